@@ -1,0 +1,83 @@
+# Every target sets itself up: the first call makes .venv, later calls find it.
+
+PYTHON ?= python3
+VENV   ?= .venv
+NOTEBOOK ?=
+PORT   ?= 8000
+
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+HTML   := _build/html
+REPORTS := _build/reports
+
+# One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
+export OMP_NUM_THREADS := 1
+export PYTHONHASHSEED := 0
+unexport PYTHONPATH
+
+.DEFAULT_GOAL := help
+.PHONY: help setup book serve notebooks sync test fast lint format clean checks \
+        unit-tests notebook-tests book-checks
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: $(STAMP)  ## make the environment (every other target does so by itself)
+
+$(STAMP): pyproject.toml constraints.txt
+	@rm -f $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "gtcourse needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[test]'
+	@touch $@
+
+book: $(STAMP)  ## build the book from the stored outputs; prints where it is
+	@$(BIN)/jupyter-book build . -W --keep-going
+	@echo "The book: $(CURDIR)/$(HTML)/index.html"
+
+serve: book  ## build the book and show it on http://localhost:$(PORT)
+	@echo "Serving on http://localhost:$(PORT) (Ctrl-C ends it)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(HTML)
+
+notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOTEBOOK=01 for one)
+	@$(BIN)/python -m tools.notebooks execute $(NOTEBOOK)
+	@$(BIN)/python -m tools.run_times write
+
+sync: $(STAMP)  ## bring each notebook and its text source into agreement
+	@$(BIN)/python -m tools.notebooks sync
+
+test: $(STAMP)  ## everything that CI checks; ends with a tally
+	@$(BIN)/python -m tools.everything
+
+fast: checks  ## the part of the tests that takes a minute
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+lint: $(STAMP)  ## style of the package, the tests and the notebooks' code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)  ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/python -m tools.notebooks sync
+
+checks: lint  ## style, pairs, stale outputs, address, run times
+	$(BIN)/python -m tools.notebooks check
+	$(BIN)/python -m tools.address check
+	$(BIN)/python -m tools.run_times check
+
+unit-tests: $(STAMP)  ## the tests of the package and of the tools
+	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml
+
+# Lax: only flagged cells are compared. A notebook stays on one worker, or its cells lose their names.
+notebook-tests: $(STAMP)  ## every notebook from top to bottom
+	TQDM_DISABLE=1 PYTHONWARNINGS="ignore:IProgress not found" $(BIN)/python -m pytest -q \
+	  --nbval-lax --nbval-current-env --nbval-cell-timeout=900 -n 2 --dist loadfile \
+	  --junitxml=$(REPORTS)/notebook-tests.xml notebooks
+
+book-checks: book  ## the built pages: nothing from other hosts, math, links, alt text
+	$(BIN)/python -m tools.check_book $(HTML)
+
+clean:  ## remove what was built; the environment stays
+	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
