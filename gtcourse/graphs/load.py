@@ -1,0 +1,42 @@
+"""``load_dataset``: every dataset of the course by its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.files import read_graphs
+from gtcourse.graphs.molecules import load_molecules
+
+ZINC_LIKE = ("molecules", "zinc", "zinc-full")
+NAMES = (*ZINC_LIKE, "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2")
+
+
+def load_dataset(
+    name: str, source: str | Path | None = None, root: str | Path | None = None
+) -> GraphDataset:
+    """A dataset by name; the caller chooses where it comes from, and ``.source`` says it.
+
+    Args:
+        name: "molecules" lies inside the installed RDKit and needs no network. "zinc" (12,000
+            molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded
+            by PyG or ogb once.
+        source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`).
+        root: where built and downloaded datasets are kept; by default the environment variable
+            ``GTCOURSE_DATA``, else ``~/.cache/gtcourse``.
+
+    Raises:
+        ValueError: there is no dataset of this name, or the file is damaged.
+        RuntimeError: a download failed; nothing of it is kept.
+    """
+    if name not in NAMES:
+        raise ValueError(f"there is no dataset {name!r}; expected one of {', '.join(NAMES)}.")
+    if source is not None:
+        atoms, bonds = (ATOM_TYPES, BOND_TYPES) if name in ZINC_LIKE else (None, None)
+        return read_graphs(source, name=name, node_vocabulary=atoms, edge_vocabulary=bonds)
+    root = Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
+    if name == "molecules":
+        return load_molecules(root)
+    raise NotImplementedError(name)
