@@ -1,0 +1,1 @@
+"""A checker for every exercise, chapter by chapter."""

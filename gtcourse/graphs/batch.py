@@ -1,0 +1,267 @@
+"""Graphs as padded dense tensors: the one data type that every model takes.
+
+Shapes: B graphs, N nodes (of the largest graph, or more), F node features, F_e edge features.
+Row i of a pair tensor belongs to the receiving (query) node, column j to the sending (key) node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gtcourse.graphs.checks import check_graphs, target_level
+
+UNREACHABLE = -1
+"""The distance of a pair with no path between its nodes, in every data set and transform."""
+
+MISSING_LABEL = -100
+"""A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
+
+ENCODINGS = {
+    "in_degree": 1,
+    "out_degree": 1,
+    "laplacian_eigenvectors": 1,
+    "laplacian_eigenvalues": 0,
+    "svd": 1,
+    "anchor_distances": 1,
+    "distance": 2,
+    "path_edges": 2,
+    "random_walks": 2,
+    "ring": 2,
+}
+"""The attributes of a graph that are encodings, and how many node axes each has."""
+
+TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
+Target = Literal["graph", "node", "edge"]
+
+
+@dataclass
+class GraphBatch:
+    """B graphs, padded to N nodes.
+
+    Attributes:
+        x: ``[B, N, F]`` node features, integers (categories) or floats; 0 at padding.
+        adjacency: ``[B, N, N]`` bool; ``adjacency[b, i, j]`` is an edge from i to j.
+        mask: ``[B, N]`` bool; True at a real node.
+        edge_attr: ``[B, N, N, F_e]`` or None; what stands at non-edges is never read as data.
+        y: ``[B]`` or ``[B, T]`` for graphs, ``[B, N]`` for nodes, ``[B, N, N]`` for edges, or None.
+            Where a node or an edge target has no node or edge it is NaN (floats) or
+            ``MISSING_LABEL`` (integers).
+        encodings: name to tensor: node encodings ``[B, N, k]``, pair encodings ``[B, N, N, …]``.
+        target: what ``y`` belongs to: "graph", "node" or "edge".
+    """
+
+    x: Tensor
+    adjacency: Tensor
+    mask: Tensor
+    edge_attr: Tensor | None = None
+    y: Tensor | None = None
+    encodings: dict[str, Tensor] = field(default_factory=dict)
+    target: Target = "graph"
+
+    @property
+    def num_graphs(self) -> int:
+        return self.mask.shape[0]
+
+    @property
+    def sizes(self) -> Tensor:
+        """Real nodes of each graph, ``[B]``."""
+        return self.mask.sum(dim=1)
+
+    @property
+    def pair_mask(self) -> Tensor:
+        """True where both nodes of a pair are real, ``[B, N, N]``."""
+        return self.mask[:, :, None] & self.mask[:, None, :]
+
+    def to(self, device: torch.device | str) -> GraphBatch:
+        return self._map(lambda tensor, node_axes: tensor.to(device))
+
+    def select(self, index: Tensor) -> GraphBatch:
+        """The graphs at ``index`` ``[B']``, in that order."""
+        return self._map(lambda tensor, node_axes: tensor[index])
+
+    def trim(self, num_nodes: int) -> GraphBatch:
+        """The same graphs with every node axis cut to ``num_nodes``; the rest must be padding."""
+
+        def cut(tensor: Tensor, node_axes: int) -> Tensor:
+            return tensor[(slice(None), *[slice(num_nodes)] * node_axes)]
+
+        return self._map(cut)
+
+    def _map(self, function: Callable[[Tensor, int], Tensor]) -> GraphBatch:
+        """``function(tensor, number of its node axes)`` on every field."""
+        return GraphBatch(
+            x=function(self.x, 1),
+            adjacency=function(self.adjacency, 2),
+            mask=function(self.mask, 1),
+            edge_attr=None if self.edge_attr is None else function(self.edge_attr, 2),
+            y=None if self.y is None else function(self.y, TARGET_AXES[self.target]),
+            encodings={n: function(t, ENCODINGS[n]) for n, t in self.encodings.items()},
+            target=self.target,
+        )
+
+
+def collate(
+    graphs: Sequence[Data], *, num_nodes: int | None = None, target: Target | None = None
+) -> GraphBatch:
+    """Pads PyG graphs to one :class:`GraphBatch`.
+
+    Attributes named in ``ENCODINGS`` are padded along their node axes, distances with
+    ``UNREACHABLE`` and everything else with 0. Of an edge given twice, the first counts.
+
+    Args:
+        graphs: each with ``x`` ``[n, F]``, ``edge_index`` ``[2, E]`` and, as it likes,
+            ``edge_attr`` ``[E, F_e]``, ``y`` and encodings.
+        num_nodes: N; the largest graph's size by default.
+        target: what ``y`` belongs to. By default it is read off the lengths of ``y``: one for each
+            graph, else one for each node, else one for each edge.
+
+    Raises:
+        ValueError: a graph is malformed, or does not fit beside the others; the sentence names the
+            graph, the value and what was expected.
+    """
+    check_graphs(graphs)
+    target = target_level(graphs, target)
+    sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
+    longest = int(sizes.max())
+    if num_nodes is not None and num_nodes < longest:
+        raise ValueError(
+            f"graph {int(sizes.argmax())} has {longest} nodes; expected at most num_nodes = "
+            f"{num_nodes}."
+        )
+    layout = _Layout(sizes, num_nodes or longest)
+
+    edges = _distinct_edges(graphs, layout)
+    adjacency = edges.place([torch.ones(graph.edge_index.shape[1]).bool() for graph in graphs])
+    edge_attr = None
+    if graphs[0].get("edge_attr") is not None:
+        edge_attr = edges.place([_columns(graph.edge_attr) for graph in graphs])
+    return GraphBatch(
+        x=layout.place([_columns(graph.x) for graph in graphs], node_axes=1),
+        adjacency=adjacency,
+        mask=torch.arange(layout.num_nodes) < sizes[:, None],
+        edge_attr=edge_attr,
+        y=_place_target(graphs, target, layout, edges),
+        encodings={
+            name: layout.place(
+                [graph[name] for graph in graphs],
+                node_axes,
+                fill=UNREACHABLE if name == "distance" else 0,
+            )
+            for name, node_axes in ENCODINGS.items()
+            if graphs[0].get(name) is not None
+        },
+        target=target,
+    )
+
+
+def unbatch(batch: GraphBatch) -> list[Data]:
+    """The graphs of a batch without their padding, edges in row-major order."""
+    return [_unpad(batch, index, int(size)) for index, size in enumerate(batch.sizes)]
+
+
+@dataclass
+class _Layout:
+    """Where each node, and each pair of nodes, of B graphs goes in a padded tensor."""
+
+    sizes: Tensor
+    num_nodes: int
+
+    def place(self, ragged: Sequence[Tensor], node_axes: int, fill: float = 0) -> Tensor:
+        """Tensors ``[n, …]`` or ``[n, n, …]``, one a graph, to ``[B, N, …]`` or ``[B, N, N, …]``."""
+        if node_axes == 0:
+            return torch.stack(list(ragged))
+        if node_axes == 2:
+            ragged = [tensor.reshape(-1, *tensor.shape[2:]) for tensor in ragged]
+        values = torch.cat(list(ragged))
+        shape = (len(self.sizes), *[self.num_nodes] * node_axes, *values.shape[1:])
+        padded = values.new_full(shape, fill)
+        padded[self._index(node_axes)] = values
+        return padded
+
+    def _index(self, node_axes: int) -> tuple[Tensor, ...]:
+        graph, offset = ragged_index(self.sizes**node_axes)
+        if node_axes == 1:
+            return graph, offset
+        return graph, offset // self.sizes[graph], offset % self.sizes[graph]
+
+
+def ragged_index(lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """For the concatenation of B runs: the run of each element, and its place within the run."""
+    run = torch.repeat_interleave(lengths)
+    starts = lengths.cumsum(0) - lengths
+    return run, torch.arange(len(run)) - starts[run]
+
+
+@dataclass
+class _Edges:
+    """Where each distinct edge of B graphs goes in a padded pair tensor."""
+
+    graph: Tensor
+    source: Tensor
+    destination: Tensor
+    kept: Tensor
+    shape: tuple[int, int, int]
+
+    def place(self, ragged: Sequence[Tensor], fill: float = 0) -> Tensor:
+        """Tensors ``[E, …]``, one a graph, to ``[B, N, N, …]``."""
+        values = torch.cat(list(ragged))[self.kept]
+        padded = values.new_full((*self.shape, *values.shape[1:]), fill)
+        padded[self.graph, self.source, self.destination] = values
+        return padded
+
+
+def _distinct_edges(graphs: Sequence[Data], layout: _Layout) -> _Edges:
+    source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1)
+    graph, _ = ragged_index(torch.tensor([graph.edge_index.shape[1] for graph in graphs]))
+    N = layout.num_nodes
+    _, which = torch.unique((graph * N + source) * N + destination, return_inverse=True)
+    kept = torch.arange(len(which))
+    if len(which) and int(which.max()) + 1 < len(which):
+        first = torch.full((int(which.max()) + 1,), len(which))
+        kept = first.scatter_reduce(0, which, kept, "amin").sort().values
+    return _Edges(graph[kept], source[kept], destination[kept], kept, (len(layout.sizes), N, N))
+
+
+def _place_target(
+    graphs: Sequence[Data], target: Target, layout: _Layout, edges: _Edges
+) -> Tensor | None:
+    if graphs[0].get("y") is None:
+        return None
+    targets = [graph.y for graph in graphs]
+    if target == "graph":
+        return torch.cat([y.reshape(1, *y.shape[1:]) for y in targets])
+    fill = float("nan") if targets[0].is_floating_point() else MISSING_LABEL
+    if target == "node":
+        return layout.place(targets, node_axes=1, fill=fill)
+    return edges.place(targets, fill)
+
+
+def _columns(features: Tensor) -> Tensor:
+    """``[n]`` or ``[n, F]`` to ``[n, F]``, integers of any width to int64."""
+    features = features if features.dim() > 1 else features[:, None]
+    return features if features.is_floating_point() else features.long()
+
+
+def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
+    edge_index = batch.adjacency[index].nonzero().T
+    nodes = [slice(size)]
+    graph = Data(x=batch.x[index, :size], edge_index=edge_index)
+    if batch.edge_attr is not None:
+        graph.edge_attr = batch.edge_attr[index, edge_index[0], edge_index[1]]
+    if batch.y is not None:
+        match batch.target:
+            case "graph":
+                graph.y = batch.y[index][None]
+            case "node":
+                graph.y = batch.y[index, :size]
+            case "edge":
+                graph.y = batch.y[index, edge_index[0], edge_index[1]]
+    for name, tensor in batch.encodings.items():
+        graph[name] = tensor[(index, *nodes * ENCODINGS[name])]
+    return graph

@@ -1,0 +1,174 @@
+"""What a valid graph is: checked once, where data enters, for a whole list at a time.
+
+Every fault is a ``ValueError`` of one sentence: which graph, which value, what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+
+def check_graph(graph: Data, index: int = 0) -> None:
+    """Refuses one malformed graph; ``index`` is its number in the sentence.
+
+    Raises:
+        ValueError: the graph has no nodes, no ``x``, a NaN, an edge to a node that is not there, …
+    """
+    _Checked([graph], first=index).run()
+
+
+def check_graphs(graphs: Sequence[Data]) -> None:
+    """Refuses a list with a malformed graph in it, or whose graphs do not fit together.
+
+    Raises:
+        ValueError: as :func:`check_graph`, or the list is empty, or dtypes and widths differ.
+    """
+    if isinstance(graphs, Data) or not isinstance(graphs, Sequence):
+        raise ValueError(f"expected a list of graphs, got one {type(graphs).__name__}.")
+    if len(graphs) == 0:
+        raise ValueError("expected at least one graph, got an empty list.")
+    _Checked(graphs).run()
+
+
+def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
+    """Refuses a category that an embedding of ``size`` rows has no row for.
+
+    Args:
+        name: the attribute, "x" or "edge_attr", integers.
+    """
+    _Checked(graphs).check_range(name, size)
+
+
+def target_level(graphs: Sequence[Data], target: str | None) -> str:
+    """What ``y`` belongs to: the caller's word, checked, or read off the lengths of ``y``."""
+    if graphs[0].get("y") is None:
+        return target or "graph"
+    counts = {
+        "graph": lambda graph: 1,
+        "node": lambda graph: graph.x.shape[0],
+        "edge": lambda graph: graph.edge_index.shape[1],
+    }
+    if target is not None and target not in counts:
+        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
+    misfit = {}
+    for level in [target] if target else counts:
+        misfit[level] = next(
+            (i for i, graph in enumerate(graphs) if len(graph.y) != counts[level](graph)), None
+        )
+        if misfit[level] is None:
+            return level
+    index = max(misfit.values())
+    graph = graphs[index]
+    raise ValueError(
+        f"graph {index} has {len(graph.y)} targets y, {graph.x.shape[0]} nodes and "
+        f"{graph.edge_index.shape[1]} edges; expected one target for "
+        f"{'each ' + target if target else 'the graph, each node or each edge'}."
+    )
+
+
+class _Checked:
+    """The attributes of a list of graphs, looked at together."""
+
+    def __init__(self, graphs: Sequence[Data], first: int = 0):
+        self.graphs, self.first = graphs, first
+
+    def run(self) -> None:
+        self.check_present()
+        for name in ("x", "edge_attr", "y"):
+            if self.graphs[0].get(name) is not None:
+                self.check_alike(name)
+                self.check_values(name)
+        self.check_edges()
+
+    def fail(self, index: int, what: str) -> None:
+        raise ValueError(f"graph {self.first + index} {what}")
+
+    def check_present(self) -> None:
+        for index, graph in enumerate(self.graphs):
+            if not isinstance(graph, Data):
+                self.fail(index, f"is a {type(graph).__name__}; expected a PyG Data.")
+            x, edge_index = graph.get("x"), graph.get("edge_index")
+            for name, value in (("x", x), ("edge_index", edge_index)):
+                if not isinstance(value, Tensor):
+                    self.fail(index, f"has {name} = {_brief(value)}; expected a tensor.")
+            if x.dim() not in (1, 2):
+                self.fail(index, f"has x of shape {list(x.shape)}; expected [nodes, features].")
+            if x.shape[0] == 0:
+                self.fail(index, "has no nodes; expected at least one.")
+            if edge_index.dim() != 2 or edge_index.shape[0] != 2:
+                shape = list(edge_index.shape)
+                self.fail(index, f"has edge_index of shape {shape}; expected [2, edges].")
+            if edge_index.dtype != torch.int64:
+                self.fail(index, f"has edge_index of {edge_index.dtype}; expected torch.int64.")
+            edge_attr, edges = graph.get("edge_attr"), edge_index.shape[1]
+            if edge_attr is not None and edge_attr.shape[0] != edges:
+                rows = edge_attr.shape[0]
+                self.fail(index, f"has {rows} rows of edge_attr; expected one for each of its "
+                          f"{edges} edges.")  # fmt: skip
+
+    def check_alike(self, name: str) -> None:
+        like = self.graphs[0][name]
+        for index, graph in enumerate(self.graphs):
+            value = graph.get(name)
+            if not isinstance(value, Tensor) or value.dim() == 0:
+                self.fail(index, f"has {name} = {_brief(value)}; expected a tensor of shape "
+                          f"[…{''.join(f', {n}' for n in like.shape[1:])}], like the first.")  # fmt: skip
+            if value.shape[1:] != like.shape[1:] and value.dim() * like.dim() > 0:
+                self.fail(index, f"has {name} of shape {list(value.shape)}; expected "
+                          f"{list(like.shape[1:])} after the first axis, like the first graph.")  # fmt: skip
+            if value.dtype != like.dtype:
+                self.fail(index, f"has {name} of {value.dtype}; expected {like.dtype}, like the "
+                          "first graph.")  # fmt: skip
+
+    def check_values(self, name: str) -> None:
+        values, owner = self.concatenated(name)
+        if values.dtype == torch.bool or values.is_complex():
+            self.fail(0, f"has {name} of {values.dtype}; expected integers or floats.")
+        if values.is_floating_point():
+            # NaN in a target means that it is missing; in a feature it is a fault.
+            bad = values.isinf() if name == "y" else ~values.isfinite()
+            self.refuse(bad, owner, name, values, "a finite number")
+        elif name != "y":
+            self.refuse(values < 0, owner, name, values, "a category, 0 or more")
+
+    def check_range(self, name: str, size: int) -> None:
+        values, owner = self.concatenated(name)
+        if values.is_floating_point():
+            self.fail(0, f"has {name} of {values.dtype}; expected integer categories.")
+        self.refuse((values < 0) | (values >= size), owner, name, values, f"0 to {size - 1}")
+
+    def check_edges(self) -> None:
+        ends = torch.cat([graph.edge_index for graph in self.graphs], dim=1).T
+        counts = torch.tensor([graph.edge_index.shape[1] for graph in self.graphs])
+        sizes = torch.tensor([graph.x.shape[0] for graph in self.graphs])
+        owner = torch.repeat_interleave(counts)
+        bad = ((ends < 0) | (ends >= sizes[owner, None])).any(dim=1)
+        if bad.any():
+            row = int(bad.nonzero()[0])
+            index, (source, destination) = int(owner[row]), ends[row].tolist()
+            self.fail(index, f"has an edge ({source}, {destination}); expected nodes 0 to "
+                      f"{int(sizes[index]) - 1}.")  # fmt: skip
+
+    def concatenated(self, name: str) -> tuple[Tensor, Tensor]:
+        """All graphs' rows of an attribute, and the graph that each row belongs to."""
+        values = [graph[name] for graph in self.graphs]
+        return torch.cat(values), torch.repeat_interleave(torch.tensor([len(v) for v in values]))
+
+    def refuse(self, bad: Tensor, owner: Tensor, name: str, values: Tensor, expected: str) -> None:
+        if not bad.any():
+            return
+        place = tuple(bad.nonzero()[0].tolist())
+        index = int(owner[place[0]])
+        local = (place[0] - int((owner < index).sum()), *place[1:])
+        self.fail(index, f"has {name}[{', '.join(map(str, local))}] = {values[place].item()}; "
+                  f"expected {expected}.")  # fmt: skip
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {list(value.shape)}"
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,205 @@
+"""Attention (Vaswani et al., 2017), and the same thing as message passing.
+
+Shapes: B graphs, N queries, M keys and values (M = N in self-attention), H heads, d model width,
+K = d / H width of a head.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing
+from torch_geometric.utils import softmax
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    return_attention: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    r"""Every query's average of the values, weighted by how well the keys match it (S2–S4).
+
+    .. math:: Z = \operatorname{softmax}\left(\frac{Q K^T}{\sqrt{d_k}} + b\right) V
+
+    A query whose keys are all masked gets zeros, with zero gradients.
+
+    Args:
+        mask: True where a query may attend to a key; broadcast to ``[..., N, M]``.
+        bias: :math:`b`, added to the scaled logits; broadcast to ``[..., N, M]``; finite.
+        scale: what the logits are multiplied by; :math:`1/\sqrt{d_k}` by default.
+        dropout: the probability of dropping an attention weight.
+        return_attention: also return the probabilities, from before dropout. They have to be
+            written out for that; otherwise PyTorch's fused kernels do the work.
+
+    Shapes:
+        query: ``[..., N, K]``; key: ``[..., M, K]``; value: ``[..., M, V]``
+        returns: ``[..., N, V]``, and ``[..., N, M]`` with ``return_attention``
+    """
+    alive = None
+    if mask is not None:
+        # The softmax of a row without keys is 0/0. Such a row attends to everything instead, and
+        # its result is set to zero: finite on every backend, forward and backward.
+        alive = mask.any(dim=-1, keepdim=True)
+        mask = mask | ~alive
+    attend = _explicit if return_attention else _fused
+    output, attention = attend(query, key, value, mask, bias, scale, dropout)
+    if alive is not None:
+        output = output.masked_fill(~alive, 0.0)
+    if not return_attention:
+        return output
+    return output, attention if alive is None else attention.masked_fill(~alive, 0.0)
+
+
+def _explicit(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, Tensor]:
+    """The formula, a line for each step."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    logits = query @ key.transpose(-2, -1) * scale  # [..., N, M]
+    if bias is not None:
+        logits = logits + bias
+    if mask is not None:
+        logits = logits.masked_fill(~mask, -math.inf)
+    attention = logits.softmax(dim=-1)
+    return F.dropout(attention, dropout) @ value, attention
+
+
+def _fused(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, None]:
+    """PyTorch's kernels, which never write the [N, M] probabilities out."""
+    if bias is not None:
+        bias = bias.to(query.dtype)
+        mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+    return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale), None
+
+
+class MultiHeadAttention(nn.Module):
+    r"""H attentions side by side, each on its own K = d / H channels (S5).
+
+    .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
+
+    Args:
+        d_model: d, the width of inputs and outputs.
+        num_heads: H, a divisor of d.
+        bias: whether the four projections have one.
+        dropout: the probability of dropping an attention weight in training.
+
+    Shapes:
+        query: ``[B, N, d]``; key, value: ``[B, M, d]``, the query itself by default
+        mask: True where attention may go: ``[B, M]`` for keys, or ``[B, N, M]``, ``[B, H, N, M]``
+        bias: ``[B, H, N, M]`` (or broadcast to it), added to the logits
+        returns: ``[B, N, d]``; with ``return_attention`` also the probabilities ``[B, H, N, M]``
+
+    Raises:
+        ValueError: ``num_heads`` does not divide ``d_model``.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, *, bias: bool = True, dropout: float = 0.0):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"d_model = {d_model} is not a multiple of num_heads = {num_heads}.")
+        self.num_heads, self.dropout = num_heads, dropout
+        self.query = nn.Linear(d_model, d_model, bias=bias)
+        self.key = nn.Linear(d_model, d_model, bias=bias)
+        self.value = nn.Linear(d_model, d_model, bias=bias)
+        self.output = nn.Linear(d_model, d_model, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for projection in (self.query, self.key, self.value, self.output):
+            nn.init.xavier_uniform_(projection.weight)
+            if projection.bias is not None:
+                nn.init.zeros_(projection.bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        key = query if key is None else key
+        value = key if value is None else value
+        result = scaled_dot_product_attention(
+            self.split_heads(self.query(query)),
+            self.split_heads(self.key(key)),
+            self.split_heads(self.value(value)),
+            mask=_broadcast_over_heads(mask),
+            bias=bias,
+            dropout=self.dropout if self.training else 0.0,
+            return_attention=return_attention,
+        )
+        if not return_attention:
+            return self.output(self.join_heads(result))
+        heads, attention = result
+        return self.output(self.join_heads(heads)), attention
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """``[..., N, d]`` to ``[..., H, N, K]``."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
+
+    def join_heads(self, x: Tensor) -> Tensor:
+        """``[..., H, N, K]`` to ``[..., N, d]``."""
+        return x.transpose(-2, -3).flatten(-2)
+
+
+def _broadcast_over_heads(mask: Tensor | None) -> Tensor | None:
+    if mask is None or mask.dim() == 4:
+        return mask
+    if mask.dim() == 2:
+        return mask[:, None, None, :]
+    return mask[:, None]
+
+
+class MessagePassingAttention(MessagePassing):
+    r"""Self-attention as message passing: on the complete graph, the same function (S6, S7).
+
+    .. math:: z_i = \sum_{j \in N(i)} \operatorname{softmax}_j(q_i^T k_j / \sqrt{d_k})\, v_j
+
+    The message of node j is :math:`(k_j, v_j)`; node i aggregates with its query.
+
+    Args:
+        attention: the layer whose projections are used, and shared.
+
+    Shapes:
+        x: ``[N, d]``, the nodes of one graph, or of several beside each other
+        edge_index: ``[2, E]``; along an edge (j, i) node i hears node j
+        returns: ``[N, d]``; a node that hears nobody aggregates zeros
+    """
+
+    def __init__(self, attention: MultiHeadAttention):
+        super().__init__(aggr="sum", node_dim=0)
+        self.attention = attention
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        heads = self.attention.num_heads
+        query = self.attention.query(x).unflatten(-1, (heads, -1))  # [N, H, K]
+        key = self.attention.key(x).unflatten(-1, (heads, -1))
+        value = self.attention.value(x).unflatten(-1, (heads, -1))
+        aggregated = self.propagate(
+            edge_index, query=query, key=key, value=value, size=(len(x), len(x))
+        )
+        return self.attention.output(aggregated.flatten(-2))
+
+    def message(
+        self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int
+    ) -> Tensor:
+        logits = (query_i * key_j).sum(-1) / math.sqrt(query_i.shape[-1])  # [E, H]
+        attention = softmax(logits, index, num_nodes=size_i)  # over the edges into node i
+        attention = F.dropout(attention, self.attention.dropout, self.attention.training)
+        return attention[..., None] * value_j
+
+
+def complete_edge_index(num_nodes: int) -> Tensor:
+    """Every ordered pair of nodes, loops included, ``[2, N²]``: where self-attention goes."""
+    nodes = torch.arange(num_nodes)
+    return torch.cartesian_prod(nodes, nodes).T.contiguous()

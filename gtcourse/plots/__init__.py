@@ -1,0 +1,20 @@
+"""One look for the book: transparent background, mid-grey ink, colour-blind safe colours."""
+
+from gtcourse.plots.curves import learning_curve
+from gtcourse.plots.graphs import draw_graph
+from gtcourse.plots.matrices import attention_map
+from gtcourse.plots.molecules import molecules
+from gtcourse.plots.style import COLORS, DIVERGING, INK, SEQUENTIAL, show, use_style
+
+__all__ = [
+    "COLORS",
+    "DIVERGING",
+    "INK",
+    "SEQUENTIAL",
+    "attention_map",
+    "draw_graph",
+    "learning_curve",
+    "molecules",
+    "show",
+    "use_style",
+]

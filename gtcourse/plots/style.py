@@ -1,0 +1,94 @@
+"""Colours and settings that read on white and on near-black, on a phone and on paper."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import matplotlib
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+INK = "#7a7f87"
+"""Text, axes and edges: a grey with a contrast of about 4 on white and on the book's dark page."""
+
+COLORS = {
+    "blue": "#3b82c4",
+    "orange": "#d97706",
+    "green": "#199e77",
+    "pink": "#c2559b",
+    "sky": "#4fa8d8",
+    "gold": "#b8962e",
+    "red": "#d1495b",
+}
+"""Hues that people with each common colour blindness can tell apart in this order."""
+
+SEQUENTIAL = "viridis"
+DIVERGING = "RdBu_r"
+
+
+def use_style() -> None:
+    """Sets matplotlib to the book's look; figures of a notebook become SVG, byte for byte alike."""
+    plt.rcParams.update(
+        {
+            "figure.figsize": (6.0, 3.2),
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "savefig.facecolor": "none",
+            "savefig.bbox": "tight",
+            "figure.constrained_layout.use": True,
+            "axes.prop_cycle": matplotlib.cycler(color=list(COLORS.values())),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "grid.color": INK,
+            "font.size": 11,
+            "legend.frameon": False,
+            "legend.labelcolor": INK,
+            "svg.fonttype": "path",
+            "svg.hashsalt": "gtcourse",
+            **{
+                name: INK
+                for name in (
+                    "text.color",
+                    "axes.labelcolor",
+                    "axes.edgecolor",
+                    "axes.titlecolor",
+                    "xtick.color",
+                    "ytick.color",
+                )
+            },
+        }
+    )
+
+
+def show(figure: Figure, alt: str):
+    """Displays a figure as SVG that scales to the page, with ``alt`` for those who cannot see it.
+
+    Args:
+        figure: closed afterwards, so that it is shown once.
+        alt: what the picture shows, in a sentence or two.
+    """
+    from IPython.display import HTML
+
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return HTML(accessible_svg(svg.getvalue(), alt))
+
+
+def accessible_svg(svg: str, alt: str) -> str:
+    """The ``<svg>`` element alone, as wide as the page allows, named by ``alt``."""
+    from html import escape
+
+    svg = svg[svg.index("<svg") :].strip()
+    width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)(pt|px)?"', svg, re.S)
+    limit = f"{float(width[1]):.0f}{width[2] or 'px'}" if width else "100%"
+    head, body = re.match(r"(<svg[^>]*>)(.*)", svg, re.S).groups()
+    head = re.sub(r"\s(width|height|style)=(\"[^\"]*\"|'[^']*')", "", head)
+    label = escape(alt, quote=True)
+    return (
+        f'{head[:-1]} role="img" aria-label="{label}" '
+        f'style="width:100%;max-width:{limit};height:auto;display:block;margin:auto">{body}'
+    )

@@ -1,0 +1,119 @@
+"""A run on disk: everything that the next epoch depends on, replaced in one move.
+
+A checkpoint is written beside the old one and renamed over it, so that a kill at any moment leaves
+either the old or the new one, whole. It is read without executing anything (``weights_only``).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+
+class Checkpoint:
+    """Saves and restores one run in ``folder``.
+
+    Args:
+        folder: made if need be.
+        model, optimizer, schedule: whose state is saved, and restored in place.
+        seed: the run's; another run's checkpoint is refused.
+    """
+
+    def __init__(self, folder: Path, model: nn.Module, optimizer: Optimizer, schedule, seed: int):
+        self.path = folder / "last.ckpt"
+        self.parts = {"model": model, "optimizer": optimizer}
+        if schedule is not None:
+            self.parts["schedule"] = schedule
+        self.seed = seed
+        self.best_weights: dict[str, Tensor] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def load(self) -> dict:
+        """Restores the run, if there is one, and returns its history's fields.
+
+        Raises:
+            ValueError: the file is damaged, or belongs to a run of another model or seed.
+        """
+        if not self.path.exists():
+            return {}
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        except (RuntimeError, UnpicklingError, EOFError, OSError) as error:
+            raise ValueError(
+                f"{self.path} cannot be read as a checkpoint; delete it to start the run afresh."
+            ) from error
+        self._refuse_another_run(state)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.best_weights = state["best_weights"]
+        torch.set_rng_state(state["rng"])
+        if torch.cuda.is_available() and state["cuda_rng"]:
+            torch.cuda.set_rng_state_all(state["cuda_rng"])
+        return state["history"]
+
+    def save(self, history: dict, best_weights: dict[str, Tensor] | None) -> None:
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state |= {
+            "seed": self.seed,
+            "history": history,
+            "best_weights": best_weights,
+            "rng": torch.get_rng_state(),
+            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        }
+        with open_atomically(self.path, "wb") as file:
+            torch.save(state, file)
+
+    def _refuse_another_run(self, state: dict) -> None:
+        def shapes(weights: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
+            return {name: tuple(weight.shape) for name, weight in weights.items()}
+
+        reasons = []
+        if state["seed"] != self.seed:
+            reasons.append(f"its seed is {state['seed']}, not {self.seed}")
+        if shapes(state["model"]) != shapes(self.parts["model"].state_dict()):
+            reasons.append("its model has other weights")
+        if {*self.parts} - {*state}:
+            reasons.append("it has no learning-rate schedule")
+        if reasons:
+            raise ValueError(
+                f"{self.path} belongs to another run ({'; '.join(reasons)}); expected the run that "
+                "began there. Choose another folder, or delete it."
+            )
+
+
+def write_curve(path: Path, rows: list[dict[str, float]]) -> None:
+    """The curve as a CSV file, a row for each epoch."""
+    with open_atomically(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+class open_atomically:
+    """``open`` for writing, in a ``with``: the file appears whole at the end, or not at all."""
+
+    def __init__(self, path: Path, mode: str, **options):
+        self.path = Path(path)
+        # The process number keeps two writers of one file apart.
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        self.mode, self.options = mode, options
+
+    def __enter__(self):
+        self.file = open(self.temporary, self.mode, **self.options)
+        return self.file
+
+    def __exit__(self, kind, *_):
+        with self.file:
+            if kind is None:
+                self.file.flush()
+                os.fsync(self.file.fileno())
+        if kind is None:
+            os.replace(self.temporary, self.path)
+        else:
+            self.temporary.unlink(missing_ok=True)

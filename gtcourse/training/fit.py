@@ -1,0 +1,186 @@
+"""The training loop: any model, any task, any device; interrupted anywhere, it resumes.
+
+One epoch reads as in a textbook. Around it: Lightning Fabric for device and precision, a progress
+bar, the best weights by validation, early stopping, and a checkpoint after each epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.optim import Adam, Optimizer
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from tqdm import tqdm
+
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.training.budget import device
+from gtcourse.training.checkpoints import Checkpoint, write_curve
+from gtcourse.training.tasks import Task
+
+
+@dataclass
+class History:
+    """What a run did.
+
+    Attributes:
+        epochs: a row for each epoch: epoch, lr, train_loss, val_<metric> and the seconds it took.
+        best: the row with the best monitored metric, of which the model has the weights; the last
+            row where there was no validation.
+    """
+
+    epochs: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, float] | None = None
+
+    @property
+    def seconds(self) -> float:
+        return sum(row["seconds"] for row in self.epochs)
+
+    def column(self, name: str) -> list[float]:
+        return [row[name] for row in self.epochs]
+
+
+def fit(
+    model: nn.Module,
+    task: Task,
+    train: DenseLoader,
+    val: DenseLoader | None = None,
+    *,
+    epochs: int,
+    lr: float = 1e-3,
+    optimizer: Optimizer | None = None,
+    schedule: LRScheduler | ReduceLROnPlateau | None = None,
+    patience: int | None = None,
+    grad_clip: float | None = None,
+    precision: str = "32-true",
+    compile: bool = False,
+    seed: int = 0,
+    out: Path | str | None = None,
+    progress: bool = True,
+) -> History:
+    """Trains ``model`` in place and leaves it with its best weights by validation.
+
+    Args:
+        train, val: loaders; ``train`` is shuffled by its own seed and the epoch.
+        epochs: passes over ``train``, at most.
+        lr: Adam's, where no ``optimizer`` is given.
+        schedule: moves the learning rate after each step; a ``ReduceLROnPlateau`` after each epoch.
+        patience: stop after this many epochs without a better monitored metric.
+        grad_clip: the largest norm of the gradient.
+        precision: Fabric's: "32-true" or "bf16-mixed".
+        compile: use ``torch.compile``.
+        seed: of dropout, and of whatever else is random in training.
+        out: a folder for ``last.ckpt`` and ``curve.csv``. If it holds a run's checkpoint, that run
+            is continued from the epoch after it: on a CPU, bit for bit what it would have been.
+        progress: show a bar while it runs.
+
+    Returns:
+        History: the curve. Its seconds include those of the epochs before a resumption.
+
+    Raises:
+        ValueError: there is nothing to do, or ``out`` holds the checkpoint of another run.
+    """
+    if epochs < 1:
+        raise ValueError(f"epochs is {epochs}; expected 1 or more.")
+    if patience is not None and val is None:
+        raise ValueError("patience needs validation data to look at; expected val as well.")
+    from lightning_fabric import Fabric  # seconds to import, and only training needs it
+
+    fabric = Fabric(accelerator=device().type, devices=1, precision=precision)
+    optimizer = optimizer or Adam(model.parameters(), lr=lr)
+    torch.manual_seed(seed)
+    # The wrapped model shares its weights with the caller's.
+    wrapped, wrapped_optimizer = fabric.setup(torch.compile(model) if compile else model, optimizer)
+    history = History()
+    checkpoint = None
+    if out is not None:
+        checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed)
+        history = History(**checkpoint.load())
+    best_weights = checkpoint.best_weights if checkpoint else None
+
+    bar = _bar(range(len(history.epochs), epochs), progress)
+    for epoch in bar:
+        if _patience_is_over(history, patience):
+            break
+        start = time.perf_counter()
+        train.set_epoch(epoch)
+        row = {"epoch": epoch, "lr": optimizer.param_groups[0]["lr"]}
+        row["train_loss"] = _train_epoch(
+            fabric, wrapped, task, train, wrapped_optimizer, schedule, grad_clip
+        )
+        if val is not None:
+            scores = evaluate(wrapped, task, val)
+            row |= {f"val_{name}": value for name, value in scores.items()}
+            if isinstance(schedule, ReduceLROnPlateau):
+                schedule.step(scores[task.monitor])
+        row["seconds"] = time.perf_counter() - start
+        history.epochs.append(row)
+        if _is_best(task, row, history.best, val is not None):
+            history.best = row
+            best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+        if checkpoint is not None:
+            checkpoint.save(asdict(history), best_weights)
+            write_curve(Path(out) / "curve.csv", history.epochs)
+        bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds")})
+    if best_weights is not None:
+        model.load_state_dict(best_weights)
+    return history
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
+    """The task's metrics over all graphs of a loader; the model is in eval mode meanwhile."""
+    was_training = model.training
+    model.eval()
+    metrics = None
+    for batch in loader:
+        metrics = metrics or task.metrics().to(batch.x.device)
+        task.update(metrics, model(batch), batch)
+    model.train(was_training)
+    return {name: float(value) for name, value in metrics.compute().items()}
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Trainable numbers of a model."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip) -> float:
+    """One pass; returns the mean training loss over graphs."""
+    model.train()
+    total, graphs = 0.0, 0
+    for batch in loader:
+        optimizer.zero_grad()
+        loss = task.loss(model(batch), batch)
+        fabric.backward(loss)
+        if grad_clip is not None:
+            fabric.clip_gradients(model, optimizer, max_norm=grad_clip)
+        optimizer.step()
+        if isinstance(schedule, LRScheduler) and not isinstance(schedule, ReduceLROnPlateau):
+            schedule.step()
+        # Summed on the device: reading it here would make the device wait at every step.
+        total = total + loss.detach() * batch.num_graphs
+        graphs += batch.num_graphs
+    return float(total / graphs)
+
+
+def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:
+    if not validated:
+        return True
+    name = f"val_{task.monitor}"
+    return task.improves(row[name], None if best is None else best[name])
+
+
+def _patience_is_over(history: History, patience: int | None) -> bool:
+    if patience is None or not history.epochs:
+        return False
+    best_epoch = -1 if history.best is None else history.best["epoch"]
+    return history.epochs[-1]["epoch"] - best_epoch >= patience
+
+
+def _bar(epochs: range, progress: bool) -> tqdm:
+    # `disable` is given only to switch the bar off, so that TQDM_DISABLE=1 can do so as well.
+    return tqdm(epochs, unit="epoch", leave=False, **({} if progress else {"disable": True}))

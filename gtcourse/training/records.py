@@ -1,0 +1,144 @@
+"""What a run was and what came out, as JSON: the only source of a number in the book.
+
+A record without its provenance is refused, when it is written and when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+
+import torch
+
+from gtcourse.training.checkpoints import open_atomically
+
+
+@dataclass
+class Record:
+    """One run.
+
+    Attributes:
+        name: what was run, for instance "bag/molecules".
+        config: every number that the run depends on.
+        data: name, source, checksum and sizes of the data.
+        seed: of weights, order and dropout.
+        seconds: wall time.
+        parameters: trainable numbers.
+        curve: a row for each epoch.
+        result: final metrics by name, for instance ``{"test_mae": …}``.
+        command: what to type for the same run.
+        commit, device, versions, date: where it ran; filled in when it is made.
+    """
+
+    name: str
+    config: dict
+    data: dict
+    seed: int
+    seconds: float
+    parameters: int
+    curve: list[dict]
+    result: dict
+    command: str
+    commit: str = field(default_factory=lambda: current_commit())
+    device: str = field(default_factory=lambda: device_name())
+    versions: dict = field(default_factory=lambda: installed_versions())
+    date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
+
+
+def write_record(record: Record, path: Path | str) -> None:
+    """Writes a record.
+
+    Raises:
+        ValueError: a field is empty.
+    """
+    content = asdict(record)
+    _refuse_incomplete(content, f"the record of {record.name!r}")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open_atomically(Path(path), "w") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+
+
+def read_record(path: Path | str) -> Record:
+    """Reads a record.
+
+    Raises:
+        ValueError: the file is no record, or a field is missing, empty or unknown.
+    """
+    try:
+        content = json.loads(Path(path).read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not JSON; expected the record of a run.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}; expected the record of a run.")
+    _refuse_incomplete(content, str(path))
+    return Record(**content)
+
+
+def recorded(name: str) -> list[Record]:
+    """The package's own records of the runs called ``name``, by seed.
+
+    Raises:
+        KeyError: there is none.
+    """
+    folder = files("gtcourse") / "recorded"
+    paths = sorted(
+        p for p in folder.iterdir() if p.name.startswith(name.replace("/", "-") + "-seed")
+    )
+    if not paths:
+        raise KeyError(f"no run called {name!r} is recorded in {folder}.")
+    return sorted((read_record(path) for path in paths), key=lambda record: record.seed)
+
+
+def _refuse_incomplete(content: dict, what: str) -> None:
+    known = {f.name for f in fields(Record)}
+    missing = sorted(n for n in known if content.get(n) in (None, "", {}, []))
+    if missing:
+        raise ValueError(f"{what} has no {', '.join(missing)}; expected every field of a record.")
+    unknown = sorted({*content} - known)
+    if unknown:
+        raise ValueError(f"{what} has {', '.join(unknown)}; expected only the fields of a record.")
+
+
+def current_commit() -> str:
+    """The commit of the package's source, "+changes" if it has any, or the installed version."""
+    source = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=source, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        commit = git("rev-parse", "HEAD") if git("ls-files", Path(__file__).name) else ""
+        changed = bool(git("status", "--porcelain", "--untracked-files=no", str(source.parent)))
+    except FileNotFoundError:  # no git on this machine
+        commit = ""
+    if commit:
+        return commit + ("+changes" if changed else "")
+    return f"gtcourse {version('gtcourse')}"
+
+
+def device_name() -> str:
+    """The accelerator's name, or the processor's architecture and the threads in use."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    if torch.backends.mps.is_available():
+        return f"Apple MPS ({platform.machine()})"
+    return f"CPU ({platform.machine()}, {torch.get_num_threads()} thread(s))"
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of Python and of what results depend on, where it is installed."""
+    versions = {"python": platform.python_version()}
+    for package in ("gtcourse", "torch", "torch-geometric", "numpy", "rdkit"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,108 @@
+"""What a model is asked: the loss it is trained on and the metrics it is judged by.
+
+Shapes: B graphs, T targets of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor
+from torchmetrics import Metric, MetricCollection
+
+from gtcourse.graphs.batch import GraphBatch
+
+
+@dataclass(frozen=True)
+class Task:
+    """A loss, metrics, and the metric that decides which weights are best.
+
+    Attributes:
+        loss: (predictions, batch) to the mean loss over the batch's targets.
+        update: (metrics, predictions, batch): adds the batch's targets to the metrics. They hold
+            sums, so that a value at the end is over graphs and not a mean of batch means.
+        metrics: makes a fresh collection.
+        monitor: the metric that decides; mode: whether it is to be small or large.
+    """
+
+    name: str
+    loss: Callable[[Tensor, GraphBatch], Tensor]
+    update: Callable[[MetricCollection, Tensor, GraphBatch], None]
+    metrics: Callable[[], MetricCollection]
+    monitor: str
+    mode: Literal["min", "max"]
+
+    def improves(self, value: float, best: float | None) -> bool:
+        if best is None:
+            return value == value  # anything but NaN
+        return value < best if self.mode == "min" else value > best
+
+
+def graph_regression() -> Task:
+    """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
+    from torchmetrics import MeanAbsoluteError
+
+    return Task(
+        name="graph regression",
+        loss=lambda prediction, batch: _mean_over_known(
+            (prediction - batch.y.nan_to_num()).abs(), batch
+        ),
+        update=_update_known,
+        metrics=lambda: _collection(mae=MeanAbsoluteError()),
+        monitor="mae",
+        mode="min",
+    )
+
+
+def graph_classification(num_tasks: int = 1) -> Task:
+    """Yes-or-no questions about a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
+
+    Targets are 0, 1, or NaN for an unknown answer, which is left out. Judged by the area under the
+    ROC curve for one question, by average precision over several, as OGB does.
+
+    Args:
+        num_tasks: T.
+    """
+    from torchmetrics.classification import BinaryAUROC, MultilabelAveragePrecision
+
+    metrics = {"auroc": BinaryAUROC()} if num_tasks == 1 else {}
+    if num_tasks > 1:
+        metrics = {"ap": MultilabelAveragePrecision(num_tasks, ignore_index=-1)}
+
+    def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        if num_tasks == 1:
+            known = ~batch.y.isnan()
+            collection.update(prediction[known].sigmoid(), batch.y[known].long())
+        else:
+            collection.update(prediction.sigmoid(), batch.y.nan_to_num(-1).long())
+
+    return Task(
+        name="graph classification",
+        loss=lambda prediction, batch: _mean_over_known(
+            F.binary_cross_entropy_with_logits(
+                prediction, batch.y.nan_to_num().to(prediction), reduction="none"
+            ),
+            batch,
+        ),
+        update=update,
+        metrics=lambda: _collection(**metrics),
+        monitor=next(iter(metrics)),
+        mode="max",
+    )
+
+
+def _mean_over_known(loss: Tensor, batch: GraphBatch) -> Tensor:
+    known = ~batch.y.isnan()
+    return (loss * known).sum() / known.sum().clamp(min=1)
+
+
+def _update_known(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+    known = ~batch.y.isnan()
+    metrics.update(prediction[known].float(), batch.y[known].float())
+
+
+def _collection(**metrics: Metric) -> MetricCollection:
+    return MetricCollection({name: metric.clone() for name, metric in metrics.items()})
