@@ -1,0 +1,49 @@
+"""Pages that need no other host: MathJax from the book's own files, and no live-code scripts."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+# One file with every TeX extension, and the fonts it draws with.
+MATHJAX = ["tex-chtml-full.js", "output/chtml/fonts/woff-v2"]
+
+
+def mathjax_folder() -> Path:
+    found = importlib.util.find_spec("sphinx-mathjax-offline")
+    if found is None:
+        raise RuntimeError("MathJax is missing: pip install 'gtcourse[book]' brings it")
+    return Path(found.origin).parent / "static" / "mathjax"
+
+
+def copy_mathjax(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    for part in MATHJAX:
+        source, copy = mathjax_folder() / part, Path(app.outdir, "_static", "mathjax", part)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, copy)
+
+
+def drop_thebe(app, page, template, context, doctree) -> None:
+    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN; nothing here uses it."""
+    for files in ("script_files", "css_files"):
+        context[files] = [f for f in context.get(files, []) if not is_thebe(f)]
+
+
+def is_thebe(file) -> bool:
+    attributes = getattr(file, "attributes", {})
+    return "thebe" in f"{getattr(file, 'filename', '')} {attributes.get('body', '')}".lower()
+
+
+def setup(app):
+    app.config.mathjax_path = f"mathjax/{MATHJAX[0]}"
+    # MathJax's menu would fetch its speech engine from another host.
+    settings = app.config.mathjax3_config or {}
+    settings.setdefault("options", {})["enableMenu"] = False
+    app.config.mathjax3_config = settings
+    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("build-finished", copy_mathjax)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
