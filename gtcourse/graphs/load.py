@@ -9,9 +9,10 @@ from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.files import read_graphs
 from gtcourse.graphs.molecules import load_molecules
+from gtcourse.graphs.real import PUBLICATIONS, load_real, read_folder
 
 ZINC_LIKE = ("molecules", "zinc", "zinc-full")
-NAMES = (*ZINC_LIKE, "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2")
+NAMES = ("molecules", *PUBLICATIONS)
 
 
 def load_dataset(
@@ -23,7 +24,8 @@ def load_dataset(
         name: "molecules" lies inside the installed RDKit and needs no network. "zinc" (12,000
             molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded
             by PyG or ogb once.
-        source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`).
+        source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`), or the
+            publisher's own files below this folder.
         root: where built and downloaded datasets are kept; by default the environment variable
             ``GTCOURSE_DATA``, else ``~/.cache/gtcourse``.
 
@@ -34,9 +36,11 @@ def load_dataset(
     if name not in NAMES:
         raise ValueError(f"there is no dataset {name!r}; expected one of {', '.join(NAMES)}.")
     if source is not None:
+        if Path(source).is_dir() and name in PUBLICATIONS:
+            return read_folder(name, Path(source))
         atoms, bonds = (ATOM_TYPES, BOND_TYPES) if name in ZINC_LIKE else (None, None)
         return read_graphs(source, name=name, node_vocabulary=atoms, edge_vocabulary=bonds)
     root = Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
     if name == "molecules":
         return load_molecules(root)
-    raise NotImplementedError(name)
+    return load_real(name, root)

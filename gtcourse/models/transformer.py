@@ -54,14 +54,14 @@ class Transformer(nn.Module):
         self.target_embedding = TokenEmbedding(
             config.target_vocabulary, config.d_model, config.dropout
         )
-        layer = dict(
-            d_model=config.d_model,
-            num_heads=config.num_heads,
-            d_hidden=config.d_hidden,
-            dropout=config.dropout,
-            norm_first=config.norm_first,
-            activation=config.activation,
-        )
+        layer = {
+            "d_model": config.d_model,
+            "num_heads": config.num_heads,
+            "d_hidden": config.d_hidden,
+            "dropout": config.dropout,
+            "norm_first": config.norm_first,
+            "activation": config.activation,
+        }
         self.encoder = TransformerEncoder(config.num_encoder_layers, **layer)
         self.decoder = TransformerDecoder(config.num_decoder_layers, **layer)
         self.head = nn.Linear(config.d_model, config.target_vocabulary)

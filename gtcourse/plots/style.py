@@ -48,17 +48,17 @@ def use_style() -> None:
             "legend.labelcolor": INK,
             "svg.fonttype": "path",
             "svg.hashsalt": "gtcourse",
-            **{
-                name: INK
-                for name in (
+            **dict.fromkeys(
+                (
                     "text.color",
                     "axes.labelcolor",
                     "axes.edgecolor",
                     "axes.titlecolor",
                     "xtick.color",
                     "ytick.color",
-                )
-            },
+                ),
+                INK,
+            ),
         }
     )
 

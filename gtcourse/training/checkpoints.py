@@ -7,13 +7,14 @@ either the old or the new one, whole. It is read without executing anything (``w
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
 from pickle import UnpicklingError
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+from gtcourse.graphs.npz import replacing
 
 
 class Checkpoint:
@@ -66,8 +67,8 @@ class Checkpoint:
             "rng": torch.get_rng_state(),
             "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         }
-        with open_atomically(self.path, "wb") as file:
-            torch.save(state, file)
+        with replacing(self.path) as path:
+            torch.save(state, path)
 
     def _refuse_another_run(self, state: dict) -> None:
         def shapes(weights: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
@@ -89,31 +90,7 @@ class Checkpoint:
 
 def write_curve(path: Path, rows: list[dict[str, float]]) -> None:
     """The curve as a CSV file, a row for each epoch."""
-    with open_atomically(path, "w", newline="") as file:
+    with replacing(path) as temporary, open(temporary, "w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-
-
-class open_atomically:
-    """``open`` for writing, in a ``with``: the file appears whole at the end, or not at all."""
-
-    def __init__(self, path: Path, mode: str, **options):
-        self.path = Path(path)
-        # The process number keeps two writers of one file apart.
-        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
-        self.mode, self.options = mode, options
-
-    def __enter__(self):
-        self.file = open(self.temporary, self.mode, **self.options)
-        return self.file
-
-    def __exit__(self, kind, *_):
-        with self.file:
-            if kind is None:
-                self.file.flush()
-                os.fsync(self.file.fileno())
-        if kind is None:
-            os.replace(self.temporary, self.path)
-        else:
-            self.temporary.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from gtcourse.training.checkpoints import open_atomically
+from gtcourse.graphs.npz import replacing
 
 
 @dataclass
@@ -60,9 +60,8 @@ def write_record(record: Record, path: Path | str) -> None:
     content = asdict(record)
     _refuse_incomplete(content, f"the record of {record.name!r}")
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with open_atomically(Path(path), "w") as file:
-        json.dump(content, file, indent=1)
-        file.write("\n")
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def read_record(path: Path | str) -> Record:

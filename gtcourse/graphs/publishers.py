@@ -1,0 +1,174 @@
+"""How PyG and ogb are made to read their datasets with today's torch, without asking anything."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch_geometric.data import InMemoryDataset
+
+from gtcourse.graphs.chemistry import rdkit_chem
+from gtcourse.graphs.ragged import RaggedGraphs
+
+OGB_MISSING = (
+    "ogbg-molhiv, ogbg-molpcba and pcqm4mv2 are read by the package ogb, which is not installed; "
+    "install it with `pip install ogb`, or read a graph file with "
+    "load_dataset(name, source='….npz')."
+)
+
+
+def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
+    """ZINC by PyG, below ``folder``; downloaded where ``folder/raw`` is missing a file."""
+    from torch_geometric.datasets import ZINC
+
+    with _quiet():
+        parts = [
+            _ragged(ZINC(str(folder), subset=subset, split=split))
+            for split in ("train", "val", "test")
+        ]
+    return RaggedGraphs(
+        num_nodes=np.concatenate([part.num_nodes for part in parts]),
+        num_edges=np.concatenate([part.num_edges for part in parts]),
+        edge_index=np.concatenate([part.edge_index for part in parts], axis=1),
+        node={"x": np.concatenate([part.node["x"] for part in parts])},
+        edge={"edge_attr": np.concatenate([part.edge["edge_attr"] for part in parts])},
+        graph={
+            "y": np.concatenate([part.graph["y"] for part in parts]),
+            "split": np.repeat(np.arange(3), [len(part.num_nodes) for part in parts]),
+        },
+    )
+
+
+def read_ogbg(folder: Path, name: str) -> RaggedGraphs:
+    """A molecular property set of OGB, below ``folder``."""
+    with _ogb():
+        from ogb.graphproppred import PygGraphPropPredDataset
+
+        dataset = PygGraphPropPredDataset(name, root=str(folder))
+        split = dataset.get_idx_split()
+        ragged = _ragged(dataset)
+        ragged.graph["split"] = _split(len(dataset), split["train"], split["valid"], split["test"])
+        ragged.smiles = _column(Path(dataset.root, "mapping", "mol.csv.gz"), "smiles")
+    return ragged
+
+
+def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
+    """PCQM4Mv2 of OGB-LSC, below ``folder``; RDKit makes its graphs from SMILES, 3.7 million."""
+    rdkit_chem()
+    with _ogb():
+        from ogb.lsc import PygPCQM4Mv2Dataset
+
+        dataset = PygPCQM4Mv2Dataset(root=str(folder))
+        split = dataset.get_idx_split()
+        ragged = _ragged(dataset)
+        test = torch.cat([torch.as_tensor(split[key]) for key in ("test-dev", "test-challenge")])
+        ragged.graph["split"] = _split(len(dataset), split["train"], split["valid"], test)
+        ragged.smiles = _column(Path(dataset.raw_dir, "data.csv.gz"), "smiles")
+    return ragged
+
+
+def _ragged(dataset: InMemoryDataset) -> RaggedGraphs:
+    """PyG keeps a dataset end to end already; one target a graph becomes ``[G]``."""
+    data, slices = dataset._data, dataset.slices
+    y = data.y.reshape(len(dataset), -1).to(torch.float32).numpy()
+    return RaggedGraphs(
+        num_nodes=np.diff(slices["x"].numpy()),
+        num_edges=np.diff(slices["edge_index"].numpy()),
+        edge_index=data.edge_index.numpy(),
+        node={"x": data.x.numpy()},
+        edge={"edge_attr": data.edge_attr.reshape(data.edge_index.shape[1], -1).numpy()},
+        graph={"y": y[:, 0] if y.shape[1] == 1 else y},
+    )
+
+
+def _split(count: int, *parts: torch.Tensor) -> np.ndarray:
+    split = np.full(count, -1)
+    for number, part in enumerate(parts):
+        split[np.asarray(part)] = number
+    if (split < 0).any():
+        raise ValueError(f"graph {np.flatnonzero(split < 0)[0]} is in no split; expected one")
+    return split
+
+
+def _column(path: Path, name: str) -> list[str]:
+    import pandas as pd
+
+    return pd.read_csv(path, usecols=[name])[name].tolist()
+
+
+@contextlib.contextmanager
+def _ogb() -> Iterator[None]:
+    """Everything that ogb 1.3.6 needs: permission to load its own files, and no questions.
+
+    It loads what it has just written with ``torch.load``, which since torch 2.6 refuses classes it
+    was not told of; PCQM4Mv2's split is a dict of numpy arrays, pickled under numpy 1's names.
+    """
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
+    _import_ogb()
+    reconstruct = np.empty(0).__reduce__()[0]
+    allowed = contextlib.nullcontext()
+    if torch.__version__ >= (2, 6):
+        allowed = torch.serialization.safe_globals(
+            [
+                DataEdgeAttr,
+                DataTensorAttr,
+                GlobalStorage,
+                np.ndarray,
+                np.dtype,
+                type(np.dtype(np.int64)),
+                (reconstruct, "numpy.core.multiarray._reconstruct"),
+                (reconstruct, "numpy._core.multiarray._reconstruct"),
+            ]
+        )
+    with allowed, _quiet(), _unattended(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        yield
+
+
+def _import_ogb() -> None:
+    """Imports ogb without the thread in which it asks PyPI for a newer version."""
+    if "ogb" in sys.modules:
+        return
+    known = "outdated" in sys.modules
+    outdated = sys.modules.get("outdated")
+    sys.modules["outdated"] = None
+    try:
+        import ogb  # noqa: F401
+    except ImportError:
+        raise ImportError(OGB_MISSING) from None
+    finally:
+        del sys.modules["outdated"]
+        if known:
+            sys.modules["outdated"] = outdated
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Progress bars stay; the libraries' other lines go."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+@contextlib.contextmanager
+def _unattended() -> Iterator[None]:
+    """Answers ogb's question about a large download; any other question is an error."""
+
+    def answer(question: str = "") -> str:
+        if question.startswith("This will download"):
+            return "y"
+        raise RuntimeError(f"the library asks {question.strip()!r}, and nobody is there to answer")
+
+    original, builtins.input = builtins.input, answer
+    try:
+        yield
+    finally:
+        builtins.input = original
