@@ -26,11 +26,11 @@ class Verdict:
         return f"{opening}: {self.message}"
 
 
-class Missing(Exception):
+class Missing(Exception):  # noqa: N818 (a state of the exercise, no error)
     """The answer is still the stub."""
 
 
-class Mistake(Exception):
+class Mistake(Exception):  # noqa: N818
     """The answer is wrong; the message says how."""
 
 

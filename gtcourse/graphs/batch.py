@@ -173,7 +173,7 @@ class _Layout:
     num_nodes: int
 
     def place(self, ragged: Sequence[Tensor], node_axes: int, fill: float = 0) -> Tensor:
-        """Tensors ``[n, …]`` or ``[n, n, …]``, one a graph, to ``[B, N, …]`` or ``[B, N, N, …]``."""
+        """``[n, …]`` or ``[n, n, …]``, one a graph, to ``[B, N, …]`` or ``[B, N, N, …]``."""
         if node_axes == 0:
             return torch.stack(list(ragged))
         if node_axes == 2:

@@ -107,22 +107,27 @@ class _Checked:
             edge_attr, edges = graph.get("edge_attr"), edge_index.shape[1]
             if edge_attr is not None and edge_attr.shape[0] != edges:
                 rows = edge_attr.shape[0]
-                self.fail(index, f"has {rows} rows of edge_attr; expected one for each of its "
-                          f"{edges} edges.")  # fmt: skip
+                self.fail(index, f"has {rows} rows of edge_attr; expected one an edge, {edges}.")
 
     def check_alike(self, name: str) -> None:
-        like = self.graphs[0][name]
+        """Every graph has the attribute, with the first graph's dtype and width."""
+        first = self.graphs[0][name]
         for index, graph in enumerate(self.graphs):
             value = graph.get(name)
             if not isinstance(value, Tensor) or value.dim() == 0:
-                self.fail(index, f"has {name} = {_brief(value)}; expected a tensor of shape "
-                          f"[…{''.join(f', {n}' for n in like.shape[1:])}], like the first.")  # fmt: skip
-            if value.shape[1:] != like.shape[1:] and value.dim() * like.dim() > 0:
-                self.fail(index, f"has {name} of shape {list(value.shape)}; expected "
-                          f"{list(like.shape[1:])} after the first axis, like the first graph.")  # fmt: skip
-            if value.dtype != like.dtype:
-                self.fail(index, f"has {name} of {value.dtype}; expected {like.dtype}, like the "
-                          "first graph.")  # fmt: skip
+                self.fail(
+                    index, f"has {name} = {_brief(value)}; expected a tensor with a row axis."
+                )
+            for what, got, expected in (
+                ("rows of shape", list(value.shape[1:]), list(first.shape[1:])),
+                ("the dtype", value.dtype, first.dtype),
+            ):
+                if got != expected:
+                    self.fail(
+                        index,
+                        f"has {name} with {what} {got}; expected {expected}, as in graph "
+                        f"{self.first}.",
+                    )
 
     def check_values(self, name: str) -> None:
         values, owner = self.concatenated(name)
@@ -149,9 +154,10 @@ class _Checked:
         bad = ((ends < 0) | (ends >= sizes[owner, None])).any(dim=1)
         if bad.any():
             row = int(bad.nonzero()[0])
-            index, (source, destination) = int(owner[row]), ends[row].tolist()
-            self.fail(index, f"has an edge ({source}, {destination}); expected nodes 0 to "
-                      f"{int(sizes[index]) - 1}.")  # fmt: skip
+            index, last = int(owner[row]), int(sizes[owner[row]]) - 1
+            self.fail(
+                index, f"has an edge {tuple(ends[row].tolist())}; expected nodes 0 to {last}."
+            )
 
     def concatenated(self, name: str) -> tuple[Tensor, Tensor]:
         """All graphs' rows of an attribute, and the graph that each row belongs to."""
@@ -164,8 +170,8 @@ class _Checked:
         place = tuple(bad.nonzero()[0].tolist())
         index = int(owner[place[0]])
         local = (place[0] - int((owner < index).sum()), *place[1:])
-        self.fail(index, f"has {name}[{', '.join(map(str, local))}] = {values[place].item()}; "
-                  f"expected {expected}.")  # fmt: skip
+        where, value = ", ".join(map(str, local)), values[place].item()
+        self.fail(index, f"has {name}[{where}] = {value}; expected {expected}.")
 
 
 def _brief(value: object) -> str:

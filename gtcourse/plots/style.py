@@ -23,6 +23,15 @@ COLORS = {
 }
 """Hues that people with each common colour blindness can tell apart in this order."""
 
+INKED = (
+    "text.color",
+    "axes.labelcolor",
+    "axes.edgecolor",
+    "axes.titlecolor",
+    "xtick.color",
+    "ytick.color",
+)
+
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
 
@@ -48,17 +57,7 @@ def use_style() -> None:
             "legend.labelcolor": INK,
             "svg.fonttype": "path",
             "svg.hashsalt": "gtcourse",
-            **dict.fromkeys(
-                (
-                    "text.color",
-                    "axes.labelcolor",
-                    "axes.edgecolor",
-                    "axes.titlecolor",
-                    "xtick.color",
-                    "ytick.color",
-                ),
-                INK,
-            ),
+            **dict.fromkeys(INKED, INK),
         }
     )
 
