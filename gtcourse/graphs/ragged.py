@@ -7,7 +7,7 @@ graphs; each fault is a ``ValueError`` of one sentence: which graph, which value
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,14 +18,18 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass
 class RaggedGraphs:
-    """Attributes:
-    num_nodes: ``[G]``; num_edges: ``[G]``; both directions of an undirected edge count.
-    edge_index: ``[2, ΣE]``; node numbers within their graph.
-    node: ``x`` and other arrays ``[ΣN, …]``.
-    edge: ``edge_attr`` and other arrays ``[ΣE, …]``.
-    graph: ``split`` and other arrays ``[G, …]``.
-    target: which of the three ``y`` is in.
-    smiles: one for each graph, or None.
+    """The content of a graph file.
+
+    Attributes:
+        num_nodes, num_edges: ``[G]``; both directions of an undirected edge count.
+        edge_index: ``[2, ΣE]``; node numbers within their graph.
+        node: ``x`` and other arrays ``[ΣN, …]``.
+        edge: ``edge_attr`` and other arrays ``[ΣE, …]``.
+        graph: ``split`` and other arrays ``[G, …]``.
+        target: which of the three ``y`` is in.
+        smiles: one for each graph, or None.
+        node_vocabulary, edge_vocabulary: names of the types, or None.
+        missing_targets: whether ``y`` may be NaN.
     """
 
     num_nodes: np.ndarray
@@ -38,7 +42,7 @@ class RaggedGraphs:
     smiles: list[str] | None = None
     node_vocabulary: tuple[str, ...] | None = None
     edge_vocabulary: tuple[str, ...] | None = None
-    missing_targets: bool = field(default=False, metadata={"doc": "y may be NaN"})
+    missing_targets: bool = False
 
     @classmethod
     def from_data(cls, graphs: Sequence[Data], split: np.ndarray, target: str) -> RaggedGraphs:
@@ -102,7 +106,8 @@ class RaggedGraphs:
             values = {name: column[index].clone() for name, column in columns.items()}
             if smiles is not None:
                 values["smiles"] = smiles[index]
-            graphs.append(Data(edge_index=edge_index.contiguous(), **values))
+            values["edge_index"] = edge_index.clone(memory_format=torch.contiguous_format)
+            graphs.append(Data(**values))
         return graphs
 
     def check(self) -> None:
@@ -206,9 +211,9 @@ class RaggedGraphs:
             expected = "a finite number" if values.dtype.kind == "f" else "a category, 0 or more"
         else:
             _expect_integers(name, values, "types of the vocabulary")
-            # Further columns (OGB's atoms have nine) are not types of the vocabulary.
-            first = values if values.ndim == 1 else values[:, 0]
-            wrong = (first < lowest) | (first >= len(vocabulary))
+            wrong = (values < lowest) | (values >= len(vocabulary))
+            if values.ndim == 2:
+                wrong[:, 1:] = False  # only the first column is a type
             expected = f"{lowest} to {len(vocabulary) - 1}, a type of the vocabulary"
         self._refuse(level, name, wrong, expected)
 
@@ -228,9 +233,10 @@ class RaggedGraphs:
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         index = self._owner(level, place[0])
         local = (place[0] - self._start(level, index), *place[1:])
-        value = np.ravel(values[place])[0]  # of a row, the first column is its type
         position = "" if level == "graph" else f"[{', '.join(map(str, local))}]"
-        raise ValueError(f"graph {index} has {name}{position} = {value}; expected {expected}.")
+        raise ValueError(
+            f"graph {index} has {name}{position} = {values[place]}; expected {expected}."
+        )
 
     def _owner(self, level: str, row: int) -> int:
         """The graph that a row of a node, edge or graph array belongs to."""
