@@ -1,0 +1,124 @@
+"""Chapter 01's recorded runs: the bag of atoms, beside the simplest models on the same data.
+
+python -m tools.record_chapter01 --data molecules --seed 0
+python -m tools.record_chapter01 --data zinc12k.npz --seed 0     a ZINC graph file
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from sklearn.linear_model import Ridge
+from torch import Tensor
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import OneCycleLR
+from torch_geometric.data import Data
+
+from gtcourse import DenseLoader, device, load_dataset
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.models import BagTransformer, BagTransformerConfig
+from gtcourse.training.fit import count_parameters, evaluate, fit
+from gtcourse.training.records import Record, write_record
+from gtcourse.training.tasks import graph_regression
+from tools.paths import PACKAGE
+
+BATCH_SIZE, MAX_LR, WEIGHT_DECAY = 128, 2e-3, 0.01
+
+
+def record_run(data: str, seed: int, epochs: int) -> Record:
+    embedded = data == "molecules"
+    dataset = load_dataset("molecules") if embedded else load_dataset("zinc", source=data)
+    config = BagTransformerConfig()
+    torch.manual_seed(seed)
+    model = BagTransformer(config)
+    train, val, test = loaders(dataset, seed)
+    optimizer = AdamW(model.parameters(), lr=MAX_LR, weight_decay=WEIGHT_DECAY)
+    schedule = OneCycleLR(optimizer, max_lr=MAX_LR, total_steps=epochs * len(train))
+    task = graph_regression()
+    history = fit(
+        model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
+    )
+    return Record(
+        name="bag/molecules" if embedded else "bag/zinc",
+        config={
+            "model": asdict(config),
+            "epochs": epochs,
+            "batch_size": BATCH_SIZE,
+            "optimizer": "AdamW",
+            "weight_decay": WEIGHT_DECAY,
+            "schedule": "OneCycleLR",
+            "max_lr": MAX_LR,
+            "loss": "L1",
+        },
+        data={
+            "name": dataset.name,
+            "source": dataset.source,
+            "checksum": dataset.checksum,
+            "sizes": dataset.split_sizes,
+        },
+        seed=seed,
+        seconds=round(history.seconds, 1),
+        parameters=count_parameters(model),
+        curve=history.epochs,
+        result={
+            "test_mae": evaluate(model, task, test)["mae"],
+            "val_mae": history.best["val_mae"],
+            **simple_models(dataset),
+        },
+        command=f"python -m tools.record_chapter01 --data {Path(data).name} --seed {seed} "
+        f"--epochs {epochs}",
+    )
+
+
+def loaders(dataset: GraphDataset, seed: int) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
+    train = DenseLoader(dataset.train, BATCH_SIZE, shuffle=True, seed=seed, device=device())
+    val = DenseLoader(dataset.val, 500, device=device())
+    return train, val, DenseLoader(dataset.test, 500, device=device())
+
+
+def simple_models(dataset: GraphDataset) -> dict[str, float]:
+    """Test MAE of the mean, and of ridge regressions on atom counts without and with bonds."""
+    y, y_test = targets(dataset.train), targets(dataset.test)
+    result = {"mean_test_mae": float((y_test - y.mean()).abs().mean())}
+    for name, features in (("atoms", atom_counts), ("atoms_and_bonds", atom_and_bond_counts)):
+        result[f"ridge_{name}_test_mae"] = ridge_mae(features, dataset)
+    return result
+
+
+def ridge_mae(features: Callable[[list[Data]], Tensor], dataset: GraphDataset) -> float:
+    model = Ridge(alpha=1.0).fit(features(dataset.train), targets(dataset.train))
+    prediction = torch.from_numpy(model.predict(features(dataset.test)))
+    return float((prediction - targets(dataset.test)).abs().mean())
+
+
+def targets(graphs: list[Data]) -> Tensor:
+    return torch.cat([graph.y for graph in graphs]).double()
+
+
+def atom_counts(graphs: list[Data]) -> Tensor:
+    """Atoms of each type, ``[G, 28]``."""
+    return torch.stack([torch.bincount(g.x[:, 0], minlength=28) for g in graphs]).double()
+
+
+def atom_and_bond_counts(graphs: list[Data]) -> Tensor:
+    """The same, then single, double and triple bonds, ``[G, 31]``."""
+    directed = torch.stack([torch.bincount(g.edge_attr[:, 0], minlength=4) for g in graphs])
+    return torch.cat([atom_counts(graphs), directed[:, 1:] / 2], dim=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="molecules", help='"molecules", or a ZINC graph file')
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=30)
+    args = parser.parse_args()
+    record = record_run(args.data, args.seed, args.epochs)
+    path = PACKAGE / "recorded" / f"{record.name.replace('/', '-')}-seed{args.seed}.json"
+    write_record(record, path)
+    print(f"{path.name}: test MAE {record.result['test_mae']:.4f} in {record.seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
