@@ -28,6 +28,7 @@ from gtcourse.graphs.checks import check_graphs
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.npz import file_sha256, read_npz, write_npz
 from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.ragged_checks import check_ragged
 
 LEVELS = ("graph", "node", "edge")
 ALIASES = {
@@ -65,7 +66,7 @@ def read_graphs(
         arrays.setdefault("node_vocabulary", np.array(node_vocabulary or [], dtype=str))
         arrays.setdefault("edge_vocabulary", np.array(edge_vocabulary or [], dtype=str))
         ragged = _ragged(arrays)
-        ragged.check()
+        check_ragged(ragged)
         name = name or _text(arrays, "name", path.stem)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
@@ -107,7 +108,7 @@ def write_graphs(path: str | Path, dataset: GraphDataset, *, missing_targets: bo
 
 def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     """:func:`write_graphs` for graphs that already lie end to end."""
-    ragged.check()
+    check_ragged(ragged)
     arrays = {
         "num_nodes": ragged.num_nodes,
         "num_edges": ragged.num_edges,

@@ -136,7 +136,7 @@ def _ogb() -> Iterator[None]:
 
 def _import_ogb() -> None:
     """Imports ogb without the thread in which it asks PyPI for a newer version."""
-    if "ogb" in sys.modules:
+    if sys.modules.get("ogb") is not None:
         return
     known = "outdated" in sys.modules
     outdated = sys.modules.get("outdated")

@@ -85,7 +85,7 @@ def test_missing_targets_are_nan_where_the_file_says_so(tmp_path):
     dataset = three_chains()
     for graph in dataset:
         graph.y = torch.tensor([[0.0, float("nan")]])
-    with pytest.raises(ValueError, match=r"graph 0 has y = nan; expected a finite target"):
+    with pytest.raises(ValueError, match=r"graph 0 has y\[1\] = nan; expected a finite target"):
         write_graphs(tmp_path / "labels.npz", dataset)
     write_graphs(tmp_path / "labels.npz", dataset, missing_targets=True)
     assert all(

@@ -1,0 +1,257 @@
+"""The embedded molecules: real, distinct, in ZINC's vocabulary, the same everywhere."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import multiprocessing
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from gtcourse.graphs import GraphDataset, load_dataset, read_graphs
+from gtcourse.graphs import molecules as module
+from gtcourse.graphs.chemistry import (
+    ATOM_TYPES,
+    BOND_TYPES,
+    UnsuitableMolecule,
+    largest_ring,
+    molecule_graph,
+    parse,
+    penalized_logp,
+)
+from gtcourse.graphs.files import write_ragged
+from gtcourse.graphs.npz import file_sha256
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+
+
+def names(smiles: str) -> list[str]:
+    return [ATOM_TYPES[number] for number in molecule_graph(smiles)[0]]
+
+
+@pytest.mark.parametrize(
+    ("smiles", "types"),
+    [
+        ("CO", ["C", "O"]),
+        ("c1cc[nH]c1", ["C", "C", "C", "N", "C"]),
+        ("N[C@@H](C)C(=O)O", ["N", "C H1", "C", "C", "O", "O"]),
+        ("C[N+](=O)[O-]", ["C", "N +", "O", "O -"]),
+        ("C[NH3+]", ["C", "N H3 +"]),
+        ("CC[NH-]", ["C", "C", "N H1 -"]),
+        ("CSCCl", ["C", "S", "C", "Cl"]),
+    ],
+)
+def test_an_atom_is_named_by_element_written_hydrogens_and_charge(smiles, types):
+    assert names(smiles) == types
+
+
+def test_aromatic_bonds_become_alternating_single_and_double_bonds():
+    _, bonds = molecule_graph("c1ccccc1")
+    assert sorted(kind for _, _, kind in bonds) == [1, 1, 1, 2, 2, 2]
+    _, bonds = molecule_graph("CC#N")
+    assert bonds == [(0, 1, 1), (1, 2, 3)]
+    assert BOND_TYPES[3] == "TRIPLE"
+
+
+@pytest.mark.parametrize(
+    ("smiles", "sentence"),
+    [
+        (
+            "C[Si](C)(C)C",
+            r"'C\[Si\]\(C\)\(C\)C' has the atom type 'Si'; expected one of ZINC's: C, O",
+        ),
+        ("CCXX", "'CCXX' is no molecule that RDKit can read"),
+        ("[NH3]->[Cu]", "has the atom type 'Cu'"),
+    ],
+)
+def test_what_zinc_has_no_type_for_is_refused(smiles, sentence):
+    with pytest.raises(UnsuitableMolecule, match=sentence):
+        molecule_graph(smiles)
+
+
+def test_the_target_is_zincs_formula():
+    """Aspirin: Crippen logP 1.3101, SA score 1.580, no ring beyond six atoms."""
+    expected = 0.6976318 * 1.3101 - 1.1981676 * 1.580 + 2.11183
+    assert penalized_logp(parse(ASPIRIN)) == pytest.approx(expected, abs=1e-3)
+
+
+def test_each_ring_atom_beyond_six_costs_the_cycle_coefficient():
+    six, nine = parse("C1CCCCC1"), parse("C1CCCCCCCC1")
+    assert (largest_ring(parse("CC")), largest_ring(six), largest_ring(nine)) == (0, 6, 9)
+    from rdkit.Chem import Crippen
+
+    rest = [
+        penalized_logp(molecule) - 0.6976318 * Crippen.MolLogP(molecule) for molecule in (six, nine)
+    ]
+    # SA adds at most (10 - 1) x 1.198; three ring atoms cost 3 x 3.4751391.
+    assert rest[0] - rest[1] == pytest.approx(3 * 3.4751391, abs=3)
+
+
+def test_the_import_path_stays_as_it_was():
+    before = list(sys.path)
+    penalized_logp(parse(ASPIRIN))
+    assert sys.path == before
+    assert "sascorer" not in sys.modules
+
+
+def test_the_molecules_are_split_ten_to_one_to_one(molecules: GraphDataset):
+    assert molecules.split_sizes == {"train": 10_000, "val": 1_000, "test": 1_000}
+    assert molecules.name == "molecules"
+    assert molecules.node_vocabulary == ATOM_TYPES
+
+
+def test_the_molecules_are_the_same_on_every_machine(molecules: GraphDataset):
+    if module._rdkit_version() != module.RDKIT:
+        assert f"not byte for byte those of the course's numbers (RDKit {module.RDKIT})" in (
+            molecules.source
+        )
+        pytest.skip("the checksum belongs to another RDKit")
+    assert molecules.checksum == module.CHECKSUM
+    assert molecules.source == f"embedded: 12,000 molecules of RDKit {module.RDKIT}"
+
+
+def test_the_molecules_have_9_to_37_atoms_of_zincs_types(molecules: GraphDataset):
+    sizes = torch.tensor([graph.num_nodes for graph in molecules])
+    assert sizes.min() >= 9
+    assert sizes.max() <= 37
+    types = torch.cat([graph.x for graph in molecules])
+    assert types.min() >= 0
+    assert types.max() < len(ATOM_TYPES)
+    assert set(torch.cat([graph.edge_attr for graph in molecules]).flatten().tolist()) == {1, 2, 3}
+
+
+@pytest.mark.slow
+def test_no_molecule_is_in_two_splits_not_even_uncharged(molecules: GraphDataset):
+    from rdkit.Chem import MolToSmiles
+    from rdkit.Chem.MolStandardize.rdMolStandardize import Uncharger
+
+    uncharger = Uncharger()
+    identities = Counter(
+        MolToSmiles(uncharger.uncharge(parse(graph.smiles)), isomericSmiles=False)
+        for graph in molecules
+    )
+    assert len(identities) == len(molecules)
+
+
+def test_the_split_is_the_order_of_the_hashes(molecules: GraphDataset):
+    digests = [hashlib.sha256(graph.smiles.encode()).digest() for graph in molecules]
+    assert digests == sorted(digests)
+    assert molecules.split.tolist() == sorted(molecules.split.tolist())
+
+
+def test_graph_and_target_belong_to_the_stored_smiles(molecules: GraphDataset):
+    for graph in molecules.graphs[::200]:
+        atoms, bonds = molecule_graph(graph.smiles)
+        assert graph.x[:, 0].tolist() == atoms
+        adjacency = np.zeros((len(atoms), len(atoms)), dtype=int)
+        for i, j, kind in bonds:
+            adjacency[i, j] = adjacency[j, i] = kind
+        assert graph.edge_index.tolist() == np.array(adjacency.nonzero()).tolist()
+        assert graph.edge_attr[:, 0].tolist() == adjacency[adjacency > 0].tolist()
+        assert graph.y.item() == pytest.approx(penalized_logp(parse(graph.smiles)), abs=1e-5)
+
+
+def test_a_second_call_reads_what_the_first_built(molecules, data_root, monkeypatch):
+    monkeypatch.setattr(module, "build_molecules", lambda: 1 / 0)
+    monkeypatch.setenv("GTCOURSE_DATA", str(data_root))
+    assert load_dataset("molecules").checksum == molecules.checksum
+
+
+@pytest.fixture
+def twelve(monkeypatch):
+    """The same recipe for twelve molecules, in a moment."""
+    monkeypatch.setattr(module, "SPLIT_SIZES", (10, 1, 1))
+
+
+def test_another_call_mends_a_damaged_cache(tmp_path, twelve):
+    checksum = load_dataset("molecules", root=tmp_path).checksum
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:1000])
+    assert load_dataset("molecules", root=tmp_path).checksum == checksum == file_sha256(path)
+
+
+def test_a_build_that_differs_from_the_courses_says_so(tmp_path, twelve, monkeypatch):
+    assert "not byte for byte those of the course's numbers" in (
+        load_dataset("molecules", root=tmp_path).source
+    )
+    monkeypatch.setattr("rdkit.__version__", "2031.03.4")
+    source = load_dataset("molecules", root=tmp_path).source
+    assert source.startswith("embedded: 12,000 molecules of RDKit 2031.3.4, not byte for byte")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_nothing_needs_a_network(tmp_path, twelve, no_network):
+    assert len(load_dataset("molecules", root=tmp_path)) == 12
+
+
+def test_building_shows_no_bar_where_no_terminal_is(tmp_path, twelve, capfd):
+    load_dataset("molecules", root=tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_another_source_file_is_refused(tmp_path, twelve, monkeypatch):
+    name = "Pains/test_data/wehi_mols.csv"
+    monkeypatch.setitem(module.SOURCES, name, "0" * 64)
+    with pytest.raises(RuntimeError) as refusal:
+        load_dataset("molecules", root=tmp_path)
+    sentence = str(refusal.value)
+    assert f"chosen from {name} as in RDKit {module.RDKIT} (sha256 000000000000…)" in sentence
+    assert f"run `pip install rdkit=={module.RDKIT}`, or read a graph file" in sentence
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_source_file_that_is_not_there_is_refused(tmp_path, twelve, monkeypatch):
+    monkeypatch.setattr("rdkit.RDConfig.RDDataDir", str(tmp_path / "data"))
+    with pytest.raises(RuntimeError, match=r"another one .*wehi_mols\.csv: no such file"):
+        load_dataset("molecules", root=tmp_path)
+
+
+def test_without_rdkit_the_sentence_says_how_to_go_on(tmp_path, monkeypatch):
+    original = builtins.__import__
+
+    def without_rdkit(name, *args, **kwargs):
+        if name.partition(".")[0] == "rdkit":
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_rdkit)
+    with pytest.raises(ImportError, match="need RDKit, which is not installed; install it with"):
+        load_dataset("molecules", root=tmp_path)
+
+
+def _build(arguments) -> str:
+    root, barrier = arguments
+    barrier.wait()
+    module.SPLIT_SIZES = (10, 1, 1)
+    return load_dataset("molecules", root=root).checksum
+
+
+@pytest.mark.slow
+def test_two_processes_that_build_at_once_both_succeed(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager, context.Pool(2) as pool:
+        barrier = manager.Barrier(2)
+        checksums = pool.map(_build, [(tmp_path, barrier)] * 2, chunksize=1)
+    (path,) = tmp_path.iterdir()
+    assert checksums == [file_sha256(path)] * 2
+
+
+@pytest.mark.slow
+def test_building_anew_gives_the_same_bytes(tmp_path, molecules):
+    refused = Counter()
+    ragged = module.build_molecules(refused)
+    checksum = write_ragged(tmp_path / "molecules.npz", ragged, name="molecules")
+    assert checksum == molecules.checksum
+    assert len(read_graphs(tmp_path / "molecules.npz")) == 12_000
+    # The data page tells this to the reader.
+    assert refused == {
+        "not 9 to 37 heavy atoms": 312,
+        "atom type": 84,
+        "several pieces": 53,
+        "seen before": 26,
+        "radical or isotope": 3,
+    }

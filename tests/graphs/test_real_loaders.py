@@ -1,0 +1,356 @@
+"""The published datasets, read offline from tiny files in the publishers' own layouts."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+from gtcourse.graphs import load_dataset, real, write_graphs
+from gtcourse.graphs.chemistry import rdkit_chem
+from gtcourse.graphs.publishers import _import_ogb
+
+pytestmark = pytest.mark.usefixtures("no_network")
+
+NAMES = ("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2")
+
+
+def write_zinc(folder: Path) -> None:
+    """Three molecules a split, of which the index files choose two; CO, CN, CF, …"""
+    (folder / "raw").mkdir(parents=True)
+    for number, split in enumerate(("train", "val", "test")):
+        molecules = [
+            {
+                "num_atom": 2,
+                "atom_type": torch.tensor([0, atom]),
+                "bond_type": torch.tensor([[0, bond], [bond, 0]]),
+                "logP_SA_cycle_normalized": torch.tensor([number + atom / 10]),
+            }
+            for atom, bond in ((1, 1), (2, 2), (3, 3))
+        ]
+        (folder / f"raw/{split}.pickle").write_bytes(pickle.dumps(molecules))
+        (folder / f"raw/{split}.index").write_text("2,0\n")
+
+
+def write_ogbg(folder: Path, name: str, labels: list[list[float]]) -> None:
+    """CO, CCO and a lone C; OGB lists an undirected edge once and adds the other direction."""
+    folder = folder / name.replace("-", "_")
+    atom = [5, 0, 4, 5, 3, 0, 2, 0, 0]
+    tables = {
+        "raw/num-node-list": [[2], [3], [1]],
+        "raw/num-edge-list": [[1], [2], [0]],
+        "raw/edge": [[0, 1], [0, 1], [1, 2]],
+        "raw/node-feat": [[number, *atom[1:]] for number in (5, 7, 5, 5, 7, 5)],
+        "raw/edge-feat": [[0, 0, 0], [0, 0, 0], [1, 0, 1]],
+        "raw/graph-label": [["" if np.isnan(v) else f"{v:g}" for v in row] for row in labels],
+        "split/scaffold/train": [[1]],
+        "split/scaffold/valid": [[2]],
+        "split/scaffold/test": [[0]],
+        "mapping/mol": [["smiles", "mol_id"], ["CO", "a"], ["CCO", "b"], ["C", "c"]],
+    }
+    for stem, rows in tables.items():
+        write_gz(folder / f"{stem}.csv.gz", rows)
+    (folder / "RELEASE_v1.txt").touch()
+
+
+def write_pcqm4mv2(folder: Path, numpy_1: bool = False) -> None:
+    """Four molecules; the last two have no public target."""
+    folder = folder / "pcqm4m-v2"
+    rows = [["idx", "smiles", "homolumogap"], [0, "CCO", 7.5], [1, "C=O", 4.25], [2, "CC#N", ""]]
+    write_gz(folder / "raw/data.csv.gz", [*rows, [3, "c1ccccc1", ""]])
+    parts = ("train", "valid", "test-dev", "test-challenge")
+    torch.save(
+        {part: np.array([number]) for number, part in enumerate(parts)}, folder / "split_dict.pt"
+    )
+    if numpy_1:
+        rename_in_zip(folder / "split_dict.pt", b"numpy._core.", b"numpy.core.")
+    (folder / "RELEASE_v1.txt").touch()
+
+
+def write_gz(path: Path, rows: list[list]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt") as file:
+        file.writelines(",".join(map(str, row)) + "\n" for row in rows)
+
+
+def rename_in_zip(path: Path, old: bytes, new: bytes) -> None:
+    """torch.save's archive with another name in its pickle, as an older numpy wrote it."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    assert any(old in content for content in members.values())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content.replace(old, new) if name.endswith(".pkl") else content)
+
+
+def write_raw(name: str, folder: Path) -> None:
+    if name.startswith("zinc"):
+        write_zinc(folder)
+    elif name == "pcqm4mv2":
+        write_pcqm4mv2(folder)
+    else:
+        nan = float("nan")
+        molpcba = [[1, nan, 0], [nan, 1, nan], [0, 0, nan]]
+        write_ogbg(folder, name, [[1], [0], [0]] if name == "ogbg-molhiv" else molpcba)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """The published sizes, for the tiny files."""
+    sizes = dict.fromkeys(NAMES, (1, 1, 1)) | {
+        "zinc": (2, 2, 2),
+        "zinc-full": (3, 3, 3),
+        "pcqm4mv2": (1, 1, 2),
+    }
+    for name, split_sizes in sizes.items():
+        publication = replace(real.PUBLICATIONS[name], split_sizes=split_sizes)
+        monkeypatch.setitem(real.PUBLICATIONS, name, publication)
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """A reader that first puts the publisher's files where a download would put them."""
+
+    def serve(name: str, spoil=lambda folder: None) -> None:
+        reader = real.PUBLICATIONS[name].reader
+
+        def download_and_read(folder: Path):
+            write_raw(name, folder)
+            spoil(folder)
+            return reader(folder)
+
+        publication = replace(real.PUBLICATIONS[name], reader=download_and_read)
+        monkeypatch.setitem(real.PUBLICATIONS, name, publication)
+
+    return serve
+
+
+def test_zinc_follows_its_index_files(tmp_path):
+    write_zinc(tmp_path)
+    dataset = load_dataset("zinc", source=tmp_path)
+    assert dataset.split.tolist() == [0, 0, 1, 1, 2, 2]
+    assert dataset[0].x.tolist() == [[0], [3]]
+    assert dataset[0].edge_attr.tolist() == [[3], [3]]
+    assert dataset[0].edge_index.tolist() == [[0, 1], [1, 0]]
+    assert [graph.y.item() for graph in dataset] == pytest.approx([0.3, 0.1, 1.3, 1.1, 2.3, 2.1])
+    assert dataset.node_vocabulary[3] == "F"
+    assert dataset.source == "folder: PyG ZINC(subset=True)"
+
+
+def test_full_zinc_takes_every_molecule(tmp_path):
+    write_zinc(tmp_path)
+    dataset = load_dataset("zinc-full", source=tmp_path)
+    assert dataset.split.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert [graph.x[1].item() for graph in dataset] == [1, 2, 3] * 3
+
+
+def test_molhiv_has_nine_features_an_atom_and_both_directions_of_a_bond(tmp_path):
+    write_raw("ogbg-molhiv", tmp_path)
+    dataset = load_dataset("ogbg-molhiv", source=tmp_path)
+    assert dataset.split.tolist() == [2, 0, 1]
+    assert [graph.smiles for graph in dataset] == ["CO", "CCO", "C"]
+    assert dataset[1].x.shape == (3, 9)
+    assert dataset[1].x[:, 0].tolist() == [5, 5, 7]
+    bonds = zip(*dataset[1].edge_index.tolist(), dataset[1].edge_attr.tolist(), strict=True)
+    assert sorted(bonds) == [
+        (0, 1, [0, 0, 0]),
+        (1, 0, [0, 0, 0]),
+        (1, 2, [1, 0, 1]),
+        (2, 1, [1, 0, 1]),
+    ]
+    assert [graph.y.tolist() for graph in dataset] == [[1.0], [0.0], [0.0]]
+    assert dataset[0].y.dtype == torch.float32
+    assert dataset.target == "graph"
+
+
+def test_a_label_that_molpcba_misses_is_nan(tmp_path):
+    write_raw("ogbg-molpcba", tmp_path)
+    dataset = load_dataset("ogbg-molpcba", source=tmp_path)
+    y = torch.cat([graph.y for graph in dataset])
+    assert y.nan_to_num(-1).tolist() == [[1, -1, 0], [-1, 1, -1], [0, 0, -1]]
+    write_graphs(tmp_path / "again.npz", dataset, missing_targets=True)
+    again = load_dataset("ogbg-molpcba", source=tmp_path / "again.npz")
+    assert torch.equal(torch.cat([graph.y for graph in again]).isnan(), y.isnan())
+
+
+@pytest.mark.parametrize("numpy_1", [False, True])
+def test_pcqm4mv2_keeps_back_the_targets_of_its_test_sets(tmp_path, numpy_1):
+    write_pcqm4mv2(tmp_path, numpy_1)
+    dataset = load_dataset("pcqm4mv2", source=tmp_path)
+    assert dataset.split.tolist() == [0, 1, 2, 2]
+    assert [graph.y.item() for graph in dataset][:2] == [7.5, 4.25]
+    assert all(graph.y.isnan().all() for graph in dataset.test)
+    assert [graph.num_nodes for graph in dataset] == [3, 2, 3, 6]
+    assert dataset[0].x.shape == (3, 9)
+    assert dataset[0].edge_attr.shape == (4, 3)
+    assert dataset[3].smiles == "c1ccccc1"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_of_raw_files_stays_as_it_is(tmp_path, name):
+    write_raw(name, tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    load_dataset(name, source=tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_raw_file_is_named_and_nothing_is_deleted(tmp_path, name):
+    write_raw(name, tmp_path)
+    lost = real.PUBLICATIONS[name].files[1]
+    (tmp_path / lost).unlink()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(FileNotFoundError) as refusal:
+        load_dataset(name, source=tmp_path)
+    assert str(refusal.value).startswith(f"{tmp_path} has no {lost}; expected the files of ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_download_is_kept_as_one_file_and_read_from_there(tmp_path, name, served, monkeypatch):
+    served(name)
+    dataset = load_dataset(name, root=tmp_path)
+    assert os.listdir(tmp_path) == [f"{name}.npz"]
+    assert dataset.source == f"download: {real.PUBLICATIONS[name].source}"
+    publication = replace(real.PUBLICATIONS[name], reader=lambda folder: 1 / 0)
+    monkeypatch.setitem(real.PUBLICATIONS, name, publication)
+    assert load_dataset(name, root=tmp_path).checksum == dataset.checksum
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_network_one_sentence_says_so_and_nothing_is_left(tmp_path, name, capfd):
+    with pytest.raises(RuntimeError) as refusal:
+        load_dataset(name, root=tmp_path)
+    sentence = str(refusal.value)
+    assert sentence.startswith(f"{name} could not be downloaded (")
+    assert "there is no network in this test" in sentence
+    assert f"or read a file with load_dataset({name!r}, source='….npz')" in sentence
+    assert "\n" not in sentence
+    assert os.listdir(tmp_path) == []
+
+
+def cut_first_file(name):
+    def spoil(folder: Path) -> None:
+        path = folder / real.PUBLICATIONS[name].files[0]
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    return spoil
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_corrupt_download_leaves_nothing(tmp_path, name, served):
+    served(name, spoil=cut_first_file(name))
+    with pytest.raises(RuntimeError, match=f"{name} could not be downloaded .*nothing of it was"):
+        load_dataset(name, root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_download_of_the_wrong_size_is_refused(tmp_path, served, monkeypatch):
+    served("zinc")
+    publication = replace(real.PUBLICATIONS["zinc"], split_sizes=(10_000, 1_000, 1_000))
+    monkeypatch.setitem(real.PUBLICATIONS, "zinc", publication)
+    with pytest.raises(RuntimeError, match=r"it has 2/2/2 graphs; expected 10,000/1,000/1,000"):
+        load_dataset("zinc", root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_atom_type_that_zinc_does_not_have_is_refused(tmp_path, served):
+    def spoil(folder: Path) -> None:
+        path = folder / "raw/train.pickle"
+        molecules = pickle.loads(path.read_bytes())
+        molecules[2]["atom_type"][1] = 28
+        path.write_bytes(pickle.dumps(molecules))
+
+    served("zinc", spoil)
+    with pytest.raises(RuntimeError, match=r"graph 0 has x\[1, 0\] = 28; expected 0 to 27"):
+        load_dataset("zinc", root=tmp_path)
+
+
+def test_a_training_molecule_without_any_label_is_refused(tmp_path):
+    write_pcqm4mv2(tmp_path)
+    split = {"train": [0], "valid": [2], "test-dev": [1], "test-challenge": [3]}
+    folder = tmp_path / "pcqm4m-v2"
+    torch.save({name: np.array(index) for name, index in split.items()}, folder / "split_dict.pt")
+    with pytest.raises(RuntimeError, match=r"pcqm4mv2 could not be read from .* as published"):
+        load_dataset("pcqm4mv2", source=tmp_path)
+
+
+def test_an_interrupted_download_leaves_nothing(tmp_path, served):
+    def interrupt(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    served("zinc", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset("zinc", root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_ogbs_question_about_a_large_download_is_answered(tmp_path, monkeypatch):
+    """2 GB: ogb asks; the caller asked for this dataset already."""
+    from ogb.utils import url
+
+    class Response:
+        def info(self):
+            return {"Content-Length": str(2 << 30)}
+
+    asked = []
+    monkeypatch.setattr(url.ur, "urlopen", lambda address: asked.append(address) or Response())
+    monkeypatch.setattr(
+        "ogb.graphproppred.dataset_pyg.download_url",
+        lambda address, folder: (_ for _ in ()).throw(OSError("the download has begun")),
+    )
+    with pytest.raises(RuntimeError, match="the download has begun"):
+        load_dataset("ogbg-molhiv", root=tmp_path)
+    assert asked
+
+
+def test_any_other_question_is_an_error_and_not_a_wait(tmp_path, served):
+    served("pcqm4mv2", lambda folder: (folder / "pcqm4m-v2/RELEASE_v1.txt").unlink())
+    with pytest.raises(RuntimeError, match="Will you update the dataset now"):
+        load_dataset("pcqm4mv2", root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_damaged_cache_is_named(tmp_path, served):
+    served("zinc")
+    load_dataset("zinc", root=tmp_path)
+    (tmp_path / "zinc.npz").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"zinc\.npz is no \.npz graph file"):
+        load_dataset("zinc", root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "sentence"),
+    [
+        ("ogb", "ogbg-molhiv", "read by the package ogb, which is not installed; install it with"),
+        ("rdkit", "pcqm4mv2", "need RDKit, which is not installed; install it with"),
+    ],
+)
+def test_a_missing_library_is_named(tmp_path, monkeypatch, module, name, sentence):
+    rdkit_chem.cache_clear()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=sentence):
+        load_dataset(name, root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_ogb_asks_nobody_for_a_newer_version(monkeypatch):
+    asked = []
+    outdated = ModuleType("outdated")
+    outdated.check_outdated = lambda *arguments: asked.append(arguments)
+    monkeypatch.setitem(sys.modules, "outdated", outdated)
+    for name in ("ogb", "ogb.version"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    _import_ogb()
+    assert sys.modules["outdated"] is outdated
+    assert sys.modules["ogb.version"].check_outdated is None
+    assert not asked
