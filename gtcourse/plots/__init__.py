@@ -5,6 +5,7 @@ from gtcourse.plots.graphs import draw_graph
 from gtcourse.plots.matrices import attention_map
 from gtcourse.plots.molecules import molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, SEQUENTIAL, show, use_style
+from gtcourse.plots.tables import over_seeds, table
 
 __all__ = [
     "COLORS",
@@ -15,6 +16,8 @@ __all__ = [
     "draw_graph",
     "learning_curve",
     "molecules",
+    "over_seeds",
     "show",
+    "table",
     "use_style",
 ]
