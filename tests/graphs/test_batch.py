@@ -1,0 +1,108 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, collate, unbatch
+from tests.graphs.random_graphs import graph_of, graphs
+
+
+@given(st.lists(graphs(), min_size=1, max_size=5), st.integers(0, 3))
+def test_collate_equals_the_loop_over_graphs_and_edges(batch, padding):
+    N = max(len(graph.x) for graph in batch) + padding
+    got = collate(batch, num_nodes=N)
+    for b, graph in enumerate(batch):
+        n = len(graph.x)
+        adjacency, attributes = torch.zeros(N, N).bool(), torch.zeros(N, N, 1).long()
+        for e, (i, j) in reversed(list(enumerate(graph.edge_index.T.tolist()))):
+            adjacency[i, j], attributes[i, j] = True, graph.edge_attr[e]
+        assert torch.equal(got.adjacency[b], adjacency)
+        assert torch.equal(got.edge_attr[b], attributes)
+        assert torch.equal(got.x[b, :n], graph.x)
+        assert (got.x[b, n:] == 0).all()
+        assert got.mask[b].tolist() == [True] * n + [False] * (N - n)
+        assert got.y[b] == graph.y[0]
+        distance = got.encodings["distance"][b]
+        assert torch.equal(distance[:n, :n], graph.distance)
+        assert (distance[n:] == UNREACHABLE).all()
+        assert (distance[:, n:] == UNREACHABLE).all()
+        vectors = got.encodings["laplacian_eigenvectors"][b]
+        assert torch.equal(vectors[:n], graph.laplacian_eigenvectors)
+        assert (vectors[n:] == 0).all()
+
+
+@given(st.lists(graphs(), min_size=1, max_size=5))
+def test_unbatching_and_collating_again_gives_the_same_batch(batch):
+    once = collate(batch)
+    again = collate(unbatch(once))
+    for name in ("x", "adjacency", "edge_attr", "mask", "y"):
+        assert torch.equal(getattr(once, name), getattr(again, name))
+    assert once.encodings.keys() == again.encodings.keys()
+    for name, encoding in once.encodings.items():
+        assert torch.equal(encoding, again.encodings[name])
+
+
+@given(st.lists(graphs(), min_size=2, max_size=5))
+def test_selecting_and_trimming_is_collating_those_graphs(batch):
+    index = torch.tensor([1, 0])
+    selected = collate(batch).select(index)
+    trimmed = selected.trim(int(selected.sizes.max()))
+    direct = collate([batch[1], batch[0]])
+    for name in ("x", "adjacency", "edge_attr", "mask", "y"):
+        assert torch.equal(getattr(trimmed, name), getattr(direct, name))
+    for name, encoding in direct.encodings.items():
+        assert torch.equal(encoding, trimmed.encodings[name])
+
+
+def test_the_first_of_a_repeated_edge_counts():
+    graph = graph_of(2, [(0, 1), (0, 1), (1, 0)])
+    graph.edge_attr = torch.tensor([[3], [1], [2]])
+    assert collate([graph]).edge_attr[0, :, :, 0].tolist() == [[0, 3], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("target", "rows", "shape"), [("graph", 1, (2,)), ("node", 3, (2, 3)), ("edge", 2, (2, 3, 3))]
+)
+@pytest.mark.parametrize("floating", [True, False])
+def test_targets_of_graphs_nodes_and_edges(target, rows, shape, floating):
+    first = Data(x=torch.zeros(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
+    second = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[1], [0]]))
+    first.y = torch.arange(rows) + 5
+    second.y = torch.arange({"graph": 1, "node": 2, "edge": 1}[target]) + 8
+    if floating:
+        first.y, second.y = first.y.float(), second.y.float()
+    batch = collate([first, second])
+    assert batch.target == target
+    assert batch.y.shape == shape
+    missing = batch.y.isnan() if floating else batch.y == MISSING_LABEL
+    known = {
+        "graph": torch.ones(2).bool(),
+        "node": batch.mask,
+        "edge": batch.adjacency,
+    }[target]
+    assert torch.equal(missing, ~known)
+    assert [graph.y.tolist() for graph in unbatch(batch)] == [first.y.tolist(), second.y.tolist()]
+
+
+def test_several_targets_of_a_graph_stay_a_row():
+    graph = Data(x=torch.zeros(2, 1), edge_index=torch.zeros(2, 0).long(), y=torch.ones(1, 5))
+    assert collate([graph, graph]).y.shape == (2, 5)
+
+
+def test_narrow_integers_and_flat_features_become_columns_of_int64():
+    graph = Data(
+        x=torch.tensor([3, 4], dtype=torch.uint8),
+        edge_index=torch.tensor([[0], [1]]),
+        edge_attr=torch.tensor([2], dtype=torch.uint8),
+    )
+    batch = collate([graph])
+    assert (batch.x.dtype, batch.x.shape) == (torch.int64, (1, 2, 1))
+    assert (batch.edge_attr.dtype, batch.edge_attr.shape) == (torch.int64, (1, 2, 2, 1))
+    assert batch.y is None
+
+
+def test_to_moves_every_tensor():
+    batch = collate([graph_of(3, [(0, 1)])]).to("meta")
+    tensors = [batch.x, batch.adjacency, batch.mask, batch.edge_attr, batch.y]
+    assert {t.device.type for t in (*tensors, *batch.encodings.values())} == {"meta"}

@@ -1,0 +1,73 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse.graphs import DenseLoader, collate
+from tests.graphs.random_graphs import graph_of
+
+
+def numbered(count: int):
+    """Graphs of different sizes, each with its number as the target."""
+    graphs = [graph_of(1 + 7 * i % 5, [(0, 0)], seed=i) for i in range(count)]
+    for i, graph in enumerate(graphs):
+        graph.y = torch.tensor([float(i)])
+    return graphs
+
+
+@given(st.integers(1, 30), st.integers(1, 9), st.integers(1, 4), st.booleans())
+def test_every_graph_comes_once_an_epoch(count, batch_size, buckets, shuffle):
+    loader = DenseLoader(numbered(count), batch_size, buckets=buckets, shuffle=shuffle)
+    for _ in range(2):
+        batches = list(loader)
+        assert len(batches) == len(loader)
+        seen = torch.cat([batch.y for batch in batches]).sort().values
+        assert seen.tolist() == list(range(count))
+
+
+def test_a_batch_equals_collating_its_graphs():
+    graphs = numbered(20)
+    for batch in DenseLoader(graphs, 6, shuffle=True, buckets=2):
+        direct = collate([graphs[int(number)] for number in batch.y])
+        assert torch.equal(batch.x, direct.x)
+        assert torch.equal(batch.adjacency, direct.adjacency)
+        assert torch.equal(batch.encodings["distance"], direct.encodings["distance"])
+
+
+def test_without_shuffling_the_order_is_the_one_given():
+    loader = DenseLoader(numbered(10), 3)
+    assert torch.cat([batch.y for batch in loader]).tolist() == list(range(10))
+
+
+def test_the_order_is_a_function_of_the_seed_and_the_epoch():
+    def order(seed, epoch):
+        loader = DenseLoader(numbered(30), 4, shuffle=True, seed=seed)
+        loader.set_epoch(epoch)
+        return torch.cat([batch.y for batch in loader]).tolist()
+
+    assert order(0, 3) == order(0, 3)
+    assert order(0, 3) != order(0, 4)
+    assert order(0, 3) != order(1, 3)
+    loader = DenseLoader(numbered(30), 4, shuffle=True)
+    passes = [torch.cat([batch.y for batch in loader]).tolist() for _ in range(3)]
+    assert passes == [order(0, 0), order(0, 1), order(0, 2)]
+
+
+def test_buckets_put_graphs_of_a_size_together():
+    padded = [
+        sum(batch.mask.numel() for batch in DenseLoader(numbered(60), 6, shuffle=True, buckets=k))
+        for k in (1, 5)
+    ]
+    assert padded[1] < 0.8 * padded[0]
+
+
+def test_drop_last_leaves_out_the_small_batch():
+    loader = DenseLoader(numbered(10), 4, drop_last=True)
+    assert [batch.num_graphs for batch in loader] == [4, 4]
+    assert len(loader) == 2
+
+
+@pytest.mark.parametrize("name", ["batch_size", "buckets"])
+def test_sizes_below_one_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} is 0; expected 1 or more"):
+        DenseLoader(numbered(2), **({"batch_size": 2} | {name: 0}))

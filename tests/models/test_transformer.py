@@ -1,0 +1,167 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from gtcourse.models import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Transformer,
+    TransformerConfig,
+    TransformerDecoder,
+    TransformerEncoder,
+    causal_mask,
+    sinusoidal_encoding,
+)
+from gtcourse.training.fit import count_parameters
+from tests.loops.attention import encoder_layer_loop
+from tests.models.test_attention import copy_to_torch
+
+
+def unlike(module: nn.Module) -> nn.Module:
+    """Gives every bias and every norm a value of its own, so that none can be left out unseen."""
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return module
+
+
+def copy_feed_forward(ours: FeedForward, theirs: nn.Module) -> None:
+    theirs.linear1.load_state_dict(ours[0].state_dict())
+    theirs.linear2.load_state_dict(ours[3].state_dict())
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_encoder_layer_equals_its_loop(norm_first):
+    layer = unlike(EncoderLayer(8, 2, 6, norm_first=norm_first)).double()
+    x = torch.randn(5, 8, dtype=torch.float64)
+    expected = encoder_layer_loop(layer, x)
+    torch.testing.assert_close(layer(x[None])[0], expected, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_copied_weights_give_torch_s_encoder_layer(norm_first, activation):
+    ours = unlike(EncoderLayer(12, 3, 20, norm_first=norm_first, activation=activation))
+    theirs = nn.TransformerEncoderLayer(
+        12, 3, 20, 0.0, activation, batch_first=True, norm_first=norm_first
+    )
+    copy_to_torch(ours.attention, theirs.self_attn)
+    copy_feed_forward(ours.feed_forward, theirs)
+    theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
+    theirs.norm2.load_state_dict(ours.feed_forward_norm.state_dict())
+    x = torch.randn(2, 5, 12)
+    mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    expected = theirs(x, src_key_padding_mask=~mask)
+    torch.testing.assert_close(ours(x, mask=mask), expected, atol=2e-6, rtol=0)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_copied_weights_give_torch_s_decoder_layer(norm_first):
+    ours = unlike(DecoderLayer(12, 3, 20, norm_first=norm_first))
+    theirs = nn.TransformerDecoderLayer(12, 3, 20, 0.0, batch_first=True, norm_first=norm_first)
+    copy_to_torch(ours.attention, theirs.self_attn)
+    copy_to_torch(ours.cross_attention, theirs.multihead_attn)
+    copy_feed_forward(ours.feed_forward, theirs)
+    theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
+    theirs.norm2.load_state_dict(ours.cross_attention_norm.state_dict())
+    theirs.norm3.load_state_dict(ours.feed_forward_norm.state_dict())
+    x, memory = torch.randn(2, 4, 12), torch.randn(2, 6, 12)
+    memory_mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    expected = theirs(x, memory, tgt_mask=~causal_mask(4)[0], memory_key_padding_mask=~memory_mask)
+    output = ours(x, memory, mask=causal_mask(4), memory_mask=memory_mask)
+    torch.testing.assert_close(output, expected, atol=2e-6, rtol=0)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_stack_ends_with_a_norm_exactly_when_it_is_pre_ln(norm_first):
+    arguments = {"d_model": 8, "num_heads": 2, "d_hidden": 8, "norm_first": norm_first}
+    for stack in (TransformerEncoder(2, **arguments), TransformerDecoder(2, **arguments)):
+        assert isinstance(stack.norm, nn.LayerNorm if norm_first else nn.Identity)
+
+
+def test_the_encoder_is_its_layers_in_turn_and_returns_each_attention():
+    torch.manual_seed(0)
+    encoder = TransformerEncoder(3, d_model=8, num_heads=2, d_hidden=8)
+    x = torch.randn(2, 5, 8)
+    output, attention = encoder(x, return_attention=True)
+    for layer in encoder.layers:
+        x = layer(x)
+    torch.testing.assert_close(output, x)
+    assert attention.shape == (2, 3, 2, 5, 5)
+    torch.testing.assert_close(attention.sum(-1), torch.ones(2, 3, 2, 5))
+
+
+def test_later_targets_do_not_reach_earlier_predictions():
+    torch.manual_seed(0)
+    model = Transformer(small_config()).eval()
+    source, target = torch.randint(0, 11, (2, 6)), torch.randint(0, 7, (2, 5))
+    logits = model(source, target)
+    changed = target.clone()
+    changed[:, 3] = (changed[:, 3] + 1) % 7
+    difference = (model(source, changed) - logits).abs().amax(dim=(0, 2))
+    assert (difference[:3] == 0).all()
+    assert (difference[3:] > 0).all()
+
+
+def test_padding_the_source_changes_nothing():
+    torch.manual_seed(0)
+    model = Transformer(small_config()).eval()
+    source, target = torch.randint(0, 11, (2, 4)), torch.randint(0, 7, (2, 5))
+    padded = torch.cat([source, torch.randint(0, 11, (2, 3))], dim=1)
+    mask = (torch.arange(7) < 4).expand(2, 7)
+    torch.testing.assert_close(model(padded, target, mask), model(source, target))
+
+
+def test_source_order_matters_through_the_positions_alone():
+    torch.manual_seed(0)
+    model = Transformer(small_config()).eval()
+    source, target = torch.arange(6)[None], torch.randint(0, 7, (1, 5))
+    assert (model(source, target) - model(source.flip(1), target)).abs().max() > 1e-3
+    words = model.source_embedding.embedding
+    model.source_embedding.forward = words.forward  # no positions
+    torch.testing.assert_close(model(source, target), model(source.flip(1), target))
+
+
+def test_the_base_model_has_the_papers_parameters():
+    """Table 3 says 65 million; with its one matrix for both embeddings and the output, and 37,000
+    word pieces, the layers of Section 3 come to 63.1 million."""
+    attention, feed_forward, norm = 4 * (512 * 512 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    expected = 6 * (encoder_layer + decoder_layer) + 37_000 * 512
+    assert expected == 63_082_496
+    # Ours has three matrices where the paper has one, and a bias of the output.
+    model = Transformer(TransformerConfig(37_000, 37_000))
+    assert count_parameters(model) == expected + 2 * 37_000 * 512 + 37_000
+
+
+def test_sinusoidal_encoding_equals_the_formula():
+    encoding = sinusoidal_encoding(50, 7)
+    for position in range(50):
+        for i in range(7):
+            angle = position / 10000 ** (2 * (i // 2) / 7)
+            expected = math.sin(angle) if i % 2 == 0 else math.cos(angle)
+            assert encoding[position, i] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_causal_mask_lets_a_position_see_itself_and_what_came_before():
+    assert causal_mask(3)[0].tolist() == [
+        [True, False, False],
+        [True, True, False],
+        [True, True, True],
+    ]
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(ValueError, match="activation is 'swish'; expected one of"):
+        FeedForward(4, 4, activation="swish")
+
+
+def small_config() -> TransformerConfig:
+    return TransformerConfig(
+        11, 7, d_model=16, num_heads=2, d_hidden=32, num_encoder_layers=2, num_decoder_layers=2
+    )

@@ -1,0 +1,50 @@
+"""What ``import gtcourse`` and the models need, and what they must do without."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightning_fabric")
+
+
+@pytest.mark.parametrize("module", ["gtcourse", "gtcourse.models", "gtcourse.graphs"])
+def test_importing_loads_nothing_that_only_some_readers_need(module):
+    # PyG itself imports some of them where they are installed.
+    code = f"""
+import sys, torch_geometric.data, torch_geometric.nn, torch_geometric.transforms
+before = set(sys.modules)
+import {module}
+loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
+print(sorted(loaded & set({HEAVY})))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_training_from_a_file_needs_no_chemistry(tmp_path):
+    """Without RDKit, ogb, networkx, scikit-learn or IPython, a model still trains."""
+    code = f"""
+import sys
+for name in ("rdkit", "ogb", "networkx", "sklearn", "IPython"):
+    sys.modules[name] = None
+import torch, gtcourse
+from gtcourse.graphs import GraphDataset, write_graphs
+from gtcourse.models import BagTransformer, BagTransformerConfig
+from gtcourse.training.fit import fit
+from gtcourse.training.tasks import graph_regression
+from torch_geometric.data import Data
+
+graphs = [
+    Data(x=torch.tensor([[0], [1]]), edge_index=torch.tensor([[0, 1], [1, 0]]),
+         edge_attr=torch.tensor([[1], [1]]), y=torch.tensor([0.5]))
+] * 8
+path = {str(tmp_path / "graphs.npz")!r}
+write_graphs(path, GraphDataset("tiny", "made here", graphs, torch.tensor([0] * 6 + [1, 2])))
+data = gtcourse.load_dataset("zinc", source=path)
+model = BagTransformer(BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8))
+history = fit(model, graph_regression(), gtcourse.DenseLoader(data.train, 4), epochs=2)
+print(len(history.epochs))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "2", done.stderr

@@ -1,0 +1,200 @@
+import csv
+import math
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from gtcourse.graphs import DenseLoader
+from gtcourse.training.fit import count_parameters, evaluate, fit
+from gtcourse.training.tasks import graph_regression
+from tests.training.small_run import EPOCHS, graphs, run, small_model
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def reference(tmp_path):
+    return run(tmp_path / "reference")
+
+
+def without_time(history):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in history.epochs]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_a_killed_run_continues_bit_for_bit(tmp_path, reference, seed):
+    """SIGKILL at a random moment, twice; then to the end."""
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-m", "tests.training.small_run", str(folder), "0.03"]
+    for kill in range(2):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "started\n"
+        time.sleep(random.Random(10 * seed + kill).uniform(0.0, 1.5))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    history, weights = run(folder)
+    assert weights == reference[1]
+    assert without_time(history) == without_time(reference[0])
+
+
+@pytest.mark.parametrize("stop", [1, 3, EPOCHS])
+def test_a_run_continued_from_any_epoch_is_the_same_run(tmp_path, reference, stop):
+    run(tmp_path / "parts", epochs=stop)
+    history, weights = run(tmp_path / "parts")
+    assert weights == reference[1]
+    assert without_time(history) == without_time(reference[0])
+    with open(tmp_path / "parts" / "curve.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["epoch"]) for row in rows] == list(range(EPOCHS))
+    assert not list((tmp_path / "parts").glob(".*"))
+
+
+def test_training_learns(tmp_path):
+    torch.manual_seed(0)
+    model, data = small_model(), graphs(30, seed=0)
+    for graph in data:
+        graph.y = (graph.x < 14).float().mean()[None]
+    loader = DenseLoader(data, 10, shuffle=True)
+    before = evaluate(model, graph_regression(), loader)["mae"]
+    history = fit(model, graph_regression(), loader, epochs=30, lr=5e-3, progress=False)
+    assert evaluate(model, graph_regression(), loader)["mae"] < 0.5 * before
+    assert len(history.epochs) == 30
+    assert history.best == history.epochs[-1]
+    assert history.seconds > 0
+
+
+def test_the_model_ends_with_its_best_weights_by_validation():
+    task, val = graph_regression(), DenseLoader(graphs(20, seed=1000), 8)
+    model = small_model()
+    history = fit(
+        model, task, DenseLoader(graphs(40, seed=0), 8), val, epochs=8, lr=0.05, progress=False
+    )
+    best = min(history.column("val_mae"))
+    assert history.best["val_mae"] == best
+    assert history.epochs[-1]["val_mae"] > best  # otherwise this test shows nothing
+    assert evaluate(model, task, val)["mae"] == pytest.approx(best, rel=1e-6)
+
+
+def test_patience_stops_when_nothing_improves():
+    history = fit(
+        small_model(),
+        graph_regression(),
+        DenseLoader(graphs(10, seed=0), 5),
+        DenseLoader(graphs(10, seed=50), 5),
+        epochs=50,
+        lr=0.0,
+        patience=3,
+        progress=False,
+    )
+    assert len(history.epochs) == 4  # the first is the best, three more do not improve
+
+
+def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
+    model, data = small_model().eval(), graphs(7, seed=0)
+    data[-1].y = torch.tensor([100.0])  # alone in the last batch of three
+    loader = DenseLoader(data, 3)
+    errors = []
+    for graph in data:
+        (batch,) = DenseLoader([graph], 1)
+        errors.append(abs(float(model(batch).detach()) - float(graph.y)))
+    mean_of_means = (sum(errors[:3]) / 3 + sum(errors[3:6]) / 3 + errors[6]) / 3
+    mae = evaluate(model, graph_regression(), loader)["mae"]
+    assert mae == pytest.approx(sum(errors) / 7, rel=1e-5)
+    assert abs(mae - mean_of_means) > 1
+
+
+def test_evaluation_leaves_the_mode_as_it_was():
+    model, loader = small_model(), DenseLoader(graphs(4, seed=0), 2)
+    for training in (True, False):
+        model.train(training)
+        first = evaluate(model, graph_regression(), loader)
+        assert first == evaluate(model, graph_regression(), loader)  # without dropout
+        assert model.training is training
+
+
+def test_a_plateau_schedule_follows_the_validation_metric():
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    history = fit(
+        model,
+        graph_regression(),
+        DenseLoader(graphs(8, seed=0), 4),
+        DenseLoader(graphs(8, seed=20), 4),
+        epochs=6,
+        optimizer=optimizer,
+        schedule=ReduceLROnPlateau(optimizer, factor=0.5, patience=1, threshold=0.1),
+        progress=False,
+    )
+    assert history.column("lr")[0] == 1e-6
+    assert history.column("lr")[-1] < 1e-6
+
+
+def test_a_schedule_moves_at_each_step(reference):
+    lrs = reference[0].column("lr")
+    for epoch, lr in enumerate(lrs):
+        assert lr == pytest.approx(1e-2 * (1 - 0.9 * 5 * epoch / 30))
+
+
+def test_gradients_are_clipped():
+    model = small_model()
+    before = [p.detach().clone() for p in model.parameters()]
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    loader = DenseLoader(graphs(8, seed=0), 8)
+    fit(model, graph_regression(), loader, epochs=1, optimizer=optimizer, grad_clip=1e-3,
+        progress=False)  # fmt: skip
+    moved = [p.detach() - b for p, b in zip(model.parameters(), before, strict=True)]
+    step = math.sqrt(sum(change.square().sum().item() for change in moved))
+    assert step == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_bf16_trains_and_keeps_float32_weights():
+    model = small_model()
+    history = fit(model, graph_regression(), DenseLoader(graphs(8, seed=0), 4), epochs=2,
+                  precision="bf16-mixed", progress=False)  # fmt: skip
+    assert math.isfinite(history.epochs[-1]["train_loss"])
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    run(tmp_path, epochs=1)
+    model, loader = small_model(), DenseLoader(graphs(8, seed=0), 4)
+    with pytest.raises(ValueError, match=r"belongs to another run \(its seed is 5, not 6\)"):
+        fit(model, graph_regression(), loader, epochs=1, seed=6, out=tmp_path, progress=False)
+    with pytest.raises(ValueError, match="its model has other weights"):
+        fit(torch.nn.Linear(1, 1), graph_regression(), loader, epochs=1, seed=5, out=tmp_path,
+            progress=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9])
+def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
+    run(tmp_path, epochs=1)
+    path = tmp_path / "last.ckpt"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"last.ckpt cannot be read as a checkpoint; delete it"):
+        run(tmp_path, epochs=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"epochs": 0}, "epochs is 0; expected 1 or more"),
+        ({"epochs": 1, "patience": 2}, "patience needs validation data"),
+    ],
+)
+def test_a_run_that_cannot_be_meant_is_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fit(small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 2), **options)
+
+
+def test_parameters_are_counted_once_and_only_where_they_train():
+    layer = torch.nn.Linear(3, 2)
+    layer.bias.requires_grad_(False)
+    assert count_parameters(torch.nn.Sequential(layer, layer)) == 6

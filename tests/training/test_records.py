@@ -1,0 +1,68 @@
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from gtcourse.training.records import Record, read_record, recorded, write_record
+
+
+def a_record(**changes) -> Record:
+    record = Record(
+        name="bag/molecules",
+        config={"epochs": 2},
+        data={"name": "molecules", "source": "embedded"},
+        seed=0,
+        seconds=1.5,
+        parameters=10,
+        curve=[{"epoch": 0, "train_loss": 1.0}],
+        result={"test_mae": 0.5},
+        command="python -m tools.something",
+    )
+    return replace(record, **changes)
+
+
+def test_a_record_says_where_it_ran(tmp_path):
+    write_record(a_record(), tmp_path / "r.json")
+    content = json.loads((tmp_path / "r.json").read_text())
+    assert set(content) == set(asdict(a_record()))
+    assert len(content["date"]) == 10
+    assert {"python", "torch", "gtcourse"} <= set(content["versions"])
+    assert content["commit"]
+    assert content["device"]
+    assert read_record(tmp_path / "r.json") == a_record(date=content["date"])
+
+
+@pytest.mark.parametrize("name", sorted(asdict(a_record())))
+def test_a_record_without_a_field_is_refused(tmp_path, name):
+    path = tmp_path / "r.json"
+    content = asdict(a_record())
+    del content[name]
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=rf"r.json has no {name}; expected every field"):
+        read_record(path)
+
+
+def test_an_empty_field_is_refused_and_nothing_is_written(tmp_path):
+    with pytest.raises(ValueError, match="the record of 'bag/molecules' has no commit, curve"):
+        write_record(a_record(curve=[], commit=""), tmp_path / "r.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "holds a list; expected the record of a run"),
+        (json.dumps(asdict(a_record()) | {"accuracy": 1}), "has accuracy; expected only"),
+    ],
+)
+def test_what_is_no_record_is_refused(tmp_path, text, sentence):
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        read_record(path)
+
+
+def test_an_unknown_recorded_run_is_named():
+    with pytest.raises(KeyError, match="no run called 'nothing/nowhere' is recorded"):
+        recorded("nothing/nowhere")

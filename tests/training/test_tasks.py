@@ -1,0 +1,58 @@
+import math
+
+import pytest
+import torch
+
+from gtcourse.graphs import collate
+from gtcourse.training.tasks import graph_classification, graph_regression
+from tests.graphs.random_graphs import graph_of
+
+
+def batch_of(targets):
+    graphs = [graph_of(2, []) for _ in targets]
+    for graph, target in zip(graphs, targets, strict=True):
+        graph.y = torch.tensor([target])
+    return collate(graphs)
+
+
+def scores(task, prediction, batch):
+    metrics = task.metrics()
+    task.update(metrics, prediction, batch)
+    return {name: float(value) for name, value in metrics.compute().items()}
+
+
+def test_regression_leaves_missing_targets_out_of_loss_gradient_and_metric():
+    task, batch = graph_regression(), batch_of([1.0, math.nan, 4.0])
+    prediction = torch.tensor([2.0, 50.0, 1.0], requires_grad=True)
+    loss = task.loss(prediction, batch)
+    loss.backward()
+    assert loss.item() == 2.0
+    assert prediction.grad.tolist() == [0.5, 0.0, -0.5]
+    assert scores(task, prediction.detach(), batch) == {"mae": 2.0}
+
+
+def test_classification_is_cross_entropy_and_ranks_by_auroc():
+    task, batch = graph_classification(), batch_of([1.0, 0.0, 1.0, math.nan])
+    prediction = torch.tensor([2.0, 1.0, 0.0, 9.0])
+    expected = (math.log1p(math.exp(-2)) + math.log1p(math.exp(1)) + math.log(2)) / 3
+    assert task.loss(prediction, batch).item() == pytest.approx(expected, rel=1e-6)
+    assert scores(task, prediction, batch) == {"auroc": 0.5}  # 2 > 1, but 0 < 1
+
+
+def test_several_questions_are_judged_by_average_precision():
+    task = graph_classification(2)
+    batch = batch_of([[1.0, 0.0], [0.0, math.nan], [1.0, 1.0]])
+    prediction = torch.tensor([[3.0, 1.0], [2.0, 9.0], [1.0, 2.0]])
+    # First question: hits at ranks 1 and 3, (1/1 + 2/3) / 2; second, without the unknown: 1.
+    assert scores(task, prediction, batch)["ap"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
+    assert (task.monitor, task.mode) == ("ap", "max")
+
+
+def test_what_counts_as_better():
+    small, large = graph_regression(), graph_classification()
+    assert small.improves(1.0, None)
+    assert small.improves(1.0, 2.0)
+    assert not small.improves(2.0, 2.0)
+    assert large.improves(2.0, 1.0)
+    assert not large.improves(math.nan, None)
+    assert not small.improves(math.nan, 1.0)
