@@ -91,7 +91,8 @@ class _Checks:
             raise ValueError(f"split has shape {list(split.shape)}; expected [graphs].")
         for index in np.flatnonzero((split < 0) | (split > 2))[:1]:
             raise ValueError(
-                f"graph {index} has split = {split[index]}; expected 0 (train), 1 (val) or 2 (test)."
+                f"graph {index} has split = {split[index]}; expected 0 (train), 1 (val) or "
+                "2 (test)."
             )
 
     def check_edges(self) -> None:

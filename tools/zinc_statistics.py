@@ -1,0 +1,49 @@
+"""The real ZINC's statistics and what simple predictors reach on it, for the data page.
+
+python -m tools.zinc_statistics --zinc zinc12k.npz
+"""
+
+import argparse
+import json
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from gtcourse import load_dataset
+from gtcourse.graphs.statistics import describe, simple_predictors
+from gtcourse.training.records import current_commit, device_name, installed_versions
+from tools.paths import PACKAGE
+
+PATH = PACKAGE / "recorded" / "zinc-statistics.json"
+
+
+def statistics(zinc: Path) -> dict:
+    dataset = load_dataset("zinc", source=zinc)
+    return {
+        "name": "zinc-statistics",
+        "data": {
+            "name": dataset.name,
+            "source": dataset.source,
+            "checksum": dataset.checksum,
+            "sizes": dataset.split_sizes,
+        },
+        "statistics": describe(dataset),
+        "test_mae": simple_predictors(dataset),
+        "command": f"python -m tools.zinc_statistics --zinc {zinc.name}",
+        "commit": current_commit(),
+        "device": device_name(),
+        "versions": installed_versions() | {"scikit-learn": version("scikit-learn")},
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--zinc", type=Path, required=True, help="ZINC-12k as a graph file")
+    content = statistics(parser.parse_args().zinc)
+    PATH.write_text(json.dumps(content, indent=1) + "\n")
+    print(f"{PATH.name}: {content['test_mae']}")
+
+
+if __name__ == "__main__":
+    main()
