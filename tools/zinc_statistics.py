@@ -41,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--zinc", type=Path, required=True, help="ZINC-12k as a graph file")
     content = statistics(parser.parse_args().zinc)
+    PATH.parent.mkdir(exist_ok=True)
     PATH.write_text(json.dumps(content, indent=1) + "\n")
     print(f"{PATH.name}: {content['test_mae']}")
 
