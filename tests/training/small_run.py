@@ -1,6 +1,6 @@
-"""A small run with everything random in it: ``python -m tests.training.small_run FOLDER [PAUSE]``.
+"""A small run with everything random in it: ``python -m tests.training.small_run FOLDER``.
 
-PAUSE seconds at each batch, so that a test can kill it in the middle. Prints the weights' digest.
+As a program it prints a line before each training batch, so that a test can kill it there.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ def small_model(seed: int = 0) -> BagTransformer:
     return BagTransformer(config)
 
 
-def run(folder, pause: float = 0.0, epochs: int = EPOCHS, **options) -> tuple[History, str]:
+def run(folder, epochs: int = EPOCHS, announce: bool = False, **options) -> tuple[History, str]:
     model = small_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     options.setdefault("schedule", torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, 30))
 
-    class Slow(DenseLoader):
+    class Announcing(DenseLoader):
         def __iter__(self):
             for batch in super().__iter__():
-                time.sleep(pause)
+                if announce:
+                    print("batch", flush=True)
+                    time.sleep(0.02)  # so that the kill comes soon after its batch
                 yield batch
 
     torch.manual_seed(123)  # whatever happened before the run must not matter
     history = fit(
         model,
         graph_regression(),
-        Slow(graphs(40, seed=0), 8, shuffle=True),
+        Announcing(graphs(40, seed=0), 8, shuffle=True),
         DenseLoader(graphs(20, seed=1000), 8),
         epochs=epochs,
         optimizer=optimizer,
@@ -63,8 +65,5 @@ def digest(model: torch.nn.Module) -> str:
 
 
 if __name__ == "__main__":
-    import lightning_fabric  # noqa: F401 (so that all imports are over when it says so)
-
     torch.set_num_threads(1)
-    print("started", flush=True)
-    print(run(sys.argv[1], float(sys.argv[2]))[1])
+    run(sys.argv[1], announce=True)

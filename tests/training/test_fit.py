@@ -31,15 +31,18 @@ def without_time(history):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_killed_run_continues_bit_for_bit(tmp_path, reference, seed):
-    """SIGKILL at a random moment, twice; then to the end."""
+    """SIGKILL somewhere in the first half, again somewhere later; then to the end."""
     folder = tmp_path / "killed"
-    command = [sys.executable, "-m", "tests.training.small_run", str(folder), "0.03"]
-    for kill in range(2):
+    command = [sys.executable, "-m", "tests.training.small_run", str(folder)]
+    moments = random.Random(seed)
+    for latest in (12, 8):  # of 30 batches
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert process.stdout.readline() == "started\n"
-        time.sleep(random.Random(10 * seed + kill).uniform(0.0, 1.5))
+        for _ in range(moments.randint(1, latest)):
+            assert process.stdout.readline() == "batch\n"
+        time.sleep(moments.uniform(0.0, 0.05))  # a batch, a validation, a checkpoint, …
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        assert process.returncode == -signal.SIGKILL
     history, weights = run(folder)
     assert weights == reference[1]
     assert without_time(history) == without_time(reference[0])
