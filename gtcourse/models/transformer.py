@@ -42,7 +42,8 @@ class Transformer(nn.Module):
     Shapes:
         source: ``[B, N]`` token numbers; source_mask: ``[B, N]``, True at real tokens
         target: ``[B, M]`` token numbers, of which position m is predicted from those up to m
-        returns: ``[B, M, V]`` logits
+        returns: ``[B, M, V]`` logits; with ``return_attention`` also what the decoder's layers
+            took from the source, ``[B, L, H, M, N]``
     """
 
     def __init__(self, config: TransformerConfig):
@@ -66,15 +67,25 @@ class Transformer(nn.Module):
         self.decoder = TransformerDecoder(config.num_decoder_layers, **layer)
         self.head = nn.Linear(config.d_model, config.target_vocabulary)
 
-    def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_mask: Tensor | None = None,
+        *,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         memory = self.encoder(self.source_embedding(source), mask=source_mask)
         hidden = self.decoder(
             self.target_embedding(target),
             memory,
             mask=causal_mask(target.shape[1], target.device),
             memory_mask=source_mask,
+            return_attention=return_attention,
         )
-        return self.head(hidden)
+        hidden, attention = hidden if return_attention else (hidden, None)
+        logits = self.head(hidden)
+        return (logits, attention) if return_attention else logits
 
 
 class TokenEmbedding(nn.Module):
@@ -129,7 +140,11 @@ class TransformerEncoder(nn.Module):
 
 
 class TransformerDecoder(nn.Module):
-    """A stack of decoder layers; shapes as in :class:`DecoderLayer`."""
+    """A stack of decoder layers; pre-LN stacks end with a normalisation.
+
+    Shapes:
+        as in :class:`DecoderLayer`; with ``return_attention`` also ``[B, L, H, M, N]``
+    """
 
     def __init__(self, num_layers: int, **layer):
         super().__init__()
@@ -144,10 +159,18 @@ class TransformerDecoder(nn.Module):
         *,
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
-    ) -> Tensor:
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        attentions = []
         for layer in self.layers:
-            x = layer(x, memory, mask=mask, memory_mask=memory_mask)
-        return self.norm(x)
+            x = layer(
+                x, memory, mask=mask, memory_mask=memory_mask, return_attention=return_attention
+            )
+            if return_attention:
+                x, attention = x
+                attentions.append(attention)
+        x = self.norm(x)
+        return (x, torch.stack(attentions, dim=1)) if return_attention else x
 
 
 class EncoderLayer(nn.Module):
@@ -206,7 +229,8 @@ class DecoderLayer(nn.Module):
     Shapes:
         x: ``[B, M, d]``; memory: ``[B, N, d]``, the encoder's output
         mask: which targets may see which, ``[B or 1, M, M]``; memory_mask: ``[B, N]`` real tokens
-        returns: ``[B, M, d]``
+        returns: ``[B, M, d]``; with ``return_attention`` also the attention to the memory,
+            ``[B, H, M, N]``
     """
 
     def __init__(
@@ -236,21 +260,26 @@ class DecoderLayer(nn.Module):
         *,
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
-    ) -> Tensor:
-        sublayers = (
-            (self.attention_norm, lambda h: self.attention(h, mask=mask)),
-            (
-                self.cross_attention_norm,
-                lambda h: self.cross_attention(h, memory, mask=memory_mask),
-            ),
-            (self.feed_forward_norm, self.feed_forward),
-        )
-        for norm, sublayer in sublayers:
-            if self.norm_first:
-                x = x + self.dropout(sublayer(norm(x)))
-            else:
-                x = norm(x + self.dropout(sublayer(x)))
-        return x
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        h = self._before(x, self.attention_norm)
+        x = self._after(x, self.attention(h, mask=mask), self.attention_norm)
+
+        h = self._before(x, self.cross_attention_norm)
+        h = self.cross_attention(h, memory, mask=memory_mask, return_attention=return_attention)
+        h, attention = h if return_attention else (h, None)
+        x = self._after(x, h, self.cross_attention_norm)
+
+        h = self._before(x, self.feed_forward_norm)
+        x = self._after(x, self.feed_forward(h), self.feed_forward_norm)
+        return (x, attention) if return_attention else x
+
+    def _before(self, x: Tensor, norm: nn.Module) -> Tensor:
+        return norm(x) if self.norm_first else x
+
+    def _after(self, x: Tensor, h: Tensor, norm: nn.Module) -> Tensor:
+        x = x + self.dropout(h)
+        return x if self.norm_first else norm(x)
 
 
 class FeedForward(nn.Sequential):

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -105,6 +106,20 @@ def test_later_targets_do_not_reach_earlier_predictions():
     difference = (model(source, changed) - logits).abs().amax(dim=(0, 2))
     assert (difference[:3] == 0).all()
     assert (difference[3:] > 0).all()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_decoders_view_of_the_source_comes_with_the_same_logits(norm_first):
+    torch.manual_seed(0)
+    model = Transformer(replace(small_config(), norm_first=norm_first)).eval()
+    source, target = torch.randint(0, 11, (2, 6)), torch.randint(0, 7, (2, 5))
+    mask = torch.arange(6) < torch.tensor([[6], [4]])
+    logits, attention = model(source, target, mask, return_attention=True)
+    torch.testing.assert_close(logits, model(source, target, mask))
+    config = model.config
+    assert attention.shape == (2, config.num_decoder_layers, config.num_heads, 5, 6)
+    torch.testing.assert_close(attention.sum(-1), torch.ones(attention.shape[:-1]))
+    assert (attention[1, ..., 4:] == 0).all()
 
 
 def test_padding_the_source_changes_nothing():
