@@ -1,0 +1,214 @@
+"""Chapter 02's recorded runs: reading a molecule's SMILES and writing its atoms backwards.
+
+python -m tools.record_chapter02 smiles --seed 0
+python -m tools.record_chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
+"""
+
+import argparse
+import re
+import time
+from dataclasses import asdict
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import Adam
+from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
+from tqdm import tqdm
+
+from gtcourse import device, load_dataset
+from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder, sinusoidal_encoding
+from gtcourse.training.fit import count_parameters
+from gtcourse.training.records import Record, write_record
+from tools.paths import PACKAGE
+
+PAD, BEGIN, END = 0, 1, 2
+SYMBOL = re.compile(r"\[[^\]]+\]|Br|Cl|.")
+MAX_ATOMS, BATCH_SIZE, MAX_LR, BETAS = 16, 64, 3e-3, (0.9, 0.98)
+DEPTH, DIGITS, LENGTH, WIDTH, WARM_UP = 12, 10, 8, 32, 200
+
+
+def record_smiles(seed: int, steps: int) -> Record:
+    dataset = load_dataset("molecules")
+    splits, words = sequences(dataset)
+    torch.manual_seed(seed)
+    config = TransformerConfig(
+        words, words, d_model=64, num_heads=4, d_hidden=128, num_encoder_layers=2,
+        num_decoder_layers=1, dropout=0.0, norm_first=True,
+    )  # fmt: skip
+    model = Transformer(config).to(device())
+    start = time.perf_counter()
+    curve = train(model, splits, steps, seed)
+    return Record(
+        name="transformer/smiles",
+        config={
+            "model": asdict(config),
+            "max_atoms": MAX_ATOMS,
+            "steps": steps,
+            "batch_size": BATCH_SIZE,
+            "optimizer": "Adam",
+            "betas": BETAS,
+            "schedule": "OneCycleLR, 10 % warm-up",
+            "max_lr": MAX_LR,
+            "grad_clip": 1.0,
+        },
+        data={
+            "name": dataset.name,
+            "source": dataset.source,
+            "checksum": dataset.checksum,
+            "sizes": {name: len(pair[0]) for name, pair in splits.items()},
+        },
+        seed=seed,
+        seconds=round(time.perf_counter() - start, 1),
+        parameters=count_parameters(model),
+        curve=curve,
+        result={
+            "test_exact": exact_match(model, *splits["test"]),
+            "val_exact": exact_match(model, *splits["val"]),
+        },
+        command=f"python -m tools.record_chapter02 smiles --seed {seed} --steps {steps}",
+    )
+
+
+def sequences(dataset) -> tuple[dict[str, tuple[Tensor, Tensor]], int]:
+    """Sources and targets ``[G, N]``, ``[G, M]`` of each split, padded, and the vocabulary's size."""
+    symbols = sorted({s for graph in dataset.train for s in SYMBOL.findall(graph.smiles)})
+    number = {symbol: i + 3 for i, symbol in enumerate(symbols)}
+
+    def encode(graphs) -> tuple[Tensor, Tensor]:
+        texts = [SYMBOL.findall(g.smiles) for g in graphs if g.num_nodes <= MAX_ATOMS]
+        texts = [text for text in texts if set(text) <= set(symbols)]
+        sources = [[*(number[s] for s in text), END] for text in texts]
+        targets = [
+            [BEGIN, *(number[s] for s in reversed(text) if is_atom(s)), END] for text in texts
+        ]
+        return padded(sources), padded(targets)
+
+    splits = {name: encode(dataset[name]) for name in ("train", "val", "test")}
+    return splits, len(symbols) + 3
+
+
+def is_atom(symbol: str) -> bool:
+    return symbol[0] == "[" or symbol[0].isalpha()
+
+
+def padded(rows: list[list[int]]) -> Tensor:
+    rows = [torch.tensor(row) for row in rows]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device())
+
+
+def train(model: nn.Module, splits: dict, steps: int, seed: int) -> list[dict]:
+    optimizer = Adam(model.parameters(), lr=MAX_LR, betas=BETAS)
+    schedule = OneCycleLR(optimizer, MAX_LR, total_steps=steps, pct_start=0.1)
+    generator = torch.Generator().manual_seed(seed)
+    sources, targets = splits["train"]
+    curve = []
+    for step in tqdm(range(1, steps + 1), leave=False):
+        chosen = torch.randint(len(sources), (BATCH_SIZE,), generator=generator)
+        source, target = trimmed(sources[chosen]), trimmed(targets[chosen])
+        logits = model(source, target[:, :-1], source != PAD)
+        loss = F.cross_entropy(logits.transpose(1, 2), target[:, 1:], ignore_index=PAD)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        if step % (steps // 10) == 0:
+            exact = exact_match(model, *splits["val"])
+            curve.append({"step": step, "train_loss": loss.item(), "val_exact": exact})
+    return curve
+
+
+def trimmed(tokens: Tensor) -> Tensor:
+    return tokens[:, : int((tokens != PAD).sum(1).max())]
+
+
+@torch.no_grad()
+def exact_match(model: nn.Module, source: Tensor, target: Tensor) -> float:
+    """Greedy decoding; the fraction of targets that are written without a mistake."""
+    written = torch.full((len(source), 1), BEGIN, device=source.device)
+    for _ in range(target.shape[1] - 1):
+        logits = model(source, written, source != PAD)[:, -1]
+        written = torch.cat([written, logits.argmax(-1, keepdim=True)], dim=1)
+    return ((written == target) | (target == PAD)).all(1).float().mean().item()
+
+
+def record_warm_up(seed: int, steps: int) -> Record:
+    start = time.perf_counter()
+    runs = {
+        "post-LN": shift_losses(seed, steps, norm_first=False, warm_up=1),
+        "post-LN, warm-up": shift_losses(seed, steps, norm_first=False, warm_up=WARM_UP),
+        "pre-LN": shift_losses(seed, steps, norm_first=True, warm_up=1),
+    }
+    last = {name: sum(losses[-20:]) / 20 for name, losses in runs.items()}
+    curve = [
+        {"step": step, **{name: losses[step - 1] for name, losses in runs.items()}}
+        for step in range(10, steps + 1, 10)
+    ]
+    return Record(
+        name="transformer/warm-up",
+        config={
+            "layers": DEPTH, "d_model": WIDTH, "num_heads": 2, "d_hidden": 2 * WIDTH,
+            "steps": steps, "batch_size": 32, "optimizer": "Adam", "lr": MAX_LR,
+            "warm_up": WARM_UP,
+        },
+        data={
+            "name": "digits",
+            "source": f"made: {LENGTH} random digits; at each place, name the digit before it",
+            "checksum": "made from the seed",
+            "sizes": {"train": 32 * steps},
+        },
+        seed=seed,
+        seconds=round(time.perf_counter() - start, 1),
+        parameters=count_parameters(shift_model(norm_first=True)),
+        curve=curve,
+        result=last,
+        command=f"python -m tools.record_chapter02 warm-up --seed {seed} --steps {steps}",
+    )  # fmt: skip
+
+
+def shift_model(*, norm_first: bool) -> nn.ModuleDict:
+    encoder = TransformerEncoder(
+        DEPTH, d_model=WIDTH, num_heads=2, d_hidden=2 * WIDTH, norm_first=norm_first
+    )
+    ends = {"embedding": nn.Embedding(DIGITS, WIDTH), "head": nn.Linear(WIDTH, DIGITS)}
+    return nn.ModuleDict({**ends, "encoder": encoder})
+
+
+def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> list[float]:
+    """Losses while a deep encoder learns to say at each place which digit stands before it."""
+    torch.manual_seed(seed)
+    model = shift_model(norm_first=norm_first)
+    optimizer = Adam(model.parameters(), lr=MAX_LR)
+    schedule = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm_up))
+    positions = sinusoidal_encoding(LENGTH, WIDTH)
+    losses = []
+    for _ in tqdm(range(steps), leave=False):
+        digits = torch.randint(DIGITS, (32, LENGTH))
+        logits = model["head"](model["encoder"](model["embedding"](digits) + positions))
+        loss = F.cross_entropy(logits.flatten(0, 1), digits.roll(1, 1).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", choices=["smiles", "warm-up"])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int)
+    args = parser.parse_args()
+    if args.run == "smiles":
+        record = record_smiles(args.seed, args.steps or 2000)
+    else:
+        record = record_warm_up(args.seed, args.steps or 400)
+    path = PACKAGE / "recorded" / f"{record.name.replace('/', '-')}-seed{args.seed}.json"
+    write_record(record, path)
+    print(f"{path.name}: {record.result} in {record.seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
