@@ -34,9 +34,10 @@ def _probe():
     if "gtcourse" in _sys.modules:
         root = _pathlib.Path(_sys.modules["gtcourse"].__file__).resolve().parent
         for name, module in list(_sys.modules.items()):
-            path = getattr(module, "__file__", None)
-            if name.split(".")[0] == "gtcourse" and path:
-                files.append(_pathlib.Path(path).resolve().relative_to(root).as_posix())
+            path = _pathlib.Path(getattr(module, "__file__", None) or "").resolve()
+            # PyG writes code of its own, named like the package's, to the temporary folder.
+            if name.split(".")[0] == "gtcourse" and root in path.parents:
+                files.append(path.relative_to(root).as_posix())
     unit = 1 if _platform.system() == "Darwin" else 1024
     torch = _sys.modules.get("torch")
     gpu = torch is not None and torch.cuda.is_available()
