@@ -2,13 +2,14 @@
 
 An executed notebook carries a stamp: a hash of its code cells, and one of every file of the
 package that the kernel had loaded at its end or whose record the cells name. Comments,
-docstrings and blank lines do not count: they cannot change an output, except where a cell shows
-source code.
+docstrings and blank lines do not count: they cannot change an output, except in a file whose
+source a cell prints.
 """
 
 import ast
 import hashlib
 import io
+import re
 import tokenize
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from nbformat import NotebookNode
 
 from tools.paths import PACKAGE
 
-SHOWS_SOURCE = ("getsource", "show_source", "??")
+PRINTED = re.compile(r"getsource\((?:\w+\.)*?([A-Z]\w+|\w+)")  # the class or function shown
 
 
 def code_of(nb: NotebookNode) -> str:
@@ -27,10 +28,10 @@ def stamp(nb: NotebookNode, loaded: list[str], package: Path = PACKAGE) -> dict:
     """The stamp of a notebook whose kernel had loaded these files (paths within the package)."""
     code = code_of(nb)
     files = sorted({*loaded, *named_records(code, package)})
-    verbatim = any(word in code for word in SHOWS_SOURCE)
+    shown = PRINTED.findall(code)
     return {
         "code": digest(code),
-        "package": {name: file_digest(package / name, verbatim=verbatim) for name in files},
+        "package": {name: file_digest(package / name, shown) for name in files},
     }
 
 
@@ -51,13 +52,16 @@ def stale(nb: NotebookNode, package: Path = PACKAGE) -> list[str]:
 def named_records(code: str, package: Path = PACKAGE) -> list[str]:
     """Recorded runs whose name stands in the code: an output may show them."""
     records = sorted((package / "recorded").glob("*.json"))
-    return [f"recorded/{record.name}" for record in records if record.stem in code]
+    names = code.replace("/", "-")  # recorded("bag/zinc") reads bag-zinc-seed0.json and its like
+    return [f"recorded/{r.name}" for r in records if r.stem.rpartition("-seed")[0] in names]
 
 
-def file_digest(path: Path, *, verbatim: bool = False) -> str | None:
+def file_digest(path: Path, shown: list[str] = ()) -> str | None:
+    """Hash of a file's code; of its whole text where it defines a name whose source is shown."""
     if not path.exists():
         return None
     text = path.read_text(encoding="utf-8")
+    verbatim = any(re.search(rf"^\s*(?:class|def) {name}\b", text, re.M) for name in shown)
     return digest(code_text(text) if path.suffix == ".py" and not verbatim else text)
 
 
