@@ -82,7 +82,7 @@ def accessible_svg(svg: str, alt: str) -> str:
     from html import escape
 
     svg = svg[svg.index("<svg") :].strip()
-    width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)(pt|px)?"', svg, re.S)
+    width = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
     limit = f"{float(width[1]):.0f}{width[2] or 'px'}" if width else "100%"
     head, body = re.match(r"(<svg[^>]*>)(.*)", svg, re.S).groups()
     head = re.sub(r"\s(width|height|style)=(\"[^\"]*\"|'[^']*')", "", head)

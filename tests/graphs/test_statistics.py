@@ -1,0 +1,59 @@
+"""Statistics of a dataset, worked out by hand on three chains; ZINC's carry their provenance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gtcourse.graphs import GraphDataset
+from gtcourse.graphs.statistics import (
+    atom_counts,
+    bond_counts,
+    describe,
+    recorded_statistics,
+    simple_predictors,
+)
+from tests.graphs.small import chain, three_chains
+
+
+def test_the_description_of_three_chains():
+    """CO with y = 1.5, C=C=N with y = -2, a lone C with y = 0."""
+    summary = describe(three_chains())
+    assert summary["atoms"]["mean"] == 2
+    assert summary["atoms"]["sd"] == pytest.approx(np.sqrt(2 / 3))
+    assert summary["bonds"]["mean"] == 1
+    assert summary["rings"]["max"] == 0
+    assert summary["target"]["min"] == -2
+    assert summary["atom_type_percent"]["C"] == pytest.approx(100 * 4 / 6)
+    assert summary["bond_type_percent"] == pytest.approx({"SINGLE": 100 / 3, "DOUBLE": 200 / 3})
+    assert summary["atoms_histogram"] == {1: 1, 2: 1, 3: 1}
+    assert sum(summary["target_histogram"]) == 3
+    assert summary["charged_percent"] == 0
+
+
+def test_an_undirected_bond_counts_once():
+    graphs = three_chains().graphs
+    assert bond_counts(graphs).toarray().tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 0]]
+    assert atom_counts(graphs)[:, :3].toarray().tolist() == [[1, 1, 0], [2, 0, 1], [1, 0, 0]]
+
+
+def test_constant_predictors_are_fitted_to_training_alone():
+    """Train y = 0, 0, 3 (mean 1, median 0), test y = 2."""
+    graphs = [chain(0, 0, y=0.0), chain(0, 1, y=0.0), chain(0, 2, y=3.0), chain(0, 1, y=2.0)]
+    for graph, smiles in zip(graphs, ["CC", "CO", "CN", "CO"], strict=True):
+        graph.smiles = smiles
+    dataset = GraphDataset("four", "made by a test", graphs, np.array([0, 0, 0, 2]))
+    errors = simple_predictors(dataset)
+    assert errors["mean"] == pytest.approx(1)
+    assert errors["median"] == pytest.approx(2)
+
+
+def test_zincs_statistics_say_where_they_come_from():
+    record = recorded_statistics()
+    assert {"data", "command", "commit", "date", "device", "versions"} <= {*record}
+    assert "+changes" not in record["commit"]
+    assert len(record["data"]["checksum"]) == 64
+    assert record["statistics"]["molecules"] == sum(record["data"]["sizes"].values()) == 12_000
+    # Published: 23.16 atoms and 24.92 bonds a molecule on average (Ying et al., 2021, Table 6).
+    assert record["statistics"]["atoms"]["mean"] == pytest.approx(23.16, abs=0.01)
+    assert 2 * record["statistics"]["bonds"]["mean"] == pytest.approx(49.83, abs=0.01)
