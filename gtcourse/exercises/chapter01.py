@@ -189,7 +189,7 @@ def check_maximum(weights: tuple[Tensor, Tensor, Tensor]) -> None:
         raise Mistake("queries and keys differ in width; no dot product joins them.")
     if W_V.shape[1] != 1:
         raise Mistake(f"a value has {W_V.shape[1]} entries; expected one, the number itself.")
-    for numbers in ([3.0, 1.0, 2.0], [-5.0, -1.0, -3.0, -2.0], [0.5, 4.0, -3.0, 3.5]):
+    for numbers in ([0.5, 4.0, -3.0, 3.5], [-5.0, -1.0, -3.0, -2.0], [3.0, 1.0, 2.0]):
         _judge_maximum(torch.tensor(numbers, dtype=torch.float64), W_Q, W_K, W_V)
 
 
