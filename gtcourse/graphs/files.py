@@ -63,9 +63,9 @@ def read_graphs(
     path = Path(path)
     arrays = {ALIASES.get(key, key): values for key, values in read_npz(path).items()}
     try:
-        arrays.setdefault("node_vocabulary", np.array(node_vocabulary or [], dtype=str))
-        arrays.setdefault("edge_vocabulary", np.array(edge_vocabulary or [], dtype=str))
         ragged = _ragged(arrays)
+        ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
+        ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary
         check_ragged(ragged)
         name = name or _text(arrays, "name", path.stem)
     except ValueError as error:
@@ -152,10 +152,13 @@ def _ragged(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
         smiles=_lines(arrays["smiles_utf8"]) if "smiles_utf8" in arrays else None,
         node_vocabulary=_words(arrays, "node_vocabulary"),
         edge_vocabulary=_words(arrays, "edge_vocabulary"),
-        missing_targets=bool(arrays.get("missing_targets", False)),
+        missing_targets=_flag(arrays, "missing_targets"),
     )
     getattr(ragged, target)["y"] = arrays["y"]
     taken = {"x", "y", "edge_attr", "split", "smiles_utf8", *required, *DESCRIPTIONS}
+    for key in ("num_nodes", "num_edges"):
+        if arrays[key].dtype.kind not in "iu":
+            raise ValueError(f"{key} is {arrays[key].dtype}; expected integers.")
     for key in sorted(arrays.keys() - taken):
         if arrays[key].ndim > 0 and arrays[key].dtype.kind != "U":
             getattr(ragged, _level(key, arrays))[key] = arrays[key]
@@ -164,12 +167,12 @@ def _ragged(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
 
 def _level(key: str, arrays: dict[str, np.ndarray]) -> str:
     for level in LEVELS:
-        if key in arrays.get(f"{level}_attributes", ()):
+        if key in (_words(arrays, f"{level}_attributes") or ()):
             return level
     rows = {
-        "graph": len(arrays["split"]),
-        "node": len(arrays["x"]),
-        "edge": arrays["edge_index"].shape[-1],
+        "graph": arrays["num_nodes"].size,
+        "node": int(arrays["num_nodes"].sum()),
+        "edge": int(arrays["num_edges"].sum()),
     }
     for level, count in rows.items():
         if len(arrays[key]) == count:
@@ -188,8 +191,15 @@ def _text(arrays: dict[str, np.ndarray], key: str, default: str) -> str:
     return str(arrays[key])
 
 
+def _flag(arrays: dict[str, np.ndarray], key: str) -> bool:
+    value = arrays.get(key, np.array(False))
+    if value.dtype.kind != "b" or value.ndim != 0:
+        raise ValueError(f"{key} is {value.dtype} {list(value.shape)}; expected True or False.")
+    return bool(value)
+
+
 def _words(arrays: dict[str, np.ndarray], key: str) -> tuple[str, ...] | None:
-    words = arrays[key]
+    words = arrays.get(key, np.zeros(0, dtype=str))
     if words.dtype.kind != "U" or words.ndim != 1:
         raise ValueError(f"{key} is {words.dtype} {list(words.shape)}; expected a list of names.")
     return tuple(str(word) for word in words) or None

@@ -194,6 +194,39 @@ def test_a_bad_file_is_refused(tmp_path, name: str):
     assert "\n" not in str(refusal.value)
 
 
+ODD_ARRAYS = [
+    np.array(0),
+    np.array("a"),
+    np.zeros(0),
+    np.zeros((3, 0)),
+    np.zeros((6, 1, 1, 1)),
+    np.array(["a", "b", "c"]),
+    np.array([b"a"]),
+    np.zeros(3, dtype=bool),
+    np.zeros(3, dtype=complex),
+    np.zeros(3, dtype=[("a", int)]),
+    np.array(["2020-01-01"], dtype="M8[D]"),
+    np.array([2**63, 1, 1], dtype=np.uint64),
+    np.full(3, 2**62),
+]
+
+
+@pytest.mark.parametrize("odd", ODD_ARRAYS, ids=lambda a: f"{a.dtype}{list(a.shape)}")
+def test_whatever_stands_in_a_file_is_read_or_refused_in_a_sentence(tmp_path, odd):
+    path = tmp_path / "chains.npz"
+    write_graphs(path, three_chains())
+    arrays = read_npz(path) | {"weight": np.zeros(3)}
+    for name in [*arrays, "smiles_utf8"]:
+        np.savez(path, **arrays | {name: odd})
+        sentence = ""
+        try:
+            read_graphs(path)
+        except ValueError as refusal:
+            sentence = str(refusal)
+        assert not sentence or "; expected " in sentence
+        assert "\n" not in sentence
+
+
 def pickled(path):
     np.savez(path, num_nodes=np.array([{"a": 1}], dtype=object))
 
