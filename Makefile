@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 NOTEBOOK ?=
 PORT   ?= 8000
+CONSTRAINTS ?= constraints.txt
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -16,7 +17,7 @@ export PYTHONHASHSEED := 0
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve notebooks sync test fast lint format clean checks \
+.PHONY: help setup book serve notebooks sync tables test fast lint format clean checks \
         unit-tests notebook-tests book-checks
 
 help:  ## show this list
@@ -29,14 +30,14 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "gtcourse needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c $(CONSTRAINTS) -e '.[test]'
 	@touch $@
 
 book: $(STAMP)  ## build the book from the stored outputs; prints where it is
 	@$(BIN)/jupyter-book build . -W --keep-going
 	@echo "The book: $(CURDIR)/$(HTML)/index.html"
 
-serve: book  ## build the book and show it on http://localhost:$(PORT)
+serve: book  ## build the book and show it on http://localhost:8000
 	@echo "Serving on http://localhost:$(PORT) (Ctrl-C ends it)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(HTML)
 
@@ -46,6 +47,9 @@ notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOT
 
 sync: $(STAMP)  ## bring each notebook and its text source into agreement
 	@$(BIN)/python -m tools.notebooks sync
+
+tables: $(STAMP)  ## write the measured run times into README and book
+	@$(BIN)/python -m tools.run_times write
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything

@@ -27,7 +27,10 @@ def run(part: str) -> tuple[int, int]:
     """Run one make target; a part that is not a test suite counts as one check."""
     report = REPORTS / f"{part}.xml"
     report.unlink(missing_ok=True)
-    ok = subprocess.run([os.environ.get("MAKE", "make"), "--no-print-directory", part]).returncode == 0
+    ok = (
+        subprocess.run([os.environ.get("MAKE", "make"), "--no-print-directory", part]).returncode
+        == 0
+    )
     passed, failed = counts(report) or (int(ok), int(not ok))
     return passed, max(failed, int(not ok))
 

@@ -1,0 +1,73 @@
+"""pyproject.toml, constraints.txt and environment.yml say the same."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+CONDA_NAMES = {"pytorch-cpu": "torch"}
+ONLY_IN_PYPROJECT = {"pytest", "pytest-xdist", "nbval", "hypothesis", "ruff"}  # the tests' own
+
+
+def by_name(lines) -> dict[str, Requirement]:
+    requirements = [Requirement(line) for line in lines]
+    return {canonicalize_name(r.name): r for r in requirements if r.name != "gtcourse"}
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Requirement]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [line for extra in settings["optional-dependencies"].values() for line in extra]
+    return by_name(settings["dependencies"] + extras)
+
+
+@pytest.fixture(scope="module")
+def pins() -> dict[str, Requirement]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return by_name(line for line in lines if not line.startswith("#"))
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, Requirement]:
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    from_pip = next(entry["pip"] for entry in entries if isinstance(entry, dict))
+    conda = [entry for entry in entries if isinstance(entry, str)]
+    lines = [re.sub(r"^[\w-]+", lambda m: CONDA_NAMES.get(m[0], m[0]), line) for line in conda]
+    return by_name(lines + [line for line in from_pip if not line.startswith("-e")])
+
+
+def test_environment_yml_has_the_names_and_bounds_of_pyproject(project, environment):
+    wanted = {n: str(r.specifier) for n, r in project.items() if n not in ONLY_IN_PYPROJECT}
+    found = {n: str(r.specifier) for n, r in environment.items() if n not in ("python", "pip")}
+    assert found == wanted
+
+
+def test_python_has_the_same_bound(environment):
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert str(environment["python"].specifier) == settings["requires-python"]
+
+
+def test_every_dependency_is_pinned_and_every_pin_satisfies_its_bound(project, pins):
+    assert set(project) <= set(pins)
+    for name, requirement in project.items():
+        version = str(pins[name].specifier).removeprefix("==")
+        assert requirement.specifier.contains(version), f"{name}=={version} breaks {requirement}"
+
+
+def test_every_pin_is_exact(pins):
+    assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) for pin in pins.values())
+
+
+def test_the_base_package_asks_for_lower_bounds_only():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert all(re.fullmatch(r"[\w-]+>=[\d.]+", line) for line in settings["dependencies"])
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "environment.yml", "pyproject.toml"])
+def test_no_file_names_a_package_index(name):
+    assert not re.search(r"index-url|find-links|https?://(?!github)", (ROOT / name).read_text())

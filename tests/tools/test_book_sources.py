@@ -1,0 +1,44 @@
+"""The book's own sources are complete."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
+
+
+def files(node) -> set[str]:
+    if isinstance(node, list):
+        return set().union(*map(files, node)) if node else set()
+    if isinstance(node, dict):
+        own = {node["file"]} if "file" in node else set()
+        return own.union(*(files(v) for v in node.values() if isinstance(v, list | dict)))
+    return set()
+
+
+def test_every_notebook_and_every_page_is_in_the_contents():
+    pages = {f"notebooks/{p.stem}" for p in (ROOT / "notebooks").glob("*.ipynb")}
+    pages |= {
+        p.relative_to(ROOT).with_suffix("").as_posix()
+        for p in (ROOT / "book").rglob("*.md")
+        if "chapters" not in p.parts
+    }
+    assert pages == files(TOC["parts"]) | {TOC["root"]}
+
+
+def test_every_module_of_the_package_is_in_the_reference():
+    text = "".join(p.read_text() for p in (ROOT / "book" / "api").glob("*.md"))
+    listed = set(re.findall(r"automodule:: ([\w.]+)", text))
+    modules = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts)
+        for p in (ROOT / "gtcourse").rglob("*.py")
+        if p.stem != "__init__"
+    }
+    assert listed == modules
+
+
+def test_every_notebook_has_a_text_source():
+    texts = {p.stem for p in (ROOT / "book" / "chapters").glob("*.md")}
+    assert {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")} == texts

@@ -1,0 +1,30 @@
+import pytest
+
+from tools import run_times
+
+
+@pytest.mark.parametrize(
+    ("page", "links"), [(run_times.README, True), (run_times.HOW_TO_READ, False)]
+)
+def test_the_tables_say_what_was_measured(page, links):
+    text = page.read_text(encoding="utf-8")
+    assert run_times.with_table(text, run_times.table(links=links)) == text
+
+
+def test_times_are_written_for_people():
+    times = {"a": {"cpu": {"seconds": 34, "peak_memory_mb": 660}}}
+    assert run_times.measured("a", times) == ("34 s", "0.7 GB")
+    times["a"]["cpu"]["seconds"] = 164
+    assert run_times.measured("a", times)[0] == "2 min 44 s"
+    assert run_times.measured("b", times) == ("not measured", "not measured")
+
+
+def test_an_old_table_is_replaced_and_a_page_without_a_place_is_refused():
+    page = f"x\n{run_times.BEGIN}\nold\n{run_times.END}\ny"
+    new = run_times.with_table(page, "| new |")
+    assert "old" not in new
+    assert "| new |" in new
+    assert new.startswith("x")
+    assert new.endswith("y")
+    with pytest.raises(ValueError, match="no place"):
+        run_times.with_table("x", "| new |")

@@ -1,0 +1,82 @@
+"""Tables of chapters and their measured run times, in README.md and book/how_to_read.md.
+
+python -m tools.run_times check    the tables say what book/run_times.json says
+python -m tools.run_times write    make them so
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from tools.address import slug
+from tools.paths import NOTEBOOKS, README, ROOT, RUN_TIMES
+
+HOW_TO_READ = ROOT / "book" / "how_to_read.md"
+BEGIN = "<!-- run times: written by python -m tools.run_times write -->"
+END = "<!-- end of run times -->"
+COLAB = "https://colab.research.google.com/github/{slug}/blob/main/notebooks/{name}.ipynb"
+
+
+def title(notebook: Path) -> str:
+    """The first heading of the notebook."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        for line in "".join(cell["source"]).splitlines():
+            if cell["cell_type"] == "markdown" and line.startswith("# "):
+                return line[2:].strip()
+    raise ValueError(f"{notebook.name} has no heading")
+
+
+def measured(name: str, times: dict) -> tuple[str, str]:
+    """(time, memory) on the processor, for people."""
+    run = times.get(name, {}).get("cpu")
+    if run is None:
+        return "not measured", "not measured"
+    seconds = run["seconds"]
+    duration = f"{seconds} s" if seconds < 100 else f"{seconds // 60} min {seconds % 60:02d} s"
+    return duration, f"{run['peak_memory_mb'] / 1000:.1f} GB"
+
+
+def table(*, links: bool) -> str:
+    """One row for each notebook; with `links`, a badge that opens it in Colab."""
+    times = json.loads(RUN_TIMES.read_text()) if RUN_TIMES.exists() else {}
+    heads = ["chapter", "time on a CPU", "memory"] + (["run it"] if links else [])
+    rows = [heads, ["---"] * len(heads)]
+    for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
+        name = notebook.stem
+        duration, memory = measured(name, times)
+        if links:
+            colab = COLAB.format(slug=slug(), name=name)
+            badge = f"[![Open in Colab](book/_static/colab.svg)]({colab})"
+            rows.append([f"[{title(notebook)}](notebooks/{name}.ipynb)", duration, memory, badge])
+        else:
+            rows.append([f"[{title(notebook)}](../notebooks/{name}.ipynb)", duration, memory])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def with_table(text: str, rows: str) -> str:
+    pattern = re.compile(re.escape(BEGIN) + r".*?" + re.escape(END), re.S)
+    if not pattern.search(text):
+        raise ValueError("the page has no place for the table of run times")
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{rows}\n\n{END}", text)
+
+
+def main() -> int:
+    faults = 0
+    for path, links in ((README, True), (HOW_TO_READ, False)):
+        old = path.read_text(encoding="utf-8")
+        new = with_table(old, table(links=links))
+        if new == old:
+            continue
+        if sys.argv[1:] == ["write"]:
+            path.write_text(new, encoding="utf-8")
+            print(f"{path.name}: table written")
+        else:
+            faults += 1
+            print(f"{path.name}: its table is not what was measured; `make tables` mends that")
+    print(f"Run times: {faults} tables disagree")
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
