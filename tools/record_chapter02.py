@@ -71,7 +71,7 @@ def record_smiles(seed: int, steps: int) -> Record:
 
 
 def sequences(dataset) -> tuple[dict[str, tuple[Tensor, Tensor]], int]:
-    """Sources and targets ``[G, N]``, ``[G, M]`` of each split, padded, and the vocabulary's size."""
+    """Sources and targets ``[G, N]``, ``[G, M]`` by split, padded, and the number of symbols."""
     symbols = sorted({s for graph in dataset.train for s in SYMBOL.findall(graph.smiles)})
     number = {symbol: i + 3 for i, symbol in enumerate(symbols)}
 

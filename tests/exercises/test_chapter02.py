@@ -1,0 +1,180 @@
+"""The checkers of chapter 02: the solution passes, the stub waits, each mistake is named."""
+
+import re
+
+import pytest
+import torch
+
+from gtcourse.exercises import chapter02
+from gtcourse.models import sinusoidal_encoding
+from tools.paths import TEXTS
+
+CHECKS = {
+    "decoder_mask": chapter02.check_decoder_mask,
+    "shift_matrix": chapter02.check_shift_matrix,
+    "greedy": chapter02.check_greedy,
+    "cached_step": chapter02.check_cached_step,
+}
+
+
+def solutions() -> dict:
+    """Every name that the chapter's folded solutions define."""
+    text = (TEXTS / "02_transformer.md").read_text()
+    folded = re.findall(r"<summary>Solution</summary>\s+```python\n(.*?)```", text, re.S)
+    assert len(folded) == len(CHECKS)
+    scope = {"torch": torch}
+    for code in folded:
+        exec(code, scope)
+    return scope
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_folded_solution_passes(name):
+    verdict = CHECKS[name](solutions()[name])
+    assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_stub_is_not_attempted_yet(name):
+    assert CHECKS[name](lambda *arguments: None).passed is None
+    assert CHECKS[name](...).passed is None
+
+
+def test_the_solutions_matrix_moves_every_place():
+    matrix = solutions()["shift_matrix"](7, 32)
+    places = sinusoidal_encoding(40, 32).double()
+    torch.testing.assert_close(places[:-7] @ matrix.T, places[7:], atol=1e-5, rtol=0)
+
+
+def mask_from(joined):
+    """A decoder mask from ``joined(causal [M, M], real [B, M])``."""
+
+    def decoder_mask(tokens):
+        place = torch.arange(tokens.shape[1])
+        return joined(place[:, None] >= place, tokens != 0)
+
+    return decoder_mask
+
+
+@pytest.mark.parametrize(
+    ("joined", "words"),
+    [
+        (lambda causal, real: causal, "padding is still heard"),
+        (lambda causal, real: causal.expand(2, 4, 4), "padding is still heard"),
+        (lambda causal, real: real[:, None].expand(2, 4, 4), "hides padding alone"),
+        (lambda causal, real: ~(causal & real[:, None]), "other way round"),
+        (lambda causal, real: causal.T & real[:, None], "triangle is turned"),
+        (lambda causal, real: causal.tril(-1) & real[:, None], "include the diagonal"),
+        (lambda causal, real: causal & real[:, :, None], "masked in the rows"),
+        (lambda causal, real: causal | real[:, None], "both conditions"),
+        (lambda causal, real: (causal & real[:, None]).float(), "mask of bool"),
+    ],
+)
+def test_wrong_masks_are_named(joined, words):
+    verdict = chapter02.check_decoder_mask(mask_from(joined))
+    assert verdict.passed is False
+    assert words in verdict.message
+
+
+def rotations(k, d, *, turn=1, frequency=lambda i, d: 10000 ** (-2 * i / d)):
+    angles = torch.tensor([turn * k * frequency(i, d) for i in range(d // 2)]).double()
+    blocks = [torch.tensor([[a.cos(), a.sin()], [-a.sin(), a.cos()]]).double() for a in angles]
+    return torch.block_diag(*blocks)
+
+
+def halves(k, d):
+    order = [*range(0, d, 2), *range(1, d, 2)]
+    return rotations(k, d)[order][:, order]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"),
+    [
+        (lambda k, d: rotations(k, d).T, "back"),
+        (lambda k, d: rotations(k, d, turn=-1), "back"),
+        (lambda k, d: rotations(k, d, frequency=lambda i, d: 1.0), "same angle"),
+        (lambda k, d: rotations(k, d, frequency=lambda i, d: 10000 ** (-i / d)), "exponent"),
+        (lambda k, d: rotations(1, d), "one step ahead"),
+        (halves, "alternate"),
+        (lambda k, d: rotations(k, 2), "shape"),
+    ],
+)
+def test_wrong_shifts_are_named(matrix, words):
+    verdict = chapter02.check_shift_matrix(matrix)
+    assert verdict.passed is False
+    assert words in verdict.message
+
+
+def decoding(*, row=-1, keep_begin=False, keep_end=False, stops=True, limited=True, start=None):
+    def greedy(predict, begin, end, limit):
+        written = [begin if start is None else start]
+        while len(written) <= (limit if limited else 10):
+            token = int(predict(written)[row].argmax())
+            if token != end or keep_end or not stops:
+                written.append(token)
+            if token == end and stops:
+                break
+        return written if keep_begin else written[1:]
+
+    return greedy
+
+
+def endless(predict, begin, end, limit):
+    written = [begin]
+    while written[-1] != end:
+        written.append(int(predict(written)[0].argmax()))
+    return written
+
+
+@pytest.mark.parametrize(
+    ("greedy", "words"),
+    [
+        (decoding(row=0), "last row"),
+        (decoding(keep_begin=True), "`begin` is where it starts"),
+        (decoding(keep_end=True), "`end` says stop"),
+        (decoding(keep_begin=True, keep_end=True), "what is between"),
+        (decoding(stops=False), "goes on after `end`"),
+        (decoding(limited=False), "limit = 2"),
+        (decoding(start=3), "the first of which is `begin`"),
+        (endless, "never stops"),
+        (lambda *_: 7, "list of token numbers"),
+    ],
+)
+def test_wrong_decoding_is_named(greedy, words):
+    verdict = chapter02.check_greedy(greedy)
+    assert verdict.passed is False
+    assert words in verdict.message
+
+
+def cached(*, scale=0.5, project=True, own=True, grow=True, newest=False):
+    def step(attention, x, keys, values):
+        query, key, value = (
+            attention.split_heads(part(x))
+            for part in (attention.query, attention.key, attention.value)
+        )
+        longer = torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
+        seen = (key, value) if newest else longer if own else (keys, values)
+        weights = (query @ seen[0].transpose(-1, -2) * scale).softmax(dim=-1)
+        output = attention.join_heads(weights @ seen[1])
+        return attention.output(output) if project else output, *(longer if grow else seen)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (cached(scale=1.0), "not divided by sqrt(K)"),
+        (cached(scale=8**-0.5), "divided by sqrt(d)"),
+        (cached(project=False), "output projection is missing"),
+        (cached(own=False), "does not attend to itself"),
+        (cached(newest=True), "only the newest token"),
+        (cached(newest=True, grow=False), "Return the longer ones"),
+        (lambda attention, x, keys, values: x, "return three things"),
+        (lambda attention, x, keys, values: (x[:, 0], keys, values), "the output of one step"),
+    ],
+)
+def test_wrong_steps_are_named(step, words):
+    verdict = chapter02.check_cached_step(step)
+    assert verdict.passed is False
+    assert words in verdict.message
