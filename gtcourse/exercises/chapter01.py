@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.exercises.verdict import Mistake, checker, expect
+from gtcourse.exercises.verdict import Missing, Mistake, checker, expect
 
 
 @checker("Columns attend as rows do: V softmax(K^T Q / sqrt(d_k)), each column summing to one.")
@@ -177,11 +177,11 @@ def _one_head_after_another(h, W_Q, W_K, W_V, W_O, heads: int) -> Tensor:
 
 
 @checker("one head that finds the largest number, whatever token asks.")
-def check_maximum(weights: tuple[Tensor, Tensor, Tensor]) -> None:
-    """``(W_Q, W_K, W_V)``, each with two rows, for tokens ``(1, x)``."""
-    if not isinstance(weights, tuple | list) or len(weights) != 3:
-        raise Mistake("expected three matrices, (W_Q, W_K, W_V).")
-    W_Q, W_K, W_V = (torch.as_tensor(w, dtype=torch.float64) for w in weights)
+def check_maximum(W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> None:
+    """Three matrices, each with two rows, for tokens ``(1, x)``."""
+    if W_K is ... or W_V is ...:
+        raise Missing
+    W_Q, W_K, W_V = (torch.as_tensor(w, dtype=torch.float64) for w in (W_Q, W_K, W_V))
     for name, matrix in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V)):
         if matrix.dim() != 2 or len(matrix) != 2:
             raise Mistake(f"{name} has the shape {list(matrix.shape)}; expected two rows.")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 
-from gtcourse.plots.style import INK, SEQUENTIAL, accessible_svg
+from gtcourse.plots.style import INK, accessible_svg
+
+PALE = LinearSegmentedColormap.from_list("pale", ["#fff8e6", "#f6bd60", "#e8853d"])
+"""Light enough for an atom's letter to be read on it."""
 
 
 def molecules(
@@ -18,7 +24,8 @@ def molecules(
     limits: tuple[float, float] | None = None,
     columns: int = 3,
     cell: tuple[int, int] = (220, 190),
-    cmap: str = SEQUENTIAL,
+    cmap: str | Colormap = PALE,
+    value_label: str = "",
     alt: str,
 ):
     """A grid of molecules as one SVG.
@@ -28,6 +35,8 @@ def molecules(
         legends: a line under each molecule.
         values: a number for each atom of each molecule, shown as a disc behind the atom.
         limits: the values at the ends of the colours; the smallest and largest by default.
+        cmap: the colours; the atoms' letters are drawn on them.
+        value_label: what the values are, for the colour bar below the molecules.
         alt: what the picture shows, for those who cannot see it.
     """
     from IPython.display import HTML
@@ -50,12 +59,18 @@ def molecules(
          15: _rgb("#d97706")}
     )  # fmt: skip
     legends = list(legends) if legends is not None else [""] * len(mols)
+    bar, letters = "", None
     if values is None:
         drawer.DrawMolecules(mols, legends=legends)
     else:
+        # Else a letter takes the colour of the disc behind it, and is gone.
+        options.standardColoursForHighlightedAtoms = True
+        options.highlightRadius = 0.4
+        letters = "#2b2118"
         flat = np.concatenate([np.asarray(v, dtype=float) for v in values])
         low, high = limits or (flat.min(), flat.max())
         shades = [_shades(v, low, high, cmap) for v in values]
+        bar = _color_bar(low, high, cmap, value_label)
         drawer.DrawMolecules(
             mols,
             legends=legends,
@@ -64,12 +79,29 @@ def molecules(
             highlightBonds=[[] for _ in mols],
         )
     drawer.FinishDrawing()
-    return HTML(accessible_svg(drawer.GetDrawingText(), alt))
+    svg = drawer.GetDrawingText()
+    if letters:
+        svg = re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{letters}", svg)
+    return HTML(accessible_svg(svg, alt) + bar)
 
 
-def _shades(values: Sequence[float], low: float, high: float, cmap: str) -> dict[int, tuple]:
+def _shades(
+    values: Sequence[float], low: float, high: float, cmap: str | Colormap
+) -> dict[int, tuple]:
     scaled = (np.asarray(values, dtype=float) - low) / max(high - low, 1e-9)
-    return {i: tuple(map(float, colormaps[cmap](v)[:3])) for i, v in enumerate(scaled)}
+    colors = colormaps.get_cmap(cmap)
+    return {i: tuple(map(float, colors(v)[:3])) for i, v in enumerate(scaled)}
+
+
+def _color_bar(low: float, high: float, cmap: str | Colormap, label: str) -> str:
+    colors = colormaps.get_cmap(cmap)
+    stops = ", ".join(to_hex(colors(step / 8)) for step in range(9))
+    ramp = f"background:linear-gradient(to right, {stops});width:8rem;height:.7rem"
+    return (
+        f'<div style="display:flex;gap:.5rem;align-items:center;justify-content:center;'
+        f'flex-wrap:wrap;color:{INK}"><span>{escape(label)}</span><span>{low:.3g}</span>'
+        f'<span style="{ramp}"></span><span>{high:.3g}</span></div>'
+    )
 
 
 def _rgb(color: str) -> tuple[float, float, float]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from statistics import mean, stdev
 
+PADDING = "padding:.25em .8em"
+
 
 class Table:
     """Columns and rows; the first column names things, the others are aligned to the right.
@@ -37,7 +39,7 @@ class Table:
     @staticmethod
     def _line(tag: str, cells: Sequence[str]) -> str:
         aligned = (
-            f'<{tag} style="text-align:{"right" if i else "left"}">{escape(cell)}</{tag}>'
+            f'<{tag} style="text-align:{"right" if i else "left"};{PADDING}">{escape(cell)}</{tag}>'
             for i, cell in enumerate(cells)
         )
         return f"<tr>{''.join(aligned)}</tr>"

@@ -42,14 +42,15 @@ def test_the_stub_is_not_attempted_yet(name):
 def test_the_folded_values_pass():
     answers = solutions()
     verdicts = [
-        chapter01.check_maximum(tuple(answers[name] for name in ("W_Q", "W_K", "W_V"))),
+        chapter01.check_maximum(*(answers[name] for name in ("W_Q", "W_K", "W_V"))),
         chapter01.check_pair(answers["pair"]),
     ]
     assert all(verdict.passed for verdict in verdicts), verdicts
 
 
 def test_missing_values_are_not_attempted_yet():
-    assert chapter01.check_maximum(...).passed is None
+    assert chapter01.check_maximum(..., ..., ...).passed is None
+    assert chapter01.check_maximum(torch.eye(2), torch.eye(2), ...).passed is None
     assert chapter01.check_pair(...).passed is None
 
 
@@ -177,11 +178,11 @@ def column(*entries):
         ((column(50.0, 0.0), column(0.0, 1.0), column(1.0, 0.0)), "the result is 1"),
         ((column(50.0, 0.0), column(0.0, 1.0), torch.eye(2)), "a value has 2 entries"),
         ((column(50.0, 0.0), torch.eye(2), column(0.0, 1.0)), "differ in width"),
-        ((column(50.0, 0.0), column(0.0, 1.0)), "three matrices"),
+        ((torch.ones(3, 1), column(0.0, 1.0), column(0.0, 1.0)), "expected two rows"),
     ],
 )
 def test_maximum_names_the_mistake(weights, named):
-    verdict = chapter01.check_maximum(weights)
+    verdict = chapter01.check_maximum(*weights)
     assert verdict.passed is False
     assert named in verdict.message
 
