@@ -43,7 +43,6 @@ serve: book  ## build the book and show it on http://localhost:8000
 
 notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOTEBOOK=01 for one)
 	@$(BIN)/python -m tools.notebooks execute $(NOTEBOOK)
-	@$(BIN)/python -m tools.run_times write
 
 sync: $(STAMP)  ## bring each notebook and its text source into agreement
 	@$(BIN)/python -m tools.notebooks sync

@@ -12,7 +12,7 @@ import sys
 import nbformat
 from nbformat import NotebookNode
 
-from tools import execute, freshness, pairs
+from tools import execute, freshness, pairs, run_times
 from tools.paths import NOTEBOOKS
 
 LARGEST = 4_000_000  # bytes of a notebook with its outputs
@@ -79,6 +79,7 @@ def run(names: list[str]) -> None:
         measured = execute.execute(nb, NOTEBOOKS)
         pairs.write_notebook(nb, notebook)
         execute.store_run(notebook.stem, measured)
+        run_times.write()
         print(
             f"{notebook.name}: {measured['seconds']} s on {measured['device']}, "
             f"{measured['peak_memory_mb']:.0f} MB at most",

@@ -61,21 +61,29 @@ def with_table(text: str, rows: str) -> str:
     return pattern.sub(lambda _: f"{BEGIN}\n\n{rows}\n\n{END}", text)
 
 
+def tables() -> list[tuple[Path, str, str]]:
+    """(page, its text, its text with the table of today) for both pages."""
+    pages = [(README, True), (HOW_TO_READ, False)]
+    found = []
+    for path, links in pages:
+        text = path.read_text(encoding="utf-8")
+        found.append((path, text, with_table(text, table(links=links))))
+    return found
+
+
+def write() -> None:
+    for path, _, new in tables():
+        path.write_text(new, encoding="utf-8")
+
+
 def main() -> int:
-    faults = 0
-    for path, links in ((README, True), (HOW_TO_READ, False)):
-        old = path.read_text(encoding="utf-8")
-        new = with_table(old, table(links=links))
-        if new == old:
-            continue
-        if sys.argv[1:] == ["write"]:
-            path.write_text(new, encoding="utf-8")
-            print(f"{path.name}: table written")
-        else:
-            faults += 1
-            print(f"{path.name}: its table is not what was measured; `make tables` mends that")
-    print(f"Run times: {faults} tables disagree")
-    return int(faults > 0)
+    if sys.argv[1:] == ["write"]:
+        write()
+    wrong = [path.name for path, old, new in tables() if old != new]
+    for name in wrong:
+        print(f"{name}: its table is not what was measured; make tables mends that")
+    print(f"Run times: {len(wrong)} tables disagree")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,8 @@ import pytest
 from tools import run_times
 
 
-@pytest.mark.parametrize(
-    ("page", "links"), [(run_times.README, True), (run_times.HOW_TO_READ, False)]
-)
-def test_the_tables_say_what_was_measured(page, links):
-    text = page.read_text(encoding="utf-8")
-    assert run_times.with_table(text, run_times.table(links=links)) == text
+def test_the_tables_say_what_was_measured():
+    assert [path.name for path, old, new in run_times.tables() if old != new] == []
 
 
 def test_times_are_written_for_people():
