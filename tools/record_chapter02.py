@@ -25,7 +25,7 @@ from tools.paths import PACKAGE
 PAD, BEGIN, END = 0, 1, 2
 SYMBOL = re.compile(r"\[[^\]]+\]|Br|Cl|.")
 MAX_ATOMS, BATCH_SIZE, MAX_LR, BETAS = 16, 64, 3e-3, (0.9, 0.98)
-DEPTH, DIGITS, LENGTH, WIDTH, WARM_UP = 12, 10, 8, 32, 200
+DEPTH, DIGITS, LENGTH, WIDTH, DEEP_LR, WARM_UP = 10, 10, 8, 32, 2e-3, 300
 
 
 def record_smiles(seed: int, steps: int) -> Record:
@@ -149,7 +149,7 @@ def record_warm_up(seed: int, steps: int) -> Record:
         name="transformer/warm-up",
         config={
             "layers": DEPTH, "d_model": WIDTH, "num_heads": 2, "d_hidden": 2 * WIDTH,
-            "steps": steps, "batch_size": 32, "optimizer": "Adam", "lr": MAX_LR,
+            "steps": steps, "batch_size": 32, "optimizer": "Adam", "lr": DEEP_LR,
             "warm_up": WARM_UP,
         },
         data={
@@ -179,7 +179,7 @@ def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> li
     """Losses while a deep encoder learns to say at each place which digit stands before it."""
     torch.manual_seed(seed)
     model = shift_model(norm_first=norm_first)
-    optimizer = Adam(model.parameters(), lr=MAX_LR)
+    optimizer = Adam(model.parameters(), lr=DEEP_LR)
     schedule = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm_up))
     positions = sinusoidal_encoding(LENGTH, WIDTH)
     losses = []
@@ -204,7 +204,7 @@ def main() -> None:
     if args.run == "smiles":
         record = record_smiles(args.seed, args.steps or 2000)
     else:
-        record = record_warm_up(args.seed, args.steps or 400)
+        record = record_warm_up(args.seed, args.steps or 600)
     path = PACKAGE / "recorded" / f"{record.name.replace('/', '-')}-seed{args.seed}.json"
     write_record(record, path)
     print(f"{path.name}: {record.result} in {record.seconds:.0f} s")
