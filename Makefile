@@ -53,7 +53,7 @@ tables: $(STAMP)  ## write the measured run times into README and book
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
 
-fast: checks  ## the part of the tests that takes a minute
+fast: lint checks  ## the part of the tests that takes a minute
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 lint: $(STAMP)  ## style of the package, the tests and the notebooks' code
@@ -65,7 +65,7 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
 
-checks: lint  ## style, pairs, stale outputs, address, run times
+checks: $(STAMP)  ## pairs, stale outputs, address, run times
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
@@ -79,7 +79,9 @@ notebook-tests: $(STAMP)  ## every notebook from top to bottom
 	  --nbval-lax --nbval-current-env --nbval-cell-timeout=900 -n 2 --dist loadfile \
 	  --junitxml=$(REPORTS)/notebook-tests.xml notebooks
 
-book-checks: book  ## the built pages: nothing from other hosts, math, links, alt text
+# From scratch: a page that is not read again repeats none of its warnings.
+book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, math, links, alt text
+	@$(BIN)/jupyter-book build . --all -W --keep-going
 	$(BIN)/python -m tools.check_book $(HTML)
 
 clean:  ## remove what was built; the environment stays

@@ -28,7 +28,7 @@ def copy_mathjax(app, error) -> None:
 
 
 def drop_thebe(app, page, template, context, doctree) -> None:
-    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN; nothing here uses it."""
+    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN; it is not used."""
     for files in ("script_files", "css_files"):
         context[files] = [f for f in context.get(files, []) if not is_thebe(f)]
 
