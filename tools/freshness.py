@@ -53,7 +53,7 @@ def named_records(code: str, package: Path = PACKAGE) -> list[str]:
     """Recorded runs whose name stands in the code: an output may show them."""
     records = sorted((package / "recorded").glob("*.json"))
     names = code.replace("/", "-")  # recorded("bag/zinc") reads bag-zinc-seed0.json and its like
-    return [f"recorded/{r.name}" for r in records if r.stem.rpartition("-seed")[0] in names]
+    return [f"recorded/{r.name}" for r in records if re.sub(r"-seed\d+$", "", r.stem) in names]
 
 
 def file_digest(path: Path, shown: list[str] = ()) -> str | None:

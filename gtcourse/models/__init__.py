@@ -8,10 +8,9 @@ from gtcourse.models.attention import (
 )
 from gtcourse.models.bag import BagTransformer, BagTransformerConfig
 from gtcourse.models.heads import GraphHead, mean_pool
+from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from gtcourse.models.neighbours import NeighbourTransformer
 from gtcourse.models.transformer import (
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
     Transformer,
     TransformerConfig,
     TransformerDecoder,
@@ -29,6 +28,7 @@ __all__ = [
     "GraphHead",
     "MessagePassingAttention",
     "MultiHeadAttention",
+    "NeighbourTransformer",
     "Transformer",
     "TransformerConfig",
     "TransformerDecoder",

@@ -31,7 +31,8 @@ class BagTransformerConfig:
 class BagTransformer(nn.Module):
     """Embeds each node's type, lets all nodes attend to each other, and pools.
 
-    The prediction depends on the multiset of node types alone: no edge, no order.
+    The prediction depends on the proportions of the node types alone: no edge, no order and,
+    because attention and pooling are averages, no number of nodes.
 
     Shapes:
         batch.x: ``[B, N, 1]`` integers; batch.mask: ``[B, N]``

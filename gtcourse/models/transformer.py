@@ -6,14 +6,13 @@ Shapes: B sequences, N source tokens, M target tokens, H heads, d width, V words
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from gtcourse.models.attention import MultiHeadAttention
-
-ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
+from gtcourse.models.layers import DecoderLayer, EncoderLayer
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,29 @@ class TokenEmbedding(nn.Module):
         return self.dropout(words + sinusoidal_encoding(*words.shape[-2:]).to(words))
 
 
-class TransformerEncoder(nn.Module):
-    """A stack of encoder layers; pre-LN stacks end with a normalisation.
+class _Stack(nn.Module):
+    """Layers in turn; pre-LN stacks end with a normalisation, because no layer of theirs does."""
+
+    def __init__(self, layers: Iterable[nn.Module], d_model: int, norm_first: bool):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+
+    def run(
+        self, x: Tensor, *memory: Tensor, return_attention: bool, **masks: Tensor | None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        attentions = []
+        for layer in self.layers:
+            x = layer(x, *memory, return_attention=return_attention, **masks)
+            if return_attention:
+                x, attention = x
+                attentions.append(attention)
+        x = self.norm(x)
+        return (x, torch.stack(attentions, dim=1)) if return_attention else x
+
+
+class TransformerEncoder(_Stack):
+    """A stack of encoder layers.
 
     Args:
         num_layers: L.
@@ -116,10 +136,8 @@ class TransformerEncoder(nn.Module):
     """
 
     def __init__(self, num_layers: int, **layer):
-        super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(**layer) for _ in range(num_layers))
-        norm_first = layer.get("norm_first", False)
-        self.norm = nn.LayerNorm(layer["d_model"]) if norm_first else nn.Identity()
+        layers = (EncoderLayer(**layer) for _ in range(num_layers))
+        super().__init__(layers, layer["d_model"], layer.get("norm_first", False))
 
     def forward(
         self,
@@ -129,28 +147,19 @@ class TransformerEncoder(nn.Module):
         bias: Tensor | None = None,
         return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        attentions = []
-        for layer in self.layers:
-            x = layer(x, mask=mask, bias=bias, return_attention=return_attention)
-            if return_attention:
-                x, attention = x
-                attentions.append(attention)
-        x = self.norm(x)
-        return (x, torch.stack(attentions, dim=1)) if return_attention else x
+        return self.run(x, mask=mask, bias=bias, return_attention=return_attention)
 
 
-class TransformerDecoder(nn.Module):
-    """A stack of decoder layers; pre-LN stacks end with a normalisation.
+class TransformerDecoder(_Stack):
+    """A stack of decoder layers.
 
     Shapes:
         as in :class:`DecoderLayer`; with ``return_attention`` also ``[B, L, H, M, N]``
     """
 
     def __init__(self, num_layers: int, **layer):
-        super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(num_layers))
-        norm_first = layer.get("norm_first", False)
-        self.norm = nn.LayerNorm(layer["d_model"]) if norm_first else nn.Identity()
+        layers = (DecoderLayer(**layer) for _ in range(num_layers))
+        super().__init__(layers, layer["d_model"], layer.get("norm_first", False))
 
     def forward(
         self,
@@ -161,141 +170,8 @@ class TransformerDecoder(nn.Module):
         memory_mask: Tensor | None = None,
         return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        attentions = []
-        for layer in self.layers:
-            x = layer(
-                x, memory, mask=mask, memory_mask=memory_mask, return_attention=return_attention
-            )
-            if return_attention:
-                x, attention = x
-                attentions.append(attention)
-        x = self.norm(x)
-        return (x, torch.stack(attentions, dim=1)) if return_attention else x
-
-
-class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each with a residual connection and LayerNorm.
-
-    Args:
-        d_model: d; d_hidden: the feed-forward network's inner width.
-        norm_first: pre-LN, ``x + f(LN(x))``; otherwise the paper's post-LN, ``LN(x + f(x))``.
-        activation: "relu", "gelu" or "elu".
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_hidden: int,
-        *,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        activation: str = "relu",
-    ):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self,
-        x: Tensor,
-        *,
-        mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        h = self.attention_norm(x) if self.norm_first else x
-        h = self.attention(h, mask=mask, bias=bias, return_attention=return_attention)
-        h, attention = h if return_attention else (h, None)
-        if self.norm_first:
-            x = x + self.dropout(h)
-            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
-        else:
-            x = self.attention_norm(x + self.dropout(h))
-            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
-        return (x, attention) if return_attention else x
-
-
-class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output, then a feed-forward network.
-
-    Args:
-        as in :class:`EncoderLayer`.
-
-    Shapes:
-        x: ``[B, M, d]``; memory: ``[B, N, d]``, the encoder's output
-        mask: which targets may see which, ``[B or 1, M, M]``; memory_mask: ``[B, N]`` real tokens
-        returns: ``[B, M, d]``; with ``return_attention`` also the attention to the memory,
-            ``[B, H, M, N]``
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_hidden: int,
-        *,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        activation: str = "relu",
-    ):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.cross_attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        *,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        h = self._before(x, self.attention_norm)
-        x = self._after(x, self.attention(h, mask=mask), self.attention_norm)
-
-        h = self._before(x, self.cross_attention_norm)
-        h = self.cross_attention(h, memory, mask=memory_mask, return_attention=return_attention)
-        h, attention = h if return_attention else (h, None)
-        x = self._after(x, h, self.cross_attention_norm)
-
-        h = self._before(x, self.feed_forward_norm)
-        x = self._after(x, self.feed_forward(h), self.feed_forward_norm)
-        return (x, attention) if return_attention else x
-
-    def _before(self, x: Tensor, norm: nn.Module) -> Tensor:
-        return norm(x) if self.norm_first else x
-
-    def _after(self, x: Tensor, h: Tensor, norm: nn.Module) -> Tensor:
-        x = x + self.dropout(h)
-        return x if self.norm_first else norm(x)
-
-
-class FeedForward(nn.Sequential):
-    """The same two-layer network for each token: ``[..., d]`` to ``[..., d]``."""
-
-    def __init__(
-        self, d_model: int, d_hidden: int, *, dropout: float = 0.0, activation: str = "relu"
-    ):
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {activation!r}; expected one of {[*ACTIVATIONS]}.")
-        super().__init__(
-            nn.Linear(d_model, d_hidden),
-            ACTIVATIONS[activation](),
-            nn.Dropout(dropout),
-            nn.Linear(d_hidden, d_model),
-        )
+        masks = {"mask": mask, "memory_mask": memory_mask}
+        return self.run(x, memory, return_attention=return_attention, **masks)
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:

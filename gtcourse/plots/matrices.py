@@ -31,7 +31,7 @@ def attention_map(
         limits: the values at the ends of the colours; None for the data's own.
     """
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
-    weights = weights.detach().float().cpu()
+    weights = weights.detach().float().cpu().numpy()
     low, high = limits or (float(weights.min()), float(weights.max()))
     ax.imshow(weights, cmap=cmap, vmin=low, vmax=high, aspect="auto")
     ax.grid(visible=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 
 import matplotlib
 from matplotlib import pyplot as plt
@@ -78,16 +79,19 @@ def show(figure: Figure, alt: str):
 
 
 def accessible_svg(svg: str, alt: str) -> str:
-    """The ``<svg>`` element alone, as wide as the page allows, named by ``alt``."""
-    from html import escape
+    """The ``<svg>`` element, named by ``alt``, as wide as the page allows up to its own size.
 
+    On a phone it shrinks to six tenths and not further, which keeps its labels readable; a figure
+    that is wider still scrolls inside its own box.
+    """
     svg = svg[svg.index("<svg") :].strip()
-    width = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
-    limit = f"{float(width[1]):.0f}{width[2] or 'px'}" if width else "100%"
+    size = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
+    width, unit = float(size[1]), size[2] or "px"
     head, body = re.match(r"(<svg[^>]*>)(.*)", svg, re.S).groups()
     head = re.sub(r"\s(width|height|style)=(\"[^\"]*\"|'[^']*')", "", head)
-    label = escape(alt, quote=True)
-    return (
-        f'{head[:-1]} role="img" aria-label="{label}" '
-        f'style="width:100%;max-width:{limit};height:auto;display:block;margin:auto">{body}'
+    style = (
+        f"width:100%;max-width:{width:.0f}{unit};min-width:{0.6 * width:.0f}{unit};"
+        "height:auto;display:block;margin:auto"
     )
+    named = f'{head[:-1]} role="img" aria-label="{escape(alt, quote=True)}" style="{style}">'
+    return f'<div style="overflow-x:auto">{named}{body}</div>'

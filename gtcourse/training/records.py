@@ -115,7 +115,9 @@ def current_commit() -> str:
 
     try:
         commit = git("rev-parse", "HEAD") if git("ls-files", Path(__file__).name) else ""
-        changed = bool(git("status", "--porcelain", "--untracked-files=no", str(source.parent)))
+        # The records themselves lie in the package, and are no part of what ran.
+        watched = (str(source.parent), f":(exclude){source.parent / 'recorded'}")
+        changed = bool(git("status", "--porcelain", "--untracked-files=no", "--", *watched))
     except FileNotFoundError:  # no git on this machine
         commit = ""
     if commit:

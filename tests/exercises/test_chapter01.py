@@ -1,14 +1,13 @@
 """The checkers of chapter 01: the solution passes, the stub waits, each mistake is named."""
 
 import math
-import re
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from gtcourse.exercises import chapter01
-from tools.paths import TEXTS
+from tests.exercises.solutions import folded_solutions
 
 FUNCTIONS = {
     "attend_columns": chapter01.check_columns,
@@ -18,14 +17,7 @@ FUNCTIONS = {
 
 
 def solutions() -> dict:
-    """Every name that the chapter's folded solutions define."""
-    text = (TEXTS / "01_self_attention.md").read_text()
-    folded = re.findall(r"<summary>Solution</summary>\s+```python\n(.*?)```", text, re.S)
-    assert len(folded) == 5
-    scope = {"math": math, "torch": torch}
-    for code in folded:
-        exec(code, scope)
-    return scope
+    return folded_solutions("01_self_attention", math=math, torch=torch)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

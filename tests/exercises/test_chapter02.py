@@ -1,13 +1,11 @@
 """The checkers of chapter 02: the solution passes, the stub waits, each mistake is named."""
 
-import re
-
 import pytest
 import torch
 
 from gtcourse.exercises import chapter02
 from gtcourse.models import sinusoidal_encoding
-from tools.paths import TEXTS
+from tests.exercises.solutions import folded_solutions
 
 CHECKS = {
     "decoder_mask": chapter02.check_decoder_mask,
@@ -18,14 +16,7 @@ CHECKS = {
 
 
 def solutions() -> dict:
-    """Every name that the chapter's folded solutions define."""
-    text = (TEXTS / "02_transformer.md").read_text()
-    folded = re.findall(r"<summary>Solution</summary>\s+```python\n(.*?)```", text, re.S)
-    assert len(folded) == len(CHECKS)
-    scope = {"torch": torch}
-    for code in folded:
-        exec(code, scope)
-    return scope
+    return folded_solutions("02_transformer", torch=torch)
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -1,14 +1,12 @@
 """The checkers of chapter 03: the solution passes, the stub waits, each mistake is named."""
 
-import re
-
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from gtcourse.exercises import chapter03
-from tools.paths import TEXTS
+from tests.exercises.solutions import folded_solutions
 
 CHECKERS = {
     "mask_of": chapter03.check_mask,
@@ -20,13 +18,7 @@ CHECKERS = {
 
 
 def solutions() -> dict:
-    """Every function in the chapter's folded solutions, by name."""
-    text = (TEXTS / "03_message_passing.md").read_text()
-    folded = re.findall(r"<summary>Solution</summary>\s+```python\n(.*?)```", text, re.S)
-    scope = {"torch": torch, "F": F, "nn": nn}
-    for code in folded:
-        exec(code, scope)
-    return {name: scope[name] for name in CHECKERS}
+    return folded_solutions("03_message_passing", torch=torch, F=F, nn=nn)
 
 
 @pytest.mark.parametrize("name", CHECKERS)

@@ -1,6 +1,7 @@
 import csv
 import math
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -164,6 +165,33 @@ def test_bf16_trains_and_keeps_float32_weights():
                   precision="bf16-mixed", progress=False)  # fmt: skip
     assert math.isfinite(history.epochs[-1]["train_loss"])
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+class Tiny(torch.nn.Module):
+    """Small enough to compile in a test: an embedding, a mean, a number."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = torch.nn.Embedding(28, 4), torch.nn.Linear(4, 1)
+
+    def forward(self, batch):
+        h = self.embedding(batch.x[..., 0]) * batch.mask[..., None]
+        return self.head(h.mean(1))[:, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
+def test_compiling_trains_the_callers_model_and_its_checkpoint_fits_it(tmp_path):
+    torch.manual_seed(0)
+    eager, compiled = Tiny(), Tiny()
+    compiled.load_state_dict(eager.state_dict())
+    for model, options in ((eager, {}), (compiled, {"compile": True, "out": tmp_path})):
+        loader = DenseLoader(graphs(16, seed=0), 8, shuffle=True)
+        fit(model, graph_regression(), loader, epochs=2, progress=False, **options)
+    for ours, theirs in zip(eager.parameters(), compiled.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    state = torch.load(tmp_path / "last.ckpt", weights_only=True)
+    assert state["model"].keys() == eager.state_dict().keys()
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
