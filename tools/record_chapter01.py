@@ -5,19 +5,16 @@ python -m tools.record_chapter01 --data zinc12k.npz --seed 0     a ZINC graph fi
 """
 
 import argparse
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from sklearn.linear_model import Ridge
-from torch import Tensor
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
-from torch_geometric.data import Data
 
 from gtcourse import DenseLoader, device, load_dataset
 from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.statistics import simple_predictors
 from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.training.fit import count_parameters, evaluate, fit
 from gtcourse.training.records import Record, write_record
@@ -52,12 +49,7 @@ def record_run(data: str, seed: int, epochs: int) -> Record:
             "max_lr": MAX_LR,
             "loss": "L1",
         },
-        data={
-            "name": dataset.name,
-            "source": dataset.source,
-            "checksum": dataset.checksum,
-            "sizes": dataset.split_sizes,
-        },
+        data=dataset.provenance,
         seed=seed,
         seconds=round(history.seconds, 1),
         parameters=count_parameters(model),
@@ -80,32 +72,12 @@ def loaders(dataset: GraphDataset, seed: int) -> tuple[DenseLoader, DenseLoader,
 
 def simple_models(dataset: GraphDataset) -> dict[str, float]:
     """Test MAE of the mean, and of ridge regressions on atom counts without and with bonds."""
-    y, y_test = targets(dataset.train), targets(dataset.test)
-    result = {"mean_test_mae": float((y_test - y.mean()).abs().mean())}
-    for name, features in (("atoms", atom_counts), ("atoms_and_bonds", atom_and_bond_counts)):
-        result[f"ridge_{name}_test_mae"] = ridge_mae(features, dataset)
-    return result
-
-
-def ridge_mae(features: Callable[[list[Data]], Tensor], dataset: GraphDataset) -> float:
-    model = Ridge(alpha=1.0).fit(features(dataset.train), targets(dataset.train))
-    prediction = torch.from_numpy(model.predict(features(dataset.test)))
-    return float((prediction - targets(dataset.test)).abs().mean())
-
-
-def targets(graphs: list[Data]) -> Tensor:
-    return torch.cat([graph.y for graph in graphs]).double()
-
-
-def atom_counts(graphs: list[Data]) -> Tensor:
-    """Atoms of each type, ``[G, 28]``."""
-    return torch.stack([torch.bincount(g.x[:, 0], minlength=28) for g in graphs]).double()
-
-
-def atom_and_bond_counts(graphs: list[Data]) -> Tensor:
-    """The same, then single, double and triple bonds, ``[G, 31]``."""
-    directed = torch.stack([torch.bincount(g.edge_attr[:, 0], minlength=4) for g in graphs])
-    return torch.cat([atom_counts(graphs), directed[:, 1:] / 2], dim=1)
+    errors = simple_predictors(dataset)
+    return {
+        "mean_test_mae": errors["mean"],
+        "ridge_atoms_test_mae": errors["ridge on atom counts"],
+        "ridge_atoms_and_bonds_test_mae": errors["ridge on atom and bond counts"],
+    }
 
 
 def main() -> None:
@@ -115,9 +87,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=30)
     args = parser.parse_args()
     record = record_run(args.data, args.seed, args.epochs)
-    path = PACKAGE / "recorded" / f"{record.name.replace('/', '-')}-seed{args.seed}.json"
-    write_record(record, path)
-    print(f"{path.name}: test MAE {record.result['test_mae']:.4f} in {record.seconds:.0f} s")
+    write_record(record, PACKAGE / "recorded" / record.filename)
+    print(f"{record.filename}: test MAE {record.result['test_mae']:.4f} in {record.seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -52,12 +52,7 @@ def record_smiles(seed: int, steps: int) -> Record:
             "max_lr": MAX_LR,
             "grad_clip": 1.0,
         },
-        data={
-            "name": dataset.name,
-            "source": dataset.source,
-            "checksum": dataset.checksum,
-            "sizes": {name: len(pair[0]) for name, pair in splits.items()},
-        },
+        data=dataset.provenance | {"sizes": {name: len(s) for name, (s, _) in splits.items()}},
         seed=seed,
         seconds=round(time.perf_counter() - start, 1),
         parameters=count_parameters(model),
@@ -205,9 +200,8 @@ def main() -> None:
         record = record_smiles(args.seed, args.steps or 2000)
     else:
         record = record_warm_up(args.seed, args.steps or 600)
-    path = PACKAGE / "recorded" / f"{record.name.replace('/', '-')}-seed{args.seed}.json"
-    write_record(record, path)
-    print(f"{path.name}: {record.result} in {record.seconds:.0f} s")
+    write_record(record, PACKAGE / "recorded" / record.filename)
+    print(f"{record.filename}: {record.result} in {record.seconds:.0f} s")
 
 
 if __name__ == "__main__":

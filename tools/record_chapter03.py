@@ -51,12 +51,7 @@ def record(name: str, seed: int, epochs: int, folder: Path) -> Record:
             "optimizer": "AdamW, weight decay 0.01",
             "schedule": f"one cycle, peak {PEAK_LR}",
         },
-        data={
-            "name": data.name,
-            "source": data.source,
-            "checksum": data.checksum,
-            "sizes": data.split_sizes,
-        },
+        data=data.provenance,
         seed=seed,
         seconds=round(history.seconds, 1),
         parameters=count_parameters(model),
@@ -68,7 +63,7 @@ def record(name: str, seed: int, epochs: int, folder: Path) -> Record:
         },
         command=f"python -m tools.record_chapter03 {name} --seeds {seed} --epochs {epochs}",
     )
-    write_record(run, folder / f"{name}-molecules-seed{seed}.json")
+    write_record(run, folder / run.filename)
     return run
 
 

@@ -21,12 +21,7 @@ def statistics(zinc: Path) -> dict:
     dataset = load_dataset("zinc", source=zinc)
     return {
         "name": "zinc-statistics",
-        "data": {
-            "name": dataset.name,
-            "source": dataset.source,
-            "checksum": dataset.checksum,
-            "sizes": dataset.split_sizes,
-        },
+        "data": dataset.provenance,
         "statistics": describe(dataset),
         "test_mae": simple_predictors(dataset),
         "command": f"python -m tools.zinc_statistics --zinc {zinc.name}",

@@ -47,8 +47,8 @@ class GraphBatch:
     Attributes:
         x: ``[B, N, F]`` node features, integers (categories) or floats; 0 at padding.
         adjacency: ``[B, N, N]`` bool; ``adjacency[b, i, j]`` is an edge from i to j.
-        mask: ``[B, N]`` bool; True at a real node.
         edge_attr: ``[B, N, N, F_e]`` or None; what stands at non-edges is never read as data.
+        mask: ``[B, N]`` bool; True at a real node.
         y: ``[B]`` or ``[B, T]`` for graphs, ``[B, N]`` for nodes, ``[B, N, N]`` for edges, or None.
             Where a node or an edge target has no node or edge it is NaN (floats) or
             ``MISSING_LABEL`` (integers).
@@ -58,8 +58,8 @@ class GraphBatch:
 
     x: Tensor
     adjacency: Tensor
+    edge_attr: Tensor | None
     mask: Tensor
-    edge_attr: Tensor | None = None
     y: Tensor | None = None
     encodings: dict[str, Tensor] = field(default_factory=dict)
     target: Target = "graph"

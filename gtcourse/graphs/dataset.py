@@ -70,6 +70,16 @@ class GraphDataset:
         counts = Counter(self.split.tolist())
         return {name: counts[number] for number, name in enumerate(SPLITS)}
 
+    @property
+    def provenance(self) -> dict:
+        """Which data these are, for the record of a run on them."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "checksum": self.checksum,
+            "sizes": self.split_sizes,
+        }
+
     def __len__(self) -> int:
         return len(self.graphs)
 

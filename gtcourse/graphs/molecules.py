@@ -109,7 +109,7 @@ def _choose(count: int, refused: Counter) -> Iterator[tuple[str, tuple]]:
 
     seen = set()
     # RDKit reports each of the few strings that it cannot read on the terminal.
-    with rdBase.BlockLogs(), tqdm(total=count, desc="molecules", disable=None) as bar:
+    with rdBase.BlockLogs(), tqdm(total=count, desc="molecules", leave=False) as bar:
         for smiles in _smiles():
             if len(seen) == count:
                 return

@@ -173,29 +173,32 @@ class MessagePassingAttention(MessagePassing):
     Shapes:
         x: ``[N, d]``, the nodes of one graph, or of several beside each other
         edge_index: ``[2, E]``; along an edge (j, i) node i hears node j
-        returns: ``[N, d]``; a node that hears nobody aggregates zeros
+        returns: ``[N, d]``; a node that hears nobody aggregates zeros. With ``return_attention``
+            also the probabilities ``[E, H]``, which sum to one over the edges into a node
     """
 
     def __init__(self, attention: MultiHeadAttention):
         super().__init__(aggr="sum", node_dim=0)
         self.attention = attention
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        heads = self.attention.num_heads
-        query = self.attention.query(x).unflatten(-1, (heads, -1))  # [N, H, K]
-        key = self.attention.key(x).unflatten(-1, (heads, -1))
-        value = self.attention.value(x).unflatten(-1, (heads, -1))
-        aggregated = self.propagate(
-            edge_index, query=query, key=key, value=value, size=(len(x), len(x))
-        )
-        return self.attention.output(aggregated.flatten(-2))
+    def forward(
+        self, x: Tensor, edge_index: Tensor, *, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        layer, size = self.attention, (len(x), len(x))
+        query = layer.query(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
+        key = layer.key(x).unflatten(-1, (layer.num_heads, -1))
+        value = layer.value(x).unflatten(-1, (layer.num_heads, -1))
+        attention = self.edge_updater(edge_index, query=query, key=key, size=size)
+        dropped = F.dropout(attention, layer.dropout, layer.training)
+        heads = self.propagate(edge_index, value=value, attention=dropped, size=size)
+        output = layer.output(heads.flatten(-2))
+        return (output, attention) if return_attention else output
 
-    def message(
-        self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int
-    ) -> Tensor:
+    def edge_update(self, query_i: Tensor, key_j: Tensor, index: Tensor, size_i: int) -> Tensor:
         logits = (query_i * key_j).sum(-1) / math.sqrt(query_i.shape[-1])  # [E, H]
-        attention = softmax(logits, index, num_nodes=size_i)  # over the edges into node i
-        attention = F.dropout(attention, self.attention.dropout, self.attention.training)
+        return softmax(logits, index, num_nodes=size_i)  # over the edges into node i
+
+    def message(self, value_j: Tensor, attention: Tensor) -> Tensor:
         return attention[..., None] * value_j
 
 

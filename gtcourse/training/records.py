@@ -50,6 +50,11 @@ class Record:
     versions: dict = field(default_factory=lambda: installed_versions())
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
+    @property
+    def filename(self) -> str:
+        """Where :func:`recorded` looks for it, in the package's folder ``recorded``."""
+        return f"{_stem(self.name)}{self.seed}.json"
+
 
 def write_record(record: Record, path: Path | str) -> None:
     """Writes a record.
@@ -93,6 +98,10 @@ def recorded(name: str) -> list[Record]:
     if not paths:
         raise KeyError(f"no run called {name!r} is recorded in {folder}.")
     return sorted((read_record(path) for path in paths), key=lambda record: record.seed)
+
+
+def _stem(name: str) -> str:
+    return name.replace("/", "-") + "-seed"
 
 
 def _refuse_incomplete(content: dict, what: str) -> None:

@@ -137,6 +137,12 @@ def test_the_benchmarks_own_names_are_understood(tmp_path):
     assert dataset[1].logp.tolist() == [2.0]
     assert dataset.node_vocabulary == ("C", "O", "N")
     assert dataset.split_sizes == {"train": 1, "val": 0, "test": 1}
+    assert dataset.provenance == {
+        "name": "zinc",
+        "source": "file: zinc.npz",
+        "checksum": file_sha256(tmp_path / "zinc.npz"),
+        "sizes": dataset.split_sizes,
+    }
 
 
 def test_a_graph_owns_its_memory(tmp_path):

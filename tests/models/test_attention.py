@@ -171,10 +171,13 @@ def test_attention_masked_to_neighbours_is_message_passing_along_edges(N, densit
     layer = MultiHeadAttention(8, 2).double()
     (x,) = tensors((N, 8), seed=seed)
     adjacency = torch.rand(N, N) < density  # [i, j]: an edge from i to j
-    along_edges = MessagePassingAttention(layer)(x, adjacency.nonzero().T)
+    source, target = edge_index = adjacency.nonzero().T
+    along_edges, weights = MessagePassingAttention(layer)(x, edge_index, return_attention=True)
     # Messages go with the edges, so node j hears the nodes i of its column.
-    dense = layer(x[None], mask=adjacency.T[None])[0]
+    dense, table = layer(x[None], mask=adjacency.T[None], return_attention=True)
+    dense = dense[0]
     torch.testing.assert_close(along_edges, dense, atol=1e-10, rtol=0)
+    torch.testing.assert_close(weights, table[0, :, target, source].T, atol=1e-10, rtol=0)
     torch.testing.assert_close(dense, multi_head_loop(layer, x, adjacency.T), atol=1e-10, rtol=0)
 
 

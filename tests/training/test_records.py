@@ -63,6 +63,13 @@ def test_what_is_no_record_is_refused(tmp_path, text, sentence):
         read_record(path)
 
 
+def test_recorded_runs_are_found_by_name_in_the_order_of_their_seeds():
+    runs = recorded("bag/molecules")
+    assert [run.seed for run in runs] == [0, 1, 2]
+    assert {run.name for run in runs} == {"bag/molecules"}
+    assert runs[1].filename == "bag-molecules-seed1.json"
+
+
 def test_an_unknown_recorded_run_is_named():
     with pytest.raises(KeyError, match="no run called 'nothing/nowhere' is recorded"):
         recorded("nothing/nowhere")
