@@ -14,7 +14,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.checks import check_graphs, target_level
+from gtcourse.graphs.checks import (
+    ENCODINGS,
+    TARGET_AXES,
+    check_graphs,
+    check_vocabulary,
+    target_level,
+)
 
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
@@ -22,21 +28,6 @@ UNREACHABLE = -1
 MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
 
-ENCODINGS = {
-    "in_degree": 1,
-    "out_degree": 1,
-    "laplacian_eigenvectors": 1,
-    "laplacian_eigenvalues": 0,
-    "svd": 1,
-    "anchor_distances": 1,
-    "distance": 2,
-    "path_edges": 2,
-    "random_walks": 2,
-    "ring": 2,
-}
-"""The attributes of a graph that are encodings, and how many node axes each has."""
-
-TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
 Target = Literal["graph", "node", "edge"]
 
 
@@ -107,7 +98,12 @@ class GraphBatch:
 
 
 def collate(
-    graphs: Sequence[Data], *, num_nodes: int | None = None, target: Target | None = None
+    graphs: Sequence[Data],
+    *,
+    num_nodes: int | None = None,
+    target: Target | None = None,
+    num_node_types: int | None = None,
+    num_edge_types: int | None = None,
 ) -> GraphBatch:
     """Pads PyG graphs to one :class:`GraphBatch`.
 
@@ -116,16 +112,21 @@ def collate(
 
     Args:
         graphs: each with ``x`` ``[n, F]``, ``edge_index`` ``[2, E]`` and, as it likes,
-            ``edge_attr`` ``[E, F_e]``, ``y`` and encodings.
+            ``edge_attr`` ``[E, F_e]``, ``y`` and encodings; on the CPU.
         num_nodes: N; the largest graph's size by default.
         target: what ``y`` belongs to. By default it is read off the lengths of ``y``: one for each
             graph, else one for each node, else one for each edge.
+        num_node_types, num_edge_types: refuse categories in ``x`` and ``edge_attr`` outside of
+            0 to this number less one, for which an embedding has no row.
 
     Raises:
         ValueError: a graph is malformed, or does not fit beside the others; the sentence names the
             graph, the value and what was expected.
     """
     check_graphs(graphs)
+    for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
+        if size is not None:
+            check_vocabulary(graphs, name, size)
     target = target_level(graphs, target)
     sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
     longest = int(sizes.max())
@@ -235,7 +236,9 @@ def _place_target(
         return None
     targets = [graph.y for graph in graphs]
     if target == "graph":
-        return torch.cat([y.reshape(1, *y.shape[1:]) for y in targets])
+        y = torch.cat(targets)
+        # One target is a number, whether it is stored as [1] or as [1, 1].
+        return y[:, 0] if y.dim() == 2 and y.shape[1] == 1 else y
     fill = float("nan") if targets[0].is_floating_point() else MISSING_LABEL
     if target == "node":
         return layout.place(targets, node_axes=1, fill=fill)

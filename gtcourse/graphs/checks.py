@@ -11,6 +11,22 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+ENCODINGS = {
+    "in_degree": 1,
+    "out_degree": 1,
+    "laplacian_eigenvectors": 1,
+    "laplacian_eigenvalues": 0,
+    "svd": 1,
+    "anchor_distances": 1,
+    "distance": 2,
+    "path_edges": 2,
+    "random_walks": 2,
+    "ring": 2,
+}
+"""The attributes of a graph that are encodings, and how many node axes each has."""
+
+TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
+
 
 def check_graph(graph: Data, index: int = 0) -> None:
     """Refuses one malformed graph; ``index`` is its number in the sentence.
@@ -40,11 +56,15 @@ def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
     Args:
         name: the attribute, "x" or "edge_attr", integers.
     """
-    _Checked(graphs).check_range(name, size)
+    checked = _Checked(graphs)
+    checked.check_alike(name)
+    checked.check_range(name, size)
 
 
 def target_level(graphs: Sequence[Data], target: str | None) -> str:
     """What ``y`` belongs to: the caller's word, checked, or read off the lengths of ``y``."""
+    if target is not None and target not in TARGET_AXES:
+        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
     if graphs[0].get("y") is None:
         return target or "graph"
     counts = {
@@ -52,8 +72,6 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
         "node": lambda graph: graph.x.shape[0],
         "edge": lambda graph: graph.edge_index.shape[1],
     }
-    if target is not None and target not in counts:
-        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
     misfit = {}
     for level in [target] if target else counts:
         misfit[level] = next(
@@ -79,10 +97,16 @@ class _Checked:
     def run(self) -> None:
         self.check_present()
         for name in ("x", "edge_attr", "y"):
-            if self.graphs[0].get(name) is not None:
+            if self.have(name):
                 self.check_alike(name)
                 self.check_values(name)
         self.check_edges()
+        for name, node_axes in ENCODINGS.items():
+            if self.have(name):
+                self.check_encoding(name, node_axes)
+
+    def have(self, name: str) -> bool:
+        return any(graph.get(name) is not None for graph in self.graphs)
 
     def fail(self, index: int, what: str) -> None:
         raise ValueError(f"graph {self.first + index} {what}")
@@ -111,7 +135,7 @@ class _Checked:
 
     def check_alike(self, name: str) -> None:
         """Every graph has the attribute, with the first graph's dtype and width."""
-        first = self.graphs[0][name]
+        first = self.graphs[0].get(name)
         for index, graph in enumerate(self.graphs):
             value = graph.get(name)
             if not isinstance(value, Tensor) or value.dim() == 0:
@@ -128,6 +152,24 @@ class _Checked:
                         f"has {name} with {what} {got}; expected {expected}, as in graph "
                         f"{self.first}.",
                     )
+
+    def check_encoding(self, name: str, node_axes: int) -> None:
+        """Every graph has it, with its number of nodes along the node axes, and finite."""
+        first = self.graphs[0].get(name)
+        for index, graph in enumerate(self.graphs):
+            value, nodes = graph.get(name), [graph.x.shape[0]] * node_axes
+            if not isinstance(value, Tensor):
+                self.fail(index, f"has {name} = {_brief(value)}; expected a tensor.")
+            expected = [*nodes, *first.shape[node_axes:]]
+            if list(value.shape) != expected:
+                self.fail(index, f"has {name} of shape {list(value.shape)}; expected {expected}.")
+            if value.dtype != first.dtype:
+                self.fail(index, f"has {name} of {value.dtype}; expected {first.dtype}, as in "
+                          f"graph {self.first}.")  # fmt: skip
+            if value.is_floating_point() and not value.isfinite().all():
+                place = (~value.isfinite()).nonzero()[0].tolist()
+                self.fail(index, f"has {name}{place} = {value[tuple(place)].item()}; expected a "
+                          "finite number.")  # fmt: skip
 
     def check_values(self, name: str) -> None:
         values, owner = self.concatenated(name)

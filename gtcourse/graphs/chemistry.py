@@ -103,14 +103,29 @@ def penalized_logp(molecule) -> float:
     Differs from the benchmark: r comes from RDKit's smallest set of smallest rings. The benchmark
     took an arbitrary cycle basis; in 44 of its 12,000 molecules that gives another r.
     """
-    from rdkit.Chem import Crippen
-
     return (
-        LOGP * Crippen.MolLogP(molecule)
-        + SYNTHETIC_ACCESSIBILITY * _sascorer().calculateScore(molecule)
+        LOGP * log_p(molecule)
+        + SYNTHETIC_ACCESSIBILITY * synthetic_accessibility(molecule)
         + CYCLE * -max(0, largest_ring(molecule) - 6)
         + OFFSET
     )
+
+
+def log_p(molecule) -> float:
+    """Crippen's estimate of logP: octanol against water, decimal logarithm."""
+    from rdkit.Chem import Crippen
+
+    return Crippen.MolLogP(molecule)
+
+
+def synthetic_accessibility(molecule) -> float:
+    """Ertl's score of how hard a molecule is to make: 1, easy, to 10, hard."""
+    return _sascorer().calculateScore(molecule)
+
+
+def identity(molecule) -> str:
+    """What makes two molecules the same one here: canonical SMILES without stereo marks."""
+    return rdkit_chem().MolToSmiles(molecule, isomericSmiles=False)
 
 
 def largest_ring(molecule) -> int:

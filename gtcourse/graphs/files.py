@@ -61,8 +61,12 @@ def read_graphs(
             the graph, the value and what was expected.
     """
     path = Path(path)
-    arrays = {ALIASES.get(key, key): values for key, values in read_npz(path).items()}
+    stored = read_npz(path)
+    arrays = {ALIASES.get(key, key): values for key, values in stored.items()}
     try:
+        for alias, key in ALIASES.items():
+            if alias in stored and key in stored:
+                raise ValueError(f"it holds both {alias} and {key}; expected one of the two names.")
         ragged = _ragged(arrays)
         ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
         ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary

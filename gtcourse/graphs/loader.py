@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import GraphBatch, collate
-from gtcourse.graphs.checks import check_graphs, target_level
+from gtcourse.graphs.checks import check_graphs, check_vocabulary, target_level
 
 
 class DenseLoader:
@@ -27,6 +27,7 @@ class DenseLoader:
         buckets: the data are cut by size into this many parts of (almost) equal count, and a batch
             takes its graphs from one of them: less padding, but a batch's graphs are alike in size.
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
+        num_node_types, num_edge_types: refuse categories beyond these, as :func:`collate` does.
 
     Raises:
         ValueError: no graphs, a malformed graph, or ``batch_size`` or ``buckets`` below 1.
@@ -42,11 +43,16 @@ class DenseLoader:
         seed: int = 0,
         buckets: int = 1,
         drop_last: bool = False,
+        num_node_types: int | None = None,
+        num_edge_types: int | None = None,
     ):
         for name, value in (("batch_size", batch_size), ("buckets", buckets)):
             if value < 1:
                 raise ValueError(f"{name} is {value}; expected 1 or more.")
         check_graphs(graphs)
+        for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
+            if size is not None:
+                check_vocabulary(graphs, name, size)
         # Once for the whole data set: a part of it might look like another kind of target.
         target = target_level(graphs, None)
         self.num_graphs = len(graphs)

@@ -32,6 +32,7 @@ from gtcourse.graphs.chemistry import (
     RDKIT_MISSING,
     UnsuitableMolecule,
     graph_of,
+    identity,
     parse,
     penalized_logp,
     rdkit_chem,
@@ -84,8 +85,8 @@ def build_molecules(refused: Counter | None = None) -> RaggedGraphs:
     """
     refused = Counter() if refused is None else refused
     chosen = dict(_choose(sum(SPLIT_SIZES), refused))
-    order = sorted(chosen, key=lambda identity: hashlib.sha256(identity.encode()).digest())
-    molecules = [chosen[identity] for identity in order]
+    order = sorted(chosen, key=lambda name: hashlib.sha256(name.encode()).digest())
+    molecules = [chosen[name] for name in order]
     edges = [_directed(bonds) for _, _, bonds, _ in molecules]
     return RaggedGraphs(
         num_nodes=np.array([len(atoms) for _, atoms, _, _ in molecules]),
@@ -114,13 +115,13 @@ def _choose(count: int, refused: Counter) -> Iterator[tuple[str, tuple]]:
             if len(seen) == count:
                 return
             try:
-                identity, molecule = _suitable(smiles, seen)
+                name, molecule = _suitable(smiles, seen)
             except UnsuitableMolecule as error:
                 refused[error.reason] += 1
                 continue
-            seen.add(identity)
+            seen.add(name)
             bar.update()
-            yield identity, molecule
+            yield name, molecule
     raise RuntimeError(f"RDKit's files hold {len(seen)} suitable molecules; expected {count}.")
 
 
@@ -131,13 +132,13 @@ def _suitable(smiles: str, seen: set[str]) -> tuple[str, tuple]:
     _require(molecule.GetNumAtoms() in NUM_ATOMS, "not 9 to 37 heavy atoms", smiles)
     odd = any(atom.GetNumRadicalElectrons() or atom.GetIsotope() for atom in molecule.GetAtoms())
     _require(not odd, "radical or isotope", smiles)
-    identity = chem.MolToSmiles(molecule, isomericSmiles=False)
-    _require(identity not in seen, "seen before", smiles)
+    name = identity(molecule)
+    _require(name not in seen, "seen before", smiles)
     # Read it again, so that atom i of the graph is atom i of the SMILES stored with it.
     canonical = chem.MolToSmiles(molecule)
     molecule = parse(canonical)
     atoms, bonds = graph_of(molecule, canonical)
-    return identity, (canonical, atoms, bonds, penalized_logp(molecule))
+    return name, (canonical, atoms, bonds, penalized_logp(molecule))
 
 
 def _require(condition: bool, reason: str, smiles: str) -> None:

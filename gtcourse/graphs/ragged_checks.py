@@ -74,8 +74,9 @@ class _Checks:
             ("graph", graphs, f"one for each of {graphs} graphs"),
         ):
             for name, values in getattr(self.ragged, level).items():
-                if values.dtype.kind not in "iuf":
-                    raise ValueError(f"{name} is {values.dtype}; expected integers or floats.")
+                if values.dtype.kind not in "iuf" or values.dtype == np.uint64:
+                    expected = "integers or floats, which int64 and float32 can hold"
+                    raise ValueError(f"{name} is {values.dtype}; expected {expected}.")
                 if values.ndim == 0 or len(values) != rows:
                     shape = list(values.shape)
                     raise ValueError(f"{name} has shape {shape}; expected {rows} rows, {why}.")
@@ -114,7 +115,7 @@ class _Checks:
         if values.ndim > 2:
             raise ValueError(f"{name} has shape {list(values.shape)}; expected [{level}s, F].")
         if vocabulary is None:
-            wrong = ~np.isfinite(values) if values.dtype.kind == "f" else values < 0
+            wrong = ~np.isfinite(_as_float32(values)) if values.dtype.kind == "f" else values < 0
             expected = "a finite number" if values.dtype.kind == "f" else "a category, 0 or more"
         else:
             _expect_integers(name, values, "types of the vocabulary")
@@ -128,7 +129,7 @@ class _Checks:
         y = getattr(self.ragged, self.ragged.target)["y"]
         if y.dtype.kind != "f":
             return
-        self.refuse(self.ragged.target, "y", np.isinf(y), "a finite target")
+        self.refuse(self.ragged.target, "y", np.isinf(_as_float32(y)), "a finite target")
         if not self.ragged.missing_targets:
             expected = "a finite target (a file may say missing_targets = True)"
             self.refuse(self.ragged.target, "y", np.isnan(y), expected)
@@ -158,6 +159,12 @@ class _Checks:
     def counts(self, level: str) -> np.ndarray:
         counts = self.ragged.num_nodes if level == "node" else self.ragged.num_edges
         return counts.astype(np.int64)
+
+
+def _as_float32(values: np.ndarray) -> np.ndarray:
+    """The values as a graph will hold them; those beyond float32 become infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _expect_integers(name: str, values: np.ndarray, what: str = "integers") -> None:

@@ -50,6 +50,7 @@ def scaled_dot_product_attention(
         # its result is set to zero: finite on every backend, forward and backward.
         alive = mask.any(dim=-1, keepdim=True)
         mask = mask | ~alive
+    bias = None if bias is None else bias.to(query.dtype)
     attend = _explicit if return_attention else _fused
     output, attention = attend(query, key, value, mask, bias, scale, dropout)
     if alive is not None:
@@ -74,7 +75,6 @@ def _explicit(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, Te
 def _fused(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, None]:
     """PyTorch's kernels, which never write the [N, M] probabilities out."""
     if bias is not None:
-        bias = bias.to(query.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
     return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale), None
 

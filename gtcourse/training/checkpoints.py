@@ -23,7 +23,8 @@ class Checkpoint:
     Args:
         folder: made if need be.
         model, optimizer, schedule: whose state is saved, and restored in place.
-        seed: the run's; another run's checkpoint is refused.
+        seed: the run's. The checkpoint of a run with another seed, model, optimizer or schedule
+            is refused.
     """
 
     def __init__(self, folder: Path, model: nn.Module, optimizer: Optimizer, schedule, seed: int):
@@ -31,7 +32,11 @@ class Checkpoint:
         self.parts = {"model": model, "optimizer": optimizer}
         if schedule is not None:
             self.parts["schedule"] = schedule
-        self.seed = seed
+        self.run = {
+            "seed": seed,
+            "optimizer": f"{type(optimizer).__name__} {optimizer.defaults}",
+            "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}".strip(),
+        }
         self.best_weights: dict[str, Tensor] | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -39,48 +44,59 @@ class Checkpoint:
         """Restores the run, if there is one, and returns its history's fields.
 
         Raises:
-            ValueError: the file is damaged, or belongs to a run of another model or seed.
+            ValueError: the file is damaged, or belongs to another run.
         """
         if not self.path.exists():
             return {}
-        try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except (RuntimeError, UnpicklingError, EOFError, OSError) as error:
-            raise ValueError(
-                f"{self.path} cannot be read as a checkpoint; delete it to start the run afresh."
-            ) from error
-        self._refuse_another_run(state)
+        state = self._read()
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         self.best_weights = state["best_weights"]
         torch.set_rng_state(state["rng"])
-        if torch.cuda.is_available() and state["cuda_rng"]:
-            torch.cuda.set_rng_state_all(state["cuda_rng"])
+        if torch.cuda.is_available() and state["cuda_rng"] is not None:
+            torch.cuda.set_rng_state(state["cuda_rng"])
         return state["history"]
 
     def save(self, history: dict, best_weights: dict[str, Tensor] | None) -> None:
         state = {name: part.state_dict() for name, part in self.parts.items()}
         state |= {
-            "seed": self.seed,
+            "run": self.run,
             "history": history,
             "best_weights": best_weights,
             "rng": torch.get_rng_state(),
-            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "cuda_rng": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
         }
         with replacing(self.path) as path:
             torch.save(state, path)
+
+    def _read(self) -> dict:
+        unreadable = ValueError(
+            f"{self.path} cannot be read as a checkpoint; delete it to start the run afresh."
+        )
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        except (RuntimeError, UnpicklingError, EOFError, OSError) as error:
+            raise unreadable from error
+        expected = {"run", "history", "best_weights", "rng", "cuda_rng", *self.parts}
+        if not isinstance(state, dict) or "run" not in state:
+            raise unreadable
+        self._refuse_another_run(state)
+        if expected - {*state}:
+            raise unreadable
+        return state
 
     def _refuse_another_run(self, state: dict) -> None:
         def shapes(weights: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
             return {name: tuple(weight.shape) for name, weight in weights.items()}
 
-        reasons = []
-        if state["seed"] != self.seed:
-            reasons.append(f"its seed is {state['seed']}, not {self.seed}")
+        theirs = state["run"]
+        reasons = [
+            f"its {name} is {theirs[name]}, not {value}"
+            for name, value in self.run.items()
+            if theirs[name] != value
+        ]
         if shapes(state["model"]) != shapes(self.parts["model"].state_dict()):
             reasons.append("its model has other weights")
-        if {*self.parts} - {*state}:
-            reasons.append("it has no learning-rate schedule")
         if reasons:
             raise ValueError(
                 f"{self.path} belongs to another run ({'; '.join(reasons)}); expected the run that "

@@ -64,10 +64,13 @@ def fit(
     """Trains ``model`` in place and leaves it with its best weights by validation.
 
     Args:
-        train, val: loaders; ``train`` is shuffled by its own seed and the epoch.
+        train, val: loaders; ``train`` is shuffled by its own seed and the epoch. Best on the
+            device of :func:`gtcourse.device`, where the model is trained; otherwise each batch is
+            moved there.
         epochs: passes over ``train``, at most.
         lr: Adam's, where no ``optimizer`` is given.
-        schedule: moves the learning rate after each step; a ``ReduceLROnPlateau`` after each epoch.
+        schedule: moves the learning rate of ``optimizer`` after each step; a
+            ``ReduceLROnPlateau`` after each epoch.
         patience: stop after this many epochs without a better monitored metric.
         grad_clip: the largest norm of the gradient.
         precision: Fabric's: "32-true" or "bf16-mixed".
@@ -81,12 +84,10 @@ def fit(
         History: the curve. Its seconds include those of the epochs before a resumption.
 
     Raises:
-        ValueError: there is nothing to do, or ``out`` holds the checkpoint of another run.
+        ValueError: there is nothing to do, arguments do not fit together, or ``out`` holds the
+            checkpoint of another run.
     """
-    if epochs < 1:
-        raise ValueError(f"epochs is {epochs}; expected 1 or more.")
-    if patience is not None and val is None:
-        raise ValueError("patience needs validation data to look at; expected val as well.")
+    _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
 
     fabric = Fabric(accelerator=device().type, devices=1, precision=precision)
@@ -99,6 +100,8 @@ def fit(
     if out is not None:
         checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed)
         history = History(**checkpoint.load())
+        if history.epochs:  # the kill may have come between the checkpoint and its curve
+            write_curve(Path(out) / "curve.csv", history.epochs)
     best_weights = checkpoint.best_weights if checkpoint else None
 
     bar = _bar(range(len(history.epochs), epochs), progress)
@@ -133,11 +136,13 @@ def fit(
 @torch.no_grad()
 def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
     """The task's metrics over all graphs of a loader; the model is in eval mode meanwhile."""
+    _refuse_empty(loader)
     was_training = model.training
     model.eval()
-    metrics = None
+    where = next(model.parameters()).device
+    metrics = task.metrics().to(where)
     for batch in loader:
-        metrics = metrics or task.metrics().to(batch.x.device)
+        batch = batch.to(where)  # costs nothing where the loader is there already
         task.update(metrics, model(batch), batch)
     model.train(was_training)
     return {name: float(value) for name, value in metrics.compute().items()}
@@ -153,6 +158,7 @@ def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip) ->
     model.train()
     total, graphs = 0.0, 0
     for batch in loader:
+        batch = batch.to(fabric.device)
         optimizer.zero_grad()
         loss = task.loss(model(batch), batch)
         fabric.backward(loss)
@@ -165,6 +171,33 @@ def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip) ->
         total = total + loss.detach() * batch.num_graphs
         graphs += batch.num_graphs
     return float(total / graphs)
+
+
+def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience) -> None:
+    if epochs < 1:
+        raise ValueError(f"epochs is {epochs}; expected 1 or more.")
+    for loader in (train, val):
+        if loader is not None:
+            _refuse_empty(loader)
+    if patience is not None and val is None:
+        raise ValueError("patience needs validation data to look at; expected val as well.")
+    if schedule is not None and schedule.optimizer is not optimizer:
+        raise ValueError(
+            "the schedule moves the learning rate of another optimizer; expected the one that is "
+            "given as optimizer."
+        )
+    if isinstance(schedule, ReduceLROnPlateau) and val is None:
+        raise ValueError(
+            "ReduceLROnPlateau needs validation data to look at; expected val as well."
+        )
+
+
+def _refuse_empty(loader: DenseLoader) -> None:
+    if len(loader) == 0:
+        raise ValueError(
+            "the loader has no batches; expected at least one (drop_last leaves out a batch that "
+            "is not full)."
+        )
 
 
 def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch.nn.functional as F
@@ -47,9 +48,7 @@ def graph_regression() -> Task:
 
     return Task(
         name="graph regression",
-        loss=lambda prediction, batch: _mean_over_known(
-            (prediction - batch.y.nan_to_num()).abs(), batch
-        ),
+        loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
         update=_update_known,
         metrics=lambda: _collection(mae=MeanAbsoluteError()),
         monitor="mae",
@@ -73,20 +72,15 @@ def graph_classification(num_tasks: int = 1) -> Task:
         metrics = {"ap": MultilabelAveragePrecision(num_tasks, ignore_index=-1)}
 
     def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        known = _known(prediction, batch)
         if num_tasks == 1:
-            known = ~batch.y.isnan()
             collection.update(prediction[known].sigmoid(), batch.y[known].long())
         else:
             collection.update(prediction.sigmoid(), batch.y.nan_to_num(-1).long())
 
     return Task(
         name="graph classification",
-        loss=lambda prediction, batch: _mean_over_known(
-            F.binary_cross_entropy_with_logits(
-                prediction, batch.y.nan_to_num().to(prediction), reduction="none"
-            ),
-            batch,
-        ),
+        loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
         update=update,
         metrics=lambda: _collection(**metrics),
         monitor=next(iter(metrics)),
@@ -94,14 +88,34 @@ def graph_classification(num_tasks: int = 1) -> Task:
     )
 
 
-def _mean_over_known(loss: Tensor, batch: GraphBatch) -> Tensor:
-    known = ~batch.y.isnan()
-    return (loss * known).sum() / known.sum().clamp(min=1)
+def _mean_over_known(
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+) -> Callable[[Tensor, GraphBatch], Tensor]:
+    """``loss_of(prediction, y)``, a number for each target, as a mean over the known targets."""
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        known = _known(prediction, batch)
+        losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
+        return (losses * known).sum() / known.sum().clamp(min=1)
+
+    return loss
 
 
 def _update_known(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-    known = ~batch.y.isnan()
+    known = _known(prediction, batch)
     metrics.update(prediction[known].float(), batch.y[known].float())
+
+
+def _known(prediction: Tensor, batch: GraphBatch) -> Tensor:
+    """Where there is a target; the two must agree in shape, or broadcasting would hide it."""
+    if batch.y is None:
+        raise ValueError("the graphs have no targets y; expected one for each prediction.")
+    if prediction.shape != batch.y.shape:
+        raise ValueError(
+            f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
+            f"{list(batch.y.shape)}; expected the same shape."
+        )
+    return ~batch.y.isnan()
 
 
 def _collection(**metrics: Metric) -> MetricCollection:

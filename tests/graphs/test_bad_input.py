@@ -92,6 +92,22 @@ FILE_CASES = {
         lambda a: bare(a) | {"x": replaced(a["x"].astype(float), (0, 0), INF)},
         "graph 0 has x[0, 0] = inf; expected a finite number",
     ),
+    "a feature that float32 cannot hold": (
+        lambda a: bare(a) | {"x": replaced(a["x"].astype(float), (2, 0), 1e300)},
+        "graph 1 has x[0, 0] = 1e+300; expected a finite number",
+    ),
+    "a target that float32 cannot hold": (
+        lambda a: a | {"y": replaced(a["y"].astype(float), 2, 1e300)},
+        "graph 2 has y = 1e+300; expected a finite target",
+    ),
+    "a feature that int64 may not hold": (
+        lambda a: bare(a) | {"x": a["x"].astype(np.uint64)},
+        "x is uint64; expected integers or floats, which int64 and float32 can hold",
+    ),
+    "one array under two names": (
+        lambda a: a | {"atom_type": a["x"]},
+        "it holds both atom_type and x; expected one of the two names",
+    ),
     "features in too many dimensions": (
         lambda a: a | {"x": a["x"][:, :, None]},
         "x has shape [6, 1, 1]; expected [nodes, F]",

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, collate, unbatch
+from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, collate, unbatch
 from tests.graphs.random_graphs import graph_of, graphs
 
 
@@ -90,6 +90,11 @@ def test_several_targets_of_a_graph_stay_a_row():
     assert collate([graph, graph]).y.shape == (2, 5)
 
 
+def test_one_target_is_a_number_however_it_is_stored():
+    graph = Data(x=torch.zeros(2, 1), edge_index=torch.zeros(2, 0).long(), y=torch.ones(1, 1))
+    assert collate([graph, graph]).y.shape == (2,)
+
+
 def test_narrow_integers_and_flat_features_become_columns_of_int64():
     graph = Data(
         x=torch.tensor([3, 4], dtype=torch.uint8),
@@ -106,3 +111,51 @@ def test_to_moves_every_tensor():
     batch = collate([graph_of(3, [(0, 1)])]).to("meta")
     tensors = [batch.x, batch.adjacency, batch.mask, batch.edge_attr, batch.y]
     assert {t.device.type for t in (*tensors, *batch.encodings.values())} == {"meta"}
+
+
+def without(name):
+    graph = graph_of(3, [(0, 1)])
+    del graph[name]
+    return graph
+
+
+def with_encoding(name, value):
+    graph = graph_of(3, [(0, 1)])
+    graph[name] = value
+    return graph
+
+
+@pytest.mark.parametrize("name", ["edge_attr", "y", "distance"])
+def test_what_one_graph_lacks_is_not_dropped_from_the_others(name):
+    pair = [without(name), graph_of(3, [(0, 1)])]
+    for several, number in ((pair, 0), (pair[::-1], 1)):
+        with pytest.raises(ValueError, match=f"graph {number} has {name} = None; expected"):
+            collate(several)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("distance", torch.zeros(3, 2), r"distance of shape \[3, 2\]; expected \[3, 3\]"),
+        ("laplacian_eigenvectors", torch.zeros(3, 4), r"of shape \[3, 4\]; expected \[3, 3\]"),
+        ("laplacian_eigenvectors", torch.full((3, 3), float("nan")), r"\[0, 0\] = nan"),
+        ("distance", torch.zeros(3, 3), "distance of torch.float32; expected torch.int64"),
+    ],
+)
+def test_an_encoding_that_does_not_fit_is_refused(name, value, sentence):
+    with pytest.raises(ValueError, match=rf"graph 1 has .*{sentence}"):
+        collate([graph_of(3, [(0, 1)]), with_encoding(name, value)])
+
+
+@pytest.mark.parametrize("make", [collate, lambda graphs, **sizes: DenseLoader(graphs, 2, **sizes)])
+def test_a_type_without_an_embedding_row_is_refused_where_the_rows_are_told(make):
+    graph = graph_of(2, [(0, 1)], types=5)
+    graph.x = torch.tensor([[4], [27]])
+    make([graph], num_node_types=28, num_edge_types=4)
+    with pytest.raises(ValueError, match=r"graph 0 has x\[1, 0\] = 27; expected 0 to 26"):
+        make([graph], num_node_types=27)
+    graph.edge_attr = torch.tensor([[4]])
+    with pytest.raises(ValueError, match=r"graph 0 has edge_attr\[0, 0\] = 4; expected 0 to 3"):
+        make([graph], num_edge_types=4)
+    with pytest.raises(ValueError, match="graph 0 has edge_attr = None; expected a tensor"):
+        make([without("edge_attr")], num_edge_types=4)

@@ -71,6 +71,15 @@ def test_a_query_without_keys_gets_zeros_and_zero_gradients(return_attention, wi
     assert (q.grad[1] == 0).all()
 
 
+@pytest.mark.parametrize("return_attention", [False, True])
+def test_a_float32_bias_goes_with_half_precision(return_attention):
+    q, k, v = (t.bfloat16() for t in tensors((3, 4), (5, 4), (5, 2)))
+    result = scaled_dot_product_attention(
+        q, k, v, bias=torch.zeros(3, 5), return_attention=return_attention
+    )
+    assert (result[0] if return_attention else result).dtype == torch.bfloat16
+
+
 def test_dropout_drops_whole_weights_and_scales_the_others():
     torch.manual_seed(0)
     q, k, v = (torch.zeros(1, 2), torch.zeros(1000, 2), torch.eye(1000))

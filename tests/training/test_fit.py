@@ -197,11 +197,37 @@ def test_compiling_trains_the_callers_model_and_its_checkpoint_fits_it(tmp_path)
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     run(tmp_path, epochs=1)
     model, loader = small_model(), DenseLoader(graphs(8, seed=0), 4)
-    with pytest.raises(ValueError, match=r"belongs to another run \(its seed is 5, not 6\)"):
+    with pytest.raises(
+        ValueError, match=r"belongs to another run \(its seed is 5, not 6; its optimizer is"
+    ):
         fit(model, graph_regression(), loader, epochs=1, seed=6, out=tmp_path, progress=False)
     with pytest.raises(ValueError, match="its model has other weights"):
         fit(torch.nn.Linear(1, 1), graph_regression(), loader, epochs=1, seed=5, out=tmp_path,
             progress=False)  # fmt: skip
+
+
+def test_a_checkpoint_continues_only_with_its_own_optimizer_and_schedule(tmp_path):
+    run(tmp_path, epochs=1)
+    with pytest.raises(ValueError, match="its schedule is LinearLR, not NoneType"):
+        run(tmp_path, schedule=None)
+    model, loader = small_model(), DenseLoader(graphs(8, seed=0), 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    with pytest.raises(ValueError, match=r"its optimizer is AdamW .*, not SGD"):
+        fit(model, graph_regression(), loader, epochs=2, optimizer=optimizer, seed=5,
+            out=tmp_path, progress=False)  # fmt: skip
+
+
+def test_a_curve_that_a_kill_left_behind_is_written_on_resumption(tmp_path):
+    run(tmp_path)
+    (tmp_path / "curve.csv").unlink()
+    run(tmp_path)
+    assert len((tmp_path / "curve.csv").read_text().splitlines()) == 1 + EPOCHS
+
+
+def test_a_foreign_file_is_no_checkpoint(tmp_path):
+    torch.save({"weights": torch.ones(1)}, tmp_path / "last.ckpt")
+    with pytest.raises(ValueError, match=r"last.ckpt cannot be read as a checkpoint"):
+        run(tmp_path)
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9])
@@ -213,16 +239,39 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
         run(tmp_path, epochs=2)
 
 
+def other_schedule():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    return torch.optim.lr_scheduler.StepLR(optimizer, 1)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"epochs": 0}, "epochs is 0; expected 1 or more"),
-        ({"epochs": 1, "patience": 2}, "patience needs validation data"),
+        ({"patience": 2}, "patience needs validation data"),
+        ({"schedule": other_schedule()}, "the learning rate of another optimizer"),
+        ({"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)}, "the loader has no batches"),
     ],
 )
 def test_a_run_that_cannot_be_meant_is_refused(options, sentence):
+    arguments = {"epochs": 1, "progress": False} | options
     with pytest.raises(ValueError, match=sentence):
-        fit(small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 2), **options)
+        fit(small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 2), **arguments)
+
+
+def test_a_plateau_schedule_needs_validation_data():
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    with pytest.raises(ValueError, match="ReduceLROnPlateau needs validation data"):
+        fit(model, graph_regression(), DenseLoader(graphs(2, seed=0), 2), epochs=1,
+            optimizer=optimizer, schedule=ReduceLROnPlateau(optimizer))  # fmt: skip
+
+
+def test_an_empty_loader_cannot_be_evaluated():
+    with pytest.raises(ValueError, match="the loader has no batches; expected at least one"):
+        evaluate(
+            small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 4, drop_last=True)
+        )
 
 
 def test_parameters_are_counted_once_and_only_where_they_train():

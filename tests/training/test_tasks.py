@@ -48,6 +48,19 @@ def test_several_questions_are_judged_by_average_precision():
     assert (task.monitor, task.mode) == ("ap", "max")
 
 
+@pytest.mark.parametrize("task", [graph_regression(), graph_classification()])
+def test_predictions_and_targets_of_different_shapes_are_refused(task):
+    """[B, 1] beside [B] would broadcast to [B, B] and train on a wrong loss."""
+    batch = batch_of([1.0, 0.0])
+    with pytest.raises(ValueError, match=r"predicts \[2, 1\] and the graph targets are \[2\]"):
+        task.loss(torch.zeros(2, 1), batch)
+    with pytest.raises(ValueError, match="expected the same shape"):
+        task.update(task.metrics(), torch.zeros(3), batch)
+    batch.y = None
+    with pytest.raises(ValueError, match="the graphs have no targets y"):
+        task.loss(torch.zeros(2), batch)
+
+
 def test_what_counts_as_better():
     small, large = graph_regression(), graph_classification()
     assert small.improves(1.0, None)
