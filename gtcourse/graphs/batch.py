@@ -69,6 +69,22 @@ class GraphBatch:
         """True where both nodes of a pair are real, ``[B, N, N]``."""
         return self.mask[:, :, None] & self.mask[:, None, :]
 
+    @property
+    def edge_index(self) -> Tensor:
+        """All edges as PyG has them, ``[2, E]``: real nodes are numbered through the graphs.
+
+        Node features in that numbering are ``x[mask]``, edge features in this order
+        ``edge_attr[adjacency]``.
+        """
+        graph, source, destination = self.adjacency.nonzero(as_tuple=True)
+        number = self.mask.flatten().cumsum(0).view(self.mask.shape) - 1
+        return torch.stack([number[graph, source], number[graph, destination]])
+
+    @property
+    def graph_index(self) -> Tensor:
+        """The graph of each real node, ``[ΣN]``: PyG's ``batch``."""
+        return self.mask.nonzero()[:, 0]
+
     def to(self, device: torch.device | str) -> GraphBatch:
         return self._map(lambda tensor, node_axes: tensor.to(device))
 

@@ -18,6 +18,7 @@ ENCODINGS = {
     "laplacian_eigenvalues": 0,
     "svd": 1,
     "anchor_distances": 1,
+    "rwse": 1,
     "distance": 2,
     "path_edges": 2,
     "random_walks": 2,

@@ -34,14 +34,19 @@ class BagTransformer(nn.Module):
     The prediction depends on the proportions of the node types alone: no edge, no order and,
     because attention and pooling are averages, no number of nodes.
 
+    Args:
+        node_encoding: tells each node where it is: a module that makes ``[B, N, d]`` of a batch
+            (:mod:`gtcourse.models.node_encodings`), added to the embedding.
+
     Shapes:
         batch.x: ``[B, N, 1]`` integers; batch.mask: ``[B, N]``
         returns: ``[B]`` or ``[B, T]``; with ``return_attention`` also ``[B, L, H, N, N]``
     """
 
-    def __init__(self, config: BagTransformerConfig):
+    def __init__(self, config: BagTransformerConfig, node_encoding: nn.Module | None = None):
         super().__init__()
         self.config = config
+        self.node_encoding = node_encoding
         self.embedding = nn.Embedding(config.num_node_types, config.d_model)
         self.encoder = TransformerEncoder(
             config.num_layers,
@@ -57,8 +62,13 @@ class BagTransformer(nn.Module):
     def forward(
         self, batch: GraphBatch, *, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        h = self.embedding(batch.x[..., 0])  # [B, N, d]
+        h = self.embed(batch)
         h = self.encoder(h, mask=batch.mask, return_attention=return_attention)
         h, attention = h if return_attention else (h, None)
         prediction = self.head(h, batch.mask)
         return (prediction, attention) if return_attention else prediction
+
+    def embed(self, batch: GraphBatch) -> Tensor:
+        """What each node is and, with a node encoding, where it is: ``[B, N, d]``."""
+        h = self.embedding(batch.x[..., 0])
+        return h if self.node_encoding is None else h + self.node_encoding(batch)

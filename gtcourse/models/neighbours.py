@@ -6,7 +6,7 @@ Shapes: B graphs, N nodes (padded), H heads, L layers.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.bag import BagTransformer, BagTransformerConfig
@@ -18,6 +18,9 @@ class NeighbourTransformer(BagTransformer):
     The other heads hear all nodes: with 0 masked heads it is :class:`BagTransformer`, with all of
     them masked it is message passing. The parameters are the same ones in every case.
 
+    Args:
+        node_encoding: as of :class:`BagTransformer`.
+
     Shapes:
         batch: as :class:`BagTransformer`, of which the adjacency is read too; no bond types
         returns: ``[B]`` or ``[B, T]``; with ``return_attention`` also ``[B, L, H, N, N]``
@@ -26,12 +29,17 @@ class NeighbourTransformer(BagTransformer):
         ValueError: ``masked_heads`` is not between 0 and the number of heads.
     """
 
-    def __init__(self, config: BagTransformerConfig, masked_heads: int):
+    def __init__(
+        self,
+        config: BagTransformerConfig,
+        masked_heads: int,
+        node_encoding: nn.Module | None = None,
+    ):
         if not 0 <= masked_heads <= config.num_heads:
             raise ValueError(
                 f"masked_heads is {masked_heads}; expected 0 to num_heads = {config.num_heads}."
             )
-        super().__init__(config)
+        super().__init__(config, node_encoding)
         self.masked_heads = masked_heads
 
     def forward(
@@ -39,7 +47,7 @@ class NeighbourTransformer(BagTransformer):
     ) -> Tensor | tuple[Tensor, Tensor]:
         masks = [neighbour_mask(batch)] * self.masked_heads
         masks += [batch.pair_mask] * (self.config.num_heads - self.masked_heads)
-        h = self.embedding(batch.x[..., 0])  # [B, N, d]
+        h = self.embed(batch)
         h = self.encoder(h, mask=torch.stack(masks, dim=1), return_attention=return_attention)
         h, attention = h if return_attention else (h, None)
         prediction = self.head(h, batch.mask)

@@ -2,7 +2,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, collate, unbatch
 from tests.graphs.random_graphs import graph_of, graphs
@@ -159,3 +159,13 @@ def test_a_type_without_an_embedding_row_is_refused_where_the_rows_are_told(make
         make([graph], num_edge_types=4)
     with pytest.raises(ValueError, match="graph 0 has edge_attr = None; expected a tensor"):
         make([without("edge_attr")], num_edge_types=4)
+
+
+@given(st.lists(graphs(), min_size=1, max_size=4))
+def test_edge_index_and_graph_index_are_those_of_pygs_own_batch(several):
+    batch = collate(several)
+    theirs = Batch.from_data_list(unbatch(batch))
+    assert batch.edge_index.tolist() == theirs.edge_index.tolist()
+    assert batch.graph_index.tolist() == theirs.batch.tolist()
+    assert torch.equal(batch.x[batch.mask], theirs.x)
+    assert torch.equal(batch.edge_attr[batch.adjacency], theirs.edge_attr)
