@@ -164,7 +164,9 @@ def test_a_type_without_an_embedding_row_is_refused_where_the_rows_are_told(make
 @given(st.lists(graphs(), min_size=1, max_size=4))
 def test_edge_index_and_graph_index_are_those_of_pygs_own_batch(several):
     batch = collate(several)
-    theirs = Batch.from_data_list(unbatch(batch))
+    theirs = Batch.from_data_list(
+        [Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr) for g in unbatch(batch)]
+    )
     assert batch.edge_index.tolist() == theirs.edge_index.tolist()
     assert batch.graph_index.tolist() == theirs.batch.tolist()
     assert torch.equal(batch.x[batch.mask], theirs.x)
