@@ -10,6 +10,7 @@ from gtcourse.models.bag import BagTransformer, BagTransformerConfig
 from gtcourse.models.heads import GraphHead, mean_pool
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer
+from gtcourse.models.node_encodings import LaplacianEncoding, SVDEncoding, WalkEncoding
 from gtcourse.models.transformer import (
     Transformer,
     TransformerConfig,
@@ -26,13 +27,16 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "GraphHead",
+    "LaplacianEncoding",
     "MessagePassingAttention",
     "MultiHeadAttention",
     "NeighbourTransformer",
+    "SVDEncoding",
     "Transformer",
     "TransformerConfig",
     "TransformerDecoder",
     "TransformerEncoder",
+    "WalkEncoding",
     "causal_mask",
     "complete_edge_index",
     "mean_pool",

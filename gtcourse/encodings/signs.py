@@ -1,0 +1,43 @@
+"""Random signs for eigenvectors and singular vectors (S12): augmentation, or a test of invariance.
+
+Shapes: B graphs, N nodes, k eigenvectors, r pairs of singular vectors.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Multiplies each eigenvector of each graph by 1 or -1, with equal chances.
+
+    Differs from published code, where one sign for each column serves the whole batch
+    (benchmarking-gnns, GraphGPS).
+
+    Args:
+        generator: of the signs; torch's own by default.
+
+    Shapes:
+        vectors: ``[B, N, k]``, an eigenvector in each column
+        returns: the same
+    """
+    return vectors * _signs(vectors, vectors.shape[-1], generator)
+
+
+def flip_pairs(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    r"""Flips :math:`u_m` together with :math:`v_m`, which leaves :math:`u_m s_m v_m^T` as it is.
+
+    Shapes:
+        svd: ``[B, N, 2r]``, the columns :math:`u_1 … u_r, v_1 … v_r`
+        returns: the same
+    """
+    signs = _signs(svd, svd.shape[-1] // 2, generator)
+    return svd * torch.cat([signs, signs], dim=-1)
+
+
+def _signs(vectors: Tensor, k: int, generator: torch.Generator | None) -> Tensor:
+    """``[B, 1, k]``: one sign for all nodes of a graph."""
+    device = vectors.device if generator is None else generator.device
+    bits = torch.randint(0, 2, (len(vectors), 1, k), generator=generator, device=device)
+    return (2 * bits - 1).to(vectors)
