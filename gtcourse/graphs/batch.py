@@ -21,6 +21,7 @@ from gtcourse.graphs.checks import (
     check_vocabulary,
     target_level,
 )
+from gtcourse.graphs.padding import Edges, Layout, columns, distinct_edges
 
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
@@ -151,15 +152,15 @@ def collate(
             f"graph {int(sizes.argmax())} has {longest} nodes; expected at most num_nodes = "
             f"{num_nodes}."
         )
-    layout = _Layout(sizes, num_nodes or longest)
+    layout = Layout(sizes, num_nodes or longest)
 
-    edges = _distinct_edges(graphs, layout)
+    edges = distinct_edges(graphs, layout)
     adjacency = edges.place([torch.ones(graph.edge_index.shape[1]).bool() for graph in graphs])
     edge_attr = None
     if graphs[0].get("edge_attr") is not None:
-        edge_attr = edges.place([_columns(graph.edge_attr) for graph in graphs])
+        edge_attr = edges.place([columns(graph.edge_attr) for graph in graphs])
     return GraphBatch(
-        x=layout.place([_columns(graph.x) for graph in graphs], node_axes=1),
+        x=layout.place([columns(graph.x) for graph in graphs], node_axes=1),
         adjacency=adjacency,
         mask=torch.arange(layout.num_nodes) < sizes[:, None],
         edge_attr=edge_attr,
@@ -182,71 +183,8 @@ def unbatch(batch: GraphBatch) -> list[Data]:
     return [_unpad(batch, index, int(size)) for index, size in enumerate(batch.sizes)]
 
 
-@dataclass
-class _Layout:
-    """Where each node, and each pair of nodes, of B graphs goes in a padded tensor."""
-
-    sizes: Tensor
-    num_nodes: int
-
-    def place(self, ragged: Sequence[Tensor], node_axes: int, fill: float = 0) -> Tensor:
-        """``[n, …]`` or ``[n, n, …]``, one a graph, to ``[B, N, …]`` or ``[B, N, N, …]``."""
-        if node_axes == 0:
-            return torch.stack(list(ragged))
-        if node_axes == 2:
-            ragged = [tensor.reshape(-1, *tensor.shape[2:]) for tensor in ragged]
-        values = torch.cat(list(ragged))
-        shape = (len(self.sizes), *[self.num_nodes] * node_axes, *values.shape[1:])
-        padded = values.new_full(shape, fill)
-        padded[self._index(node_axes)] = values
-        return padded
-
-    def _index(self, node_axes: int) -> tuple[Tensor, ...]:
-        graph, offset = ragged_index(self.sizes**node_axes)
-        if node_axes == 1:
-            return graph, offset
-        return graph, offset // self.sizes[graph], offset % self.sizes[graph]
-
-
-def ragged_index(lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """For the concatenation of B runs: the run of each element, and its place within the run."""
-    run = torch.repeat_interleave(lengths)
-    starts = lengths.cumsum(0) - lengths
-    return run, torch.arange(len(run)) - starts[run]
-
-
-@dataclass
-class _Edges:
-    """Where each distinct edge of B graphs goes in a padded pair tensor."""
-
-    graph: Tensor
-    source: Tensor
-    destination: Tensor
-    kept: Tensor
-    shape: tuple[int, int, int]
-
-    def place(self, ragged: Sequence[Tensor], fill: float = 0) -> Tensor:
-        """Tensors ``[E, …]``, one a graph, to ``[B, N, N, …]``."""
-        values = torch.cat(list(ragged))[self.kept]
-        padded = values.new_full((*self.shape, *values.shape[1:]), fill)
-        padded[self.graph, self.source, self.destination] = values
-        return padded
-
-
-def _distinct_edges(graphs: Sequence[Data], layout: _Layout) -> _Edges:
-    source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1)
-    graph, _ = ragged_index(torch.tensor([graph.edge_index.shape[1] for graph in graphs]))
-    N = layout.num_nodes
-    _, which = torch.unique((graph * N + source) * N + destination, return_inverse=True)
-    kept = torch.arange(len(which))
-    if len(which) and int(which.max()) + 1 < len(which):
-        first = torch.full((int(which.max()) + 1,), len(which))
-        kept = first.scatter_reduce(0, which, kept, "amin").sort().values
-    return _Edges(graph[kept], source[kept], destination[kept], kept, (len(layout.sizes), N, N))
-
-
 def _place_target(
-    graphs: Sequence[Data], target: Target, layout: _Layout, edges: _Edges
+    graphs: Sequence[Data], target: Target, layout: Layout, edges: Edges
 ) -> Tensor | None:
     if graphs[0].get("y") is None:
         return None
@@ -259,12 +197,6 @@ def _place_target(
     if target == "node":
         return layout.place(targets, node_axes=1, fill=fill)
     return edges.place(targets, fill)
-
-
-def _columns(features: Tensor) -> Tensor:
-    """``[n]`` or ``[n, F]`` to ``[n, F]``, integers of any width to int64."""
-    features = features if features.dim() > 1 else features[:, None]
-    return features if features.is_floating_point() else features.long()
 
 
 def _unpad(batch: GraphBatch, index: int, size: int) -> Data:

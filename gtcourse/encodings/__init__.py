@@ -1,0 +1,20 @@
+"""Where a node is, and how two nodes are related: PyG transforms, computed once for each graph."""
+
+from gtcourse.encodings.distances import AddAnchorDistances, AddPathEdges, AddShortestPaths
+from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
+from gtcourse.encodings.structure import AddDegrees, AddRings
+from gtcourse.encodings.transform import Encoding, encode
+from gtcourse.encodings.walks import AddRandomWalks
+
+__all__ = [
+    "AddAnchorDistances",
+    "AddDegrees",
+    "AddLaplacianEigenvectors",
+    "AddPathEdges",
+    "AddRandomWalks",
+    "AddRings",
+    "AddSVD",
+    "AddShortestPaths",
+    "Encoding",
+    "encode",
+]

@@ -1,0 +1,170 @@
+"""How far apart two nodes are: shortest paths, the edges along them, distances to anchors (S9).
+
+Shapes: B graphs of n nodes each, L longest path kept, F edge features, m anchor sets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gtcourse.encodings.transform import Encoding, at_least
+from gtcourse.graphs.batch import UNREACHABLE
+
+
+class AddShortestPaths(Encoding):
+    """Sets ``distance`` ``[n, n]`` int64: the number of edges on a shortest path from i to j.
+
+    Directions are obeyed; a node has distance 0 to itself, and ``UNREACHABLE`` (-1) is no path.
+    Used by Graphormer Eq. 6 and CSA Eq. 11.
+
+    Args:
+        max_distance: store longer distances as this one; by default all are exact.
+    """
+
+    def __init__(self, max_distance: int | None = None):
+        if max_distance is not None:
+            at_least(1, max_distance=max_distance)
+        self.max_distance = max_distance
+
+    def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
+        distance = shortest_paths(adjacency)
+        return {"distance": distance.clamp(max=self.max_distance or adjacency.shape[-1])}
+
+
+class AddPathEdges(Encoding):
+    """Sets ``path_edges`` ``[n, n, L, F]``: the edge features along one shortest path from i to j.
+
+    Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; behind
+    the path's end, and where there is no path, stands 0 and is not data. Of several shortest paths
+    it is the one whose nodes, read back from j, have the lowest numbers. Whole numbers are stored
+    as int16: with L = 20 this is by far the largest encoding. Used by Graphormer Eq. 7 and S11.
+
+    Args:
+        max_length: L; of a longer path its first L edges.
+
+    Raises:
+        ValueError: a graph has no ``edge_attr``, or a whole number in it beyond int16.
+    """
+
+    reads_edge_attr = True
+
+    def __init__(self, max_length: int):
+        at_least(1, max_length=max_length)
+        self.max_length = max_length
+
+    def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
+        if not edge_attr.is_floating_point():
+            if edge_attr.numel() and edge_attr.abs().max() > torch.iinfo(torch.int16).max:
+                raise ValueError(
+                    f"edge_attr holds {int(edge_attr.abs().max())}; expected whole numbers up to "
+                    f"{torch.iinfo(torch.int16).max}."
+                )
+            edge_attr = edge_attr.to(torch.int16)
+        return {"path_edges": path_edges(adjacency, edge_attr, self.max_length)}
+
+
+class AddAnchorDistances(Encoding):
+    """Sets ``anchor_distances`` ``[n, m]`` int64: from each node to the nearest of each set (S9).
+
+    The sets are drawn by :func:`anchor_sets`; graphs of one size share them. They are sets of node
+    numbers: renumbering the nodes changes the encoding. No path to any of a set is
+    ``UNREACHABLE`` (-1).
+
+    Args:
+        num_sets: m; seed: of the draw.
+    """
+
+    def __init__(self, num_sets: int, seed: int = 0):
+        at_least(1, num_sets=num_sets)
+        at_least(0, seed=seed)
+        self.num_sets, self.seed = num_sets, seed
+
+    def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
+        sets = anchor_sets(adjacency.shape[-1], self.num_sets, self.seed)
+        return {"anchor_distances": distances_to_sets(shortest_paths(adjacency), sets)}
+
+
+def shortest_paths(adjacency: Tensor) -> Tensor:
+    """Breadth-first search from every node of every graph at once, one product for each step.
+
+    Shapes:
+        adjacency: ``[B, n, n]`` bool
+        returns: ``[B, n, n]`` int64, ``UNREACHABLE`` where there is no path
+    """
+    steps = adjacency.float()
+    reached = torch.eye(adjacency.shape[-1]).bool().expand_as(adjacency)
+    distance = torch.where(reached, 0, UNREACHABLE)
+    length = 0
+    while True:
+        newly = (torch.bmm(reached.float(), steps) > 0) & ~reached
+        if not newly.any():
+            return distance
+        length += 1
+        distance.masked_fill_(newly, length)
+        reached = reached | newly
+
+
+def predecessors(adjacency: Tensor, distance: Tensor) -> Tensor:
+    """``[B, n, n]``: the lowest node from which a shortest path from i enters j; n if none."""
+    B, n, _ = adjacency.shape
+    graph, source, destination = adjacency.nonzero(as_tuple=True)
+    # One row for each edge (source, destination), one column for each start i.
+    to_source, to_destination = distance.mT[graph, source], distance.mT[graph, destination]
+    on_path = (to_source >= 0) & (to_source + 1 == to_destination)
+    entering = torch.where(on_path, source[:, None], n)
+    rows = (graph * n + destination)[:, None].expand(-1, n)
+    lowest = torch.full((B * n, n), n).scatter_reduce(0, rows, entering, "amin")
+    return lowest.reshape(B, n, n).mT
+
+
+def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
+    """The features of the edges along a shortest path for every pair, walked back from its end.
+
+    Shapes:
+        adjacency: ``[B, n, n]`` bool; edge_attr: ``[B, n, n, F]``
+        returns: ``[B, n, n, max_length, F]``, 0 beyond the path's end
+    """
+    distance = shortest_paths(adjacency)
+    before = predecessors(adjacency, distance)
+    path = edge_attr.new_zeros(*adjacency.shape, max_length, edge_attr.shape[-1])
+    graph, start, end = (distance > 0).nonzero(as_tuple=True)
+    node, place = end, distance[graph, start, end] - 1
+    while len(place):
+        previous = before[graph, start, node]
+        kept = place < max_length
+        path[graph[kept], start[kept], end[kept], place[kept]] = edge_attr[
+            graph[kept], previous[kept], node[kept]
+        ]
+        left = place > 0
+        graph, start, end = graph[left], start[left], end[left]
+        node, place = previous[left], place[left] - 1
+    return path
+
+
+def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:
+    """Random sets of half, a quarter, an eighth, … of the nodes, over again: ``[m, n]`` bool.
+
+    Large sets tell near nodes apart, small ones far nodes (You et al., 2019, after Bourgain).
+    """
+    random = np.random.default_rng([seed, num_nodes]).random((num_sets, num_nodes))
+    halvings = 1 + np.arange(num_sets) % max(1, int(np.log2(num_nodes)))
+    sizes = np.maximum(1, num_nodes >> halvings)
+    ranks = random.argsort(axis=1).argsort(axis=1)
+    return torch.from_numpy(ranks < sizes[:, None])
+
+
+def distances_to_sets(distance: Tensor, sets: Tensor) -> Tensor:
+    """How far each node is from the nearest member of each set.
+
+    Shapes:
+        distance: ``[B, n, n]``; sets: ``[m, n]`` bool
+        returns: ``[B, n, m]``, ``UNREACHABLE`` where no member can be reached
+    """
+    far = distance.shape[-1]  # no path is as long as the number of nodes
+    known = torch.where(distance == UNREACHABLE, far, distance)
+    nearest = torch.stack(
+        [known.masked_fill(~members, far).amin(dim=-1) for members in sets], dim=-1
+    )
+    return torch.where(nearest == far, UNREACHABLE, nearest)
