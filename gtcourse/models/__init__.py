@@ -11,6 +11,7 @@ from gtcourse.models.heads import GraphHead, mean_pool
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer
 from gtcourse.models.node_encodings import LaplacianEncoding, SVDEncoding, WalkEncoding
+from gtcourse.models.signnet import SignNet, SignNetConfig
 from gtcourse.models.transformer import (
     Transformer,
     TransformerConfig,
@@ -32,6 +33,8 @@ __all__ = [
     "MultiHeadAttention",
     "NeighbourTransformer",
     "SVDEncoding",
+    "SignNet",
+    "SignNetConfig",
     "Transformer",
     "TransformerConfig",
     "TransformerDecoder",

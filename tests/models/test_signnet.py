@@ -1,0 +1,249 @@
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse.encodings.signs import flip_signs
+from gtcourse.graphs import collate
+from gtcourse.models import (
+    BagTransformer,
+    BagTransformerConfig,
+    NeighbourTransformer,
+    SignNet,
+    SignNetConfig,
+)
+from gtcourse.models.signnet import BatchNorm
+from tests.graphs.random_graphs import graph_of, graphs, permuted
+from tests.loops.signnet import signnet_loop
+
+SMALL = SignNetConfig(
+    k=3, d_model=5, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
+)
+KINDS = [replace(SMALL, phi=phi, rho=rho) for phi, rho in product(("gin", "mlp"), ("mlp", "sum"))]
+kinds = pytest.mark.parametrize("config", KINDS, ids=lambda c: f"{c.phi}-{c.rho}")
+modes = pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
+
+
+def signnet(config: SignNetConfig = SMALL, training: bool = False, seed: int = 0) -> SignNet:
+    """With running statistics and scales that are not those of a new normalisation."""
+    torch.manual_seed(seed)
+    model = SignNet(config).double().train(training)
+    for module in model.modules():
+        if isinstance(module, BatchNorm):
+            module.running_mean.normal_()
+            module.running_var.uniform_(0.5, 2)
+            torch.nn.init.uniform_(module.weight, 0.5, 2)
+            torch.nn.init.normal_(module.bias)
+    return model
+
+
+def encoded(model: SignNet, batch, vectors=None):
+    """Without leaving a trace in the running statistics."""
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    if vectors is None:
+        vectors = batch.encodings["laplacian_eigenvectors"].double()
+    with torch.no_grad():
+        out = model.encode(vectors, batch.adjacency, batch.mask)
+    model.load_state_dict(state)
+    return out
+
+
+def close(got, expected):
+    torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
+
+
+def with_padding_columns(graph, width: int):
+    """The graph with its last eigenvectors replaced by padding, as a small graph has it."""
+    graph.laplacian_eigenvectors = graph.laplacian_eigenvectors.clone()
+    graph.laplacian_eigenvectors[:, width:] = 0
+    return graph
+
+
+@kinds
+@modes
+@given(
+    graphs=st.lists(graphs(max_nodes=5), min_size=1, max_size=3),
+    widths=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+)
+def test_signnet_equals_the_loop_over_graphs_eigenvectors_signs_and_nodes(
+    config, training, graphs, widths
+):
+    model = signnet(config, training)
+    graphs = [with_padding_columns(g, w) for g, w in zip(graphs, widths, strict=False)]
+    batch = collate(graphs)
+    pairs = [
+        (graph.laplacian_eigenvectors.double(), batch.adjacency[g, : len(graph.x), : len(graph.x)])
+        for g, graph in enumerate(graphs)
+    ]
+    expected = signnet_loop(model, pairs, training)
+    got = encoded(model, batch)
+    for g, right in enumerate(expected):
+        close(got[g, : len(right)], right)
+        assert (got[g, len(right) :] == 0).all()
+
+
+@kinds
+@modes
+def test_none_of_the_sign_patterns_of_six_eigenvectors_changes_anything(config, training):
+    model = signnet(replace(config, k=6), training)
+    batch = collate([graph_of(7, [(i, (i + 1) % 7) for i in range(7)]), graph_of(5, [(0, 1)])])
+    vectors = torch.randn(2, 7, 6, dtype=torch.float64) * batch.mask[:, :, None]
+    reference = encoded(model, batch, vectors)
+    for pattern in product((1.0, -1.0), repeat=6):
+        signs = torch.ones(2, 1, 6, dtype=torch.float64)
+        signs[1] = torch.tensor(pattern)  # one graph's signs alone: the other must not notice
+        close(encoded(model, batch, vectors * signs), reference)
+        close(encoded(model, batch, vectors * signs.flip(0)), reference)
+
+
+@kinds
+@modes
+@given(graphs=st.lists(graphs(), min_size=1, max_size=3), seed=st.integers(0, 1000))
+def test_random_flips_change_nothing(config, training, graphs, seed):
+    model, batch = signnet(config, training), collate(graphs)
+    vectors = batch.encodings["laplacian_eigenvectors"].double()
+    flipped = flip_signs(vectors, torch.Generator().manual_seed(seed))
+    close(encoded(model, batch, flipped), encoded(model, batch))
+
+
+@kinds
+@given(graph=graphs(), seed=st.integers(0, 1000))
+def test_permuting_the_nodes_permutes_the_encoding(config, graph, seed):
+    model = signnet(config)
+    order = torch.randperm(len(graph.x), generator=torch.Generator().manual_seed(seed))
+    permutation = permuted(graph, order)
+    close(encoded(model, collate([permutation]))[0], encoded(model, collate([graph]))[0, order])
+
+
+@kinds
+@modes
+@given(graphs=st.lists(graphs(), min_size=1, max_size=3), padding=st.integers(1, 4))
+def test_one_more_padding_row_changes_nothing_in_either_mode(config, training, graphs, padding):
+    model = signnet(config, training)
+    longest = max(len(graph.x) for graph in graphs)
+    padded = encoded(model, collate(graphs, num_nodes=longest + padding))
+    close(padded[:, :longest], encoded(model, collate(graphs)))
+    assert (padded[:, longest:] == 0).all()
+
+
+@kinds
+@given(graphs=st.lists(graphs(), min_size=2, max_size=3))
+def test_the_company_of_other_graphs_changes_nothing_in_eval_mode(config, graphs):
+    model = signnet(config)
+    together = encoded(model, collate(graphs))
+    for g, graph in enumerate(graphs):
+        close(together[g, : len(graph.x)], encoded(model, collate([graph]))[0])
+
+
+@kinds
+def test_training_statistics_are_those_of_real_rows_alone(config):
+    graphs = [with_padding_columns(graph_of(2, [(0, 1), (1, 0)]), 2), graph_of(5, [(0, 1), (1, 2)])]
+    tight, wide = (signnet(config, training=True) for _ in range(2))
+    for model, nodes in ((tight, 5), (wide, 9)):
+        batch = collate(graphs, num_nodes=nodes)
+        model.encode(batch.encodings["laplacian_eigenvectors"], batch.adjacency, batch.mask)
+    assert len(tight.state_dict()) > 4
+    for name, value in tight.state_dict().items():
+        torch.testing.assert_close(wide.state_dict()[name], value, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("phi", ["gin", "mlp"])
+def test_a_sum_takes_any_number_and_any_order_of_eigenvectors(phi):
+    model = signnet(replace(SMALL, k=None, phi=phi, rho="sum"))
+    batch = collate([graph_of(6, [(i, i + 1) for i in range(5)])])
+    vectors = torch.randn(1, 6, 9, dtype=torch.float64)
+    all_nine = encoded(model, batch, vectors)
+    close(encoded(model, batch, vectors[..., torch.randperm(9)]), all_nine)
+    padded = torch.cat([vectors, torch.zeros(1, 6, 4)], dim=-1)
+    close(encoded(model, batch, padded), all_nine)
+    assert not torch.allclose(encoded(model, batch, vectors[..., :8]), all_nine)
+
+
+@kinds
+@modes
+@given(graphs=st.lists(graphs(max_nodes=4), min_size=1, max_size=2))
+def test_outputs_and_gradients_are_finite(config, training, graphs):
+    model = signnet(config, training)
+    batch = collate(graphs)
+    model(batch).sum().backward()
+    for parameter in model.parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all()
+    assert model(batch).isfinite().all()
+    assert all(buffer.isfinite().all() for buffer in model.buffers())
+
+
+@modes
+def test_a_lone_node_without_any_eigenvector_is_encoded_too(training):
+    alone = with_padding_columns(graph_of(1, []), 0)
+    for config in KINDS:
+        model = signnet(config, training)
+        out = model(collate([alone]))
+        assert out.shape == (1, 1, 5)
+        assert out.isfinite().all()
+        assert all(buffer.isfinite().all() for buffer in model.buffers())
+
+
+def test_gin_knows_which_nodes_have_the_same_sign_and_an_mlp_does_not():
+    batch = collate([graph_of(4, [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)])])
+    vectors = torch.tensor([[[0.5], [0.3], [-0.3], [-0.5]]], dtype=torch.float64)
+    other = vectors.abs()
+    for phi, same in (("mlp", True), ("gin", False)):
+        model = signnet(replace(SMALL, k=1, phi=phi))
+        gap = (encoded(model, batch, vectors) - encoded(model, batch, other)).abs().max()
+        assert (gap < 1e-10) == same
+
+
+EVERYWHERE = {
+    "bag": lambda e: BagTransformer(BagTransformerConfig(d_model=16, d_hidden=16), e),
+    "neighbours": lambda e: NeighbourTransformer(
+        BagTransformerConfig(d_model=16, d_hidden=16), 2, e
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+@modes
+def test_with_signnet_no_model_of_the_package_depends_on_signs(name, training):
+    torch.manual_seed(0)
+    model = EVERYWHERE[name](SignNet(replace(SMALL, d_model=16))).double().train(training)
+    graphs = [graph_of(6, [(0, 1), (1, 2), (2, 1), (3, 4)], seed=s) for s in range(3)]
+    batch, flipped = collate(graphs), collate(graphs)
+    vectors = batch.encodings["laplacian_eigenvectors"]
+    flipped.encodings["laplacian_eigenvectors"] = flip_signs(vectors)
+    assert not torch.equal(vectors, flipped.encodings["laplacian_eigenvectors"])
+    close(model(flipped), model(batch))
+    flipped.encodings["laplacian_eigenvectors"] = vectors**2
+    assert not torch.allclose(model(flipped), model(batch))
+
+
+def test_the_authors_size_for_zinc_has_their_number_of_parameters():
+    """91,604 with 16 eigenvectors, where the last map of their rho goes to 16 numbers."""
+    config = SignNetConfig(k=16, d_model=16)
+    assert sum(p.numel() for p in SignNet(config).parameters()) == 91_604
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"phi": "gcn"}, "phi is 'gcn'; expected one of"),
+        ({"rho": "concat"}, "rho is 'concat'; expected one of"),
+        ({"k": 0}, "k is 0; expected 1 or more"),
+        ({"rho_layers": 0}, "rho_layers is 0; expected 1 or more"),
+        ({"k": None}, "k is None and rho is 'mlp'"),
+    ],
+)
+def test_sizes_that_cannot_be_meant_are_refused(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        replace(SMALL, **changes)
+
+
+def test_a_missing_or_short_encoding_is_refused():
+    batch = collate([graph_of(3, [(0, 1)])])
+    with pytest.raises(ValueError, match="have 3 columns; expected 4"):
+        signnet(replace(SMALL, k=4))(batch)
+    batch.encodings.clear()
+    with pytest.raises(ValueError, match="expected what AddLaplacianEigenvectors"):
+        signnet()(batch)
