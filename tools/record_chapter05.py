@@ -1,0 +1,139 @@
+"""The recorded runs of chapter 05: ``python -m tools.record_chapter05``, about 35 CPU minutes.
+
+One bag Transformer, told in five ways where its atoms are: not at all, by Laplacian eigenvectors
+with the signs of a convention, with random signs, by SignNet, and by SignNet's networks without the
+second sign.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import OneCycleLR
+
+from gtcourse import DenseLoader, device, load_dataset
+from gtcourse.encodings import AddLaplacianEigenvectors, encode
+from gtcourse.encodings.signs import flip_signs
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.models import (
+    BagTransformer,
+    BagTransformerConfig,
+    LaplacianEncoding,
+    SignNet,
+    SignNetConfig,
+)
+from gtcourse.training.fit import count_parameters, evaluate, fit
+from gtcourse.training.records import Record, write_record
+from gtcourse.training.tasks import graph_regression
+
+K = 8
+CONFIG = BagTransformerConfig(d_model=64, num_heads=4, num_layers=3, d_hidden=128)
+SIGNNET = SignNetConfig(
+    k=K, d_model=64, phi_layers=3, phi_hidden=32, phi_out=8, rho_layers=2, rho_hidden=64
+)
+BATCH_SIZE, BUCKETS = 128, 4
+PEAK_LR = 2e-3
+SIGN_DRAWS = 5
+"""How often the test set is evaluated anew with random signs."""
+
+
+class OneSign(SignNet):
+    """SignNet's networks on u alone: what they see of the graph without the invariance."""
+
+    def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
+        real = mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)
+        return self.phi(vectors, real, adjacency)
+
+
+ENCODINGS: dict[str, Callable[[], nn.Module | None]] = {
+    "no-pe": lambda: None,
+    "laplacian": lambda: LaplacianEncoding(K, CONFIG.d_model),
+    "flips": lambda: LaplacianEncoding(K, CONFIG.d_model, flip_signs=True),
+    "signnet": lambda: SignNet(SIGNNET),
+    "one-sign": lambda: OneSign(SIGNNET),
+}
+
+
+def record(name: str, seed: int, epochs: int, data: GraphDataset, folder: Path) -> Record:
+    train = DenseLoader(
+        data.train, BATCH_SIZE, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
+    )
+    val = DenseLoader(data.val, 500, device=device())
+    test = DenseLoader(data.test, 500, device=device())
+
+    torch.manual_seed(seed)
+    model = BagTransformer(CONFIG, node_encoding=ENCODINGS[name]())
+    optimizer = AdamW(model.parameters(), lr=PEAK_LR)
+    schedule = OneCycleLR(optimizer, PEAK_LR, total_steps=epochs * len(train))
+    task = graph_regression()
+    history = fit(
+        model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
+    )
+    run = Record(
+        name=f"bag-{name}/molecules",
+        config=asdict(CONFIG)
+        | {
+            "encoding": name,
+            "eigenvectors": repr(transform()),
+            "signnet": asdict(SIGNNET) if name in ("signnet", "one-sign") else None,
+            "epochs": epochs,
+            "batch_size": BATCH_SIZE,
+            "buckets": BUCKETS,
+            "optimizer": "AdamW, weight decay 0.01",
+            "schedule": f"one cycle, peak {PEAK_LR}",
+        },
+        data=data.provenance,
+        seed=seed,
+        seconds=round(history.seconds, 1),
+        parameters=count_parameters(model),
+        curve=history.epochs,
+        result={
+            "test_mae": evaluate(model, task, test)["mae"],
+            "test_mae_random_signs": mae_with_random_signs(model, test),
+            "val_mae": history.best["val_mae"],
+            "best_epoch": history.best["epoch"],
+        },
+        command=f"python -m tools.record_chapter05 {name} --seeds {seed} --epochs {epochs}",
+    )
+    write_record(run, folder / run.filename)
+    return run
+
+
+def transform() -> AddLaplacianEigenvectors:
+    return AddLaplacianEigenvectors(K, skip_first=True)
+
+
+def mae_with_random_signs(model: nn.Module, test: DenseLoader) -> float:
+    """The mean over some draws of every test graph's signs."""
+    generator = torch.Generator().manual_seed(0)
+    scores = []
+    for _ in range(SIGN_DRAWS):
+        flipped = []
+        for batch in test:
+            vectors = batch.encodings["laplacian_eigenvectors"]
+            signed = {"laplacian_eigenvectors": flip_signs(vectors, generator)}
+            flipped.append(replace(batch, encodings=batch.encodings | signed))
+        scores.append(evaluate(model, graph_regression(), flipped)["mae"])
+    return sum(scores) / len(scores)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(ENCODINGS)}; all by default")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
+    args = parser.parse_args()
+    data = encode(load_dataset("molecules"), transform())
+    for seed in args.seeds:
+        for name in args.names or ENCODINGS:
+            run = record(name, seed, args.epochs, data, args.out)
+            print(f"{run.name}, seed {seed}: {run.result}, {run.seconds} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
