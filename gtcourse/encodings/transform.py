@@ -121,6 +121,10 @@ def _checked_sizes(graphs: Sequence[Data]) -> list[int]:
         edges = graph.get("edge_index")
         if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.shape[0] != 2:
             raise ValueError(f"graph {index} has no edge_index of shape [2, edges]; expected one.")
+        if edges.dtype != torch.int64:
+            raise ValueError(
+                f"graph {index} has edge_index of {edges.dtype}; expected torch.int64."
+            )
         size = graph.num_nodes
         if not size:
             raise ValueError(f"graph {index} has no nodes; expected at least one.")
@@ -137,6 +141,12 @@ def _refuse_missing_edge_attr(graphs: Sequence[Data]) -> None:
             raise ValueError(
                 f"graph {index} has {rows} rows of edge_attr; expected one for each of its "
                 f"{edges} edges."
+            )
+        got, expected = list(edge_attr.shape[1:]), list(graphs[0].edge_attr.shape[1:])
+        if got != expected:
+            raise ValueError(
+                f"graph {index} has edge_attr with rows of shape {got}; expected {expected}, as in "
+                "graph 0."
             )
 
 

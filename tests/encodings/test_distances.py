@@ -1,0 +1,148 @@
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse.encodings import AddAnchorDistances, AddPathEdges, AddShortestPaths
+from gtcourse.encodings.distances import anchor_sets, distances_to_sets
+from tests.encodings.graphs import of_edges, of_networkx, renumbered
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.encodings import distances_loop, edges_of, path_edges_loop
+
+
+@given(graphs(max_nodes=10))
+def test_distances_equal_a_search_from_each_node(graph):
+    assert AddShortestPaths()(graph).distance.tolist() == distances_loop(graph)
+
+
+def test_an_edge_given_twice_has_distance_1_and_a_loop_changes_nothing():
+    graph = graph_of(3, [(0, 1), (0, 1), (1, 2), (1, 1)])
+    assert AddShortestPaths()(graph).distance.tolist() == [[0, 1, 2], [-1, 0, 1], [-1, -1, 0]]
+
+
+def test_directions_are_obeyed():
+    ring = of_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)], both=False)
+    assert AddShortestPaths()(ring).distance[0].tolist() == [0, 1, 2, 3]
+    assert AddShortestPaths()(ring).distance[:, 0].tolist() == [0, 3, 2, 1]
+
+
+def test_a_longest_distance_keeps_the_unreachable_apart_from_the_far():
+    graph = of_networkx(nx.disjoint_union(nx.path_graph(5), nx.empty_graph(1)))
+    assert AddShortestPaths(2)(graph).distance[0].tolist() == [0, 1, 2, 2, 2, -1]
+
+
+def test_distances_of_a_long_path():
+    graph = of_networkx(nx.path_graph(100))
+    place = torch.arange(100)
+    assert torch.equal(AddShortestPaths()(graph).distance, (place[:, None] - place[None, :]).abs())
+
+
+@given(graphs(max_nodes=7), st.integers(1, 8))
+def test_path_edges_equal_those_of_the_path_walked_back_from_its_end(graph, length):
+    path = AddPathEdges(length)(graph).path_edges
+    assert path.shape == (len(graph.x), len(graph.x), length, 1)
+    assert path.dtype == torch.int16
+    for i in range(len(graph.x)):
+        for j in range(len(graph.x)):
+            expected = path_edges_loop(graph, i, j)[:length]
+            expected += [[0]] * (length - len(expected))
+            assert path[i, j].tolist() == expected
+
+
+@given(graphs(max_nodes=7))
+def test_path_edges_lie_on_some_walk_from_start_to_end(graph):
+    n = len(graph.x)
+    edges = list(edges_of(graph))
+    # Each edge's feature is its own number, so that the path can be read off.
+    graph.edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T
+    graph.edge_attr = torch.arange(len(edges))[:, None]
+    done = AddPathEdges(n)(AddShortestPaths()(graph))
+    for i in range(n):
+        for j in range(n):
+            node = i
+            for place in range(int(done.distance[i, j].clamp(min=0))):
+                start, end = edges[int(done.path_edges[i, j, place, 0])]
+                assert start == node
+                node = end
+            assert node == j or done.distance[i, j] == -1
+
+
+def test_of_two_shortest_paths_the_one_of_lowest_numbers_counts():
+    # From 0 to 3 by 1 or by 2, in a square.
+    square = of_edges(4, [(0, 1), (1, 3), (0, 2), (2, 3)])
+    square.edge_attr = torch.tensor([[1], [2], [3], [4], [1], [2], [3], [4]])
+    assert AddPathEdges(2)(square).path_edges[0, 3].tolist() == [[1], [2]]
+
+
+def test_path_edges_keep_floats_and_several_features():
+    graph = graph_of(2, [(0, 1)])
+    graph.edge_attr = torch.tensor([[0.25, -1.5]])
+    path = AddPathEdges(1)(graph).path_edges
+    assert path[0, 1].tolist() == [[0.25, -1.5]]
+    assert path[1, 0].tolist() == [[0.0, 0.0]]
+
+
+def test_path_edges_refuse_graphs_without_edge_features_and_numbers_beyond_int16():
+    with pytest.raises(ValueError, match=r"graph 0 has no rows of edge_attr; expected one for"):
+        AddPathEdges(3)(of_edges(2, [(0, 1)]))
+    wide, narrow = graph_of(2, [(0, 1)]), graph_of(2, [(0, 1)])
+    wide.edge_attr = torch.ones(1, 2).long()
+    with pytest.raises(ValueError, match=r"graph 1 has edge_attr with rows of shape \[1\]; exp"):
+        AddPathEdges(3).encode([wide, narrow])
+    graph = graph_of(2, [(0, 1)])
+    graph.edge_attr = torch.tensor([[40_000]])
+    with pytest.raises(ValueError, match="edge_attr holds 40000; expected whole numbers up to"):
+        AddPathEdges(3)(graph)
+
+
+def test_the_lectures_anchors_and_anchor_set():
+    """v1 is (1, 2, 1) and v3 is (1, 2, 0): only the set s3 tells them apart (S9)."""
+    v1, v2, v3, v4 = range(4)
+    star = of_edges(4, [(v2, v1), (v2, v3), (v2, v4)])
+    sets = torch.zeros(3, 4).bool()
+    sets[0, v2] = sets[1, v4] = sets[2, v2] = sets[2, v3] = True
+    encoding = distances_to_sets(AddShortestPaths()(star).distance[None], sets)[0]
+    assert encoding[v1].tolist() == [1, 2, 1]
+    assert encoding[v3].tolist() == [1, 2, 0]
+
+
+@given(graphs(), st.integers(1, 6), st.integers(0, 3))
+def test_anchor_distances_equal_the_loop_over_members(graph, num_sets, seed):
+    n, distance = len(graph.x), distances_loop(graph)
+    got = AddAnchorDistances(num_sets, seed)(graph).anchor_distances.tolist()
+    sets = anchor_sets(n, num_sets, seed).tolist()
+    for i in range(n):
+        for s in range(num_sets):
+            reached = [distance[i][j] for j in range(n) if sets[s][j] and distance[i][j] >= 0]
+            assert got[i][s] == (min(reached) if reached else -1)
+
+
+def test_anchor_sets_are_halves_quarters_and_eighths_the_same_for_a_seed():
+    sets = anchor_sets(16, 8, seed=3)
+    assert sets.sum(dim=1).tolist() == [8, 4, 2, 1, 8, 4, 2, 1]
+    assert torch.equal(sets, anchor_sets(16, 8, seed=3))
+    assert not torch.equal(sets, anchor_sets(16, 8, seed=4))
+    assert anchor_sets(1, 2).tolist() == [[True], [True]]
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_renumbering_the_nodes_renumbers_the_distances(graph, random):
+    order = torch.tensor(random.sample(range(len(graph.x)), len(graph.x)))
+    got = AddShortestPaths()(renumbered(graph, order)).distance
+    assert torch.equal(got, AddShortestPaths()(graph).distance[order][:, order])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AddShortestPaths(0), "max_distance is 0; expected a whole number, 1 or more"),
+        (lambda: AddPathEdges(0), "max_length is 0; expected a whole number, 1 or more"),
+        (lambda: AddPathEdges(2.5), "max_length is 2.5; expected a whole number, 1 or more"),
+        (lambda: AddAnchorDistances(0), "num_sets is 0; expected a whole number, 1 or more"),
+        (lambda: AddAnchorDistances(1, -1), "seed is -1; expected a whole number, 0 or more"),
+    ],
+)
+def test_arguments_that_mean_nothing_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,183 @@
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse.encodings import AddLaplacianEigenvectors, AddSVD
+from gtcourse.encodings.spectral import NORMALIZATIONS, laplacian
+from tests.encodings.graphs import of_edges, of_networkx, renumbered
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.encodings import edges_of, laplacian_loop
+
+normalizations = st.sampled_from(NORMALIZATIONS)
+
+
+@given(graphs(), normalizations)
+def test_the_laplacian_equals_the_loop_over_pairs(graph, normalization):
+    adjacency = torch.zeros(len(graph.x), len(graph.x)).bool()
+    adjacency[graph.edge_index[0], graph.edge_index[1]] = True
+    got = laplacian(adjacency[None], normalization)[0]
+    torch.testing.assert_close(got, laplacian_loop(graph, normalization), rtol=0, atol=1e-12)
+
+
+@given(graphs(), normalizations, st.integers(1, 10))
+def test_columns_are_eigenvectors_of_the_smallest_eigenvalues(float64, graph, normalization, k):
+    done = AddLaplacianEigenvectors(k, normalization)(graph)
+    values, vectors = done.laplacian_eigenvalues, done.laplacian_eigenvectors
+    L, n = laplacian_loop(graph, normalization), len(graph.x)
+    assert vectors.shape == (n, k)
+    found = min(n, k)
+    expected = np.sort(np.linalg.eigvals(L.numpy()).real)[:found]
+    np.testing.assert_allclose(values[:found], expected, atol=1e-6)
+    torch.testing.assert_close(L @ vectors, vectors * values, rtol=0, atol=1e-9)
+    torch.testing.assert_close(vectors[:, :found].norm(dim=0), torch.ones(found))
+    assert vectors[:, found:].abs().sum() == values[found:].abs().sum() == 0
+
+
+@given(graphs(), st.sampled_from(["combinatorial", "symmetric"]))
+def test_columns_are_orthonormal(float64, graph, normalization):
+    n = len(graph.x)
+    vectors = AddLaplacianEigenvectors(n, normalization)(graph).laplacian_eigenvectors
+    torch.testing.assert_close(vectors.T @ vectors, torch.eye(n), rtol=0, atol=1e-10)
+
+
+@given(
+    graphs(),
+    st.sampled_from(["combinatorial", "symmetric"]),  # the third's columns are not orthogonal
+    st.randoms(use_true_random=False),
+)
+def test_renumbering_the_nodes_renumbers_the_projectors(float64, graph, normalization, random):
+    """Signs, and bases of repeated eigenvalues, may differ: v vᵀ summed over an eigenvalue not."""
+    n = len(graph.x)
+    order = torch.tensor(random.sample(range(n), n))
+    here = AddLaplacianEigenvectors(n, normalization)(graph)
+    there = AddLaplacianEigenvectors(n, normalization)(renumbered(graph, order))
+    for value in here.laplacian_eigenvalues:
+        projectors = []
+        for done in (here, there):
+            same = (done.laplacian_eigenvalues - value).abs() < 1e-6
+            vectors = done.laplacian_eigenvectors[:, same]
+            projectors.append(vectors @ vectors.T)
+        torch.testing.assert_close(projectors[1], projectors[0][order][:, order], rtol=0, atol=1e-8)
+
+
+@given(graphs(), normalizations)
+def test_the_largest_entry_of_a_column_is_positive(float64, graph, normalization):
+    n = len(graph.x)
+    vectors = AddLaplacianEigenvectors(n, normalization)(graph).laplacian_eigenvectors
+    for column in vectors.T:
+        first = next(i for i in range(n) if column[i].abs() >= column.abs().max() - 1e-8)
+        assert column[first] > 0
+
+
+def test_the_path_of_four_has_the_cosines():
+    """λ_m = 2 - 2 cos(π m / 4), v_m(i) ∝ cos(π m (i + 1/2) / 4)."""
+    done = AddLaplacianEigenvectors(4)(of_networkx(nx.path_graph(4)))
+    for m in range(4):
+        assert done.laplacian_eigenvalues[m] == pytest.approx(
+            2 - 2 * math.cos(math.pi * m / 4), abs=1e-6
+        )
+        cosine = torch.tensor([math.cos(math.pi * m * (i + 0.5) / 4) for i in range(4)])
+        along = (done.laplacian_eigenvectors[:, m] @ (cosine / cosine.norm())).abs()
+        assert along == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (nx.complete_graph(5), [0, 5, 5, 5, 5]),
+        (nx.star_graph(4), [0, 1, 1, 1, 5]),
+        (nx.cycle_graph(4), [0, 2, 2, 4]),
+        (nx.hypercube_graph(3), [0, 2, 2, 2, 4, 4, 4, 6]),
+        (nx.empty_graph(3), [0, 0, 0]),
+    ],
+)
+def test_eigenvalues_known_in_closed_form(graph, expected):
+    done = AddLaplacianEigenvectors(len(expected))(of_networkx(graph))
+    assert done.laplacian_eigenvalues.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_eigenvalue_0_is_as_often_there_as_there_are_components():
+    graph = of_networkx(nx.disjoint_union_all([nx.path_graph(3), nx.cycle_graph(4)] * 2))
+    values = AddLaplacianEigenvectors(14)(graph).laplacian_eigenvalues
+    assert (values < 1e-6).sum() == 4
+
+
+def test_the_normalised_laplacians_have_a_1_where_a_node_has_no_edge():
+    graph = of_edges(3, [(0, 1)])
+    for normalization in ("symmetric", "random_walk"):
+        values = AddLaplacianEigenvectors(3, normalization)(graph).laplacian_eigenvalues
+        assert values.tolist() == pytest.approx([0, 1, 2], abs=1e-6)
+
+
+def test_skipping_the_first_leaves_the_others():
+    graph = of_networkx(nx.path_graph(5))
+    whole, rest = (
+        AddLaplacianEigenvectors(5)(graph),
+        AddLaplacianEigenvectors(5, skip_first=True)(graph),
+    )
+    assert torch.equal(rest.laplacian_eigenvectors[:, :4], whole.laplacian_eigenvectors[:, 1:])
+    assert torch.equal(rest.laplacian_eigenvalues[:4], whole.laplacian_eigenvalues[1:])
+    assert rest.laplacian_eigenvectors[:, 4].abs().sum() == rest.laplacian_eigenvalues[4] == 0
+
+
+def test_loops_directions_and_repeated_edges_leave_the_laplacian_alone():
+    plain = of_edges(3, [(0, 1), (1, 2)])
+    odd = graph_of(3, [(0, 1), (0, 1), (2, 1), (2, 2)])
+    for name in ("laplacian_eigenvectors", "laplacian_eigenvalues"):
+        got, expected = (
+            AddLaplacianEigenvectors(3)(odd)[name],
+            AddLaplacianEigenvectors(3)(plain)[name],
+        )
+        assert torch.equal(got, expected)
+
+
+@given(graphs(), st.integers(1, 9))
+def test_svd_is_the_best_approximation_of_its_rank(float64, graph, rank):
+    """Eckart and Young: what is left of A + I has the remaining singular values as its norm."""
+    n = len(graph.x)
+    A = torch.eye(n)
+    for i, j in edges_of(graph):
+        A[i, j] = 1
+    svd = AddSVD(rank)(graph).svd
+    assert svd.shape == (n, 2 * rank)
+    left, right = svd[:, :rank], svd[:, rank:]
+    singular = np.sqrt(np.clip(np.sort(np.linalg.eigvalsh((A.T @ A).numpy()))[::-1], 0, None))
+    error = (A - left @ right.T).norm()
+    assert error == pytest.approx(np.sqrt((singular[rank:] ** 2).sum()), abs=1e-6)
+    expected = torch.zeros(rank)
+    expected[: min(rank, n)] = torch.tensor(singular[:rank].copy())
+    for half in (left, right):  # √Σ is shared out evenly, and the columns are orthogonal
+        torch.testing.assert_close(half.T @ half, expected.diag(), rtol=0, atol=1e-6)
+
+
+def test_svd_of_a_directed_ring_is_real_and_restores_it():
+    """Its adjacency has complex eigenvalues, the roots of unity."""
+    ring = of_edges(5, [(i, (i + 1) % 5) for i in range(5)], both=False)
+    A = torch.zeros(5, 5)
+    A[ring.edge_index[0], ring.edge_index[1]] = 1
+    assert torch.linalg.eigvals(A).imag.abs().max() > 0.9
+    svd = AddSVD(5, self_loops=False)(ring).svd
+    torch.testing.assert_close(svd[:, :5] @ svd[:, 5:].T, A)
+
+
+def test_a_loop_that_is_there_is_not_counted_twice_in_svd():
+    with_loop, without = graph_of(2, [(0, 1), (0, 0)]), graph_of(2, [(0, 1)])
+    assert torch.equal(AddSVD(2)(with_loop).svd, AddSVD(2)(without).svd)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AddLaplacianEigenvectors(0), "k is 0; expected a whole number, 1 or more"),
+        (lambda: AddLaplacianEigenvectors(2, "sym"), "normalization is 'sym'; expected one of"),
+        (lambda: AddSVD(0), "rank is 0; expected a whole number, 1 or more"),
+    ],
+)
+def test_arguments_that_mean_nothing_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,73 @@
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse.encodings import AddDegrees, AddRings
+from tests.encodings.graphs import of_networkx, renumbered
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.encodings import edges_of, rings_loop
+
+
+@given(graphs())
+def test_degrees_count_distinct_edges_in_and_out(graph):
+    done = AddDegrees()(graph)
+    for node in range(len(graph.x)):
+        assert done.in_degree[node] == sum(j == node for _, j in edges_of(graph))
+        assert done.out_degree[node] == sum(i == node for i, _ in edges_of(graph))
+
+
+@given(graphs(max_nodes=9), st.integers(3, 9))
+def test_rings_equal_the_search_over_all_sets_of_nodes(graph, max_size):
+    expected = torch.zeros(len(graph.x), len(graph.x)).bool()
+    for nodes in rings_loop(graph, max_size):
+        for i in nodes:
+            for j in nodes:
+                expected[i, j] = i != j
+    assert torch.equal(AddRings(max_size)(graph).ring, expected)
+
+
+@pytest.mark.parametrize("size", [3, 6, 17, 18, 19])
+def test_a_ring_counts_up_to_the_given_size(size):
+    ring = AddRings(18)(of_networkx(nx.cycle_graph(size))).ring
+    assert ring.sum() == (size * (size - 1) if size <= 18 else 0)
+
+
+def test_every_ring_of_a_bridged_molecule_counts_not_only_a_basis():
+    """Norbornane: its two smallest rings have 5 atoms, and a ring of 6 goes around the bridge."""
+    norbornane = nx.Graph([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 6), (6, 3)])
+    ring = AddRings(6)(of_networkx(norbornane)).ring
+    assert ring[1, 4]  # across the ring of 6, in no ring of 5
+    assert not AddRings(5)(of_networkx(norbornane)).ring[1, 4]
+    assert not ring[6, 6]
+
+
+def test_the_long_way_round_two_fused_rings_is_no_ring():
+    """Naphthalene: the cycle of 10 has a chord, the bond that its two rings share."""
+    naphthalene = nx.Graph([*nx.cycle_graph(10).edges, (0, 5)])
+    ring = AddRings(18)(of_networkx(naphthalene)).ring
+    assert ring[1, 4]
+    assert not ring[1, 9 - 2]
+    assert ring.sum() == 2 * 6 * 5 - 2
+
+
+def test_rings_ignore_directions_loops_and_repeated_edges():
+    graph = graph_of(4, [(0, 1), (2, 1), (2, 0), (0, 1), (3, 3), (2, 3)])
+    triangle = AddRings(3)(graph).ring
+    assert triangle.nonzero().tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_renumbering_the_nodes_renumbers_rings_and_degrees(graph, random):
+    order = torch.tensor(random.sample(range(len(graph.x)), len(graph.x)))
+    there = AddRings(8)(AddDegrees()(renumbered(graph, order)))
+    here = AddRings(8)(AddDegrees()(graph))
+    assert torch.equal(there.ring, here.ring[order][:, order])
+    assert torch.equal(there.in_degree, here.in_degree[order])
+    assert torch.equal(there.out_degree, here.out_degree[order])
+
+
+def test_a_ring_has_three_nodes_at_least():
+    with pytest.raises(ValueError, match="max_size is 2; expected a whole number, 3 or more"):
+        AddRings(2)

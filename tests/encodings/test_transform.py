@@ -1,0 +1,176 @@
+"""What all encodings have in common."""
+
+import copy
+
+import pytest
+import torch
+import torch_geometric.transforms as T
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
+
+from gtcourse.encodings import (
+    AddAnchorDistances,
+    AddDegrees,
+    AddLaplacianEigenvectors,
+    AddPathEdges,
+    AddRandomWalks,
+    AddRings,
+    AddShortestPaths,
+    AddSVD,
+    encode,
+    transform,
+)
+from gtcourse.graphs import DenseLoader, GraphDataset, collate, unbatch
+from gtcourse.graphs.checks import ENCODINGS
+from tests.graphs.random_graphs import graph_of, graphs
+
+NODES = [
+    AddDegrees(),
+    AddRandomWalks(4, pairs=False),
+    AddLaplacianEigenvectors(3),
+    AddSVD(2),
+    AddAnchorDistances(3),
+]
+PAIRS = [AddShortestPaths(), AddPathEdges(3), AddRandomWalks(4), AddRings(6)]
+ALL = [*NODES, *PAIRS]
+
+
+def encodings_of(graph: Data) -> dict[str, torch.Tensor]:
+    return {name: graph[name] for name in ENCODINGS if name in graph}
+
+
+@given(st.lists(graphs(), min_size=1, max_size=6))
+def test_a_whole_list_gets_what_each_graph_gets_alone(several):
+    together = encode(several, *ALL)
+    for graph, got in zip(several, together, strict=True):
+        alone = T.Compose(ALL)(graph)
+        for name, value in encodings_of(alone).items():
+            torch.testing.assert_close(got[name], value, rtol=0, atol=1e-6)
+
+
+@given(st.lists(graphs(), min_size=1, max_size=3))
+def test_every_encoding_of_every_valid_graph_is_finite_and_has_its_node_axes(several):
+    for graph in encode(several, *ALL):
+        found = encodings_of(graph)
+        assert {*found} == {*ENCODINGS}
+        for name, value in found.items():
+            axes = ENCODINGS[name]
+            assert list(value.shape[:axes]) == [len(graph.x)] * axes
+            assert value.isfinite().all()
+
+
+@given(st.lists(graphs(), min_size=1, max_size=4), st.integers(0, 2))
+def test_encodings_survive_padding(several, padding):
+    several = encode(several, *ALL)
+    longest = max(len(graph.x) for graph in several)
+    for graph, back in zip(
+        several, unbatch(collate(several, num_nodes=longest + padding)), strict=True
+    ):
+        for name, value in encodings_of(graph).items():
+            assert torch.equal(back[name], value)
+
+
+def test_the_graphs_given_are_left_as_they_are():
+    graph = Data(
+        x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [1]]), edge_attr=torch.ones(1, 1)
+    )
+    before = copy.deepcopy(graph)
+    encode([graph], *ALL)
+    T.Compose(ALL)(graph)
+    assert graph.keys() == before.keys()
+
+
+def test_a_data_set_stays_one():
+    data = GraphDataset("two", "made here", [graph_of(2, [(0, 1)]), graph_of(3, [])], [0, 1])
+    encoded = encode(data, AddDegrees())
+    assert (encoded.name, encoded.source, encoded.split_sizes) == (
+        data.name,
+        data.source,
+        data.split_sizes,
+    )
+    assert [len(graph.in_degree) for graph in encoded] == [2, 3]
+    assert "in_degree" not in data[0]
+
+
+def test_graphs_of_one_size_are_cut_into_portions(monkeypatch):
+    several = [graph_of(4, [(i % 4, (i + 1) % 4)], seed=i) for i in range(7)]
+    whole = encode(several, AddShortestPaths())
+    monkeypatch.setattr(transform, "PAIRS_AT_ONCE", 2 * 4**2)
+    portions = encode(several, AddShortestPaths())
+    assert all(torch.equal(a.distance, b.distance) for a, b in zip(whole, portions, strict=True))
+
+
+def test_an_encoding_does_not_keep_the_other_graphs_alive():
+    several = encode([graph_of(4, [(0, 1)])] * 10, AddRandomWalks(3))
+    assert several[0].random_walks.untyped_storage().nbytes() == 4 * 4 * 3 * 4
+
+
+def test_values_are_of_torchs_default_type(float64):
+    done = encode([graph_of(3, [(0, 1)])], *ALL)[0]
+    for name in ("random_walks", "rwse", "laplacian_eigenvectors", "laplacian_eigenvalues", "svd"):
+        assert done[name].dtype == torch.float64
+
+
+def test_a_graph_without_node_features_will_do():
+    graph = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=4)
+    assert AddShortestPaths()(graph).distance[0].tolist() == [0, 1, 2, -1]
+
+
+class Made(InMemoryDataset):
+    """A PyG data set of graphs of two sizes."""
+
+    def process(self):
+        made = [graph_of(n, [(0, 1), (1, 0)]) for n in (2, 3, 3)]
+        for graph in made:
+            del graph["distance"], graph["laplacian_eigenvectors"]
+        made = [
+            graph if self.pre_transform is None else self.pre_transform(graph) for graph in made
+        ]
+        self.save(made, self.processed_paths[0])
+
+    processed_file_names = "made.pt"
+
+    def __init__(self, root, **transforms):
+        super().__init__(str(root), **transforms)
+        self.load(self.processed_paths[0])
+
+
+def test_node_encodings_are_pre_transforms_of_a_pyg_dataset(tmp_path):
+    data = Made(tmp_path, pre_transform=T.Compose(NODES))
+    assert data[1].laplacian_eigenvectors.shape == (3, 3)
+    assert data[2].in_degree.tolist() == [1, 1, 0]
+
+
+def test_all_encodings_are_transforms_of_a_pyg_dataset(tmp_path):
+    data = Made(tmp_path, transform=T.Compose(ALL))
+    assert [data[i].distance.shape for i in range(3)] == [(2, 2), (3, 3), (3, 3)]
+    batch = next(iter(DenseLoader([*data], 3)))
+    assert {*batch.encodings} == {*ENCODINGS}
+
+
+def test_a_transform_says_what_it_is():
+    assert repr(AddRandomWalks(4)) == "AddRandomWalks(steps=4, pairs=True)"
+
+
+LOOSE = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [2]]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (LOOSE, "expected a list of graphs, got one Data"),
+        ([LOOSE], r"graph 0 has an edge \(0, 2\); expected nodes 0 to 1"),
+        ([HeteroData()], "graph 0 is a HeteroData; expected a PyG Data"),
+        ([Batch.from_data_list([LOOSE])], "graph 0 is a DataBatch; expected a PyG Data"),
+        ([Data(x=torch.zeros(2, 1))], r"graph 0 has no edge_index of shape \[2, edges\]"),
+        (
+            [Data(x=torch.zeros(2, 1), edge_index=torch.zeros(2, 0))],
+            "graph 0 has edge_index of torch.float32; expected torch.int64",
+        ),
+        ([Data(x=torch.zeros(0, 1), edge_index=torch.zeros(2, 0).long())], "graph 0 has no nodes"),
+    ],
+)
+def test_what_is_no_graph_is_refused_in_one_sentence(given, message):
+    with pytest.raises(ValueError, match=message):
+        encode(given, AddDegrees())
