@@ -87,23 +87,32 @@ class AddAnchorDistances(Encoding):
 
 
 def shortest_paths(adjacency: Tensor) -> Tensor:
-    """Breadth-first search from every node of every graph at once, one product for each step.
+    """Breadth-first search from every node of every graph at once.
+
+    Each node carries the set of nodes that it reaches in t steps, a bit for each. In t + 1 steps it
+    reaches what the ends of its edges reach in t: one "or" of two sets for each edge. How often a
+    node is still missing from the set is its distance.
 
     Shapes:
         adjacency: ``[B, n, n]`` bool
         returns: ``[B, n, n]`` int64, ``UNREACHABLE`` where there is no path
     """
-    steps = adjacency.float()
-    reached = torch.eye(adjacency.shape[-1]).bool().expand_as(adjacency)
-    distance = torch.where(reached, 0, UNREACHABLE)
-    length = 0
+    B, n, _ = adjacency.shape
+    tail, end = adjacency.numpy().reshape(B * n, n).nonzero()
+    head = tail - tail % n + end  # numbered through all graphs, as the tails are
+    tails, first_edge = np.unique(tail, return_index=True)
+    reached = np.tile(np.packbits(np.eye(n, dtype=bool), axis=1), (B, 1))
+    distance = np.zeros((B * n, n), dtype=np.uint16)
     while True:
-        newly = (torch.bmm(reached.float(), steps) > 0) & ~reached
-        if not newly.any():
-            return distance
-        length += 1
-        distance.masked_fill_(newly, length)
-        reached = reached | newly
+        missing = np.unpackbits(~reached, axis=1, count=n)
+        distance += missing
+        grown = reached.copy()
+        if len(tails):
+            grown[tails] |= np.bitwise_or.reduceat(reached[head], first_edge, axis=0)
+        if np.array_equal(grown, reached):
+            distance = np.where(missing, UNREACHABLE, distance.astype(np.int64))
+            return torch.from_numpy(distance.reshape(B, n, n))
+        reached = grown
 
 
 def predecessors(adjacency: Tensor, distance: Tensor) -> Tensor:
@@ -120,7 +129,7 @@ def predecessors(adjacency: Tensor, distance: Tensor) -> Tensor:
 
 
 def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
-    """The features of the edges along a shortest path for every pair, walked back from its end.
+    """The features of the edges along a shortest path for every pair, near pairs first.
 
     Shapes:
         adjacency: ``[B, n, n]`` bool; edge_attr: ``[B, n, n, F]``
@@ -129,17 +138,12 @@ def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
     distance = shortest_paths(adjacency)
     before = predecessors(adjacency, distance)
     path = edge_attr.new_zeros(*adjacency.shape, max_length, edge_attr.shape[-1])
-    graph, start, end = (distance > 0).nonzero(as_tuple=True)
-    node, place = end, distance[graph, start, end] - 1
-    while len(place):
-        previous = before[graph, start, node]
-        kept = place < max_length
-        path[graph[kept], start[kept], end[kept], place[kept]] = edge_attr[
-            graph[kept], previous[kept], node[kept]
-        ]
-        left = place > 0
-        graph, start, end = graph[left], start[left], end[left]
-        node, place = previous[left], place[left] - 1
+    for length in range(1, int(distance.max()) + 1):
+        graph, start, end = (distance == length).nonzero(as_tuple=True)
+        previous = before[graph, start, end]
+        path[graph, start, end] = path[graph, start, previous]
+        if length <= max_length:
+            path[graph, start, end, length - 1] = edge_attr[graph, previous, end]
     return path
 
 

@@ -1,0 +1,1 @@
+"""Speed and memory beside peers; nothing here is a test."""
