@@ -6,13 +6,15 @@ import os
 from pathlib import Path
 
 from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES
+from gtcourse.graphs.cycles import load_csl, load_cycles
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.files import read_graphs
 from gtcourse.graphs.molecules import load_molecules
 from gtcourse.graphs.real import PUBLICATIONS, load_real, read_folder
 
 ZINC_LIKE = ("molecules", "zinc", "zinc-full")
-NAMES = ("molecules", *PUBLICATIONS)
+GENERATED = {"molecules": load_molecules, "cycles": load_cycles, "csl": load_csl}
+NAMES = (*GENERATED, *PUBLICATIONS)
 
 
 def load_dataset(
@@ -21,7 +23,8 @@ def load_dataset(
     """A dataset by name; the caller chooses where it comes from, and ``.source`` says it.
 
     Args:
-        name: "molecules" lies inside the installed RDKit and needs no network. "zinc" (12,000
+        name: "molecules" lies inside the installed RDKit and needs no network, and
+            "cycles" and "csl" are generated (:mod:`gtcourse.graphs.cycles`). "zinc" (12,000
             molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded
             by PyG or ogb once.
         source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`), or the
@@ -41,6 +44,6 @@ def load_dataset(
         atoms, bonds = (ATOM_TYPES, BOND_TYPES) if name in ZINC_LIKE else (None, None)
         return read_graphs(source, name=name, node_vocabulary=atoms, edge_vocabulary=bonds)
     root = Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
-    if name == "molecules":
-        return load_molecules(root)
+    if name in GENERATED:
+        return GENERATED[name](root)
     return load_real(name, root)
