@@ -7,6 +7,14 @@ from gtcourse.models.attention import (
     scaled_dot_product_attention,
 )
 from gtcourse.models.bag import BagTransformer, BagTransformerConfig
+from gtcourse.models.baselines import (
+    GAT,
+    GIN,
+    GATConfig,
+    GatedGCN,
+    GatedGCNConfig,
+    GINConfig,
+)
 from gtcourse.models.heads import GraphHead, mean_pool
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer
@@ -22,11 +30,17 @@ from gtcourse.models.transformer import (
 )
 
 __all__ = [
+    "GAT",
+    "GIN",
     "BagTransformer",
     "BagTransformerConfig",
     "DecoderLayer",
     "EncoderLayer",
     "FeedForward",
+    "GATConfig",
+    "GINConfig",
+    "GatedGCN",
+    "GatedGCNConfig",
     "GraphHead",
     "LaplacianEncoding",
     "MessagePassingAttention",

@@ -1,0 +1,245 @@
+"""GIN, GatedGCN and GAT: the published sizes, the published layers, any graph."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from gtcourse.graphs import collate
+from gtcourse.models import (
+    GAT,
+    GIN,
+    GATConfig,
+    GatedGCN,
+    GatedGCNConfig,
+    GINConfig,
+    LaplacianEncoding,
+)
+from gtcourse.models.baselines import GATLayer, GINLayer
+from gtcourse.models.flat import FlatBatchNorm, pool
+from gtcourse.models.gated import GatedGCNLayer
+from tests.graphs.random_graphs import graph_of, graphs, permuted
+from tests.loops.convolutions import gat_layer_loop, gated_gcn_layer_loop, gin_layer_loop
+
+MODELS = {
+    "gin": (GIN, GINConfig, {}),
+    "gatedgcn": (GatedGCN, GatedGCNConfig, {"num_edge_types": 4}),
+    "gat": (GAT, GATConfig, {"num_heads": 2}),
+}
+
+
+def shuffled_norms(module: torch.nn.Module) -> torch.nn.Module:
+    """Batch norms that are not the identity, so that leaving one out shows."""
+    for norm in (part for part in module.modules() if isinstance(part, FlatBatchNorm)):
+        for values in (norm.weight.data, norm.bias.data, norm.running_mean, norm.running_var):
+            values.uniform_(0.5, 2.0)
+    return module.double().eval()
+
+
+def small(name: str, *, pe: bool = True, **changes) -> torch.nn.Module:
+    torch.manual_seed(1)
+    model, config, special = MODELS[name]
+    options = {"num_node_types": 28, "num_node_features": 0, "d_model": 16, "num_layers": 2}
+    encoding = LaplacianEncoding(3, 16) if pe else None
+    return shuffled_norms(model(config(**(options | special | changes)), encoding))
+
+
+@pytest.fixture(params=MODELS)
+def name(request) -> str:
+    return request.param
+
+
+def count(model: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (GIN(GINConfig(num_targets=2)), 100_774),
+        (GIN(GINConfig(num_targets=2, num_node_features=0), LaplacianEncoding(20, 110)), 102_864),
+        (GatedGCN(GatedGCNConfig(num_targets=2)), 103_933),
+        (
+            GatedGCN(GatedGCNConfig(num_targets=2, num_node_features=0), LaplacianEncoding(20, 70)),
+            105_263,
+        ),
+    ],
+)
+def test_the_sizes_are_those_of_the_lectures_table(model, expected):
+    assert count(model) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (GIN(GINConfig(num_node_types=28, num_node_features=0)), 103_079),
+        (GatedGCN(GatedGCNConfig(num_node_types=28, num_node_features=0)), 105_735),
+        (
+            GatedGCN(GatedGCNConfig(num_node_types=28, num_node_features=0, num_edge_types=4)),
+            105_875,
+        ),
+        (GAT(GATConfig(num_node_types=28, num_node_features=0)), 102_385),
+    ],
+)
+def test_the_same_models_for_molecules_have_the_benchmarks_sizes_on_zinc(model, expected):
+    assert count(model) == expected
+
+
+LAYERS = {"gin": GINLayer, "gat": lambda d: GATLayer(d, 2)}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+@given(graph=graphs(max_nodes=6))
+def test_a_layer_equals_the_loop_over_nodes_and_edges(kind, graph):
+    torch.manual_seed(2)
+    layer, h = shuffled_norms(LAYERS[kind](4)), torch.randn(len(graph.x), 4).double()
+    twin = {"gin": gin_layer_loop, "gat": gat_layer_loop}[kind]
+    edge_index = collate([graph]).edge_index
+    torch.testing.assert_close(
+        layer(h, edge_index), twin(layer, h, edge_index.T.tolist()), rtol=0, atol=1e-10
+    )
+
+
+@given(graph=graphs(max_nodes=6))
+def test_a_gated_layer_equals_the_loop_over_nodes_and_edges(graph):
+    torch.manual_seed(2)
+    edge_index = collate([graph]).edge_index
+    layer, h = shuffled_norms(GatedGCNLayer(4)), torch.randn(len(graph.x), 4).double()
+    e = torch.randn(edge_index.shape[1], 4).double()
+    expected = gated_gcn_layer_loop(layer, h, e, edge_index.T.tolist())
+    for got, wanted in zip(layer(h, e, edge_index), expected, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-10)
+
+
+@given(batch=st.lists(graphs(), min_size=1, max_size=4), data=st.data())
+def test_permuting_the_nodes_changes_no_prediction(name, batch, data):
+    orders = [data.draw(st.permutations(range(len(graph.x)))) for graph in batch]
+    turned = [permuted(g, torch.tensor(order)) for g, order in zip(batch, orders, strict=True)]
+    model = small(name)
+    torch.testing.assert_close(model(collate(batch)), model(collate(turned)), rtol=1e-9, atol=1e-9)
+
+
+@given(batch=st.lists(graphs(), min_size=1, max_size=4))
+def test_padding_changes_nothing_in_training_either(name, batch):
+    longer = collate(batch, num_nodes=12)
+    longer.x[~longer.mask] = 7
+    model = small(name)
+    for network in (model, small(name).train()):
+        first = network(collate(batch))
+        torch.testing.assert_close(network(longer), first, rtol=1e-9, atol=1e-9)
+
+
+@given(batch=st.lists(graphs(), min_size=2, max_size=4))
+def test_a_graph_is_predicted_alike_alone_and_among_others(name, batch):
+    model = small(name)
+    together = model(collate(batch))
+    alone = torch.cat([model(collate([graph])) for graph in batch])
+    torch.testing.assert_close(together, alone, rtol=1e-9, atol=1e-9)
+
+
+ODD = {
+    "one node": graph_of(1, []),
+    "no edges": graph_of(3, []),
+    "two pieces": graph_of(4, [(0, 1), (1, 0), (2, 3), (3, 2)]),
+    "directed": graph_of(3, [(0, 1), (1, 2)]),
+    "one edge": graph_of(2, [(0, 1)]),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_training_on_any_one_graph_is_finite(name, case):
+    """Batch normalisation alone would refuse a single node, and no edges would make it NaN."""
+    model = small(name).train()
+    for _ in range(2):
+        model(collate([ODD[case]])).square().sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+    assert model.eval()(collate([ODD[case]])).isfinite().all()
+
+
+def test_along_an_edge_the_destination_hears_the_source(name):
+    """Of the two orders of one directed path, only one lets the special node be heard last."""
+    forward, backward = (
+        Data(x=torch.tensor([[1], [2], [2]]), edge_index=torch.tensor(edges).T,
+             edge_attr=torch.ones(2, 1).long(), y=torch.zeros(1))
+        for edges in ([(0, 1), (1, 2)], [(1, 0), (2, 1)])
+    )  # fmt: skip
+    layer = small(name, pe=False).layers[0]
+    heard = []
+    for graph in (forward, backward):
+        model = small(name, pe=False)
+        batch = collate([graph])
+        h = model.input(batch)
+        extra = (model.edge_input(batch),) if name == "gatedgcn" else ()
+        other = h.clone()
+        other[0] += 1  # only who hears node 0 may notice
+        now, then = layer(h, *extra, batch.edge_index), layer(other, *extra, batch.edge_index)
+        now, then = (now[0], then[0]) if name == "gatedgcn" else (now, then)
+        heard.append((now - then).abs().sum(dim=1)[1:] > 1e-9)
+    assert [row.tolist() for row in heard] == [[True, False], [False, False]]
+
+
+def test_bond_types_reach_gatedgcn_alone(name):
+    single, double = (graph_of(3, [(0, 1), (1, 0), (1, 2), (2, 1)]) for _ in range(2))
+    single.edge_attr, double.edge_attr = torch.full((4, 1), 1), torch.full((4, 1), 2)
+    one, two = small(name)(collate([single, double]))
+    assert (abs(one - two).item() > 1e-6) == (name == "gatedgcn")
+
+
+@pytest.mark.parametrize("readout", ["sum", "mean"])
+def test_two_copies_of_a_graph_count_twice_in_a_sum_and_once_in_a_mean(readout):
+    graph, copies = graph_of(2, [(0, 1), (1, 0)]), graph_of(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
+    copies.x, copies.edge_attr = graph.x.repeat(2, 1), graph.edge_attr.repeat(2, 1)
+    batch = collate([graph, copies])
+    once, twice = pool(batch.x[batch.mask].double(), batch, readout)
+    torch.testing.assert_close(twice, once * (2 if readout == "sum" else 1))
+
+
+def test_the_readout_of_the_configuration_is_the_one_used(name):
+    batch = collate([graph_of(3, [(0, 1), (1, 2)])])
+    added, averaged = small(name, readout="sum"), small(name, readout="mean")
+    assert abs(added(batch) - averaged(batch)).item() > 1e-6
+
+
+def test_several_targets_make_a_second_axis(name):
+    batch = collate([graph_of(2, [(0, 1)]), graph_of(1, [])])
+    assert small(name)(batch).shape == (2,)
+    assert small(name, num_targets=3)(batch).shape == (2, 3)
+
+
+def test_without_a_node_encoding_gatedgcn_sees_no_edge_between_nodes_that_are_alike():
+    """A mean of equal things is that thing: a ring of six is two rings of three (but for 1e-6)."""
+    torch.manual_seed(0)
+    model = shuffled_norms(GatedGCN(GatedGCNConfig(num_targets=2, d_model=8)))
+    rings = [[(i, (i + 1) % 6) for i in range(6)], [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]]
+    star = [(0, i) for i in range(1, 6)]
+    batch = []
+    for edges in (*rings, star):
+        graph = graph_of(6, edges + [(j, i) for i, j in edges])
+        graph.x = torch.ones(6, 1).double()
+        del graph.edge_attr
+        batch.append(graph)
+    one, two, other = model(collate(batch))
+    torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
+    torch.testing.assert_close(one, other, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"num_node_types": 0}, "expected one of the three"),
+        ({"num_node_features": 2}, "expected one of them to be 0"),
+        ({"readout": "max"}, "readout is 'max'; expected 'sum' or 'mean'"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(name, changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        small(name, pe=False, **changes)
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ValueError, match="d_model is 10 and num_heads 4; expected a multiple"):
+        GAT(GATConfig(d_model=10, num_heads=4))
