@@ -18,7 +18,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve notebooks sync tables test fast lint format clean checks \
-        unit-tests notebook-tests book-checks
+        unit-tests notebook-tests book-checks bench
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -83,6 +83,9 @@ notebook-tests: $(STAMP)  ## every notebook from top to bottom
 book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, math, links, alt text
 	@$(BIN)/jupyter-book build . --all -W --keep-going
 	$(BIN)/python -m tools.check_book $(HTML)
+
+bench: $(STAMP)  ## the encodings' speed beside their peers; a quiet machine, a few minutes
+	@$(BIN)/python -m benchmarks.encodings
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -101,7 +101,9 @@ def numpy_walks(data: Data) -> list[np.ndarray]:
 
 def numpy_eigenvectors(data: Data) -> np.ndarray:
     A = dense(data)
-    return np.linalg.eigh(np.diag(A.sum(axis=1)) - A)[1][:, :8]
+    scale = np.maximum(A.sum(axis=1), 1) ** -0.5
+    L = np.eye(data.num_nodes) - scale[:, None] * A * scale
+    return np.linalg.eigh(L)[1][:, 1:9]
 
 
 def numpy_svd(data: Data) -> tuple:
@@ -127,7 +129,7 @@ TASKS: dict[str, dict[str, Method]] = {
         "PyG": one_by_one(T.AddRandomWalkPE(20)),
     },
     "Laplacian eigenvectors, k = 8": {
-        "gtcourse": ours(AddLaplacianEigenvectors(8)),
+        "gtcourse": ours(AddLaplacianEigenvectors(8, "symmetric", skip_first=True)),
         "PyG": one_by_one(T.AddLaplacianEigenvectorPE(8, is_undirected=True)),
         "numpy": one_by_one(numpy_eigenvectors),
     },
