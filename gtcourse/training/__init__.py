@@ -2,5 +2,13 @@
 
 Each part is imported from its own module, as in ``from gtcourse.training.fit import fit``: the loop
 and the tasks need Fabric and torchmetrics, which take seconds to import and which the models and
-data do without.
+data do without. ``RECIPES`` and ``get_recipe`` are handed on from here when they are asked for.
 """
+
+
+def __getattr__(name: str):
+    if name not in ("RECIPES", "get_recipe"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gtcourse.training import recipes
+
+    return getattr(recipes, name)

@@ -1,6 +1,6 @@
 """What a model is asked: the loss it is trained on and the metrics it is judged by.
 
-Shapes: B graphs, T targets of a graph.
+Shapes: B graphs, T targets of a graph, C classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 
-from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,36 @@ def graph_classification(num_tasks: int = 1) -> Task:
     )
 
 
+def graph_multiclass(num_classes: int) -> Task:
+    """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, judged by accuracy.
+
+    Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
+
+    Args:
+        num_classes: C.
+    """
+    from torchmetrics.classification import MulticlassAccuracy
+
+    accuracy = MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        y = _classes(prediction, batch, num_classes)
+        total = F.cross_entropy(prediction, y, ignore_index=MISSING_LABEL, reduction="sum")
+        return total / (y != MISSING_LABEL).sum().clamp(min=1)
+
+    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        metrics.update(prediction, _classes(prediction, batch, num_classes))
+
+    return Task(
+        name=f"graph classification, {num_classes} classes",
+        loss=loss,
+        update=update,
+        metrics=lambda: _collection(accuracy=accuracy),
+        monitor="accuracy",
+        mode="max",
+    )
+
+
 def _mean_over_known(
     loss_of: Callable[[Tensor, Tensor], Tensor],
 ) -> Callable[[Tensor, GraphBatch], Tensor]:
@@ -116,6 +146,18 @@ def _known(prediction: Tensor, batch: GraphBatch) -> Tensor:
             f"{list(batch.y.shape)}; expected the same shape."
         )
     return ~batch.y.isnan()
+
+
+def _classes(prediction: Tensor, batch: GraphBatch, num_classes: int) -> Tensor:
+    if batch.y is None:
+        raise ValueError("the graphs have no targets y; expected a class for each.")
+    if prediction.shape != (*batch.y.shape, num_classes) or batch.y.is_floating_point():
+        raise ValueError(
+            f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
+            f"{list(batch.y.shape)} of {batch.y.dtype}; expected {num_classes} logits for each "
+            "target, and whole numbers as targets."
+        )
+    return batch.y
 
 
 def _collection(**metrics: Metric) -> MetricCollection:

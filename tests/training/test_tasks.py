@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from gtcourse.graphs import collate
-from gtcourse.training.tasks import graph_classification, graph_regression
+from gtcourse.graphs import MISSING_LABEL, collate
+from gtcourse.training.tasks import graph_classification, graph_multiclass, graph_regression
 from tests.graphs.random_graphs import graph_of
 
 
@@ -46,6 +46,34 @@ def test_several_questions_are_judged_by_average_precision():
     # First question: hits at ranks 1 and 3, (1/1 + 2/3) / 2; second, without the unknown: 1.
     assert scores(task, prediction, batch)["ap"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
     assert (task.monitor, task.mode) == ("ap", "max")
+
+
+def test_one_of_several_classes_is_cross_entropy_and_accuracy_without_the_missing():
+    task, batch = graph_multiclass(3), batch_of([2, 0, MISSING_LABEL, 1])
+    logits = [[0.0, 0.0, 1.0], [1.0, 2.0, 0.0], [9.0, 0.0, 0.0], [0.0, 3.0, 0.0]]
+    chosen = [(row, y) for row, y in zip(logits, (2, 0, None, 1), strict=True) if y is not None]
+    expected = [math.log(sum(map(math.exp, row))) - row[y] for row, y in chosen]
+    prediction = torch.tensor(logits, requires_grad=True)
+    loss = task.loss(prediction, batch)
+    loss.backward()
+    assert loss.item() == pytest.approx(sum(expected) / 3, rel=1e-6)
+    assert prediction.grad[2].tolist() == [0.0, 0.0, 0.0]
+    assert scores(task, prediction.detach(), batch) == {"accuracy": pytest.approx(2 / 3)}
+    assert (task.monitor, task.mode) == ("accuracy", "max")
+    assert task.loss(prediction[2:3], batch_of([MISSING_LABEL])).item() == 0.0
+
+
+def test_logits_and_classes_that_do_not_fit_are_refused():
+    task, batch = graph_multiclass(3), batch_of([2, 0])
+    with pytest.raises(ValueError, match=r"predicts \[2\] and the graph targets are \[2\]"):
+        task.loss(torch.zeros(2), batch)
+    with pytest.raises(ValueError, match="expected 3 logits for each target"):
+        task.update(task.metrics(), torch.zeros(2, 4), batch)
+    with pytest.raises(ValueError, match=r"of torch\.float32; expected"):
+        task.loss(torch.zeros(2, 3), batch_of([2.0, 0.0]))
+    batch.y = None
+    with pytest.raises(ValueError, match="the graphs have no targets y"):
+        task.loss(torch.zeros(2, 3), batch)
 
 
 @pytest.mark.parametrize("task", [graph_regression(), graph_classification()])
