@@ -1,6 +1,6 @@
 r"""SignNet (Lim et al., 2023): a node encoding from eigenvectors that does not know their signs.
 
-.. math:: f(u_1, …, u_k) = \rho\big([\phi(u_m) + \phi(-u_m)]_{m = 1 … k}\big)
+.. math:: f(u_1, …, u_k) = \rho\big([\varphi(u_m) + \varphi(-u_m)]_{m = 1 … k}\big)
 
 Shapes: B graphs, N nodes (padded), k eigenvectors, d width, C channels,
 R rows: all (graph, node, eigenvector, sign) that are real.
@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.flat import FlatBatchNorm
 from gtcourse.models.node_encodings import read_encoding
 
 
@@ -106,7 +106,7 @@ class SignNet(nn.Module):
         return scatter_rows(self.rho(h[mask]), mask)
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
-        r""":math:`\phi(u_m) + \phi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
+        r""":math:`\varphi(u_m) + \varphi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
         real = mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)  # [B, N, k]
         both = self.phi(torch.cat([vectors, -vectors], -1), torch.cat([real, real], -1), adjacency)
         plus, minus = both.chunk(2, dim=2)
@@ -130,7 +130,7 @@ class GINPhi(nn.Module):
         self.layers = nn.ModuleList(
             mlp(2, width, hidden, following) for width, following in pairwise(widths)
         )
-        self.norms = nn.ModuleList(BatchNorm(hidden) for _ in range(num_layers - 1))
+        self.norms = nn.ModuleList(FlatBatchNorm(hidden) for _ in range(num_layers - 1))
 
     def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
         heard = adjacency.transpose(1, 2).to(vectors.dtype)  # row i: the nodes that i hears
@@ -164,21 +164,8 @@ def mlp(num_layers: int, width: int, hidden: int, out: int) -> nn.Sequential:
     widths = [width] + [hidden] * (num_layers - 1)
     layers: list[nn.Module] = []
     for inner, outer in pairwise(widths):
-        layers += [nn.Linear(inner, outer), nn.ReLU(), BatchNorm(outer)]
+        layers += [nn.Linear(inner, outer), nn.ReLU(), FlatBatchNorm(outer)]
     return nn.Sequential(*layers, nn.Linear(widths[-1], out))
-
-
-class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation of ``[R, C]`` that also takes one row, or none, in training mode.
-
-    One row has no variance, so that the running statistics stand in.
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        if len(x) > 1:
-            return super().forward(x)
-        mean, var = self.running_mean, self.running_var
-        return F.batch_norm(x, mean, var, self.weight, self.bias, eps=self.eps)
 
 
 def scatter_rows(rows: Tensor, mask: Tensor) -> Tensor:

@@ -9,13 +9,19 @@ from hypothesis import strategies as st
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import collate
 from gtcourse.models import (
+    GAT,
+    GIN,
     BagTransformer,
     BagTransformerConfig,
+    GATConfig,
+    GatedGCN,
+    GatedGCNConfig,
+    GINConfig,
     NeighbourTransformer,
     SignNet,
     SignNetConfig,
 )
-from gtcourse.models.signnet import BatchNorm
+from gtcourse.models.flat import FlatBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs, permuted
 from tests.loops.signnet import signnet_loop
 
@@ -32,7 +38,7 @@ def signnet(config: SignNetConfig = SMALL, training: bool = False, seed: int = 0
     torch.manual_seed(seed)
     model = SignNet(config).double().train(training)
     for module in model.modules():
-        if isinstance(module, BatchNorm):
+        if isinstance(module, FlatBatchNorm):
             module.running_mean.normal_()
             module.running_var.uniform_(0.5, 2)
             torch.nn.init.uniform_(module.weight, 0.5, 2)
@@ -196,11 +202,15 @@ def test_gin_knows_which_nodes_have_the_same_sign_and_an_mlp_does_not():
         assert (gap < 1e-10) == same
 
 
+INPUT = {"num_node_types": 28, "num_node_features": 0, "d_model": 16}
 EVERYWHERE = {
     "bag": lambda e: BagTransformer(BagTransformerConfig(d_model=16, d_hidden=16), e),
     "neighbours": lambda e: NeighbourTransformer(
         BagTransformerConfig(d_model=16, d_hidden=16), 2, e
     ),
+    "gin": lambda e: GIN(GINConfig(**INPUT), e),
+    "gatedgcn": lambda e: GatedGCN(GatedGCNConfig(**INPUT, num_edge_types=4), e),
+    "gat": lambda e: GAT(GATConfig(**INPUT), e),
 }
 
 
