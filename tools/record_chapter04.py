@@ -24,7 +24,10 @@ from gtcourse.training.records import Record, write_record
 
 MODELS = ("gin", "gin-pe", "gatedgcn", "gatedgcn-pe")
 SIZES = (200, 500, 1000, 5000)
-PEAK_LR = 3e-3
+PEAK_LR = {"gin": 5e-4}
+OTHER_PEAK_LR = 3e-3
+"""Chosen on validation graphs in short runs: GIN's five sums over all nodes want a smaller rate."""
+
 STEPS = {"gatedgcn": 400}
 """Where the number is not that of all: without PE, GatedGCN cannot learn, and need not try long."""
 
@@ -58,7 +61,7 @@ class Rounds:
 
 
 def one_cycle(optimizer: Optimizer, steps: int) -> OneCycleLR:
-    return OneCycleLR(optimizer, PEAK_LR, total_steps=steps)
+    return OneCycleLR(optimizer, optimizer.defaults["lr"], total_steps=steps)
 
 
 @dataclass
@@ -100,9 +103,9 @@ def record(name: str, size: int, seed: int, steps: int, cycles: Prepared, out: P
         parameters=count_parameters(model),
         curve=[_rounded(row) for row in history.epochs],
         result={
-            "test_accuracy": evaluate(model, recipe.task, cycles.test)["accuracy"],
-            "val_accuracy": history.best["val_accuracy"],
-            "train_accuracy": evaluate(model, recipe.task, loader)["accuracy"],
+            "test_accuracy": round(evaluate(model, recipe.task, cycles.test)["accuracy"], 6),
+            "val_accuracy": round(history.best["val_accuracy"], 6),
+            "train_accuracy": round(evaluate(model, recipe.task, loader)["accuracy"], 6),
             "best_round": history.best["epoch"],
         },
         command=f"python -m tools.record_chapter04 {name} --sizes {size} --seeds {seed} "
@@ -113,9 +116,12 @@ def record(name: str, size: int, seed: int, steps: int, cycles: Prepared, out: P
 
 
 def _scaled(name: str, size: int, steps: int) -> Recipe:
-    passes = -(-steps * 25 // size)
-    return get_recipe(f"{name}/cycles").at(
-        epochs=passes, optimizer=partial(Adam, lr=PEAK_LR), schedule=one_cycle, stop_below_lr=None
+    recipe = get_recipe(f"{name}/cycles")
+    return recipe.at(
+        epochs=-(-steps * recipe.batch_size // size),
+        optimizer=partial(Adam, lr=PEAK_LR.get(name, OTHER_PEAK_LR)),
+        schedule=one_cycle,
+        stop_below_lr=None,
     )
 
 
