@@ -139,6 +139,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
     args = parser.parse_args()
+    if args.steps < ROUND or args.steps % ROUND:
+        parser.error(f"--steps is {args.steps}; expected a multiple of {ROUND}")
     cycles = prepare()
     for seed in args.seeds:
         for size in args.sizes:

@@ -39,7 +39,8 @@ class AddPathEdges(Encoding):
     Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; behind
     the path's end, and where there is no path, stands 0 and is not data. Of several shortest paths
     it is the one whose nodes, read back from j, have the lowest numbers. Whole numbers are stored
-    as int16: with L = 20 this is by far the largest encoding. Used by Graphormer Eq. 7 and S11.
+    as int16: with L = 20 and several features this is the largest encoding. Used by Graphormer
+    Eq. 7 and S11.
 
     Args:
         max_length: L; of a longer path its first L edges.

@@ -23,8 +23,9 @@ class AddLaplacianEigenvectors(Encoding):
     Of the k smallest eigenvalues, in ascending order, the trivial one included. A column has length
     1, and its entry largest in magnitude (the first of equals) is positive; this is a convention,
     not a cure: the other sign is as right (chapter 05). Within a repeated eigenvalue any basis is
-    as right, and only its projector means something. A graph with fewer than k eigenvectors gets
-    columns of zeros at the end, with eigenvalue 0. The Laplacian is that of the graph without
+    as right, and only its projector means something; where the k-th eigenvalue is repeated beyond
+    k, not even that. A graph with fewer than k eigenvectors gets columns of zeros at the end, with
+    eigenvalue 0. The Laplacian is that of the graph without
     directions and loops: for directed graphs there is :class:`AddSVD`.
 
     Args:
@@ -59,7 +60,8 @@ class AddSVD(Encoding):
     :math:`A \approx \hat U \hat V^T` with :math:`\hat U = U\sqrt{\Sigma}` and
     :math:`\hat V = V\sqrt{\Sigma}` of the r largest singular values, in descending order. The entry
     of each :math:`u_k` largest in magnitude (the first of equals) is positive; :math:`v_k` takes
-    its sign along. A graph with fewer than r nodes gets zeros at the end of both halves.
+    its sign along. Within a repeated singular value any rotation of both is as right. A graph with
+    fewer than r nodes gets zeros at the end of both halves.
 
     Args:
         rank: r.

@@ -65,8 +65,7 @@ def chordless_cycles(adjacency: Tensor, max_size: int) -> Iterator[tuple[int, ..
     Args:
         adjacency: ``[n, n]`` bool, of an undirected graph without loops.
     """
-    import networkx as nx
-
+    nx = _networkx()
     graph = nx.Graph(adjacency.triu().nonzero().tolist())
     # No cycle leaves a block, and the same few ring systems come again and again in molecules.
     for links in nx.biconnected_component_edges(graph):
@@ -79,8 +78,7 @@ def chordless_cycles(adjacency: Tensor, max_size: int) -> Iterator[tuple[int, ..
 
 @lru_cache(maxsize=4096)
 def _cycles_of_block(block: Links, max_size: int) -> tuple[tuple[int, ...], ...]:
-    import networkx as nx
-
+    nx = _networkx()
     size = 1 + max(chain.from_iterable(block))
     if len(block) == size:  # as many edges as nodes: the block is one ring
         return (tuple(range(size)),) if size <= max_size else ()
@@ -88,3 +86,13 @@ def _cycles_of_block(block: Links, max_size: int) -> tuple[tuple[int, ...], ...]
         return ()
     cycles = nx.chordless_cycles(nx.Graph(block), length_bound=max_size)
     return tuple(tuple(cycle) for cycle in cycles)
+
+
+def _networkx():
+    try:
+        import networkx
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "rings need networkx, which is not installed; install it with `pip install networkx`."
+        ) from error
+    return networkx

@@ -8,13 +8,14 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import TypeVar
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 
 from gtcourse.graphs.dataset import GraphDataset
@@ -23,22 +24,35 @@ from gtcourse.graphs.padding import Layout, columns, distinct_edges
 PAIRS_AT_ONCE = 2**18
 """Node pairs in a stack: large enough to amortise Python, small enough for a laptop's memory."""
 
-Graphs = TypeVar("Graphs", GraphDataset, list[Data])
+Graphs = TypeVar("Graphs", GraphDataset, Iterable[Data])
 
 
-def encode(graphs: Graphs, *transforms: Encoding) -> Graphs:
+def encode(graphs: Graphs, *transforms: BaseTransform) -> Graphs | list[Data]:
     """The same graphs with what the transforms compute, one transform after the other.
 
     Args:
-        graphs: a :class:`GraphDataset`, or a list of PyG ``Data``; they are left as they are.
+        graphs: a :class:`GraphDataset`, which gives another one, or PyG ``Data`` in a list or a PyG
+            data set, which give a list; they are left as they are.
+        transforms: the course's encodings; any other PyG transform goes through the graphs one at
+            a time.
 
     Raises:
-        ValueError: a graph is no ``Data``, has no nodes, or an edge to a node that is not there.
+        ValueError: a graph is no ``Data``, has no nodes, or an edge to a node that is not there; or
+            a transform is none.
     """
+    for transform in transforms:
+        if not isinstance(transform, BaseTransform):
+            raise ValueError(
+                f"expected transforms after the graphs, such as AddDegrees(), got {transform!r}."
+            )
     if isinstance(graphs, GraphDataset):
         return replace(graphs, graphs=encode(graphs.graphs, *transforms))
+    graphs = _listed(graphs)
     for transform in transforms:
-        graphs = transform.encode(graphs)
+        if isinstance(transform, Encoding):
+            graphs = transform.encode(graphs)
+        else:
+            graphs = [transform(graph) for graph in graphs]
     return graphs
 
 
@@ -46,7 +60,10 @@ class Encoding(BaseTransform):
     """Sets attributes that depend on a graph's edges alone, not on where the graph is stored.
 
     ``transform(data)`` is PyG's way, for one graph; ``transform.encode(graphs)`` gives the same for
-    a whole list, many times faster.
+    a whole list, in stacks. Node encodings may be a PyG data set's ``pre_transform`` as well as its
+    ``transform``. Pair encodings ``[n, n, …]`` cannot be a ``pre_transform`` of an
+    ``InMemoryDataset``, nor go through PyG's ``DataLoader``: PyG joins graphs along one axis, and
+    theirs are two. Give them as ``transform``, or use :func:`encode` and the ``DenseLoader``.
     """
 
     reads_edge_attr = False
@@ -65,8 +82,9 @@ class Encoding(BaseTransform):
     def forward(self, data: Data) -> Data:
         return self.encode([data])[0]
 
-    def encode(self, graphs: Sequence[Data]) -> list[Data]:
+    def encode(self, graphs: Iterable[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
+        graphs = _listed(graphs)
         sizes = _checked_sizes(graphs)
         if self.reads_edge_attr:
             _refuse_missing_edge_attr(graphs)
@@ -87,7 +105,7 @@ class Encoding(BaseTransform):
 def at_least(minimum: int, **arguments: int) -> None:
     """Refuses an argument that is no whole number, or below ``minimum``."""
     for name, value in arguments.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
             raise ValueError(f"{name} is {value!r}; expected a whole number, {minimum} or more.")
 
 
@@ -111,12 +129,19 @@ def _stack(graphs: list[Data], size: int, read_edge_attr: bool) -> tuple[Tensor,
     return adjacency, edges.place([columns(graph.edge_attr).cpu() for graph in graphs])
 
 
+def _listed(graphs: Iterable[Data]) -> list[Data]:
+    if isinstance(graphs, Data | Encoding | GraphDataset) or not isinstance(graphs, Iterable):
+        raise ValueError(
+            f"expected a list of graphs, got one {type(graphs).__name__}; encode(graphs, AddX()) "
+            "takes lists and data sets, AddX()(graph) one graph."
+        )
+    return list(graphs)
+
+
 def _checked_sizes(graphs: Sequence[Data]) -> list[int]:
-    if isinstance(graphs, Data) or not isinstance(graphs, Sequence):
-        raise ValueError(f"expected a list of graphs, got one {type(graphs).__name__}.")
     sizes = []
     for index, graph in enumerate(graphs):
-        if type(graph) is not Data:
+        if not isinstance(graph, Data) or isinstance(graph, Batch):
             raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
         edges = graph.get("edge_index")
         if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.shape[0] != 2:
@@ -126,6 +151,9 @@ def _checked_sizes(graphs: Sequence[Data]) -> list[int]:
                 f"graph {index} has edge_index of {edges.dtype}; expected torch.int64."
             )
         size = graph.num_nodes
+        rows = graph.x.shape[0] if isinstance(graph.get("x"), Tensor) else size
+        if rows != size:
+            raise ValueError(f"graph {index} has {size} nodes; expected {rows}, as rows of x.")
         if not size:
             raise ValueError(f"graph {index} has no nodes; expected at least one.")
         sizes.append(size)
@@ -136,18 +164,28 @@ def _checked_sizes(graphs: Sequence[Data]) -> list[int]:
 def _refuse_missing_edge_attr(graphs: Sequence[Data]) -> None:
     for index, graph in enumerate(graphs):
         edge_attr, edges = graph.get("edge_attr"), graph.edge_index.shape[1]
-        if not isinstance(edge_attr, Tensor) or len(edge_attr) != edges:
-            rows = len(edge_attr) if isinstance(edge_attr, Tensor) else "no"
+        if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
+            given = list(edge_attr.shape) if isinstance(edge_attr, Tensor) else "none"
+            raise ValueError(
+                f"graph {index} has edge_attr of shape {given}; expected a tensor "
+                "[edges, features]."
+            )
+        if len(edge_attr) != edges:
+            rows = len(edge_attr)
             raise ValueError(
                 f"graph {index} has {rows} rows of edge_attr; expected one for each of its "
                 f"{edges} edges."
             )
-        got, expected = list(edge_attr.shape[1:]), list(graphs[0].edge_attr.shape[1:])
-        if got != expected:
-            raise ValueError(
-                f"graph {index} has edge_attr with rows of shape {got}; expected {expected}, as in "
-                "graph 0."
-            )
+        first = graphs[0].edge_attr
+        for what, got, expected in (
+            ("rows of shape", list(edge_attr.shape[1:]), list(first.shape[1:])),
+            ("dtype", edge_attr.dtype, first.dtype),
+        ):
+            if got != expected:
+                raise ValueError(
+                    f"graph {index} has edge_attr with {what} {got}; expected {expected}, as in "
+                    "graph 0."
+                )
 
 
 def _refuse_edges_out_of_range(graphs: Sequence[Data], sizes: Tensor) -> None:

@@ -2,12 +2,12 @@
 
 **CYCLES** asks whether a graph has a cycle of length 6. The lecture's table was made with data
 whose generator was never published; these graphs are our own, with its sizes (37 to 65 nodes in
-several pieces, all nodes alike), splits and balance, and as hard as we could make them: whoever
-only counts is at chance. They come as twins (:mod:`gtcourse.graphs.games`), one with a cycle of
-length 6 and none of 7 to 11, the other with cycles of length 12 and more alone. Twins agree in the
-numbers of nodes, of edges and of components, in all degrees and in the sizes of all components, so
-that a classifier that looks only at those gets exactly one of the two right. Graphs 2t and 2t + 1
-of each split are twins, in random order: the first N graphs are balanced for every even N.
+several pieces, all nodes alike), splits and balance, and whoever only counts is at chance. They
+come as twins (:mod:`gtcourse.graphs.games`), one with a cycle of length 6 and none of 7 to 11, the
+other with cycles of length 12 and more alone. Twins agree in the numbers of nodes, of edges and of
+components, in all degrees and in the sizes of all components, so that a classifier that looks only
+at those gets exactly one of the two right. Graphs 2t and 2t + 1 of each split are twins, in random
+order: the first N graphs are balanced for every even N.
 
 **CSL** (circular skip links) asks which of ten rings with chords a graph is: 41 nodes in a ring,
 each joined to the nodes R steps away as well. Every node has four neighbours, so that message

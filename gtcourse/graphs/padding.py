@@ -66,7 +66,7 @@ class Edges:
 
 def distinct_edges(graphs: Sequence[Data], layout: Layout) -> Edges:
     """Where the edges go; of an edge given twice, the first."""
-    source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1)
+    source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1).cpu()
     graph, _ = ragged_index(torch.tensor([graph.edge_index.shape[1] for graph in graphs]))
     N = layout.num_nodes
     _, which = torch.unique((graph * N + source) * N + destination, return_inverse=True)

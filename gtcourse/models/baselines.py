@@ -24,7 +24,7 @@ from gtcourse.models.flat import (
     HalvingMLP,
     NodeInput,
     Readout,
-    check_readout,
+    check_sizes,
     pool,
     squeeze_one,
 )
@@ -69,7 +69,7 @@ class GIN(nn.Module):
 
     def __init__(self, config: GINConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        check_readout(config.readout)
+        check_sizes(config)
         self.config = config
         d = config.d_model
         self.input = NodeInput(d, config.num_node_types, config.num_node_features, node_encoding)
@@ -147,7 +147,7 @@ class GatedGCN(nn.Module):
 
     def __init__(self, config: GatedGCNConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        check_readout(config.readout)
+        check_sizes(config)
         self.config = config
         d = config.d_model
         self.input = NodeInput(d, config.num_node_types, config.num_node_features, node_encoding)
@@ -197,7 +197,7 @@ class GAT(nn.Module):
 
     def __init__(self, config: GATConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        check_readout(config.readout)
+        check_sizes(config)
         if config.d_model % config.num_heads:
             raise ValueError(
                 f"d_model is {config.d_model} and num_heads {config.num_heads}; expected a "

@@ -60,9 +60,16 @@ class NodeInput(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         parts = []
         if self.types is not None:
+            _refuse_floats(batch.x, "x", "num_node_types")
             parts.append(self.types(batch.x[batch.mask][:, 0]))
         if self.features is not None:
-            parts.append(self.features(batch.x[batch.mask]))
+            width = self.features.in_features
+            if not batch.x.is_floating_point() or batch.x.shape[-1] != width:
+                raise ValueError(
+                    f"x is {batch.x.dtype} with {batch.x.shape[-1]} features; expected "
+                    f"num_node_features = {width} floats (categories go with num_node_types)."
+                )
+            parts.append(self.features(batch.x[batch.mask].to(self.features.weight.dtype)))
         if self.encoding is not None:
             parts.append(self.encoding(batch)[batch.mask])
         return sum(parts[1:], start=parts[0])
@@ -82,9 +89,17 @@ class EdgeInput(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         if self.types is not None:
+            if batch.edge_attr is None:
+                raise ValueError("the graphs have no edge_attr; expected num_edge_types of them.")
+            _refuse_floats(batch.edge_attr, "edge_attr", "num_edge_types")
             return self.types(batch.edge_attr[batch.adjacency][:, 0])
         ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)
         return self.constant(ones)
+
+
+def _refuse_floats(values: Tensor, name: str, option: str) -> None:
+    if values.is_floating_point():
+        raise ValueError(f"{name} is {values.dtype}; expected integer categories for {option}.")
 
 
 class FlatBatchNorm(nn.BatchNorm1d):
@@ -108,7 +123,13 @@ def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
     return pooled(h, batch.graph_index, size=batch.num_graphs)
 
 
-def check_readout(readout: str) -> None:
+def check_sizes(config: object) -> None:
+    """Refuses a model's configuration without width, layers, heads or targets, and its readout."""
+    for name in ("d_model", "num_layers", "num_heads", "num_targets"):
+        value = getattr(config, name, 1)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} is {value!r}; expected a whole number, 1 or more.")
+    readout = config.readout
     if readout not in ("sum", "mean"):
         raise ValueError(f"readout is {readout!r}; expected 'sum' or 'mean'.")
 
@@ -117,6 +138,10 @@ class HalvingMLP(nn.Sequential):
     """The benchmark's read-out: d → d/2 → d/4 → T with ReLU between, ``[B]`` where T is 1."""
 
     def __init__(self, d_model: int, num_targets: int):
+        if d_model < 4:
+            raise ValueError(
+                f"d_model is {d_model}; expected 4 or more, of which a quarter is left."
+            )
         widths = [d_model, d_model // 2, d_model // 4]
         layers = []
         for width, narrower in pairwise(widths):

@@ -22,7 +22,7 @@ from gtcourse.models.node_encodings import read_encoding
 
 @dataclass(frozen=True)
 class SignNetConfig:
-    """Sizes; by default those of the authors' code for ZINC with 8 eigenvectors and width 64.
+    """Sizes; by default of phi and rho as in the authors' sparse Transformer of width 64 for ZINC.
 
     Attributes:
         k: eigenvectors; None for any number, which needs ``rho="sum"``.
@@ -53,8 +53,9 @@ class SignNetConfig:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; expected one of {choices}.")
         for name, value in vars(self).items():
-            if isinstance(value, int) and value < 1:
-                raise ValueError(f"{name} is {value}; expected 1 or more.")
+            number = name not in ("phi", "rho") and not (name == "k" and value is None)
+            if number and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name} is {value!r}; expected a whole number, 1 or more.")
         if self.k is None and self.rho == "mlp":
             raise ValueError("k is None and rho is 'mlp'; expected a number k, or rho='sum'.")
 
@@ -107,6 +108,7 @@ class SignNet(nn.Module):
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
         r""":math:`\varphi(u_m) + \varphi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
+        vectors = vectors.masked_fill(~mask[:, :, None], 0)  # whatever stands at padding
         real = mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)  # [B, N, k]
         both = self.phi(torch.cat([vectors, -vectors], -1), torch.cat([real, real], -1), adjacency)
         plus, minus = both.chunk(2, dim=2)

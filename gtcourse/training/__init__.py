@@ -2,13 +2,19 @@
 
 Each part is imported from its own module, as in ``from gtcourse.training.fit import fit``: the loop
 and the tasks need Fabric and torchmetrics, which take seconds to import and which the models and
-data do without. ``RECIPES`` and ``get_recipe`` are handed on from here when they are asked for.
+data do without. ``RECIPES``, ``Recipe`` and ``get_recipe`` are handed on when they are asked for.
 """
+
+_HANDED_ON = ("RECIPES", "Recipe", "get_recipe")
 
 
 def __getattr__(name: str):
-    if name not in ("RECIPES", "get_recipe"):
+    if name not in _HANDED_ON:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from gtcourse.training import recipes
 
     return getattr(recipes, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HANDED_ON]

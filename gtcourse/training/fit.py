@@ -54,6 +54,7 @@ def fit(
     optimizer: Optimizer | None = None,
     schedule: LRScheduler | ReduceLROnPlateau | None = None,
     patience: int | None = None,
+    stop_below_lr: float | None = None,
     grad_clip: float | None = None,
     precision: str = "32-true",
     compile: bool = False,
@@ -72,6 +73,7 @@ def fit(
         schedule: moves the learning rate of ``optimizer`` after each step; a
             ``ReduceLROnPlateau`` after each epoch.
         patience: stop after this many epochs without a better monitored metric.
+        stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
         precision: Fabric's: "32-true" or "bf16-mixed".
         compile: use ``torch.compile``.
@@ -106,11 +108,13 @@ def fit(
 
     bar = _bar(range(len(history.epochs), epochs), progress)
     for epoch in bar:
-        if _patience_is_over(history, patience):
+        rate = optimizer.param_groups[0]["lr"]
+        too_slow = stop_below_lr is not None and rate < stop_below_lr
+        if too_slow or _patience_is_over(history, patience):
             break
         start = time.perf_counter()
         train.set_epoch(epoch)
-        row = {"epoch": epoch, "lr": optimizer.param_groups[0]["lr"]}
+        row = {"epoch": epoch, "lr": rate}
         row["train_loss"] = _train_epoch(
             fabric, wrapped, task, train, wrapped_optimizer, schedule, grad_clip
         )

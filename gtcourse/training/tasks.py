@@ -157,7 +157,13 @@ def _classes(prediction: Tensor, batch: GraphBatch, num_classes: int) -> Tensor:
             f"{list(batch.y.shape)} of {batch.y.dtype}; expected {num_classes} logits for each "
             "target, and whole numbers as targets."
         )
-    return batch.y
+    known = batch.y[batch.y != MISSING_LABEL]
+    if known.numel() and not bool(((known >= 0) & (known < num_classes)).all()):
+        raise ValueError(
+            f"a target is {int(known.min()) if known.min() < 0 else int(known.max())}; expected "
+            f"classes 0 to {num_classes - 1}."
+        )
+    return batch.y.long()
 
 
 def _collection(**metrics: Metric) -> MetricCollection:

@@ -84,12 +84,18 @@ def test_path_edges_keep_floats_and_several_features():
 
 
 def test_path_edges_refuse_graphs_without_edge_features_and_numbers_beyond_int16():
-    with pytest.raises(ValueError, match=r"graph 0 has no rows of edge_attr; expected one for"):
+    with pytest.raises(ValueError, match=r"graph 0 has edge_attr of shape none; expected a tensor"):
         AddPathEdges(3)(of_edges(2, [(0, 1)]))
     wide, narrow = graph_of(2, [(0, 1)]), graph_of(2, [(0, 1)])
     wide.edge_attr = torch.ones(1, 2).long()
     with pytest.raises(ValueError, match=r"graph 1 has edge_attr with rows of shape \[1\]; exp"):
         AddPathEdges(3).encode([wide, narrow])
+    wide.edge_attr = torch.ones(1, 1)
+    with pytest.raises(ValueError, match=r"graph 1 has edge_attr with dtype torch.int64; expected"):
+        AddPathEdges(3).encode([wide, narrow])
+    wide.edge_attr = torch.ones(2, 1)
+    with pytest.raises(ValueError, match="graph 0 has 2 rows of edge_attr; expected one for each"):
+        AddPathEdges(3)(wide)
     graph = graph_of(2, [(0, 1)])
     graph.edge_attr = torch.tensor([[40_000]])
     with pytest.raises(ValueError, match="edge_attr holds 40000; expected whole numbers up to"):

@@ -28,6 +28,22 @@ def test_what_message_passing_cannot_tell_apart_distances_can(cells):
         assert cells[pair]["RWSE"]
 
 
+def test_the_skip_links_are_told_by_whatever_sees_further_than_a_neighbour(cells):
+    told = cells["CSL: 41 nodes, skips 2 and 3"]
+    assert not told["degrees"]
+    assert not told["1-WL colours"]
+    # A skip of 2 closes triangles with the ring's edges, a skip of 3 does not.
+    assert told["rings"]
+    assert told["random walks"]
+
+
+def test_a_ring_and_a_path_of_one_distance_differ_in_rings_and_walks(cells):
+    told = cells["3 steps apart in a ring of 6, in a path of 6"]
+    assert not told["shortest paths"]
+    assert told["rings"]  # the only one of the two pairs that lies on a ring
+    assert told["random walks"]  # 2/8 after three steps there, 1/8 here
+
+
 def test_csas_figure_2_distances_fail_and_walks_do_not(cells):
     told = cells["middle edge of the diamond, of the path of 4"]
     assert not told["shortest paths"]

@@ -51,7 +51,8 @@ def test_a_whole_list_gets_what_each_graph_gets_alone(several):
 
 @given(st.lists(graphs(), min_size=1, max_size=3))
 def test_every_encoding_of_every_valid_graph_is_finite_and_has_its_node_axes(several):
-    for graph in encode(several, *ALL):
+    bare = [Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr) for g in several]
+    for graph in encode(bare, *ALL):
         found = encodings_of(graph)
         assert {*found} == {*ENCODINGS}
         for name, value in found.items():
@@ -149,6 +150,33 @@ def test_all_encodings_are_transforms_of_a_pyg_dataset(tmp_path):
     assert {*batch.encodings} == {*ENCODINGS}
 
 
+class Marked(Data):
+    """A kind of ``Data``, as some PyG data sets have."""
+
+
+def test_a_kind_of_data_stays_what_it_is():
+    graph = Marked(x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [1]]))
+    assert type(AddDegrees()(graph)) is Marked
+
+
+def test_a_pyg_dataset_and_transforms_of_pyg_will_do(tmp_path):
+    made = Made(tmp_path)
+    encoded = encode(made, AddDegrees(), T.AddSelfLoops(), AddDegrees())
+    assert [graph.in_degree.tolist() for graph in encoded] == [[2, 2], [2, 2, 1], [2, 2, 1]]
+    assert "in_degree" not in made[0]
+
+
+def test_unreachable_anchors_are_padded_as_unreachable():
+    batch = collate(encode([graph_of(2, [(0, 1)])], AddAnchorDistances(3)), num_nodes=3)
+    assert batch.encodings["anchor_distances"][0, 2].tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("given", [AddDegrees, "degrees", None])
+def test_what_is_no_transform_is_refused(given):
+    with pytest.raises(ValueError, match=r"expected transforms after the graphs, such as AddDeg"):
+        encode([LOOSE], given)
+
+
 def test_a_transform_says_what_it_is():
     assert repr(AddRandomWalks(4)) == "AddRandomWalks(steps=4, pairs=True)"
 
@@ -163,6 +191,11 @@ LOOSE = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [2]]))
         ([LOOSE], r"graph 0 has an edge \(0, 2\); expected nodes 0 to 1"),
         ([HeteroData()], "graph 0 is a HeteroData; expected a PyG Data"),
         ([Batch.from_data_list([LOOSE])], "graph 0 is a DataBatch; expected a PyG Data"),
+        (
+            [Data(x=torch.zeros(3, 1), edge_index=torch.zeros(2, 0).long(), num_nodes=5)],
+            "graph 0 has 5 nodes; expected 3, as rows of x",
+        ),
+        (AddDegrees(), "expected a list of graphs, got one AddDegrees"),
         ([Data(x=torch.zeros(2, 1))], r"graph 0 has no edge_index of shape \[2, edges\]"),
         (
             [Data(x=torch.zeros(2, 1), edge_index=torch.zeros(2, 0))],

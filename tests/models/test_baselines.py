@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
+from torch_geometric.nn import GINConv
 
 from gtcourse.graphs import collate
 from gtcourse.models import (
@@ -36,6 +37,8 @@ def shuffled_norms(module: torch.nn.Module) -> torch.nn.Module:
     for norm in (part for part in module.modules() if isinstance(part, FlatBatchNorm)):
         for values in (norm.weight.data, norm.bias.data, norm.running_mean, norm.running_var):
             values.uniform_(0.5, 2.0)
+    for conv in (part for part in module.modules() if isinstance(part, GINConv)):
+        conv.eps.data.fill_(0.3)
     return module.double().eval()
 
 
@@ -243,3 +246,61 @@ def test_what_cannot_be_built_is_refused(name, changes, sentence):
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="d_model is 10 and num_heads 4; expected a multiple"):
         GAT(GATConfig(d_model=10, num_heads=4))
+
+
+def test_features_are_read_in_the_models_own_precision():
+    graph = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
+    model = GIN(GINConfig(d_model=8)).double().eval()
+    assert model(collate([graph])).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        (GIN(GINConfig()), {}, r"x is torch.int64 with 1 features; expected num_node_features = 1"),
+        (
+            GIN(GINConfig()),
+            {"x": torch.ones(2, 3)},
+            r"x is torch.float32 with 3 features; expected num_node_features = 1 floats",
+        ),
+        (
+            GIN(GINConfig(num_node_types=4, num_node_features=0)),
+            {"x": torch.ones(2, 1)},
+            "x is torch.float32; expected integer categories for num_node_types",
+        ),
+        (
+            GatedGCN(GatedGCNConfig(num_node_types=4, num_node_features=0, num_edge_types=4)),
+            {"edge_attr": None},
+            "the graphs have no edge_attr; expected num_edge_types of them",
+        ),
+        (
+            GatedGCN(GatedGCNConfig(num_node_types=4, num_node_features=0, num_edge_types=4)),
+            {"edge_attr": torch.ones(1, 1)},
+            "edge_attr is torch.float32; expected integer categories for num_edge_types",
+        ),
+    ],
+)
+def test_graphs_that_a_model_cannot_read_are_refused_in_a_sentence(model, change, message):
+    graph = Data(
+        x=torch.ones(2, 1).long(),
+        edge_index=torch.tensor([[0], [1]]),
+        edge_attr=torch.ones(1, 1).long(),
+    )
+    for name, value in change.items():
+        graph[name] = value
+    with pytest.raises(ValueError, match=message):
+        model(collate([graph]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GatedGCN(GatedGCNConfig(d_model=3)), "d_model is 3; expected 4 or more"),
+        (lambda: GAT(GATConfig(num_heads=0)), "num_heads is 0; expected a whole number, 1 or more"),
+        (lambda: GAT(GATConfig(num_layers=0)), "num_layers is 0; expected a whole number, 1 or"),
+        (lambda: GIN(GINConfig(d_model=0)), "d_model is 0; expected a whole number, 1 or more"),
+    ],
+)
+def test_a_model_without_size_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -240,8 +240,8 @@ def test_the_authors_size_for_zinc_has_their_number_of_parameters():
     [
         ({"phi": "gcn"}, "phi is 'gcn'; expected one of"),
         ({"rho": "concat"}, "rho is 'concat'; expected one of"),
-        ({"k": 0}, "k is 0; expected 1 or more"),
-        ({"rho_layers": 0}, "rho_layers is 0; expected 1 or more"),
+        ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
+        ({"rho_layers": 0}, "rho_layers is 0; expected a whole number, 1 or more"),
         ({"k": None}, "k is None and rho is 'mlp'"),
     ],
 )
@@ -257,3 +257,18 @@ def test_a_missing_or_short_encoding_is_refused():
     batch.encodings.clear()
     with pytest.raises(ValueError, match="expected what AddLaplacianEigenvectors"):
         signnet()(batch)
+
+
+def test_what_stands_at_padding_does_not_matter():
+    torch.manual_seed(0)
+    config = SignNetConfig(k=4, d_model=6, phi_layers=2, phi_hidden=8, rho_layers=2, rho_hidden=8)
+    model = SignNet(config).double().eval()
+    mask = torch.tensor([[True, True, True, False, False]])
+    adjacency = torch.zeros(1, 5, 5).bool()
+    adjacency[0, [0, 1, 1, 2], [1, 0, 2, 1]] = True
+    vectors = torch.zeros(1, 5, 4).double()
+    vectors[0, :3, :2] = torch.randn(3, 2).double()  # the last two columns are padding as well
+    expected = model.encode(vectors, adjacency, mask)
+    for value in (7.0, float("nan")):
+        vectors[0, 3:] = value
+        assert torch.equal(model.encode(vectors, adjacency, mask), expected)

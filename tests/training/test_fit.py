@@ -278,3 +278,16 @@ def test_parameters_are_counted_once_and_only_where_they_train():
     layer = torch.nn.Linear(3, 2)
     layer.bias.requires_grad_(False)
     assert count_parameters(torch.nn.Sequential(layer, layer)) == 6
+
+
+def test_training_stops_when_the_learning_rate_has_fallen_below_a_limit():
+    torch.manual_seed(0)
+    model, loader = small_model(), DenseLoader(graphs(8, seed=0), 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    history = fit(
+        model, graph_regression(), loader, epochs=50, optimizer=optimizer, schedule=schedule,
+        stop_below_lr=0.01, progress=False,
+    )  # fmt: skip
+    assert all(row["lr"] >= 0.01 for row in history.epochs)
+    assert optimizer.param_groups[0]["lr"] < 0.01

@@ -97,3 +97,12 @@ def test_what_counts_as_better():
     assert large.improves(2.0, 1.0)
     assert not large.improves(math.nan, None)
     assert not small.improves(math.nan, 1.0)
+
+
+@pytest.mark.parametrize("y", [5, -3])
+def test_a_class_that_is_none_is_refused(y):
+    task = graph_multiclass(2)
+    graph = graph_of(2, [(0, 1)])
+    graph.y = torch.tensor([y])
+    with pytest.raises(ValueError, match=f"a target is {y}; expected classes 0 to 1"):
+        task.loss(torch.zeros(1, 2), collate([graph]))
