@@ -26,12 +26,19 @@ def check_walk_matrix(walk_matrix: Callable[[Tensor], Tensor]) -> None:
     A = _adjacency(ARROWS, 4)
     right = torch.tensor([[0, 1 / 2, 1 / 2, 0], [0, 0, 1, 0], [1 / 2, 0, 0, 1 / 2], [0, 0, 0, 0]])
     got = walk_matrix(A.clone())
+    edges = A.float()
+    leaving, arriving = edges.sum(dim=1), edges.sum(dim=0)
+    wrong_axis = (
+        "the sums run along the wrong axis: column j is divided by the sum of row j. Divide each "
+        "row by its own sum; keepdim=True keeps the sums in a column."
+    )
     if isinstance(got, Tensor) and got.isnan().any():
+        known = (edges / leaving).nan_to_num()
+        if got.shape == known.shape and torch.allclose(got.nan_to_num().to(known), known):
+            raise Mistake(wrong_axis)
         raise Mistake(
             "the row of a node without an edge out is 0/0, NaN; it has to be a row of zeros."
         )
-    edges = A.float()
-    leaving, arriving = edges.sum(dim=1), edges.sum(dim=0)
     staying = right.clone()
     staying[3, 3] = 1
     expect(
@@ -42,6 +49,7 @@ def check_walk_matrix(walk_matrix: Callable[[Tensor], Tensor]) -> None:
             "the columns sum to one: divide each row by its own sum, not by the column's.": (
                 edges / arriving
             ),
+            wrong_axis: edges / leaving.clamp(min=1),
             "rows and columns are exchanged: row i holds the steps from i.": right.T,
             "this is the symmetric form, divided by the roots of both degrees; divide by the "
             "degree of the node that the step leaves.": (
@@ -58,7 +66,7 @@ def check_walk_matrix(walk_matrix: Callable[[Tensor], Tensor]) -> None:
     )
 
 
-@checker("it is the mean square of the differences along edges, in the vector's own units.")
+@checker("squared differences along edges, each edge once, over the squared length of the vector.")
 def check_rayleigh_quotient(quotient: Callable[[Tensor, Tensor], Tensor]) -> None:
     """``rayleigh_quotient(u, edge_index)``: ``[N]`` and ``[2, E]`` to a number."""
     edge_index = _both_ways(TREE)

@@ -89,6 +89,8 @@ def halves(A, r, power=0.5, loops=True, transposed=True, kept=None):
 
 WRONG = [
     ("walk_matrix", lambda A: A.float() / A.sum(dim=1, keepdim=True), "0/0, NaN"),
+    ("walk_matrix", lambda A: A / A.sum(1), "along the wrong axis"),
+    ("walk_matrix", lambda A: A / A.sum(1).clamp(min=1), "along the wrong axis"),
     ("walk_matrix", lambda A: walk(A, 0), "divide each row by its own sum"),
     ("walk_matrix", lambda A: walk(A).T, "rows and columns are exchanged"),
     ("walk_matrix", lambda A: A.float(), "the edges themselves"),

@@ -59,6 +59,12 @@ def spaces(L, tolerance=1e-4):
     return torch.stack([vectors[:, g] @ vectors[:, g].T for g in groups])
 
 
+def equal_to_the_last_digit(L):
+    values, vectors = torch.linalg.eigh(L)
+    groups = [vectors[:, values == value] for value in values.unique()]
+    return torch.stack([V @ V.T for V in groups])
+
+
 WRONG = [
     ("random_signs", lambda v: v * coins(len(v), 1, v.shape[2], low=0), "not 1 and 0"),
     ("random_signs", lambda v: v * torch.randn(len(v), 1, v.shape[2]), "lengths have changed"),
@@ -115,6 +121,7 @@ WRONG = [
     ("projectors", lambda L: spaces(L).sum(0), "gives the identity"),
     ("projectors", lambda L: torch.linalg.eigh(L).eigenvectors, "expected the shape"),
     ("projectors", lambda L: 3, "expected a tensor"),
+    ("projectors", equal_to_the_last_digit, "you took them for different ones"),
 ]
 
 
