@@ -15,6 +15,8 @@ from gtcourse.encodings.transform import Encoding, at_least
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
+OTHER_NAMES = {None: "combinatorial", "sym": "symmetric", "rw": "random_walk"}
+"""PyG's names for the same three."""
 
 
 class AddLaplacianEigenvectors(Encoding):
@@ -30,7 +32,7 @@ class AddLaplacianEigenvectors(Encoding):
 
     Args:
         k: how many.
-        normalization: of :func:`laplacian`.
+        normalization: of :func:`laplacian`; PyG's None, "sym" and "rw" will do.
         skip_first: leave out the first eigenvector, as published code does. In a connected graph it
             tells nothing (it is constant, or given by the degrees); in one of several components
             it is one of several with eigenvalue 0.
@@ -40,6 +42,8 @@ class AddLaplacianEigenvectors(Encoding):
         self, k: int, normalization: Normalization = "combinatorial", skip_first: bool = False
     ):
         at_least(1, k=k)
+        normalization = OTHER_NAMES.get(normalization, normalization)
+        normalization = str(normalization).replace("-", "_")
         if normalization not in NORMALIZATIONS:
             raise ValueError(
                 f"normalization is {normalization!r}; expected one of {', '.join(NORMALIZATIONS)}."

@@ -114,6 +114,17 @@ def test_the_normalised_laplacians_have_a_1_where_a_node_has_no_edge():
         assert values.tolist() == pytest.approx([0, 1, 2], abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("other", "ours"),
+    [(None, "combinatorial"), ("sym", "symmetric"), ("rw", "random_walk"), ("random-walk",) * 2],
+)
+def test_pygs_names_of_the_laplacians_will_do(other, ours):
+    graph = of_networkx(nx.star_graph(3))
+    got = AddLaplacianEigenvectors(4, other)(graph).laplacian_eigenvalues
+    expected = laplacian_loop(graph, ours.replace("-", "_"))
+    np.testing.assert_allclose(got, np.sort(np.linalg.eigvals(expected.numpy()).real), atol=1e-6)
+
+
 def test_skipping_the_first_leaves_the_others():
     graph = of_networkx(nx.path_graph(5))
     whole, rest = (
@@ -174,7 +185,7 @@ def test_a_loop_that_is_there_is_not_counted_twice_in_svd():
     ("make", "message"),
     [
         (lambda: AddLaplacianEigenvectors(0), "k is 0; expected a whole number, 1 or more"),
-        (lambda: AddLaplacianEigenvectors(2, "sym"), "normalization is 'sym'; expected one of"),
+        (lambda: AddLaplacianEigenvectors(2, "left"), "normalization is 'left'; expected one of"),
         (lambda: AddSVD(0), "rank is 0; expected a whole number, 1 or more"),
     ],
 )
