@@ -13,10 +13,8 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.optim import AdamW
-from torch.optim.lr_scheduler import OneCycleLR
 
-from gtcourse import DenseLoader, device, load_dataset
+from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs.dataset import GraphDataset
@@ -29,9 +27,10 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
-from gtcourse.training.fit import count_parameters, evaluate, fit
+from gtcourse.training.fit import evaluate
 from gtcourse.training.records import Record, write_record
 from gtcourse.training.tasks import graph_regression
+from tools.molecule_runs import record_run
 
 K = 8
 BASES = {
@@ -45,8 +44,6 @@ BASES = {
     ),
 }
 SIGNNET = SignNetConfig(k=K, phi_layers=3, phi_hidden=32, phi_out=8, rho_layers=2, rho_hidden=64)
-BATCH_SIZE, BUCKETS = 128, 4
-PEAK_LR = 2e-3
 SIGN_DRAWS = 5
 """How often the test set is evaluated anew with random signs."""
 
@@ -71,49 +68,25 @@ ENCODINGS: dict[str, Callable[[int], nn.Module | None]] = {
 def record(
     base: str, name: str, seed: int, epochs: int, data: GraphDataset, folder: Path
 ) -> Record:
-    train = DenseLoader(
-        data.train, BATCH_SIZE, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
-    )
-    val = DenseLoader(data.val, 500, device=device())
-    test = DenseLoader(data.test, 500, device=device())
-
-    torch.manual_seed(seed)
     model_class, config = BASES[base]
-    model = model_class(config, node_encoding=ENCODINGS[name](config.d_model))
-    optimizer = AdamW(model.parameters(), lr=PEAK_LR)
-    schedule = OneCycleLR(optimizer, PEAK_LR, total_steps=epochs * len(train))
-    task = graph_regression()
-    history = fit(
-        model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
-    )
-    run = Record(
-        name=f"{base}-{name}/molecules",
+    signnet = asdict(replace(SIGNNET, d_model=config.d_model))
+    run = record_run(
+        f"{base}-{name}/molecules",
+        lambda: model_class(config, node_encoding=ENCODINGS[name](config.d_model)),
+        data,
         config=asdict(config)
         | {
             "encoding": name,
             "eigenvectors": repr(transform()),
-            "signnet": asdict(replace(SIGNNET, d_model=config.d_model))
-            if name in ("signnet", "one-sign")
-            else None,
-            "epochs": epochs,
-            "batch_size": BATCH_SIZE,
-            "buckets": BUCKETS,
-            "optimizer": "AdamW, weight decay 0.01",
-            "schedule": f"one cycle, peak {PEAK_LR}",
+            "signnet": signnet if name in ("signnet", "one-sign") else None,
         },
-        data=data.provenance,
         seed=seed,
-        seconds=round(history.seconds, 1),
-        parameters=count_parameters(model),
-        curve=history.epochs,
-        result={
-            "test_mae": evaluate(model, task, test)["mae"],
-            "test_mae_random_signs": mae_with_random_signs(model, test),
-            "val_mae": history.best["val_mae"],
-            "best_epoch": history.best["epoch"],
-        },
+        epochs=epochs,
         command=f"python -m tools.record_chapter05 {name} --base {base} --seeds {seed} "
         f"--epochs {epochs}",
+        more_scores=lambda model, test: {
+            "test_mae_random_signs": mae_with_random_signs(model, test)
+        },
     )
     write_record(run, folder / run.filename)
     return run

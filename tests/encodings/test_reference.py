@@ -30,33 +30,35 @@ def graphs(float64) -> list[Data]:
     return [Data(x=torch.zeros(n, 1), edge_index=e) for n, e in zip(SIZES, edges, strict=True)]
 
 
-def close(got: torch.Tensor, wanted: torch.Tensor) -> None:
+def assert_close(got: torch.Tensor, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(got, wanted, rtol=0, atol=1e-9)
 
 
-def test_walks(graphs):
+def test_walks_of_pairs_and_nodes_are_the_published_ones(graphs):
     for i, graph in enumerate(encode(graphs, AddRandomWalks(8), AddRandomWalks(8, pairs=False))):
-        close(graph.random_walks, expected("edge_rwse_steps1_8", i))
-        close(graph.rwse, expected("rwse_diag_steps1_8", i, axes=1))
+        assert_close(graph.random_walks, expected("edge_rwse_steps1_8", i))
+        assert_close(graph.rwse, expected("rwse_diag_steps1_8", i, axes=1))
 
 
-def test_distances(graphs):
+def test_distances_are_the_published_ones(graphs):
     for i, graph in enumerate(encode(graphs, AddShortestPaths())):
         assert torch.equal(graph.distance, expected("spd_true", i).long())
 
 
 @pytest.mark.parametrize("size", [6, 18])
-def test_rings(graphs, size):
+def test_pairs_on_a_ring_are_the_published_ones(graphs, size):
     for i, graph in enumerate(encode(graphs, AddRings(size))):
         assert torch.equal(graph.ring, expected(f"ring_pairs_max{size}", i).bool())
 
 
-def test_the_best_approximation_of_rank_4(graphs):
+def test_the_svd_of_rank_4_restores_what_the_published_one_does(graphs):
     compared = 0
     for i, graph in enumerate(encode(graphs, AddSVD(4))):
         singular = expected("svd_singular_values_A_plus_I", i, axes=1)
         if len(singular) > 4 and singular[3] - singular[4] > 1e-6:  # else it is not unique
-            close(graph.svd[:, :4] @ graph.svd[:, 4:].T, expected("svd_rank4_reconstruction", i))
+            assert_close(
+                graph.svd[:, :4] @ graph.svd[:, 4:].T, expected("svd_rank4_reconstruction", i)
+            )
             compared += 1
     assert compared > 10
 
@@ -65,15 +67,15 @@ def test_the_best_approximation_of_rank_4(graphs):
     ("normalization", "name"),
     [("combinatorial", "none"), ("symmetric", "sym"), ("random_walk", "rw")],
 )
-def test_laplacian_spectra(graphs, normalization, name):
+def test_eigenvalues_and_projectors_are_the_published_ones(graphs, normalization, name):
     for i, graph in enumerate(encode(graphs, AddLaplacianEigenvectors(12, normalization))):
         n, wanted = SIZES[i], expected(f"lap_eigvals_{name}", i, axes=1)
-        close(graph.laplacian_eigenvalues[:n], wanted)
+        assert_close(graph.laplacian_eigenvalues[:n], wanted)
         if normalization == "random_walk":
             continue
         got, vectors = graph.laplacian_eigenvectors, expected(f"lap_eigvecs_{name}_signfixed", i)
         for value in wanted:
             same = (wanted - value).abs() < 1e-6
-            close(
+            assert_close(
                 got[:, :n][:, same] @ got[:, :n][:, same].T, vectors[:, same] @ vectors[:, same].T
             )

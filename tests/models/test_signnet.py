@@ -57,7 +57,7 @@ def encoded(model: SignNet, batch, vectors=None):
     return out
 
 
-def close(got, expected):
+def assert_close(got, expected):
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
 
 
@@ -87,7 +87,7 @@ def test_signnet_equals_the_loop_over_graphs_eigenvectors_signs_and_nodes(
     expected = signnet_loop(model, pairs, training)
     got = encoded(model, batch)
     for g, right in enumerate(expected):
-        close(got[g, : len(right)], right)
+        assert_close(got[g, : len(right)], right)
         assert (got[g, len(right) :] == 0).all()
 
 
@@ -101,8 +101,8 @@ def test_none_of_the_sign_patterns_of_six_eigenvectors_changes_anything(config, 
     for pattern in product((1.0, -1.0), repeat=6):
         signs = torch.ones(2, 1, 6, dtype=torch.float64)
         signs[1] = torch.tensor(pattern)  # one graph's signs alone: the other must not notice
-        close(encoded(model, batch, vectors * signs), reference)
-        close(encoded(model, batch, vectors * signs.flip(0)), reference)
+        assert_close(encoded(model, batch, vectors * signs), reference)
+        assert_close(encoded(model, batch, vectors * signs.flip(0)), reference)
 
 
 @kinds
@@ -112,7 +112,7 @@ def test_random_flips_change_nothing(config, training, graphs, seed):
     model, batch = signnet(config, training), collate(graphs)
     vectors = batch.encodings["laplacian_eigenvectors"].double()
     flipped = flip_signs(vectors, torch.Generator().manual_seed(seed))
-    close(encoded(model, batch, flipped), encoded(model, batch))
+    assert_close(encoded(model, batch, flipped), encoded(model, batch))
 
 
 @kinds
@@ -121,7 +121,9 @@ def test_permuting_the_nodes_permutes_the_encoding(config, graph, seed):
     model = signnet(config)
     order = torch.randperm(len(graph.x), generator=torch.Generator().manual_seed(seed))
     permutation = permuted(graph, order)
-    close(encoded(model, collate([permutation]))[0], encoded(model, collate([graph]))[0, order])
+    assert_close(
+        encoded(model, collate([permutation]))[0], encoded(model, collate([graph]))[0, order]
+    )
 
 
 @kinds
@@ -131,7 +133,7 @@ def test_one_more_padding_row_changes_nothing_in_either_mode(config, training, g
     model = signnet(config, training)
     longest = max(len(graph.x) for graph in graphs)
     padded = encoded(model, collate(graphs, num_nodes=longest + padding))
-    close(padded[:, :longest], encoded(model, collate(graphs)))
+    assert_close(padded[:, :longest], encoded(model, collate(graphs)))
     assert (padded[:, longest:] == 0).all()
 
 
@@ -141,7 +143,7 @@ def test_the_company_of_other_graphs_changes_nothing_in_eval_mode(config, graphs
     model = signnet(config)
     together = encoded(model, collate(graphs))
     for g, graph in enumerate(graphs):
-        close(together[g, : len(graph.x)], encoded(model, collate([graph]))[0])
+        assert_close(together[g, : len(graph.x)], encoded(model, collate([graph]))[0])
 
 
 @kinds
@@ -162,9 +164,9 @@ def test_a_sum_takes_any_number_and_any_order_of_eigenvectors(phi):
     batch = collate([graph_of(6, [(i, i + 1) for i in range(5)])])
     vectors = torch.randn(1, 6, 9, dtype=torch.float64)
     all_nine = encoded(model, batch, vectors)
-    close(encoded(model, batch, vectors[..., torch.randperm(9)]), all_nine)
+    assert_close(encoded(model, batch, vectors[..., torch.randperm(9)]), all_nine)
     padded = torch.cat([vectors, torch.zeros(1, 6, 4)], dim=-1)
-    close(encoded(model, batch, padded), all_nine)
+    assert_close(encoded(model, batch, padded), all_nine)
     assert not torch.allclose(encoded(model, batch, vectors[..., :8]), all_nine)
 
 
@@ -224,7 +226,7 @@ def test_with_signnet_no_model_of_the_package_depends_on_signs(name, training):
     vectors = batch.encodings["laplacian_eigenvectors"]
     flipped.encodings["laplacian_eigenvectors"] = flip_signs(vectors)
     assert not torch.equal(vectors, flipped.encodings["laplacian_eigenvectors"])
-    close(model(flipped), model(batch))
+    assert_close(model(flipped), model(batch))
     flipped.encodings["laplacian_eigenvectors"] = vectors**2
     assert not torch.allclose(model(flipped), model(batch))
 

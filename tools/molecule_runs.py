@@ -1,0 +1,76 @@
+"""The run that chapters 03 and 05 record: one recipe on the embedded molecules, any model."""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import OneCycleLR
+
+from gtcourse import DenseLoader, device
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.training.fit import count_parameters, evaluate, fit
+from gtcourse.training.records import Record
+from gtcourse.training.tasks import graph_regression
+
+BATCH_SIZE, BUCKETS = 128, 4
+PEAK_LR = 2e-3
+
+Scores = Callable[[nn.Module, DenseLoader], dict[str, float]]
+
+
+def record_run(
+    name: str,
+    build: Callable[[], nn.Module],
+    data: GraphDataset,
+    *,
+    config: dict,
+    seed: int,
+    epochs: int,
+    command: str,
+    more_scores: Scores = lambda model, test: {},
+) -> Record:
+    """Trains a model for MAE and says what came out.
+
+    Args:
+        build: makes the model, after the seed is set.
+        config: what of the run depends on the model; the recipe is added.
+        more_scores: of the trained model on the test loader, beside its MAE.
+    """
+    train = DenseLoader(
+        data.train, BATCH_SIZE, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
+    )
+    val = DenseLoader(data.val, 500, device=device())
+    test = DenseLoader(data.test, 500, device=device())
+
+    torch.manual_seed(seed)
+    model = build()
+    optimizer = AdamW(model.parameters(), lr=PEAK_LR)
+    schedule = OneCycleLR(optimizer, PEAK_LR, total_steps=epochs * len(train))
+    task = graph_regression()
+    history = fit(
+        model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
+    )
+    return Record(
+        name=name,
+        config=config
+        | {
+            "epochs": epochs,
+            "batch_size": BATCH_SIZE,
+            "buckets": BUCKETS,
+            "optimizer": "AdamW, weight decay 0.01",
+            "schedule": f"one cycle, peak {PEAK_LR}",
+        },
+        data=data.provenance,
+        seed=seed,
+        seconds=round(history.seconds, 1),
+        parameters=count_parameters(model),
+        curve=history.epochs,
+        result={
+            "test_mae": evaluate(model, task, test)["mae"],
+            **more_scores(model, test),
+            "val_mae": history.best["val_mae"],
+            "best_epoch": history.best["epoch"],
+        },
+        command=command,
+    )
