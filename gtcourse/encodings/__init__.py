@@ -1,6 +1,11 @@
 """Where a node is, and how two nodes are related: PyG transforms, computed once for each graph."""
 
-from gtcourse.encodings.distances import AddAnchorDistances, AddPathEdges, AddShortestPaths
+from gtcourse.encodings.distances import (
+    AddAnchorDistances,
+    AddPathEdges,
+    AddPathTree,
+    AddShortestPaths,
+)
 from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
 from gtcourse.encodings.structure import AddDegrees, AddRings
 from gtcourse.encodings.transform import Encoding, encode
@@ -11,6 +16,7 @@ __all__ = [
     "AddDegrees",
     "AddLaplacianEigenvectors",
     "AddPathEdges",
+    "AddPathTree",
     "AddRandomWalks",
     "AddRings",
     "AddSVD",

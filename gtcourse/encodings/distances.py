@@ -38,9 +38,10 @@ class AddPathEdges(Encoding):
 
     Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; behind
     the path's end, and where there is no path, stands 0 and is not data. Of several shortest paths
-    it is the one whose nodes, read back from j, have the lowest numbers. Whole numbers are stored
-    as int16: with L = 20 and several features this is the largest encoding. Used by Graphormer
-    Eq. 7 and S11.
+    it is the one whose features, read from i, come first in lexicographic order: renumbering the
+    nodes changes nothing but the order of rows and columns. Whole numbers are stored as int16: with
+    L = 20 and several features this is the largest encoding; :class:`AddPathTree` says the same in
+    ``[n, n]``. Used by Graphormer Eq. 7 and S11.
 
     Args:
         max_length: L; of a longer path its first L edges.
@@ -64,6 +65,24 @@ class AddPathEdges(Encoding):
                 )
             edge_attr = edge_attr.to(torch.int16)
         return {"path_edges": path_edges(adjacency, edge_attr, self.max_length)}
+
+
+class AddPathTree(Encoding):
+    """Sets ``path_tree`` ``[n, n]`` int16: the node before j on the path of :class:`AddPathEdges`.
+
+    Its row i is a tree of shortest paths from i: the path to j is the path to ``path_tree[i, j]``
+    and one edge more. At i itself, and where there is no path, it is -1. These are node numbers:
+    renumbering the nodes of a graph that has the encoding already makes it wrong.
+
+    Raises:
+        ValueError: a graph has no ``edge_attr``, which decides between several shortest paths.
+    """
+
+    reads_edge_attr = True
+
+    def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
+        tree = path_tree(adjacency, edge_attr, shortest_paths(adjacency))
+        return {"path_tree": tree.to(torch.int16)}
 
 
 class AddAnchorDistances(Encoding):
@@ -116,17 +135,45 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
         reached = grown
 
 
-def predecessors(adjacency: Tensor, distance: Tensor) -> Tensor:
-    """``[B, n, n]``: the lowest node from which a shortest path from i enters j; n if none."""
+def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
+    """The node before j on the chosen shortest path from i to j, near pairs first.
+
+    Every first part of a path that comes first in lexicographic order does so itself. A path of
+    length l therefore is the best, over the edges (k, j) that end one, of: the rank of the path to
+    k among the paths of length l - 1, then the rank of the edge's features.
+
+    Shapes:
+        adjacency: ``[B, n, n]`` bool; edge_attr: ``[B, n, n, F]``; distance: ``[B, n, n]``
+        returns: ``[B, n, n]`` int64, -1 where there is no such node
+    """
     B, n, _ = adjacency.shape
     graph, source, destination = adjacency.nonzero(as_tuple=True)
+    kinds, kind = edge_attr[adjacency].unique(dim=0, return_inverse=True)  # in lexicographic order
     # One row for each edge (source, destination), one column for each start i.
     to_source, to_destination = distance.mT[graph, source], distance.mT[graph, destination]
-    on_path = (to_source >= 0) & (to_source + 1 == to_destination)
-    entering = torch.where(on_path, source[:, None], n)
-    rows = (graph * n + destination)[:, None].expand(-1, n)
-    lowest = torch.full((B * n, n), n).scatter_reduce(0, rows, entering, "amin")
-    return lowest.reshape(B, n, n).mT
+    edge, start = ((to_source >= 0) & (to_source + 1 == to_destination)).nonzero(as_tuple=True)
+    row = graph[edge] * n + start
+    parent, pair = row * n + source[edge], row * n + destination[edge]
+
+    best = torch.full((B * n * n,), torch.iinfo(torch.int64).max)
+    rank, ranks = torch.zeros(B * n * n, dtype=torch.int64), 1
+    ways, pairs = _by_length(to_destination[edge, start]), _by_length(distance.flatten())
+    for way, reached in zip(ways[1:], pairs[1:], strict=True):
+        # The node's number in the last digit: of paths with the same features, any will do.
+        key = (rank[parent[way]] * len(kinds) + kind[edge[way]]) * n + source[edge[way]]
+        best.scatter_reduce_(0, pair[way], key, "amin")
+        rank[reached], ranks = best[reached] // n, ranks * len(kinds)
+        if ranks > 2**62 // (len(kinds) * n):  # the next keys might not fit in 64 bits
+            values, rank[reached] = rank[reached].unique(return_inverse=True)
+            ranks = len(values)
+    before = torch.where(distance.flatten() > 0, best % n, -1)
+    return before.reshape(B, n, n)
+
+
+def _by_length(length: Tensor) -> list[Tensor]:
+    """Where ``length`` is 0, 1, 2, … up to the largest; negative ones are left out."""
+    counts = (length + 1).bincount().tolist()  # of -1, 0, 1, …
+    return list(length.argsort().split(counts)[1:])
 
 
 def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
@@ -137,7 +184,7 @@ def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
         returns: ``[B, n, n, max_length, F]``, 0 beyond the path's end
     """
     distance = shortest_paths(adjacency)
-    before = predecessors(adjacency, distance)
+    before = path_tree(adjacency, edge_attr, distance)
     path = edge_attr.new_zeros(*adjacency.shape, max_length, edge_attr.shape[-1])
     for length in range(1, int(distance.max()) + 1):
         graph, start, end = (distance == length).nonzero(as_tuple=True)

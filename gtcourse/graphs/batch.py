@@ -26,7 +26,7 @@ from gtcourse.graphs.padding import Edges, Layout, columns, distinct_edges
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
 
-DISTANCES = ("distance", "anchor_distances")
+DISTANCES = ("distance", "anchor_distances", "path_tree")
 """Encodings that are padded with ``UNREACHABLE``."""
 
 MISSING_LABEL = -100

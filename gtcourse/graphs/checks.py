@@ -21,6 +21,7 @@ ENCODINGS = {
     "rwse": 1,
     "distance": 2,
     "path_edges": 2,
+    "path_tree": 2,
     "random_walks": 2,
     "ring": 2,
 }

@@ -15,6 +15,18 @@ from gtcourse.models.baselines import (
     GatedGCNConfig,
     GINConfig,
 )
+from gtcourse.models.graphormer import (
+    Graphormer,
+    GraphormerAttention,
+    GraphormerConfig,
+    GraphormerLayer,
+)
+from gtcourse.models.graphormer_encodings import (
+    CentralityEncoding,
+    EdgeEncoding,
+    PairBias,
+    SpatialEncoding,
+)
 from gtcourse.models.heads import GraphHead, mean_pool
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer
@@ -34,7 +46,9 @@ __all__ = [
     "GIN",
     "BagTransformer",
     "BagTransformerConfig",
+    "CentralityEncoding",
     "DecoderLayer",
+    "EdgeEncoding",
     "EncoderLayer",
     "FeedForward",
     "GATConfig",
@@ -42,13 +56,19 @@ __all__ = [
     "GatedGCN",
     "GatedGCNConfig",
     "GraphHead",
+    "Graphormer",
+    "GraphormerAttention",
+    "GraphormerConfig",
+    "GraphormerLayer",
     "LaplacianEncoding",
     "MessagePassingAttention",
     "MultiHeadAttention",
     "NeighbourTransformer",
+    "PairBias",
     "SVDEncoding",
     "SignNet",
     "SignNetConfig",
+    "SpatialEncoding",
     "Transformer",
     "TransformerConfig",
     "TransformerDecoder",

@@ -121,6 +121,10 @@ def read_encoding(batch: GraphBatch, name: str, columns: int | None = None) -> T
 
 
 _MADE_BY = {
+    "in_degree": "AddDegrees",
+    "out_degree": "AddDegrees",
+    "distance": "AddShortestPaths",
+    "path_edges": "AddPathEdges",
     "laplacian_eigenvectors": "AddLaplacianEigenvectors",
     "rwse": "AddRandomWalks(pairs=False)",
     "random_walks": "AddRandomWalks",

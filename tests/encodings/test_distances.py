@@ -4,7 +4,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtcourse.encodings import AddAnchorDistances, AddPathEdges, AddShortestPaths
+from gtcourse.encodings import (
+    AddAnchorDistances,
+    AddPathEdges,
+    AddPathTree,
+    AddShortestPaths,
+)
 from gtcourse.encodings.distances import anchor_sets, distances_to_sets
 from tests.encodings.graphs import of_edges, of_networkx, renumbered
 from tests.graphs.random_graphs import graph_of, graphs
@@ -39,7 +44,7 @@ def test_distances_of_a_long_path():
 
 
 @given(graphs(max_nodes=7), st.integers(1, 8))
-def test_path_edges_equal_those_of_the_path_walked_back_from_its_end(graph, length):
+def test_path_edges_are_the_first_of_all_shortest_paths_in_lexicographic_order(graph, length):
     path = AddPathEdges(length)(graph).path_edges
     assert path.shape == (len(graph.x), len(graph.x), length, 1)
     assert path.dtype == torch.int16
@@ -48,6 +53,54 @@ def test_path_edges_equal_those_of_the_path_walked_back_from_its_end(graph, leng
             expected = path_edges_loop(graph, i, j)[:length]
             expected += [[0]] * (length - len(expected))
             assert path[i, j].tolist() == expected
+
+
+@given(graphs(max_nodes=8), st.randoms(use_true_random=False))
+def test_renumbering_the_nodes_renumbers_the_path_edges(graph, random):
+    order = torch.tensor(random.sample(range(len(graph.x)), len(graph.x)))
+    got = AddPathEdges(8)(renumbered_in_another_order(graph, order)).path_edges
+    assert torch.equal(got, AddPathEdges(8)(graph).path_edges[order][:, order])
+
+
+def renumbered_in_another_order(graph, order):
+    """Renumbered, and with its edges in another order: of a repeated one the first stays first."""
+    other = renumbered(graph, order)
+    by_end = other.edge_index[1].argsort(stable=True)
+    other.edge_index, other.edge_attr = other.edge_index[:, by_end], other.edge_attr[by_end]
+    return other
+
+
+@given(graphs(max_nodes=8))
+def test_the_tree_of_paths_leads_back_along_path_edges(graph):
+    n = len(graph.x)
+    tree = AddPathTree()(graph).path_tree
+    assert tree.dtype == torch.int16
+    done, edges = AddPathEdges(n)(AddShortestPaths()(graph)), edges_of(graph)
+    for i in range(n):
+        for j in range(n):
+            steps, node = [], j
+            while tree[i, node] >= 0:
+                before = int(tree[i, node])
+                steps.insert(0, edges[before, node])
+                node = before
+            assert len(steps) == max(0, int(done.distance[i, j]))
+            assert done.path_edges[i, j, : len(steps)].tolist() == steps
+
+
+def test_the_order_of_paths_is_kept_where_their_ranks_do_not_fit_in_64_bits():
+    # Squares in a row: 2^24 shortest paths from end to end, and 97 kinds of edges.
+    squares = 24
+    edges = []
+    for s in range(squares):
+        a = 3 * s
+        edges += [(a, a + 1), (a, a + 2), (a + 1, a + 3), (a + 2, a + 3)]
+    graph = of_edges(3 * squares + 1, edges, both=False)
+    graph.edge_attr = torch.randint(97, (len(edges), 1), generator=torch.manual_seed(0))
+    best = [
+        min(graph.edge_attr[e : e + 4, 0].view(2, 2).T.tolist()) for e in range(0, len(edges), 4)
+    ]
+    path = AddPathEdges(2 * squares)(graph).path_edges[0, -1, :, 0]
+    assert path.tolist() == [kind for pair in best for kind in pair]
 
 
 @given(graphs(max_nodes=7))
@@ -68,11 +121,12 @@ def test_path_edges_lie_on_some_walk_from_start_to_end(graph):
             assert node == j or done.distance[i, j] == -1
 
 
-def test_of_two_shortest_paths_the_one_of_lowest_numbers_counts():
+def test_of_two_shortest_paths_the_one_with_the_lower_features_counts():
     # From 0 to 3 by 1 or by 2, in a square.
     square = of_edges(4, [(0, 1), (1, 3), (0, 2), (2, 3)])
-    square.edge_attr = torch.tensor([[1], [2], [3], [4], [1], [2], [3], [4]])
-    assert AddPathEdges(2)(square).path_edges[0, 3].tolist() == [[1], [2]]
+    square.edge_attr = torch.tensor([[3], [1], [2], [4], [3], [1], [2], [4]])
+    assert AddPathEdges(2)(square).path_edges[0, 3].tolist() == [[2], [4]]
+    assert AddPathEdges(2)(square).path_edges[3, 0].tolist() == [[1], [3]]
 
 
 def test_path_edges_keep_floats_and_several_features():

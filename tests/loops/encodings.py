@@ -41,18 +41,20 @@ def distances_loop(graph: Data) -> list[list[int]]:
 
 
 def path_edges_loop(graph: Data, i: int, j: int) -> list[list]:
-    """The edge features from i to j, on the path whose nodes, read back from j, are lowest."""
+    """The edge features of a shortest path from i to j: the first of all in lexicographic order."""
     edges, distance = edges_of(graph), distances_loop(graph)
-    path = []
-    while distance[i][j] > 0:
-        before = min(
-            k
-            for k in range(graph.num_nodes)
-            if (k, j) in edges and distance[i][k] == distance[i][j] - 1
-        )
-        path.insert(0, edges[before, j])
-        j = before
-    return path
+
+    def paths_to(node: int) -> list[list[list]]:
+        if node == i:
+            return [[]]
+        return [
+            [*path, features]
+            for (k, end), features in edges.items()
+            if end == node and distance[i][k] == distance[i][node] - 1 >= 0
+            for path in paths_to(k)
+        ]
+
+    return min(paths_to(j)) if distance[i][j] > 0 else []
 
 
 def walk_loop(graph: Data, start: int, steps: int) -> list[list[float]]:

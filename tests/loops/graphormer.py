@@ -1,0 +1,116 @@
+"""Graphormer as Eqs. 5 to 9 say it: a graph, a head, a node, a pair at a time, in float64.
+
+Token 0 is [VNode]; the nodes follow. Weights are read from the model, nothing else is.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tests.loops.encodings import distances_loop, edges_of, path_edges_loop
+
+
+def graphormer_loop(model, graph: Data) -> Tensor:
+    """The prediction for one graph, ``[T]``."""
+    n = graph.num_nodes
+    h = [model.virtual_node] + [
+        model.embedding.weight[graph.x[i, 0]] + node_vector(model, graph, i) for i in range(n)
+    ]
+    A = [[pair_bias(model, graph, i, j) for j in range(n + 1)] for i in range(n + 1)]
+    for layer in model.layers:
+        h = layer_loop(layer, h, A, graph)
+    return linear(model.head, norm(model.norm, h[0]))
+
+
+def node_vector(model, graph: Data, i: int) -> Tensor:
+    """What the encodings add to node i (Eq. 5; Table 5, "via node")."""
+    edges, total = edges_of(graph), torch.zeros(model.config.d_model).double()
+    for encoding in model.node_encodings:
+        if hasattr(encoding, "incoming"):
+            total = total + encoding.incoming.weight[sum(j == i for _, j in edges)]
+            total = total + encoding.outgoing.weight[sum(j == i for j, _ in edges)]
+        else:
+            for (_, receiver), (kind,) in edges.items():
+                if receiver == i:
+                    total = total + encoding.edges.weight[kind]
+    return total
+
+
+def pair_bias(model, graph: Data, i: int, j: int) -> list[Tensor]:
+    """b + c of two tokens, a number for each head."""
+    H = model.config.num_heads
+    if model.bias is None:
+        return [torch.tensor(0.0).double()] * H
+    if i == 0 or j == 0:
+        return [model.bias.virtual[h] for h in range(H)]
+    total = [torch.tensor(0.0).double()] * H
+    for encoding in model.bias.encodings:
+        b = spatial_loop if hasattr(encoding, "scalars") else edge_encoding_loop
+        total = [t + b(encoding, graph, i - 1, j - 1, h) for h, t in enumerate(total)]
+    return total
+
+
+def spatial_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
+    """b of Eq. 6."""
+    distance = distances_loop(graph)[i][j]
+    last = len(encoding.scalars.weight) - 2
+    return encoding.scalars.weight[0 if distance == -1 else min(distance, last) + 1, head]
+
+
+def edge_encoding_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
+    """c of Eq. 7."""
+    path = path_edges_loop(graph, i, j)[: encoding.max_length]
+    total = torch.tensor(0.0).double()
+    for n, (kind,) in enumerate(path):
+        x, w = encoding.edges.weight[kind], encoding.positions[n, :, head]
+        total = total + sum(x[k] * w[k] for k in range(len(x)))
+    return total / len(path) if path else total
+
+
+def layer_loop(layer, h: list[Tensor], A: list, graph: Data | None = None) -> list[Tensor]:
+    """Eqs. 8 and 9, h'(l) and then h(l), for each token."""
+    z = attention_loop(layer.attention, [norm(layer.attention_norm, x) for x in h], A, graph, layer)
+    h = [x + update for x, update in zip(h, z, strict=True)]
+    first, gelu, second = layer.feed_forward
+    return [x + linear(second, gelu(linear(first, norm(layer.feed_forward_norm, x)))) for x in h]
+
+
+def attention_loop(attention, h, A, graph=None, layer=None) -> list[Tensor]:
+    """Eqs. 3, 4, 6 and 7."""
+    H, d = attention.num_heads, len(h[0])
+    K = d // H
+    out = []
+    for i in range(len(h)):
+        heads, carried = [], []
+        for head in range(H):
+            part = slice(head * K, (head + 1) * K)
+            q = linear(attention.query, h[i])[part]
+            logits = []
+            for j in range(len(h)):
+                k = linear(attention.key, h[j])[part]
+                logits.append(sum(q[c] * k[c] for c in range(K)) / math.sqrt(K) + A[i][j][head])
+            weights = [torch.exp(logit - max(logits)) for logit in logits]
+            share = [w / sum(weights) for w in weights]
+            z, e = torch.zeros(K).double(), torch.zeros(K).double()
+            for j in range(len(h)):
+                z = z + share[j] * linear(attention.value, h[j])[part]
+                if layer is not None and layer.edge_values is not None:
+                    edge = edges_of(graph).get((j - 1, i - 1))
+                    if edge is not None:
+                        e = e + share[j] * layer.edge_values.edges.weight[edge[0]][part]
+            heads.append(z)
+            carried.append(e)
+        out.append(linear(attention.output, torch.cat(heads)) + torch.cat(carried))
+    return out
+
+
+def linear(layer, x: Tensor) -> Tensor:
+    return layer.weight @ x + layer.bias
+
+
+def norm(layer, x: Tensor) -> Tensor:
+    mean = sum(x) / len(x)
+    variance = sum((x - mean) ** 2) / len(x)
+    return (x - mean) / torch.sqrt(variance + layer.eps) * layer.weight + layer.bias

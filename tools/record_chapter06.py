@@ -1,0 +1,87 @@
+"""The recorded runs of chapter 06: ``python -m tools.record_chapter06``, about 60 CPU minutes.
+
+Table 5's ladder on the embedded molecules: one Transformer, told step by step what Graphormer
+knows of a graph.
+"""
+
+import argparse
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from torch import nn
+
+from gtcourse import load_dataset
+from gtcourse.encodings import (
+    AddDegrees,
+    AddLaplacianEigenvectors,
+    AddPathEdges,
+    AddShortestPaths,
+    encode,
+)
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
+from gtcourse.training.records import Record, write_record
+from tools.molecule_runs import record_run
+
+K = 8
+TRANSFORMS = (
+    AddDegrees(),
+    AddShortestPaths(),
+    AddPathEdges(20),
+    AddLaplacianEigenvectors(K, skip_first=True),
+)
+CONFIG = GraphormerConfig(d_model=64, num_layers=4, dropout=0.0, attention_dropout=0.0)
+NOTHING = replace(CONFIG, centrality=False, spatial=False, edges=None)
+SPATIAL = replace(NOTHING, spatial=True)
+CENTRAL = replace(SPATIAL, centrality=True)
+LADDER = {
+    "none": NOTHING,
+    "laplacian": NOTHING,
+    "spatial": SPATIAL,
+    "centrality": CENTRAL,
+    "edges-node": replace(CENTRAL, edges="node"),
+    "edges-aggregation": replace(CENTRAL, edges="aggregation"),
+    "edges-bias": replace(CENTRAL, edges="bias"),
+}
+"""The rows of Table 5, in its order."""
+
+
+def build(rung: str) -> nn.Module:
+    config = LADDER[rung]
+    if rung == "laplacian":
+        encoding = LaplacianEncoding(K, config.d_model, flip_signs=True)
+        return Graphormer(config, node_encodings=[encoding])
+    return Graphormer(config)
+
+
+def record(rung: str, seed: int, epochs: int, data: GraphDataset, folder: Path) -> Record:
+    run = record_run(
+        f"graphormer-{rung}/molecules",
+        lambda: build(rung),
+        data,
+        config=asdict(LADDER[rung])
+        | {"rung": rung, "transforms": [repr(transform) for transform in TRANSFORMS]},
+        seed=seed,
+        epochs=epochs,
+        command=f"python -m tools.record_chapter06 {rung} --seeds {seed} --epochs {epochs}",
+    )
+    write_record(run, folder / run.filename)
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rungs", nargs="*", help=f"of {', '.join(LADDER)}; all by default")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
+    args = parser.parse_args()
+    data = encode(load_dataset("molecules"), *TRANSFORMS)
+    for seed in args.seeds:
+        for rung in args.rungs or LADDER:
+            run = record(rung, seed, args.epochs, data, args.out)
+            print(f"{run.name}, seed {seed}: {run.result}, {run.seconds} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
