@@ -14,6 +14,7 @@ from gtcourse.encodings import (
     AddDegrees,
     AddLaplacianEigenvectors,
     AddPathEdges,
+    AddPathTree,
     AddRandomWalks,
     AddRings,
     AddShortestPaths,
@@ -32,7 +33,7 @@ NODES = [
     AddSVD(2),
     AddAnchorDistances(3),
 ]
-PAIRS = [AddShortestPaths(), AddPathEdges(3), AddRandomWalks(4), AddRings(6)]
+PAIRS = [AddShortestPaths(), AddPathEdges(3), AddPathTree(), AddRandomWalks(4), AddRings(6)]
 ALL = [*NODES, *PAIRS]
 
 
