@@ -19,6 +19,7 @@ from tqdm import tqdm
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import Checkpoint, write_curve
+from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
 
 
@@ -56,6 +57,7 @@ def fit(
     patience: int | None = None,
     stop_below_lr: float | None = None,
     grad_clip: float | None = None,
+    flag: Flag | None = None,
     precision: str = "32-true",
     compile: bool = False,
     seed: int = 0,
@@ -75,6 +77,9 @@ def fit(
         patience: stop after this many epochs without a better monitored metric.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
+        flag: takes each step against node embeddings that it perturbs
+            (:class:`gtcourse.training.flag.Flag`); the training loss is then the mean over its
+            passes.
         precision: Fabric's: "32-true" or "bf16-mixed".
         compile: use ``torch.compile``.
         seed: of dropout, and of whatever else is random in training.
@@ -90,6 +95,8 @@ def fit(
             checkpoint of another run.
     """
     _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
+    if flag is not None:
+        flag.refuse(model)
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
 
     fabric = Fabric(accelerator=device().type, devices=1, precision=precision)
@@ -116,7 +123,7 @@ def fit(
         train.set_epoch(epoch)
         row = {"epoch": epoch, "lr": rate}
         row["train_loss"] = _train_epoch(
-            fabric, wrapped, task, train, wrapped_optimizer, schedule, grad_clip
+            fabric, wrapped, task, train, wrapped_optimizer, schedule, grad_clip, flag
         )
         if val is not None:
             scores = evaluate(wrapped, task, val)
@@ -157,15 +164,18 @@ def count_parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip) -> float:
+def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip, flag) -> float:
     """One pass; returns the mean training loss over graphs."""
     model.train()
     total, graphs = 0.0, 0
     for batch in loader:
         batch = batch.to(fabric.device)
         optimizer.zero_grad()
-        loss = task.loss(model(batch), batch)
-        fabric.backward(loss)
+        if flag is None:
+            loss = task.loss(model(batch), batch)
+            fabric.backward(loss)
+        else:
+            loss = flag.backward(model, task, batch, fabric.backward)
         if grad_clip is not None:
             fabric.clip_gradients(model, optimizer, max_norm=grad_clip)
         optimizer.step()

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torchmetrics import Metric, MetricCollection
+from torchmetrics.utilities import dim_zero_cat
 
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 
@@ -60,23 +62,22 @@ def graph_classification(num_tasks: int = 1) -> Task:
     """Yes-or-no questions about a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
 
     Targets are 0, 1, or NaN for an unknown answer, which is left out. Judged by the area under the
-    ROC curve for one question, by average precision over several, as OGB does.
+    ROC curve for one question, by average precision over several, as OGB does
+    (:class:`MeanAveragePrecision`).
 
     Args:
         num_tasks: T.
     """
-    from torchmetrics.classification import BinaryAUROC, MultilabelAveragePrecision
+    from torchmetrics.classification import BinaryAUROC
 
-    metrics = {"auroc": BinaryAUROC()} if num_tasks == 1 else {}
-    if num_tasks > 1:
-        metrics = {"ap": MultilabelAveragePrecision(num_tasks, ignore_index=-1)}
+    metrics = {"auroc": BinaryAUROC()} if num_tasks == 1 else {"ap": MeanAveragePrecision()}
 
     def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         known = _known(prediction, batch)
         if num_tasks == 1:
             collection.update(prediction[known].sigmoid(), batch.y[known].long())
         else:
-            collection.update(prediction.sigmoid(), batch.y.nan_to_num(-1).long())
+            collection.update(prediction, batch.y)
 
     return Task(
         name="graph classification",
@@ -116,6 +117,41 @@ def graph_multiclass(num_classes: int) -> Task:
         monitor="accuracy",
         mode="max",
     )
+
+
+class MeanAveragePrecision(Metric):
+    """Average precision, as a mean over those questions that have both answers among the targets.
+
+    A question without a "yes", or without a "no", has no ranking to judge; OGB leaves it out too.
+    NaN where none is left.
+
+    Shapes:
+        prediction: ``[B, T]`` logits; y: ``[B, T]``, 0, 1 or NaN
+    """
+
+    higher_is_better = True
+    full_state_update = False
+
+    def __init__(self):
+        super().__init__()
+        self.add_state("predictions", [], dist_reduce_fx="cat")
+        self.add_state("targets", [], dist_reduce_fx="cat")
+
+    def update(self, prediction: Tensor, y: Tensor) -> None:
+        self.predictions.append(prediction.float())
+        self.targets.append(y)
+
+    def compute(self) -> Tensor:
+        from torchmetrics.functional.classification import binary_average_precision
+
+        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
+        scores = []
+        for prediction, y in zip(predictions.T, targets.T, strict=True):
+            known = ~y.isnan()
+            answers = y[known].long()
+            if 0 < answers.sum() < len(answers):
+                scores.append(binary_average_precision(prediction[known].sigmoid(), answers))
+        return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 
 def _mean_over_known(

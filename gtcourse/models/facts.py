@@ -1,0 +1,195 @@
+r"""Facts 1 and 2 of Graphormer (Ying et al., 2021) by explicit weights: layers that are GNN steps.
+
+Each function returns an ordinary ``GraphormerLayer`` (norms, residuals, GELU) in float64, whose
+parameters are set by hand after Appendix A.2 and A.3. Its output is within ``TOLERANCE`` of the
+step that it is named after, while features, results and what hidden units are given stay within
+±1000. Weights are float64 too::
+
+    stream = Stream(width=16, max_degree=4)
+    layer, bias = gin_layer(stream, W1, b1, W2, b2), spatial_bias(stream)
+    state = stream.write(h, degree)                                 # [B, N + 1, d]
+    state = layer(state, bias(batch), mask=stream.keys(batch.mask))
+    stream.read(state)                                              # [B, N, F]
+
+The state has the same layout before and after a layer, so steps can be stacked.
+
+Who hears whom: in Eq. 6 row i is the receiving node, and distances are read from i to j. So node i
+hears the nodes that its edges lead to, and its degree is its out-degree. (PyG's convolutions hear
+the other way; give them the edges reversed.) In undirected graphs these are the neighbours. A loop
+has distance 0 and is not seen: the steps are those of graphs without loops.
+
+What the paper's sketch leaves out, and what is done about it:
+
+- LayerNorm subtracts a mean and divides by a deviation. Two channels hold +C and -C, so large that
+  the deviation is :math:`C \sqrt{2 / d}` at every token, up to a factor
+  :math:`1 + O(\|h\|^2 / C^2)`; the norm's gain is that number. The rows of each map behind a norm
+  sum to zero, so that it does not see the mean. Together they read h itself.
+- The feed-forward network has GELU, not ReLU. But
+  :math:`|\operatorname{GELU}(s x) / s - \operatorname{ReLU}(x)| \le 0.17 / s`, and
+  :math:`\operatorname{GELU}(x) - \operatorname{GELU}(-x) = x` exactly.
+- A softmax cannot give zeros to a node without neighbours. The scalar of [VNode] lies between those
+  of neighbours and of other nodes: such a node hears [VNode], whose features are zero.
+- No learned scalar is :math:`-\infty`. None has to be: exp(-1000) is 0 in floating point.
+- Multiplying by the degree needs no approximation theorem. With the degree one-hot, each degree has
+  hidden units of its own, which are shut at all other nodes. The price is width: D + 1 times the
+  units of the step, where the paper's network has d.
+- The head "which outputs the features of present nodes" is not needed: the residual keeps them.
+- GCN weighs each sender by its degree, a product inside of the sum: see :func:`gcn_layer`.
+
+Shapes: B graphs, N nodes (padded), F features, H heads, d width, U hidden units; k is a node's
+degree, D the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from gtcourse.graphs.batch import UNREACHABLE
+from gtcourse.models.facts_weights import (
+    Network,
+    Stream,
+    eye,
+    linear,
+    reads,
+    step,
+    with_output_bias,
+)
+from gtcourse.models.graphormer import GraphormerLayer
+from gtcourse.models.graphormer_encodings import PairBias, SpatialEncoding
+
+TOLERANCE = 1e-6
+"""The largest error of a step, in the range that is said above."""
+
+SINK, FAR = -1e13, -1e15
+"""The scalars of pairs with [VNode], and of pairs of nodes that do not hear each other."""
+
+
+def spatial_bias(stream: Stream, distances: Sequence[int] = (1,)) -> PairBias:
+    """Eq. 6's scalars with which a node hears exactly the nodes at these distances (0 or 1).
+
+    0 for those, ``FAR`` for other nodes, ``SINK`` for [VNode]. All layers of a stack share it.
+    """
+    encoding = SpatialEncoding(stream.num_heads, max_distance=2)  # the last row: 2 or farther
+    bias = PairBias(stream.num_heads, [encoding]).double()
+    with torch.no_grad():
+        encoding.scalars.weight.fill_(FAR)
+        for distance in distances:
+            encoding.scalars.weight[distance - UNREACHABLE] = 0.0
+        bias.virtual.fill_(SINK)
+    return bias
+
+
+def mean_layer(stream: Stream) -> GraphormerLayer:
+    r"""MEAN (A.2): :math:`h_i \leftarrow \frac{1}{k} \sum_{j \in N(i)} h_j`; 0 if N(i) is empty."""
+    return step(stream, [linear(stream.degrees, reads(stream, heard=eye(stream.width)))])
+
+
+def sum_layer(stream: Stream) -> GraphormerLayer:
+    r"""SUM (A.2): :math:`h_i \leftarrow \sum_{j \in N(i)} h_j`, the mean times the degree."""
+    identity = eye(stream.width)
+    return step(stream, [linear([k], reads(stream, heard=k * identity)) for k in stream.degrees])
+
+
+def max_layer(stream: Stream, temperature: float = 1e8) -> GraphormerLayer:
+    r"""MAX (A.2): :math:`h_{it} \leftarrow \max_{j \in N(i)} h_{jt}`; 0 if N(i) is empty.
+
+    Head t has the logits :math:`T h_{jt}`. A softmax falls short of a maximum over n numbers by at
+    most (n - 1) / (e T).
+
+    Args:
+        stream: with a head for each feature, or more.
+        temperature: T, as A.2 calls it (the inverse of a softmax's usual temperature).
+
+    Raises:
+        ValueError: there are fewer heads than features.
+    """
+    network = linear(stream.degrees, reads(stream, heard=eye(stream.width)))
+    return step(stream, [network], temperature)
+
+
+def gin_layer(
+    stream: Stream, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, eps: float = 0.0
+) -> GraphormerLayer:
+    r"""GIN's step: :math:`h_i \leftarrow W_2 \operatorname{ReLU}(W_1 z_i + b_1) + b_2` of
+
+    .. math:: z_i = (1 + \epsilon)\, h_i + \sum_{j \in N(i)} h_j
+
+    Both the product with the degree and the step's own network fit into one feed-forward network.
+
+    Shapes:
+        W1: ``[U, F]``; b1: ``[U]``; W2: ``[F, U]``; b2: ``[F]``
+    """
+    networks = []
+    for k in stream.degrees:
+        U = reads(stream, own=(1 + eps) * W1, heard=k * W1)
+        networks.append(with_output_bias(Network([k], U, b1, W2), b2))
+    return step(stream, networks)
+
+
+def sage_layer(
+    stream: Stream,
+    W_neighbours: Tensor,
+    W_self: Tensor,
+    b: Tensor,
+    temperature: float | None = None,
+) -> GraphormerLayer:
+    r"""GraphSAGE's step: :math:`h_i \leftarrow \operatorname{ReLU}(W_n m_i + W_s h_i + b)`.
+
+    Args:
+        temperature: None, then m is the MEAN over the neighbours; otherwise it is their MAX, as in
+            :func:`max_layer`.
+
+    Shapes:
+        W_neighbours, W_self: ``[F, F]``; b: ``[F]``
+    """
+    U = reads(stream, own=W_self, heard=W_neighbours)
+    return step(stream, [Network(stream.degrees, U, b, eye(len(b)))], temperature)
+
+
+def gcn_layer(stream: Stream, W: Tensor, b: Tensor) -> GraphormerLayer:
+    r"""GCN's step, ReLU included, in the variable :math:`g_i = h_i / \sqrt{k_i + 1}`, k the degree.
+
+    .. math:: h_i \leftarrow \operatorname{ReLU}\Big(W \sum_{j \in N(i) \cup \{i\}}
+              \frac{h_j}{\sqrt{(k_i + 1)(k_j + 1)}} + b\Big)
+              = \operatorname{ReLU}\big(\sqrt{k_i + 1}\; W \operatorname{mean}_j g_j + b\big)
+
+    The sender's degree stands inside of the sum, and a value is a linear map of the sender. (Logits
+    of -log(k_j + 1) / 2 weigh the senders rightly, but the softmax divides by the weights' sum, and
+    the network would have to multiply by it.) So the state carries g, before and after:
+    ``scale_layer(stream, lambda k: (k + 1) ** -0.5)`` makes it from h, ``(k + 1) ** 0.5`` gives h
+    back. The bias is ``spatial_bias(stream, distances=(0, 1))``.
+
+    Shapes:
+        W: ``[F, F]``; b: ``[F]``
+    """
+    networks = []
+    for k in stream.degrees:
+        root = math.sqrt(k + 1)
+        networks.append(Network([k], reads(stream, heard=root * W), b, eye(len(b)) / root))
+    return step(stream, networks)
+
+
+def scale_layer(stream: Stream, factor: Callable[[int], float]) -> GraphormerLayer:
+    r"""Multiplies by a function of the degree: :math:`h_i \leftarrow f(k_i)\, h_i`."""
+    identity = eye(stream.width)
+    return step(
+        stream, [linear([k], reads(stream, own=factor(k) * identity)) for k in stream.degrees]
+    )
+
+
+def readout_layer(stream: Stream) -> GraphormerLayer:
+    r"""MEAN READOUT (A.3, Fact 2): every token's features become the mean over the real nodes.
+
+    With W_Q = W_K = 0 and no bias all logits are equal, and that is all it takes: call the layer
+    without a bias, and with ``mask=stream.keys(batch.mask, virtual=False)``, because [VNode] would
+    be one more node of the mean.
+
+    Differs from the paper's proof, which keeps the spatial encoding and sets the biases of query
+    and key to T, so that "T² 1 1ᵀ dominates the Spatial Encoding term". It dominates nothing: a
+    softmax does not change when the same number is added to all logits, however large.
+    """
+    return step(stream, [linear(None, reads(stream, heard=eye(stream.width)))])

@@ -1,0 +1,72 @@
+"""The papers' learning-rate schedules, as functions of an optimiser that give torch's schedulers.
+
+:func:`gtcourse.training.fit.fit` moves a schedule after each optimiser step. Steps are counted from
+1 here: the rate at step k is the one that the k-th step of the optimiser is taken with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+
+def warmup_then_linear(
+    optimizer: Optimizer, total: int, *, warmup: int | float, end: float = 1e-9
+) -> LambdaLR:
+    r"""Linear warm-up to the optimiser's own rate, then linear decay (Graphormer, Sec. 4.1).
+
+    With W warm-up steps of T in all, the optimiser's rate :math:`\eta` as the peak and
+    :math:`\eta_\text{end}`, step k has
+
+    .. math::
+        \eta\,\frac{k}{W} \quad (k \le W), \qquad
+        \eta_\text{end} + (\eta - \eta_\text{end}) \Bigl(1 - \frac{k - W}{T - W}\Bigr)
+        \quad (W < k \le T),
+
+    and every step after T has :math:`\eta_\text{end}`. Each group of parameters has its own peak.
+
+    Args:
+        total: T, in optimiser steps.
+        warmup: W, a whole number of steps, or as a share of ``total`` (a float below 1), so that a
+            smaller budget keeps the shape of the schedule.
+        end: :math:`\eta_\text{end}`; 1e-9 in the official code, the paper does not say.
+
+    Raises:
+        ValueError: the warm-up does not leave a step for the decay, or ``end`` is no smaller than
+            the optimiser's rate.
+    """
+    steps = _warmup_steps(warmup, total)
+    peaks = [float(group["lr"]) for group in optimizer.param_groups]
+    if not 0 <= end < min(peaks):
+        raise ValueError(
+            f"end is {end} and the optimiser's learning rate {min(peaks)}; expected an end from 0 "
+            "to below that rate, which is the peak."
+        )
+
+    def share_of(peak: float) -> Callable[[int], float]:
+        def share(steps_done: int) -> float:
+            step = steps_done + 1
+            if step <= steps:
+                return step / steps
+            left = max(0.0, 1 - (step - steps) / (total - steps))
+            return (end + (peak - end) * left) / peak
+
+        return share
+
+    schedule = LambdaLR(optimizer, [share_of(peak) for peak in peaks])
+    # A run is continued only with a schedule of the same length: its checkpoint compares this.
+    schedule.total_steps = total
+    return schedule
+
+
+def _warmup_steps(warmup: int | float, total: int) -> int:
+    a_share = isinstance(warmup, float) and 0 <= warmup < 1
+    steps = round(warmup * total) if a_share else warmup
+    if total < 1 or not isinstance(steps, int) or not 0 <= steps < total:
+        raise ValueError(
+            f"warmup is {warmup} and total {total}; expected fewer warm-up steps than there are "
+            "steps in all, or a share of them such as 0.06."
+        )
+    return steps

@@ -1,0 +1,312 @@
+"""FLAG, where the ascent is known: a loss that is a polyhedron in the perturbation.
+
+Each graph's prediction is linear in its nodes, and its loss the distance from the target: as long
+as that keeps its side, the gradient by δ is the same everywhere.
+"""
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from gtcourse.graphs import DenseLoader, collate
+from gtcourse.models import BagTransformer, BagTransformerConfig, Graphormer, GraphormerConfig
+from gtcourse.training.fit import fit
+from gtcourse.training.flag import Flag
+from gtcourse.training.tasks import graph_regression
+from tests.graphs.random_graphs import graph_of
+from tests.training.small_run import digest, graphs
+
+WIDTH = 3
+SIDES = torch.tensor([1.0, -1.0, 1.0])
+"""Whether a graph's prediction lies above or below its target."""
+
+
+class Linear(nn.Module):
+    """w · (the sum of a graph's node vectors); it reads padding too, unless told not to."""
+
+    def __init__(self, dtype=torch.float64, reads_padding=False):
+        super().__init__()
+        torch.manual_seed(7)
+        self.config = SimpleNamespace(d_model=WIDTH)
+        self.embedding = nn.Embedding(28, WIDTH, dtype=dtype)
+        self.w = nn.Parameter(torch.tensor([0.5, -2.0, 1.0], dtype=dtype))
+        self.reads_padding = reads_padding
+        self.seen = []
+
+    def forward(self, batch, *, perturbation=None):
+        h = self.embedding(batch.x[..., 0])
+        if perturbation is not None:
+            self.seen.append(perturbation.detach().clone())
+            h = h + perturbation
+        contribution = h @ self.w
+        return (contribution if self.reads_padding else contribution * batch.mask).sum(1)
+
+
+def batch_far_from(model, sizes=(2, 4, 1)):
+    """Targets 10 away from the predictions, so that small perturbations keep the side."""
+    data = [graph_of(n, [], seed=n) for n in sizes]
+    batch = collate(data)
+    y = model(batch).detach() - 10 * SIDES
+    return replace(batch, y=y)
+
+
+def gradients(model):
+    return [p.grad.clone() for p in model.parameters()]
+
+
+def stepped(model, flag, batch, seed=0):
+    """The loss and the gradients of a step, and the perturbations of its passes."""
+    torch.manual_seed(seed)
+    model.zero_grad()
+    model.seen.clear()
+    loss = flag.backward(model, graph_regression(), batch)
+    return loss, gradients(model), list(model.seen)
+
+
+def ascended(delta, uphill, flag):
+    """One ascent step, node by node."""
+    delta = delta.numpy().copy()
+    for b, n in np.ndindex(delta.shape[:2]):
+        for k in range(delta.shape[2]):
+            delta[b, n, k] += flag.step_size * uphill[b, n, k]
+        norm = math.sqrt(sum(v**2 for v in delta[b, n]))
+        if flag.bound > 0 and norm > flag.bound:
+            delta[b, n] *= flag.bound / norm
+    return torch.from_numpy(delta)
+
+
+def uphill(model, batch):
+    return SIDES[:, None, None] * batch.mask[..., None] * model.w.detach().sign()
+
+
+@pytest.mark.parametrize("flag", [Flag(4, 0.01), Flag(4, 0.01, 0.012), Flag(3, 0.01, 1e-4)])
+def test_the_ascent_is_the_loop_over_nodes(flag):
+    model = Linear()
+    batch = batch_far_from(model)
+    seen = stepped(model, flag, batch)[2]
+    assert len(seen) == flag.steps
+    for before, after in pairwise(seen):
+        expected = ascended(before, uphill(model, batch), flag)
+        torch.testing.assert_close(after, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_without_a_bound_each_step_raises_the_loss_by_what_the_slope_says():
+    """A step of α sign(g) raises a graph's distance by α |w|₁ for each of its nodes."""
+    model, flag = Linear(), Flag(5, 0.01)
+    batch = batch_far_from(model)
+    _, _, seen = stepped(model, flag, batch)
+    task = graph_regression()
+    losses = [task.loss(model(batch, perturbation=d), batch).item() for d in seen]
+    gain = 0.01 * 3.5 * (2 + 4 + 1) / 3
+    assert np.diff(losses) == pytest.approx([gain] * 4, rel=1e-9)
+
+
+def test_the_start_is_uniform_up_to_the_step_size():
+    model = Linear(reads_padding=True)
+    batch = batch_far_from(model, sizes=(400, 300, 200))
+    (start,) = stepped(model, Flag(1, 0.5), batch)[2]
+    drawn = start[batch.mask]
+    assert drawn.abs().max() <= 0.5
+    assert drawn.abs().max() > 0.49
+    assert abs(drawn.mean()) < 0.03
+    assert drawn.std() == pytest.approx(0.5 / math.sqrt(3), rel=0.05)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 10.0])
+def test_no_pass_is_beyond_the_bound_and_a_large_step_ends_on_it(alpha):
+    model, bound = Linear(), 0.003
+    batch = batch_far_from(model)
+    seen = stepped(model, Flag(6, alpha, bound), batch)[2]
+    norms = torch.stack([delta[batch.mask].norm(dim=-1) for delta in seen])
+    assert (norms <= bound * (1 + 1e-12)).all()
+    if alpha > bound:
+        torch.testing.assert_close(norms[-1], torch.full_like(norms[-1], bound))
+    else:
+        assert norms.max() < bound
+
+
+def test_padding_is_never_perturbed_even_by_a_model_that_reads_it():
+    model = Linear(reads_padding=True)
+    batch = batch_far_from(model)
+    for flag in (Flag(3, 0.01), Flag(3, 0.01, 0.001)):
+        for delta in stepped(model, flag, batch)[2]:
+            assert (delta[~batch.mask] == 0).all()
+            assert (delta[batch.mask] != 0).all()
+
+
+def test_the_gradient_of_a_step_is_the_mean_of_its_passes():
+    model, flag, task = Linear(), Flag(4, 0.01, 0.02), graph_regression()
+    batch = batch_far_from(model)
+    loss, got, seen = stepped(model, flag, batch)
+    losses, passes = [], []
+    for delta in seen:
+        model.zero_grad()
+        losses.append(task.loss(model(batch, perturbation=delta), batch))
+        losses[-1].backward()
+        passes.append(gradients(model))
+    assert loss.item() == pytest.approx(sum(part.item() for part in losses) / 4, rel=1e-12)
+    for place, gradient in enumerate(got):
+        mean = sum(one[place] for one in passes) / 4
+        torch.testing.assert_close(gradient, mean, rtol=1e-12, atol=1e-14)
+    # By w it is known: the mean over graphs of ± the sum of the nodes' perturbed vectors.
+    h = [(model.embedding(batch.x[..., 0]) + d) * batch.mask[..., None] for d in seen]
+    by_w = sum((SIDES[:, None] * one.sum(1)).mean(0) for one in h) / 4
+    torch.testing.assert_close(got[0], by_w.detach(), rtol=1e-12, atol=1e-14)
+
+
+def test_one_step_is_plain_training_on_a_randomly_perturbed_input():
+    model, task = Linear(), graph_regression()
+    batch = batch_far_from(model)
+    loss, got, (delta,) = stepped(model, Flag(1, 0.05), batch)
+    model.zero_grad()
+    plain = task.loss(model(batch, perturbation=delta), batch)
+    plain.backward()
+    assert loss.item() == plain.item()
+    for ours, theirs in zip(got, gradients(model), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_gradients_that_were_there_are_added_to():
+    model, flag = Linear(), Flag(2, 0.01)
+    batch = batch_far_from(model)
+    once = stepped(model, flag, batch)[1]
+    torch.manual_seed(0)
+    flag.backward(model, graph_regression(), batch)
+    for both, one in zip(gradients(model), once, strict=True):
+        torch.testing.assert_close(both, 2 * one)
+
+
+def test_a_seed_decides_the_perturbation():
+    model, flag = Linear(), Flag(2, 0.01)
+    batch = batch_far_from(model)
+    first, again, other = (stepped(model, flag, batch, seed)[2] for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(first[0], other[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"steps": 0}, "steps is 0; expected 1 or more"),
+        ({"step_size": 0.0}, "step_size is 0.0; expected a number above 0"),
+        ({"step_size": -1e-3}, "step_size is -0.001; expected"),
+        ({"step_size": math.nan}, "step_size is nan; expected"),
+        ({"bound": -1e-3}, "bound is -0.001; expected a number above 0, or 0 for none"),
+        ({"bound": math.inf}, "bound is inf; expected"),
+    ],
+)
+def test_a_perturbation_that_cannot_be_meant_is_refused(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Flag(**{"steps": 3, "step_size": 1e-3, "bound": 0.0} | arguments)
+
+
+# In the training loop.
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_fit_goes_uphill_within_a_step_and_takes_one_step_for_all_passes(precision):
+    model, flag = Linear(dtype=torch.float32), Flag(3, 0.125)
+    data = [graph_of(n, [], seed=n) for n in (2, 4, 1)]
+    predictions = model(collate(data)).detach()
+    for graph, y in zip(data, predictions - 64 * SIDES, strict=True):
+        graph.y = y[None]
+    loader, optimizer = DenseLoader(data, 3), torch.optim.SGD(model.parameters(), lr=1e-6)
+    steps = []
+    optimizer.register_step_post_hook(lambda *_: steps.append(1))
+    history = fit(
+        model, graph_regression(), loader, epochs=2, optimizer=optimizer, flag=flag,
+        precision=precision, progress=False,
+    )  # fmt: skip
+    assert (len(steps), len(model.seen)) == (2, 6)
+    (batch,) = loader
+    # In bf16, Fabric hands the model the perturbation rounded to 8 bits: here by less than 0.001.
+    for before, after in (model.seen[:2], model.seen[1:3], model.seen[3:5]):
+        step = after.float() - before.float()
+        torch.testing.assert_close(step, 0.125 * uphill(model, batch), rtol=0, atol=2e-3)
+    if precision == "32-true":
+        start = 64 + sum(
+            (side * delta @ model.w.detach()).sum()
+            for side, delta in zip(SIDES, model.seen[0], strict=True)
+        ) / 3  # fmt: skip
+        gain = 0.125 * 3.5 * 7 / 3
+        assert history.epochs[0]["train_loss"] == pytest.approx(start.item() + gain, rel=1e-4)
+
+
+def small_graphormer():
+    torch.manual_seed(0)
+    config = GraphormerConfig(
+        d_model=16, num_heads=2, num_layers=2, dropout=0.3, centrality=False, edges=None
+    )
+    return Graphormer(config)
+
+
+def run(folder, epochs, flag=Flag(3, 1e-2, 1e-2), **options):  # noqa: B008
+    model = small_graphormer()
+    torch.manual_seed(123)  # whatever happened before the run must not matter
+    history = fit(
+        model, graph_regression(), DenseLoader(graphs(20, seed=0), 8, shuffle=True),
+        DenseLoader(graphs(10, seed=1000), 8), epochs=epochs, lr=1e-2, seed=5, out=folder,
+        flag=flag, progress=False, **options,
+    )  # fmt: skip
+    rows = [{k: v for k, v in row.items() if k != "seconds"} for row in history.epochs]
+    return json.dumps(rows), digest(model)
+
+
+def test_a_run_with_flag_continues_bit_for_bit(tmp_path):
+    whole = run(tmp_path / "whole", 4)
+    run(tmp_path / "parts", 1)
+    run(tmp_path / "parts", 3)
+    assert run(tmp_path / "parts", 4) == whole
+    assert run(None, 4) == whole
+    assert run(None, 4, flag=None) != whole
+
+
+def test_graphormer_trains_with_flag_in_bf16():
+    rows, _ = run(None, 2, precision="bf16-mixed")
+    assert all(math.isfinite(row["train_loss"]) for row in json.loads(rows))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
+def test_compiling_changes_nothing_about_the_ascent():
+    class Tiny(Linear):
+        def forward(self, batch, *, perturbation=None):
+            h = self.embedding(batch.x[..., 0])
+            h = h if perturbation is None else h + perturbation
+            return ((h @ self.w) * batch.mask).sum(1)
+
+    models = [Tiny(dtype=torch.float32) for _ in range(2)]
+    curves = [
+        fit(
+            model, graph_regression(), DenseLoader(graphs(16, seed=0), 8), epochs=2,
+            flag=Flag(3, 0.1, 0.2), compile=compiled, progress=False,
+        ).column("train_loss")
+        for model, compiled in zip(models, (False, True), strict=True)
+    ]  # fmt: skip
+    assert curves[0] == pytest.approx(curves[1], rel=1e-5)
+    for ours, theirs in zip(*(model.parameters() for model in models), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+class NoWidth(nn.Linear):
+    def forward(self, batch, perturbation=None):
+        return batch
+
+
+@pytest.mark.parametrize("model", [BagTransformer(BagTransformerConfig()), NoWidth(1, 1)])
+def test_a_model_that_cannot_be_perturbed_is_refused_before_anything_is_written(tmp_path, model):
+    name = type(model).__name__
+    with pytest.raises(ValueError, match=f"{name} cannot be trained with FLAG; expected a model"):
+        fit(
+            model, graph_regression(), DenseLoader(graphs(2, seed=0), 2), epochs=1,
+            flag=Flag(3, 1e-3), out=tmp_path / "run", progress=False,
+        )  # fmt: skip
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,107 @@
+"""Schedules: the authors' own rates, step by step, in and out of the training loop."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gtcourse.graphs import DenseLoader
+from gtcourse.training.fit import fit
+from gtcourse.training.schedules import warmup_then_linear
+from gtcourse.training.tasks import graph_regression
+from tests.training.small_run import graphs, small_model
+
+REFERENCE = np.load(Path(__file__).parents[1] / "reference" / "lr_schedule.npz")
+SMALL = REFERENCE["small_warmup5_total20_peak2e4_end1e9"]
+
+
+def sgd(*rates: float) -> torch.optim.SGD:
+    return torch.optim.SGD(
+        [{"params": [torch.nn.Parameter(torch.ones(1))], "lr": r} for r in rates]
+    )
+
+
+def rates_at(schedule, steps):
+    """The rate of the first group at the optimiser's steps, without walking through all of them."""
+    return [schedule.base_lrs[0] * schedule.lr_lambdas[0](int(step) - 1) for step in steps]
+
+
+@pytest.mark.parametrize("warmup", [5, 0.25])
+def test_the_small_schedule_is_the_authors(warmup):
+    optimizer = sgd(2e-4)
+    schedule = warmup_then_linear(optimizer, 20, warmup=warmup)
+    rates = []
+    for _ in SMALL:
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    np.testing.assert_allclose(rates, SMALL, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("warmup", [40_000, 0.1])
+def test_the_schedule_of_zinc_is_the_authors(warmup):
+    schedule = warmup_then_linear(sgd(2e-4), 400_000, warmup=warmup)
+    rates = rates_at(schedule, REFERENCE["zinc_steps"])
+    np.testing.assert_allclose(rates, REFERENCE["zinc_lr"], rtol=1e-12, atol=0)
+
+
+def test_fit_takes_its_kth_step_with_the_kth_rate(tmp_path):
+    """Also where the run is interrupted and continued."""
+    rates = []
+    for epochs in (2, 5):  # of 5 steps
+        model = small_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=2e-4)
+        schedule = warmup_then_linear(optimizer, 20, warmup=5)
+        optimizer.register_step_pre_hook(lambda o, *_: rates.append(o.param_groups[0]["lr"]))
+        fit(
+            model, graph_regression(), DenseLoader(graphs(10, seed=0), 2), epochs=epochs,
+            optimizer=optimizer, schedule=schedule, out=tmp_path, progress=False,
+        )  # fmt: skip
+    np.testing.assert_allclose(rates, SMALL, rtol=1e-12, atol=0)
+
+
+def test_a_run_is_not_continued_with_a_schedule_of_another_length(tmp_path):
+    def train(total):
+        model = small_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=2e-4)
+        schedule = warmup_then_linear(optimizer, total, warmup=5)
+        fit(
+            model, graph_regression(), DenseLoader(graphs(4, seed=0), 2), epochs=1,
+            optimizer=optimizer, schedule=schedule, out=tmp_path, progress=False,
+        )  # fmt: skip
+
+    train(20)
+    with pytest.raises(ValueError, match="its schedule is LambdaLR 20, not LambdaLR 30"):
+        train(30)
+
+
+def test_each_group_of_parameters_has_its_own_peak_and_one_end():
+    optimizer = sgd(1e-3, 4e-3)
+    schedule = warmup_then_linear(optimizer, 4, warmup=2, end=1e-4)
+    seen = []
+    for _ in range(5):
+        seen.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        schedule.step()
+    expected = [[5e-4, 2e-3], [1e-3, 4e-3], [5.5e-4, 2.05e-3], [1e-4, 1e-4], [1e-4, 1e-4]]
+    np.testing.assert_allclose(seen, expected, rtol=1e-12)
+
+
+def test_without_warm_up_the_first_step_has_begun_to_decay():
+    schedule = warmup_then_linear(sgd(1.0), 4, warmup=0, end=0.0)
+    assert rates_at(schedule, [1, 2, 3, 4, 5]) == [0.75, 0.5, 0.25, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("total", "warmup"), [(4, 4), (4, 40), (4, -1), (0, 0), (40, 1.0), (40, 2.0), (40, -0.1)]
+)
+def test_a_warm_up_that_leaves_nothing_to_decay_is_refused(total, warmup):
+    with pytest.raises(ValueError, match=f"warmup is {warmup} and total {total}; expected fewer"):
+        warmup_then_linear(sgd(1.0), total, warmup=warmup)
+
+
+@pytest.mark.parametrize("end", [-1e-9, 1e-3, 1.0])
+def test_an_end_that_is_no_lower_than_the_peak_is_refused(end):
+    with pytest.raises(ValueError, match=rf"end is {end} and the optimiser's learning rate 0\.001"):
+        warmup_then_linear(sgd(1e-3, 2e-3), 4, warmup=1, end=end)
