@@ -84,8 +84,9 @@ book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, 
 	@$(BIN)/jupyter-book build . --all -W --keep-going
 	$(BIN)/python -m tools.check_book $(HTML)
 
-bench: $(STAMP)  ## the encodings' speed beside their peers; a quiet machine, a few minutes
+bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and takes a few minutes
 	@$(BIN)/python -m benchmarks.encodings
+	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
