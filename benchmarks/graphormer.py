@@ -3,7 +3,8 @@
 1. Forward and backward of the slim model on 64 molecules, beside the same Transformer without a
    graph and beside the same model that computes its bias in each layer again.
 2. A step of FLAG, m = 1 to 4, beside a step of plain training.
-3. Peak memory of a forward and backward pass on one chain of n atoms, and what its encodings take.
+3. Peak memory of a forward and backward pass on one chain of n atoms, and what its encodings take;
+   and of the steps of 2.
 
 The methods of 1 and of 2 take turns, so that whatever else the machine does meets them all.
 """
@@ -156,18 +157,33 @@ KINDS: dict[str, Callable[[], nn.Module]] = {
 
 def memory(kind: str, small: Data, graph: Data) -> dict:
     """Peak memory above what stood before the pass, in a process of its own."""
-    torch.set_num_threads(THREADS)
     batch, model = long_graph(kind, graph), KINDS[kind]()
-    plain_step(model, long_graph(kind, small))()  # what torch sets up once is not the graph's
-    before = _peak()
-    plain_step(model, batch)()
     stored = sum(tensor.nbytes for tensor in batch.encodings.values())
     return {
         "kind": kind,
         "atoms": graph.num_nodes,
-        "peak_mb": round(_peak() - before, 1),
+        "peak_mb": _growth(plain_step(model, long_graph(kind, small)), plain_step(model, batch)),
         "encodings_mb": round(stored / 2**20, 2),
     }
+
+
+def flag_memory(steps: int, batch: GraphBatch) -> dict:
+    """The same for a step of FLAG on a batch; 0 steps are plain training."""
+    model = MODELS["Graphormer"]()
+    first, step = (
+        flag_step(model, graphs, steps) if steps else plain_step(model, graphs)
+        for graphs in (batch.select(torch.arange(1)), batch)
+    )
+    return {"steps": steps, "peak_mb": _growth(first, step)}
+
+
+def _growth(first: Callable[[], None], step: Callable[[], None]) -> float:
+    """By how many MB the step raises the peak; ``first`` makes torch set up what it needs once."""
+    torch.set_num_threads(THREADS)
+    first()
+    before = _peak()
+    step()
+    return round(_peak() - before, 1)
 
 
 def _peak() -> float:
@@ -202,6 +218,11 @@ def measure(rounds: int, sizes: tuple[int, ...]) -> dict:
         for row in pool.starmap(memory, jobs, chunksize=1):
             content["memory"].append(row)
             print(f"{row['kind']:20}{row['atoms']:5} atoms{row['peak_mb']:9.1f} MB", flush=True)
+        # In turn with the rows of the times: plain training, then m = 1 to 4.
+        jobs = [(steps, batch) for steps in range(5)]
+        for row, used in zip(content["flag"], pool.starmap(flag_memory, jobs, 1), strict=True):
+            row["peak_mb"] = used["peak_mb"]
+            print(f"{row['method']:34}{row['peak_mb']:8.1f} MB", flush=True)
     return content | {
         "batch": {"graphs": batch.num_graphs, "padded_to": batch.mask.shape[1], "threads": THREADS},
         "command": "python -m benchmarks.graphormer",

@@ -21,7 +21,7 @@ from gtcourse.models import (
 from gtcourse.models.graphormer_encodings import CATEGORY_STRIDE, EdgeEncoding
 from tests.encodings.graphs import of_edges, renumbered
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.graphormer import graphormer_loop, layer_loop
+from tests.loops.graphormer import edge_encoding_loop, graphormer_loop, layer_loop
 
 SMALL = GraphormerConfig(
     d_model=8,
@@ -55,7 +55,9 @@ def large_weights(model: nn.Module, seed: int = 0) -> nn.Module:
 
 
 def encoded(*given: Data, length: int = 5) -> list[Data]:
-    plain = [Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.y) for g in given]
+    plain = [
+        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
+    ]
     return encode(plain, AddDegrees(), AddShortestPaths(), AddPathEdges(length))
 
 
@@ -162,6 +164,27 @@ def test_pairs_without_a_path_and_a_node_with_itself_get_no_edge_encoding():
     on_path[0, 1] = on_path[1, 0] = on_path[2, 3] = on_path[3, 2] = True
     assert bool((c[:, on_path] != 0).all())
     assert bool((c[:, ~on_path] == 0).all())
+
+
+def test_float32_means_along_the_paths_of_molecules_equal_the_loop():
+    torch.manual_seed(0)
+    nine_atoms = [g for g in load_dataset("molecules").graphs if g.num_nodes == 9][:3]
+    molecules = [renumbered(graph, torch.randperm(9)) for graph in nine_atoms]
+    encoding = EdgeEncoding(2, 4, 6, 5)
+    encoding.positions.data.normal_()
+    got = encoding(collate(encoded(*molecules, length=20))).detach()
+    assert got.dtype == torch.float32
+    through_0 = 0
+    for graph, c in zip(molecules, got, strict=True):
+        tree = AddPathTree()(graph).path_tree
+        for i in range(9):
+            for j in range(9):
+                through_0 += int(i != 0 and tree[i, j] == 0)
+                wanted = [edge_encoding_loop(encoding, graph, i, j, h) for h in range(2)]
+                torch.testing.assert_close(
+                    c[:, i, j].double(), torch.stack(wanted), rtol=0, atol=1e-6
+                )
+    assert through_0 > 10  # where the published preprocessing went wrong
 
 
 def test_each_direction_of_a_path_reads_its_edges_in_its_own_order():
