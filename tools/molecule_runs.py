@@ -1,4 +1,4 @@
-"""The run that chapters 03 and 05 record: one recipe on the embedded molecules, any model."""
+"""The run that chapters 03, 05 and 06 record: one recipe on the embedded molecules, any model."""
 
 from collections.abc import Callable
 

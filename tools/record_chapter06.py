@@ -50,6 +50,9 @@ def build(rung: str) -> nn.Module:
     config = LADDER[rung]
     if rung == "laplacian":
         encoding = LaplacianEncoding(K, config.d_model, flip_signs=True)
+        # Small, as Graphormer starts its tables: torch's own start would drown the atoms.
+        nn.init.normal_(encoding.projection.weight, std=0.02)
+        nn.init.zeros_(encoding.projection.bias)
         return Graphormer(config, node_encodings=[encoding])
     return Graphormer(config)
 
