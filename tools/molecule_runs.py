@@ -17,6 +17,12 @@ BATCH_SIZE, BUCKETS = 128, 4
 PEAK_LR = 2e-3
 
 Scores = Callable[[nn.Module, DenseLoader], dict[str, float]]
+Groups = Callable[[nn.Module], list[dict]]
+
+
+def one_group(model: nn.Module) -> list[dict]:
+    """All parameters, at one peak rate."""
+    return [{"params": [*model.parameters()], "lr": PEAK_LR}]
 
 
 def record_run(
@@ -29,6 +35,7 @@ def record_run(
     epochs: int,
     command: str,
     more_scores: Scores = lambda model, test: {},
+    groups: Groups = one_group,
 ) -> Record:
     """Trains a model for MAE and says what came out.
 
@@ -36,6 +43,7 @@ def record_run(
         build: makes the model, after the seed is set.
         config: what of the run depends on the model; the recipe is added.
         more_scores: of the trained model on the test loader, beside its MAE.
+        groups: the optimiser's groups of parameters, each with its peak rate as "lr".
     """
     train = DenseLoader(
         data.train, BATCH_SIZE, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
@@ -45,8 +53,9 @@ def record_run(
 
     torch.manual_seed(seed)
     model = build()
-    optimizer = AdamW(model.parameters(), lr=PEAK_LR)
-    schedule = OneCycleLR(optimizer, PEAK_LR, total_steps=epochs * len(train))
+    optimizer = AdamW(groups(model))
+    peaks = [group["lr"] for group in optimizer.param_groups]
+    schedule = OneCycleLR(optimizer, peaks, total_steps=epochs * len(train))
     task = graph_regression()
     history = fit(
         model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
@@ -59,7 +68,7 @@ def record_run(
             "batch_size": BATCH_SIZE,
             "buckets": BUCKETS,
             "optimizer": "AdamW, weight decay 0.01",
-            "schedule": f"one cycle, peak {PEAK_LR}",
+            "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
         },
         data=data.provenance,
         seed=seed,
