@@ -57,6 +57,7 @@ class PlainTransformer(nn.Module):
             batch_first=True,
             norm_first=True,
         )
+        layer.dropout = nn.Identity()  # Graphormer drops nothing inside of its feed-forward network
         self.embedding = nn.Embedding(config.num_node_types, config.d_model)
         self.virtual_node = nn.Parameter(torch.zeros(config.d_model))
         norm = nn.LayerNorm(config.d_model)

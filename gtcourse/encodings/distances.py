@@ -20,7 +20,8 @@ class AddShortestPaths(Encoding):
     Used by Graphormer Eq. 6 and CSA Eq. 11.
 
     Args:
-        max_distance: store longer distances as this one; by default all are exact.
+        max_distance: store longer distances as this one; by default all are exact, as Graphormer's
+            Eq. 7 needs them.
     """
 
     def __init__(self, max_distance: int | None = None):
@@ -157,7 +158,7 @@ def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
 
     best = torch.full((B * n * n,), torch.iinfo(torch.int64).max)
     rank, ranks = torch.zeros(B * n * n, dtype=torch.int64), 1
-    ways, pairs = _by_length(to_destination[edge, start]), _by_length(distance.flatten())
+    ways, pairs = by_length(to_destination[edge, start]), by_length(distance.flatten())
     for way, reached in zip(ways[1:], pairs[1:], strict=True):
         # The node's number in the last digit: of paths with the same features, any will do.
         key = (rank[parent[way]] * len(kinds) + kind[edge[way]]) * n + source[edge[way]]
@@ -170,8 +171,8 @@ def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
     return before.reshape(B, n, n)
 
 
-def _by_length(length: Tensor) -> list[Tensor]:
-    """Where ``length`` is 0, 1, 2, … up to the largest; negative ones are left out."""
+def by_length(length: Tensor) -> list[Tensor]:
+    """Where ``length`` ``[n]`` is 0, 1, 2, … up to the largest; negative ones are left out."""
     counts = (length + 1).bincount().tolist()  # of -1, 0, 1, …
     return list(length.argsort().split(counts)[1:])
 

@@ -26,8 +26,8 @@ from gtcourse.graphs.padding import Edges, Layout, columns, distinct_edges
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
 
-DISTANCES = ("distance", "anchor_distances", "path_tree")
-"""Encodings that are padded with ``UNREACHABLE``."""
+PADDED_WITH_UNREACHABLE = ("distance", "anchor_distances", "path_tree")
+"""Encodings for which -1 says that there is nothing; others are padded with 0."""
 
 MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
@@ -172,7 +172,7 @@ def collate(
             name: layout.place(
                 [graph[name] for graph in graphs],
                 node_axes,
-                fill=UNREACHABLE if name in DISTANCES else 0,
+                fill=UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0,
             )
             for name, node_axes in ENCODINGS.items()
             if graphs[0].get(name) is not None

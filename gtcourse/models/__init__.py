@@ -21,12 +21,8 @@ from gtcourse.models.graphormer import (
     GraphormerConfig,
     GraphormerLayer,
 )
-from gtcourse.models.graphormer_encodings import (
-    CentralityEncoding,
-    EdgeEncoding,
-    PairBias,
-    SpatialEncoding,
-)
+from gtcourse.models.graphormer_edges import EdgeEncoding
+from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
 from gtcourse.models.heads import GraphHead, mean_pool
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer

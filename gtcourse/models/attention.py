@@ -34,7 +34,8 @@ def scaled_dot_product_attention(
 
     Args:
         mask: True where a query may attend to a key; broadcast to ``[..., N, M]``.
-        bias: :math:`b`, added to the scaled logits; broadcast to ``[..., N, M]``; finite.
+        bias: :math:`b`, added to the scaled logits; broadcast to ``[..., N, M]``. It may be
+            -inf where a key is to be left out, but not in a whole row; ``mask`` may.
         scale: what the logits are multiplied by; :math:`1/\sqrt{d_k}` by default.
         dropout: the probability of dropping an attention weight.
         return_attention: also return the probabilities, from before dropout. They have to be

@@ -3,7 +3,7 @@ r"""Facts 1 and 2 of Graphormer (Ying et al., 2021) by explicit weights: layers 
 Each function returns an ordinary ``GraphormerLayer`` (norms, residuals, GELU) in float64, whose
 parameters are set by hand after Appendix A.2 and A.3. Its output is within ``TOLERANCE`` of the
 step that it is named after, while features, results and what hidden units are given stay within
-±1000. Weights are float64 too::
+±1000 and no row of a step's last map sums to more than 500 in magnitude. Weights are float64 too::
 
     stream = Stream(width=16, max_degree=4)
     layer, bias = gin_layer(stream, W1, b1, W2, b2), spatial_bias(stream)

@@ -13,18 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.encodings.transform import at_least
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.attention import MultiHeadAttention
-from gtcourse.models.graphormer_encodings import (
-    CentralityEncoding,
-    EdgeEncoding,
-    EdgeValues,
-    NodeEdges,
-    PairBias,
-    SpatialEncoding,
-    category_rows,
-    flat_edges,
-)
+from gtcourse.models.categories import category_rows
+from gtcourse.models.graphormer_edges import EdgeEncoding, EdgeValues, NodeEdges, flat_edges
+from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
 
 EdgeUse = Literal["bias", "node", "aggregation"]
 
@@ -37,7 +31,8 @@ class GraphormerConfig:
         num_node_types, num_edge_types: rows of the tables of categories; value v of column c has
             row v + 512 c, as in the authors' code.
         d_hidden: the feed-forward network's inner width; d, as in the paper, where it is None.
-        dropout: after attention and after the feed-forward network, as Tables 7 to 10 have it.
+        dropout: after the feed-forward network (Tables 7 to 10) and, as in the authors' code, after
+            attention.
         max_distance, max_in_degree, max_out_degree: what is larger is looked up as these.
         path_positions: vectors :math:`w_n` of Eq. 7; max_path_length: edges of a path that are
             read. The authors' ZINC model has 40 and reads 20.
@@ -114,9 +109,9 @@ class Graphormer(nn.Module):
         )
         self.norm = nn.LayerNorm(config.d_model)
         self.head = nn.Linear(config.d_model, config.num_targets)
-        self.reset_parameters(own_nodes + own_pairs)
+        self._start(own_nodes + own_pairs)
 
-    def reset_parameters(self, encodings: Iterable[nn.Module]) -> None:
+    def _start(self, encodings: Iterable[nn.Module]) -> None:
         """The authors' start: small, and smaller the deeper. Encodings from outside keep theirs."""
         nn.init.normal_(self.virtual_node, std=0.02)
         for part in (self.embedding, self.layers, self.head, *encodings):
@@ -150,19 +145,14 @@ class Graphormer(nn.Module):
         virtual_node = self.virtual_node.expand(len(h), 1, -1)
         h = self.dropout(torch.cat([virtual_node, h], dim=1))
         mask = F.pad(batch.mask, (1, 0), value=True)
-        # Computed once, padded keys included, and shared by all layers.
-        bias = None if self.bias is None else self.bias(batch)
-        bias = bias if bias is None else bias.masked_fill(~mask[:, None, None, :], -torch.inf)
-        edges = self.edges_between_tokens(batch)
+        # Computed once, padded keys included, and shared by all layers. Rows of -inf alone would be
+        # NaN after the softmax; there are none, because every token may attend to [VNode].
+        bias, edges = None, self.edges_between_tokens(batch)
+        if self.bias is not None:
+            bias, mask = self.bias(batch).masked_fill(~mask[:, None, None, :], -torch.inf), None
         attentions = []
         for layer in self.layers:
-            h = layer(
-                h,
-                bias,
-                mask=mask if bias is None else None,
-                edges=edges,
-                return_attention=return_attention,
-            )
+            h = layer(h, bias, mask=mask, edges=edges, return_attention=return_attention)
             if return_attention:
                 h, attention = h
                 attentions.append(attention)
@@ -197,7 +187,7 @@ class GraphormerLayer(nn.Module):
 
     Shapes:
         h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
-        edges: of :func:`~gtcourse.models.graphormer_encodings.flat_edges`, where there are types
+        edges: of :func:`~gtcourse.models.graphormer_edges.flat_edges`, where there are types
         returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
     """
 
@@ -295,10 +285,12 @@ def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[n
 
 
 def _check(config: GraphormerConfig) -> None:
-    for name in ("num_node_types", "num_edge_types", "num_targets", "d_model", "num_layers"):
-        value = getattr(config, name)
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} is {value!r}; expected a whole number, 1 or more.")
+    counts = ("num_node_types", "num_edge_types", "num_targets", "d_model", "num_heads")
+    counts += ("num_layers", "path_positions", "max_path_length")
+    counts += () if config.d_hidden is None else ("d_hidden",)
+    at_least(1, **{name: getattr(config, name) for name in counts})
+    largest = ("max_distance", "max_in_degree", "max_out_degree")
+    at_least(0, **{name: getattr(config, name) for name in largest})
     if config.edges not in (*get_args(EdgeUse), None):
         raise ValueError(
             f"edges is {config.edges!r}; expected one of {', '.join(get_args(EdgeUse))}, or None."

@@ -124,7 +124,7 @@ _MADE_BY = {
     "in_degree": "AddDegrees",
     "out_degree": "AddDegrees",
     "distance": "AddShortestPaths",
-    "path_edges": "AddPathEdges",
+    "path_edges": "AddPathEdges (or AddPathTree)",
     "laplacian_eigenvectors": "AddLaplacianEigenvectors",
     "rwse": "AddRandomWalks(pairs=False)",
     "random_walks": "AddRandomWalks",

@@ -25,9 +25,18 @@ class Checkpoint:
         model, optimizer, schedule: whose state is saved, and restored in place.
         seed: the run's. The checkpoint of a run with another seed, model, optimizer or schedule
             is refused.
+        settings: what else makes it this run, by name, as text.
     """
 
-    def __init__(self, folder: Path, model: nn.Module, optimizer: Optimizer, schedule, seed: int):
+    def __init__(
+        self,
+        folder: Path,
+        model: nn.Module,
+        optimizer: Optimizer,
+        schedule,
+        seed: int,
+        **settings: str,
+    ):
         self.path = folder / "last.ckpt"
         self.parts = {"model": model, "optimizer": optimizer}
         if schedule is not None:
@@ -36,6 +45,7 @@ class Checkpoint:
             "seed": seed,
             "optimizer": f"{type(optimizer).__name__} {optimizer.defaults}",
             "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}".strip(),
+            **settings,
         }
         self.best_weights: dict[str, Tensor] | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,9 +101,9 @@ class Checkpoint:
 
         theirs = state["run"]
         reasons = [
-            f"its {name} is {theirs[name]}, not {value}"
+            f"its {name} is {theirs.get(name)}, not {value}"
             for name, value in self.run.items()
-            if theirs[name] != value
+            if theirs.get(name) != value
         ]
         if shapes(state["model"]) != shapes(self.parts["model"].state_dict()):
             reasons.append("its model has other weights")

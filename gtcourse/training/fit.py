@@ -107,7 +107,8 @@ def fit(
     history = History()
     checkpoint = None
     if out is not None:
-        checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed)
+        settings = {"flag": repr(flag), "grad_clip": repr(grad_clip)}
+        checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed, **settings)
         history = History(**checkpoint.load())
         if history.epochs:  # the kill may have come between the checkpoint and its curve
             write_curve(Path(out) / "curve.csv", history.epochs)

@@ -42,9 +42,6 @@ class Flag:
 
     Raises:
         ValueError: m is below 1, or :math:`\alpha` or :math:`\epsilon` is no length.
-
-    Differs from the papers: the start is scaled back as well, so that no pass is beyond the bound;
-    FreeLB draws it inside the bound.
     """
 
     steps: int
@@ -101,8 +98,8 @@ class Flag:
         like = next(model.parameters())
         shape = (*batch.mask.shape, model.config.d_model)
         delta = torch.empty(shape, dtype=like.dtype, device=like.device)
-        delta.uniform_(-self.step_size, self.step_size)
-        return self._project(delta * batch.mask[..., None])
+        radius = self.bound / shape[-1] ** 0.5 if self.bound else self.step_size
+        return delta.uniform_(-radius, radius) * batch.mask[..., None]
 
     def _ascend(self, delta: Tensor, batch: GraphBatch) -> Tensor:
         # The sign is that of the whole loss: neither 1/m nor a scale of the loss changes it.

@@ -150,7 +150,9 @@ class MeanAveragePrecision(Metric):
             known = ~y.isnan()
             answers = y[known].long()
             if 0 < answers.sum() < len(answers):
-                scores.append(binary_average_precision(prediction[known].sigmoid(), answers))
+                # Ranks in place of probabilities: large logits are one and the same sigmoid.
+                rank = prediction[known].unique(return_inverse=True)[1] / len(answers)
+                scores.append(binary_average_precision(rank, answers))
         return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 

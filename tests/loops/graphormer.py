@@ -16,7 +16,8 @@ def graphormer_loop(model, graph: Data) -> Tensor:
     """The prediction for one graph, ``[T]``."""
     n = graph.num_nodes
     h = [model.virtual_node] + [
-        model.embedding.weight[graph.x[i, 0]] + node_vector(model, graph, i) for i in range(n)
+        columns(model.embedding, graph.x[i].tolist()) + node_vector(model, graph, i)
+        for i in range(n)
     ]
     A = [[pair_bias(model, graph, i, j) for j in range(n + 1)] for i in range(n + 1)]
     for layer in model.layers:
@@ -32,9 +33,9 @@ def node_vector(model, graph: Data, i: int) -> Tensor:
             total = total + encoding.incoming.weight[sum(j == i for _, j in edges)]
             total = total + encoding.outgoing.weight[sum(j == i for j, _ in edges)]
         else:
-            for (_, receiver), (kind,) in edges.items():
+            for (_, receiver), kinds in edges.items():
                 if receiver == i:
-                    total = total + encoding.edges.weight[kind]
+                    total = total + columns(encoding.edges, kinds) / len(kinds)
     return total
 
 
@@ -63,8 +64,8 @@ def edge_encoding_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tens
     """c of Eq. 7."""
     path = path_edges_loop(graph, i, j)[: encoding.max_length]
     total = torch.tensor(0.0).double()
-    for n, (kind,) in enumerate(path):
-        x, w = encoding.edges.weight[kind], encoding.positions[n, :, head]
+    for n, kinds in enumerate(path):
+        x, w = columns(encoding.edges, kinds) / len(kinds), encoding.positions[n, :, head]
         total = total + sum(x[k] * w[k] for k in range(len(x)))
     return total / len(path) if path else total
 
@@ -99,11 +100,17 @@ def attention_loop(attention, h, A, graph=None, layer=None) -> list[Tensor]:
                 if layer is not None and layer.edge_values is not None:
                     edge = edges_of(graph).get((j - 1, i - 1))
                     if edge is not None:
-                        e = e + share[j] * layer.edge_values.edges.weight[edge[0]][part]
+                        vector = columns(layer.edge_values.edges, edge) / len(edge)
+                        e = e + share[j] * vector[part]
             heads.append(z)
             carried.append(e)
         out.append(linear(attention.output, torch.cat(heads)) + torch.cat(carried))
     return out
+
+
+def columns(table, categories: list[int]) -> Tensor:
+    """The sum of the vectors of each column's category; 512 rows belong to a column."""
+    return sum(table.weight[512 * c + value] for c, value in enumerate(categories))
 
 
 def linear(layer, x: Tensor) -> Tensor:

@@ -139,6 +139,8 @@ def test_the_tolerance_holds_up_to_a_thousand():
     stream = stream_for(batch, num_heads=3)
     for kind, layer in (("mean", mean_layer(stream)), ("max", max_layer(stream))):
         assert_near(run(stream, batch, [layer]), looped(batch, kind))
+    batch.x = 1000 * batch.x / looped(batch, "sum").abs().max()
+    assert_near(run(stream, batch, [sum_layer(stream)]), looped(batch, "sum"))
 
 
 def test_a_small_temperature_gives_the_softmax_by_hand():

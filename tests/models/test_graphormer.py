@@ -4,61 +4,27 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse import collate, load_dataset
-from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
+from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
 from gtcourse.models import (
     Graphormer,
     GraphormerConfig,
     GraphormerLayer,
     LaplacianEncoding,
-    SpatialEncoding,
 )
-from gtcourse.models.graphormer_encodings import CATEGORY_STRIDE, EdgeEncoding
-from tests.encodings.graphs import of_edges, renumbered
+from gtcourse.models.categories import CATEGORY_STRIDE
+from tests.encodings.graphs import renumbered
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.graphormer import edge_encoding_loop, graphormer_loop, layer_loop
+from tests.loops.graphormer import graphormer_loop, layer_loop
+from tests.models.graphormers import LADDER, SMALL, encoded, large_weights
 
-SMALL = GraphormerConfig(
-    d_model=8,
-    num_heads=2,
-    num_layers=2,
-    dropout=0.0,
-    attention_dropout=0.0,
-    max_distance=3,
-    max_in_degree=30,
-    max_out_degree=30,
-    path_positions=4,
-    max_path_length=3,
-)
-LADDER = [
-    replace(SMALL, centrality=False, spatial=False, edges=None),
-    replace(SMALL, centrality=False, edges=None),
-    replace(SMALL, edges=None),
-    replace(SMALL, edges="node"),
-    replace(SMALL, edges="aggregation"),
-    SMALL,
-]
-
-
-def large_weights(model: nn.Module, seed: int = 0) -> nn.Module:
-    """Weights of size one, so that no part of the model hides behind another; in float64."""
-    generator = torch.Generator().manual_seed(seed)
-    model = model.double().eval()
-    for p in model.parameters():
-        p.data = torch.randn(p.shape, generator=generator, dtype=torch.float64) * 0.5
-    return model
-
-
-def encoded(*given: Data, length: int = 5) -> list[Data]:
-    plain = [
-        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
-    ]
-    return encode(plain, AddDegrees(), AddShortestPaths(), AddPathEdges(length))
+VARIANTS = [(config, False) for config in LADDER] + [(SMALL, True)]
+"""Configurations of Table 5, and whether paths come as trees."""
 
 
 def shuffled(graph: Data, random) -> tuple[Data, torch.Tensor]:
@@ -66,13 +32,23 @@ def shuffled(graph: Data, random) -> tuple[Data, torch.Tensor]:
     return renumbered(graph, order), order
 
 
-@pytest.mark.parametrize("config", LADDER)
+@pytest.mark.parametrize(("config", "tree"), VARIANTS)
 @given(graph=graphs(max_nodes=5))
-def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, graph):
+def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, tree, graph):
     model = large_weights(Graphormer(config))
-    torch.testing.assert_close(
-        model(collate(encoded(graph))), graphormer_loop(model, graph), rtol=1e-10, atol=1e-10
-    )
+    got, expected = model(collate(encoded(graph, tree=tree))), graphormer_loop(model, graph)
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("config", LADDER[3:])
+@given(graph=graphs(max_nodes=4))
+def test_several_columns_of_categories_equal_the_loop(config, graph):
+    graph.x = torch.cat([graph.x, graph.x % 7], dim=1)
+    graph.edge_attr = torch.cat([graph.edge_attr, 3 - graph.edge_attr], dim=1)
+    rows = 2 * CATEGORY_STRIDE
+    model = large_weights(Graphormer(replace(config, num_node_types=rows, num_edge_types=rows)))
+    got, expected = model(collate(encoded(graph))), graphormer_loop(model, graph)
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_the_layer_alone_equals_the_loop_on_plain_tensors():
@@ -83,26 +59,26 @@ def test_the_layer_alone_equals_the_loop_on_plain_tensors():
     torch.testing.assert_close(got[0], expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("config", LADDER)
+@pytest.mark.parametrize(("config", "tree"), VARIANTS)
 @given(graph=graphs(max_nodes=7), random=st.randoms(use_true_random=False))
 def test_renumbering_the_nodes_renumbers_their_states_and_leaves_the_prediction(
-    config, graph, random
+    config, tree, graph, random
 ):
     model = large_weights(Graphormer(config))
     graph.edge_attr = 1 + graph.edge_index.sum(dim=0)[:, None] % 3  # of a repeated edge, the same
     other, order = shuffled(graph, random)
     other.y = graph.y
-    before, after = collate(encoded(graph)), collate(encoded(other))
+    before, after = (collate(encoded(one, tree=tree)) for one in (graph, other))
     torch.testing.assert_close(model(after), model(before), rtol=1e-9, atol=1e-9)
     h, renumbered_h = model.encode(before)[0][:, 1:], model.encode(after)[0][:, 1:]
     torch.testing.assert_close(renumbered_h, h[:, order], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("config", LADDER)
+@pytest.mark.parametrize(("config", "tree"), VARIANTS)
 @given(some=st.lists(graphs(max_nodes=6), min_size=2, max_size=4), extra=st.integers(0, 3))
-def test_neither_padding_nor_company_changes_a_prediction(config, some, extra):
+def test_neither_padding_nor_company_changes_a_prediction(config, tree, some, extra):
     model = large_weights(Graphormer(config))
-    together = encoded(*some)
+    together = encoded(*some, tree=tree)
     longest = max(len(graph.x) for graph in together)
     batch = collate(together, num_nodes=longest + extra)
     alone = torch.cat([model(collate([graph])) for graph in together])
@@ -129,88 +105,10 @@ def test_a_molecule_predicts_the_same_alone_and_in_any_batch():
 def test_predictions_and_gradients_are_finite_on_every_valid_graph(config, graph):
     model = Graphormer(config)
     model(collate(encoded(graph))).sum().backward()
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    assert all(bool(gradient.isfinite().all()) for gradient in gradients)
-
-
-@given(graph=graphs(max_nodes=8))
-def test_along_trees_and_along_paths_are_the_same_means(graph):
-    encoding = large_weights(EdgeEncoding(2, 4, 4, 3))
-    batch = collate(encode(encoded(graph, length=8), AddPathTree()))
-    assume(int(batch.encodings["distance"].max()) > 0)  # without paths there is no gradient
-    by_path = encoding(batch)
-    del batch.encodings["path_edges"]
-    torch.testing.assert_close(encoding(batch), by_path, rtol=1e-12, atol=1e-12)
-    gradients = torch.autograd.grad(encoding(batch).square().sum(), encoding.parameters())
-    wanted = torch.autograd.grad(by_path.square().sum(), encoding.parameters())
-    torch.testing.assert_close(gradients, wanted, rtol=1e-10, atol=1e-10)
-
-
-def test_a_chain_of_500_needs_no_path_written_out():
-    chain = of_edges(500, [(i, i + 1) for i in range(499)])
-    chain.edge_attr = torch.ones(998, 1).long()
-    encoding = large_weights(EdgeEncoding(2, 4, 500, 500))
-    with torch.no_grad():
-        got = encoding(collate(encode([chain], AddShortestPaths(), AddPathTree())))
-        each = encoding.table()[:, 1]  # [L, H]: every edge is of kind 1
-    means = each.cumsum(0) / torch.arange(1, 501)[:, None]
-    torch.testing.assert_close(got[0, :, 0, 1:], means[:499].T)
-
-
-def test_pairs_without_a_path_and_a_node_with_itself_get_no_edge_encoding():
-    graph = graph_of(5, [(0, 1), (1, 0), (2, 3), (3, 2)])
-    c = large_weights(EdgeEncoding(2, 4, 4, 3))(collate(encoded(graph)))[0]
-    on_path = torch.zeros(5, 5).bool()
-    on_path[0, 1] = on_path[1, 0] = on_path[2, 3] = on_path[3, 2] = True
-    assert bool((c[:, on_path] != 0).all())
-    assert bool((c[:, ~on_path] == 0).all())
-
-
-def test_float32_means_along_the_paths_of_molecules_equal_the_loop():
-    torch.manual_seed(0)
-    nine_atoms = [g for g in load_dataset("molecules").graphs if g.num_nodes == 9][:3]
-    molecules = [renumbered(graph, torch.randperm(9)) for graph in nine_atoms]
-    encoding = EdgeEncoding(2, 4, 6, 5)
-    encoding.positions.data.normal_()
-    got = encoding(collate(encoded(*molecules, length=20))).detach()
-    assert got.dtype == torch.float32
-    through_0 = 0
-    for graph, c in zip(molecules, got, strict=True):
-        tree = AddPathTree()(graph).path_tree
-        for i in range(9):
-            for j in range(9):
-                through_0 += int(i != 0 and tree[i, j] == 0)
-                wanted = [edge_encoding_loop(encoding, graph, i, j, h) for h in range(2)]
-                torch.testing.assert_close(
-                    c[:, i, j].double(), torch.stack(wanted), rtol=0, atol=1e-6
-                )
-    assert through_0 > 10  # where the published preprocessing went wrong
-
-
-def test_each_direction_of_a_path_reads_its_edges_in_its_own_order():
-    graph = of_edges(3, [(0, 1), (1, 2)])
-    graph.edge_attr = torch.tensor([[1], [2], [1], [2]])
-    encoding = large_weights(EdgeEncoding(1, 4, 4, 3))
-    c = encoding(collate(encoded(graph)))[0, 0]
-    table = encoding.table()[:, :, 0]
-    torch.testing.assert_close(c[0, 2], (table[0, 1] + table[1, 2]) / 2)
-    torch.testing.assert_close(c[2, 0], (table[0, 2] + table[1, 1]) / 2)
-
-
-def test_several_columns_of_edge_features_are_averaged_as_rows_of_one_table():
-    graph = of_edges(2, [(0, 1)])
-    graph.edge_attr = torch.tensor([[1, 2], [1, 2]])
-    encoding = large_weights(EdgeEncoding(2, 2 * CATEGORY_STRIDE, 4, 3))
-    c = encoding(collate(encoded(graph)))[0]
-    both = (encoding.edges.weight[1] + encoding.edges.weight[CATEGORY_STRIDE + 2]) / 2
-    torch.testing.assert_close(c[:, 0, 1], both @ encoding.positions[0])
-
-
-def test_distances_beyond_the_longest_share_a_scalar_and_no_path_has_its_own():
-    encoding = SpatialEncoding(1, max_distance=2)
-    encoding.scalars.weight.data = torch.tensor([[10.0], [20.0], [21.0], [22.0]])
-    got = encoding.of(torch.tensor([[[-1, 0, 1], [2, 3, 400], [0, 0, 0]]]))
-    assert got[0, 0].tolist() == [[10, 20, 21], [22, 22, 22], [20, 20, 20]]
+    for name, p in model.named_parameters():
+        if "encodings" in name and p.grad is None:  # of edges and paths there may be none
+            continue
+        assert bool(p.grad.isfinite().all()), name
 
 
 def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
@@ -275,15 +173,20 @@ def test_several_targets_have_a_column_each():
 
 def test_the_start_is_the_authors():
     torch.manual_seed(0)
-    model = Graphormer(GraphormerConfig(num_node_types=2000, num_layers=4))
-    assert float(model.embedding.weight.detach().std()) == pytest.approx(0.02, rel=0.02)
-    for layer in model.layers:
-        assert float(layer.attention.query.weight.detach().std()) == pytest.approx(0.01, rel=0.05)
-        assert float(layer.feed_forward[0].weight.detach().std()) == pytest.approx(0.01, rel=0.05)
-        assert bool((layer.attention.query.bias == 0).all())
-        assert bool((layer.attention_norm.weight == 1).all())
-    edge = model.bias.encodings[1]
-    assert float(edge.positions.detach().std()) == pytest.approx(0.02, rel=0.1)
+    model = Graphormer(GraphormerConfig(d_model=256, num_layers=4, num_edge_types=400))
+    small = {nn.Embedding: 0.02, nn.Linear: 0.02 / 4**0.5}
+    found = 0
+    for module in model.modules():
+        if type(module) in small:
+            spread = float(module.weight.detach().std())
+            assert spread == pytest.approx(small[type(module)], rel=0.2), module
+            assert getattr(module, "bias", None) is None or bool((module.bias == 0).all())
+            found += 1
+        if isinstance(module, nn.LayerNorm):
+            assert bool((module.weight == 1).all() and (module.bias == 0).all())
+    assert found == 1 + 2 + 2 + 4 * 6 + 1  # atoms, degrees, pairs, layers, head
+    for parameter in (model.virtual_node, model.bias.virtual, model.bias.encodings[1].positions):
+        assert 0.005 < float(parameter.detach().std()) < 0.04
 
 
 def test_dropout_acts_where_the_tables_say_in_training_alone():
@@ -296,6 +199,18 @@ def test_dropout_acts_where_the_tables_say_in_training_alone():
         assert not torch.equal(model(batch), model(batch))
 
 
+def test_dropout_acts_after_attention_and_after_the_feed_forward_network():
+    layer = large_weights(GraphormerLayer(8, 2, dropout=0.5)).train()
+    seen = []
+    layer.dropout.register_forward_hook(lambda dropout, inputs, output: seen.append(inputs[0]))
+    h = torch.randn(1, 3, 8).double()
+    layer.dropout.p = 0.0
+    out = layer(h)
+    attended = layer.attention(layer.attention_norm(h))
+    torch.testing.assert_close(seen[0], attended)
+    torch.testing.assert_close(seen[1], out - h - attended)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -306,6 +221,11 @@ def test_dropout_acts_where_the_tables_say_in_training_alone():
         ({"num_layers": 0}, "num_layers is 0; expected a whole number, 1 or more"),
         ({"max_path_length": 5}, "max_path_length is 5; expected at most path_positions = 4"),
         ({"num_heads": 3}, "d_model = 8 is not a multiple of num_heads = 3"),
+        ({"num_heads": 0}, "num_heads is 0; expected a whole number, 1 or more"),
+        ({"d_hidden": 0}, "d_hidden is 0; expected a whole number, 1 or more"),
+        ({"max_path_length": 0}, "max_path_length is 0; expected a whole number, 1 or more"),
+        ({"max_distance": -1}, "max_distance is -1; expected a whole number, 0 or more"),
+        ({"max_in_degree": -1}, "max_in_degree is -1; expected a whole number, 0 or more"),
     ],
 )
 def test_a_configuration_that_cannot_be_is_refused(change, message):

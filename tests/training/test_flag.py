@@ -120,6 +120,14 @@ def test_the_start_is_uniform_up_to_the_step_size():
     assert drawn.std() == pytest.approx(0.5 / math.sqrt(3), rel=0.05)
 
 
+def test_with_a_bound_the_start_is_uniform_in_a_cube_inside_of_it():
+    model = Linear(reads_padding=True)
+    batch = batch_far_from(model, sizes=(400, 300, 200))
+    (start,) = stepped(model, Flag(1, 10.0, bound=0.5), batch)[2]
+    side = 0.5 / math.sqrt(start.shape[-1])
+    assert 0.98 * side < start.abs().max() <= side
+
+
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2, 10.0])
 def test_no_pass_is_beyond_the_bound_and_a_large_step_ends_on_it(alpha):
     model, bound = Linear(), 0.003
@@ -267,6 +275,15 @@ def test_a_run_with_flag_continues_bit_for_bit(tmp_path):
     assert run(tmp_path / "parts", 4) == whole
     assert run(None, 4) == whole
     assert run(None, 4, flag=None) != whole
+
+
+def test_another_perturbation_does_not_continue_a_run(tmp_path):
+    run(tmp_path, 1)
+    for other in (None, Flag(3, 1e-2, 2e-2)):
+        with pytest.raises(ValueError, match=r"belongs to another run \(its flag is Flag\(steps=3"):
+            run(tmp_path, 2, flag=other)
+    with pytest.raises(ValueError, match=r"belongs to another run \(its grad_clip is None, not 1"):
+        run(tmp_path, 2, grad_clip=1.0)
 
 
 def test_graphormer_trains_with_flag_in_bf16():

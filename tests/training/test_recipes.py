@@ -3,11 +3,9 @@
 import json
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
-from sklearn.metrics import average_precision_score
 from torch.optim import Adam, AdamW
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
@@ -20,7 +18,6 @@ from gtcourse.training.flag import Flag
 from gtcourse.training.recipes import RECIPES, get_recipe
 from gtcourse.training.records import Record, read_record, write_record
 from gtcourse.training.schedules import warmup_then_linear
-from gtcourse.training.tasks import graph_classification
 from tests.graphs.random_graphs import graph_of
 from tests.training.small_run import graphs, small_model
 
@@ -120,7 +117,7 @@ def test_a_graphormer_recipe_says_everything_in_json(name):
     assert config["transforms"] == [
         "AddDegrees()",
         "AddShortestPaths(max_distance=None)",
-        "AddPathEdges(max_length=20)",
+        "AddPathEdges(max_length=20)" if name.endswith("zinc") else "AddPathTree()",
     ]
     assert (config["grad_clip"], config["changed"]) == (5.0, {})
     flag = "Flag(steps=4, step_size=0.001, bound=0.001)"
@@ -276,41 +273,6 @@ def test_a_recipes_fit_is_fit_with_everything_it_says(monkeypatch):
     assert (given["seed"], given["precision"]) == (3, "bf16-mixed")
     get_recipe("gin/cycles").fit(small_model(), train)
     assert (given["stop_below_lr"], given["grad_clip"], given["flag"]) == (1e-6, None, None)
-
-
-def test_a_question_with_one_answer_only_is_left_out_of_average_precision():
-    """A rare assay has no hit in a small part of the data; OGB's judge passes over it, too."""
-    nan = torch.nan
-    y = torch.tensor([[1, 0, 1, nan], [0, 0, 1, nan], [1, nan, 1, nan]])
-    prediction = torch.tensor([[1.0, 3, 0, 0], [2.0, 1, 0, 0], [3.0, 2, 0, 0]])
-    task = graph_classification(4)
-    metrics = task.metrics()
-    for row in range(3):  # sums over batches are those over all
-        batch = SimpleNamespace(y=y[row : row + 1], target="graph")
-        task.update(metrics, prediction[row : row + 1], batch)
-    # Hits of the first question at ranks 1 and 3.
-    assert metrics.compute()["ap"].item() == pytest.approx((1 + 2 / 3) / 2)
-    metrics.reset()
-    task.update(metrics, prediction[:1], SimpleNamespace(y=y[:1], target="graph"))
-    assert metrics.compute()["ap"].isnan()
-
-
-def test_average_precision_is_scikit_learns_over_the_questions_with_both_answers():
-    generator = torch.Generator().manual_seed(1)
-    y = (torch.rand(200, 12, generator=generator) < 0.1).float()
-    y[torch.rand(200, 12, generator=generator) < 0.3] = torch.nan
-    y[:, 0], y[:, 1] = 0.0, 1.0
-    prediction = torch.randn(200, 12, generator=generator)
-    expected = []
-    for column, answers in zip(prediction.T, y.T, strict=True):
-        known = ~answers.isnan()
-        if len(answers[known].unique()) == 2:
-            expected.append(average_precision_score(answers[known], column[known]))
-    assert len(expected) == 10
-    task = graph_classification(12)
-    metrics = task.metrics()
-    task.update(metrics, prediction, SimpleNamespace(y=y, target="graph"))
-    assert metrics.compute()["ap"].item() == pytest.approx(sum(expected) / 10, rel=1e-6)
 
 
 def test_a_budget_is_no_way_to_another_recipe():

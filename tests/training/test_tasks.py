@@ -1,7 +1,9 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
+from sklearn.metrics import average_precision_score
 
 from gtcourse.graphs import MISSING_LABEL, collate
 from gtcourse.training.tasks import graph_classification, graph_multiclass, graph_regression
@@ -106,3 +108,47 @@ def test_a_class_that_is_none_is_refused(y):
     graph.y = torch.tensor([y])
     with pytest.raises(ValueError, match=f"a target is {y}; expected classes 0 to 1"):
         task.loss(torch.zeros(1, 2), collate([graph]))
+
+
+def test_a_question_with_one_answer_only_is_left_out_of_average_precision():
+    """A rare assay has no hit in a small part of the data; OGB's judge passes over it, too."""
+    nan = torch.nan
+    y = torch.tensor([[1, 0, 1, nan], [0, 0, 1, nan], [1, nan, 1, nan]])
+    prediction = torch.tensor([[1.0, 3, 0, 0], [2.0, 1, 0, 0], [3.0, 2, 0, 0]])
+    task = graph_classification(4)
+    metrics = task.metrics()
+    for row in range(3):  # sums over batches are those over all
+        batch = SimpleNamespace(y=y[row : row + 1], target="graph")
+        task.update(metrics, prediction[row : row + 1], batch)
+    # Hits of the first question at ranks 1 and 3.
+    assert metrics.compute()["ap"].item() == pytest.approx((1 + 2 / 3) / 2)
+    metrics.reset()
+    task.update(metrics, prediction[:1], SimpleNamespace(y=y[:1], target="graph"))
+    assert metrics.compute()["ap"].isnan()
+
+
+def test_average_precision_is_scikit_learns_over_the_questions_with_both_answers():
+    generator = torch.Generator().manual_seed(1)
+    y = (torch.rand(200, 12, generator=generator) < 0.1).float()
+    y[torch.rand(200, 12, generator=generator) < 0.3] = torch.nan
+    y[:, 0], y[:, 1] = 0.0, 1.0
+    prediction = torch.randn(200, 12, generator=generator)
+    expected = []
+    for column, answers in zip(prediction.T, y.T, strict=True):
+        known = ~answers.isnan()
+        if len(answers[known].unique()) == 2:
+            expected.append(average_precision_score(answers[known], column[known]))
+    assert len(expected) == 10
+    task = graph_classification(12)
+    metrics = task.metrics()
+    task.update(metrics, prediction, SimpleNamespace(y=y, target="graph"))
+    assert metrics.compute()["ap"].item() == pytest.approx(sum(expected) / 10, rel=1e-6)
+
+
+def test_average_precision_ranks_logits_of_any_size():
+    logits = torch.tensor([[18.0, -30.0], [25.0, -20.0], [30.0, -25.0], [19.0, -40.0]])
+    y = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    expected = [average_precision_score(y[:, t], logits[:, t]) for t in range(2)]
+    batch = SimpleNamespace(y=y, target="graph")
+    got = scores(graph_classification(2), logits, batch)["ap"]
+    assert got == pytest.approx(sum(expected) / 2)

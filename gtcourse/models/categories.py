@@ -1,0 +1,40 @@
+"""Several columns of categories in one table of vectors, as Graphormer's authors lay it out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+CATEGORY_STRIDE = 512
+"""Rows of a table that belong to one column of categories, where there are several."""
+
+
+def category_rows(values: Tensor, name: str, size: int) -> Tensor:
+    """The row of each category in one table: value v of column c has row v + 512 c.
+
+    Args:
+        values: ``[..., F]`` whole numbers; name: what they are, for the sentence.
+        size: rows of the table.
+
+    Raises:
+        ValueError: the values are floats, or one has no row.
+    """
+    if values.is_floating_point():
+        raise ValueError(f"{name} is {values.dtype}; expected integer categories.")
+    count = values.shape[-1]
+    first = CATEGORY_STRIDE * torch.arange(count, device=values.device)  # row of each column
+    if size <= CATEGORY_STRIDE * (count - 1):
+        raise ValueError(
+            f"{name} has {count} columns of categories; expected at most "
+            f"{-(-size // CATEGORY_STRIDE)}, {CATEGORY_STRIDE} rows each, for a table of {size}."
+        )
+    most = size - first if count == 1 else (size - first).clamp(max=CATEGORY_STRIDE)
+    # Checked here: a category too large would silently be another column, or another place.
+    wrong = (values < 0) | (values >= most)
+    if bool(wrong.any()):
+        *_, column = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"{name} holds the category {int(values[wrong][0])}; expected 0 to "
+            f"{int(most[column]) - 1}."
+        )
+    return values.long() + first

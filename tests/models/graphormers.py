@@ -1,0 +1,49 @@
+"""Small Graphormers with weights of size one, and graphs with what they read."""
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+from torch_geometric.data import Data
+
+from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
+from gtcourse.models import GraphormerConfig
+
+SMALL = GraphormerConfig(
+    d_model=8,
+    num_heads=2,
+    num_layers=2,
+    dropout=0.0,
+    attention_dropout=0.0,
+    max_distance=3,
+    max_in_degree=30,
+    max_out_degree=30,
+    path_positions=4,
+    max_path_length=3,
+)
+LADDER = [
+    replace(SMALL, centrality=False, spatial=False, edges=None),
+    replace(SMALL, centrality=False, edges=None),
+    replace(SMALL, edges=None),
+    replace(SMALL, edges="node"),
+    replace(SMALL, edges="aggregation"),
+    SMALL,
+]
+
+
+def large_weights(model: nn.Module, seed: int = 0) -> nn.Module:
+    """No part of the model hides behind another; in float64 and evaluation mode."""
+    generator = torch.Generator().manual_seed(seed)
+    model = model.double().eval()
+    for p in model.parameters():
+        p.data = torch.randn(p.shape, generator=generator, dtype=torch.float64) * 0.5
+    return model
+
+
+def encoded(*given: Data, length: int = 5, tree: bool = False) -> list[Data]:
+    """Degrees, distances and paths: their edges, or the tree of them."""
+    plain = [
+        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
+    ]
+    paths = AddPathTree() if tree else AddPathEdges(length)
+    return encode(plain, AddDegrees(), AddShortestPaths(), paths)
