@@ -16,8 +16,8 @@ from gtcourse.training.tasks import graph_classification, graph_regression
 
 ENCODINGS = (AddDegrees(), AddShortestPaths(), AddPathEdges(20))
 LARGE_ENCODINGS = (AddDegrees(), AddShortestPaths(), AddPathTree())
-"""The same for Eq. 7 in N² numbers a graph: 20 edges of three features for each pair, of millions of
-molecules, would not fit into a machine."""
+"""The same for Eq. 7 in N² numbers a graph: 20 edges of three features for each pair would, of
+millions of molecules, not fit into a machine."""
 
 TABLES_OF_ZINC = {
     "num_node_types": 64,
