@@ -21,15 +21,17 @@ from gtcourse.training.tasks import Task
 class Flag:
     r"""m forward and backward passes for one optimiser step, each against the last.
 
-    The perturbation :math:`\delta` starts uniform in :math:`[-\alpha, \alpha]`. A pass adds an m-th
-    of its gradient to the parameters', and between two passes
+    The perturbation :math:`\delta` starts uniform in :math:`[-\alpha, \alpha]`; where there is a
+    bound, in :math:`[-\epsilon / \sqrt d, \epsilon / \sqrt d]`, inside of it, as FreeLB starts and
+    Graphormer's code does. A pass adds an m-th of its gradient to the parameters', and between two
+    passes
 
     .. math:: \delta \leftarrow \Pi_\epsilon\bigl(
               \delta + \alpha\,\operatorname{sign}(\nabla_\delta \mathcal{L})\bigr),
 
     where :math:`\Pi_\epsilon` scales each node's vector back to a Euclidean norm of at most
-    :math:`\epsilon`. The gradient of the step is the mean of the m. They take m times the time of
-    one; the memory is that of one, of :math:`\delta` and of its gradient.
+    :math:`\epsilon`. The gradient of the step is the mean of the m, which take m times the time of
+    one. A pass keeps nothing for the next but :math:`\delta`.
 
     A model that can be trained so takes ``model(batch, perturbation=δ)``, adds it to its node
     embeddings, and says their width as ``model.config.d_model``.
