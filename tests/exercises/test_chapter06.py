@@ -21,7 +21,7 @@ CHECKERS = {
 
 @pytest.mark.parametrize("name", CHECKERS)
 def test_the_folded_solution_passes(name):
-    solutions = folded_solutions("06_graphormer", torch=torch, math=math)
+    solutions = folded_solutions("06_graphormer", torch=torch)
     verdict = CHECKERS[name](solutions[name])
     assert verdict.passed, verdict
 
