@@ -180,7 +180,6 @@ def flag_memory(steps: int, batch: GraphBatch) -> dict:
 
 def _growth(first: Callable[[], None], step: Callable[[], None]) -> float:
     """By how many MB the step raises the peak; ``first`` makes torch set up what it needs once."""
-    torch.set_num_threads(THREADS)
     first()
     before = _peak()
     step()
@@ -214,7 +213,8 @@ def measure(rounds: int, sizes: tuple[int, ...]) -> dict:
     for graph in chains:
         graph.y = torch.zeros(1)
     # A fresh process for each: a peak that was reached once hides what comes after.
-    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+    threads = {"initializer": torch.set_num_threads, "initargs": (THREADS,)}
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1, **threads) as pool:
         jobs = [(kind, chains[0], graph) for kind in KINDS for graph in chains[1:]]
         for row in pool.starmap(memory, jobs, chunksize=1):
             content["memory"].append(row)
