@@ -19,11 +19,12 @@ from gtcourse.models.node_encodings import read_encoding
 class EdgeEncoding(nn.Module):
     r"""The mean over a shortest path of what each edge means at its place in it (Eq. 7).
 
-    .. math:: c_{ij} = \frac{1}{N} \sum_{n=1}^{N} x_{e_n} (w_n^E)^T
+    .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
 
-    The categories of edges make :math:`x_e \cdot w_n` a table with a row for each place and
-    category; :math:`c_{ij}` is a mean of its rows. A node with itself, and pairs without a path,
-    get 0.
+    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j (the paper writes N for
+    :math:`\ell`). The categories of edges make :math:`x_e \cdot w_n` a table with a row for each
+    place and category; :math:`c_{ij}` is a mean of its rows. A node with itself, and pairs without
+    a path, get 0.
 
     Args:
         num_heads: H, and the width of :math:`x_e` (d_E) as well; each head has its own w.
@@ -101,7 +102,7 @@ class EdgeEncoding(nn.Module):
                 "path_tree and distance do not belong together; expected those of the same graph, "
                 "with exact distances: AddShortestPaths() without a longest one."
             )
-        last = pair + (before - pair // N % N) * N  # the pair (k, j), an edge
+        last = pair + (before - pair // N % N) * N  # the pair (k, j), the path's last edge
         rows = category_rows(batch.edge_attr.flatten(0, 2)[last], "edge_attr", table.shape[1])
 
         place = torch.empty_like(tree)  # of a pair among those of its distance
@@ -132,7 +133,7 @@ class NodeEdges(nn.Module):
     """The features of the edges into a node, summed: edges "via node" of Table 5.
 
     Shapes:
-        batch.edge_attr: ``[B, N, N, F_e]`` categories
+        batch.edge_attr: ``[B, N, N, F]`` categories
         returns: ``[B, N, d]``
     """
 
