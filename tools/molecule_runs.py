@@ -1,6 +1,8 @@
 """The run that chapters 03, 05 and 06 record: one recipe on the embedded molecules, any model."""
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -10,7 +12,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from gtcourse import DenseLoader, device
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.training.fit import count_parameters, evaluate, fit
-from gtcourse.training.records import Record
+from gtcourse.training.records import Record, write_record
 from gtcourse.training.tasks import graph_regression
 
 BATCH_SIZE, BUCKETS = 128, 4
@@ -83,3 +85,24 @@ def record_run(
         },
         command=command,
     )
+
+
+def command_line(description: str, names: Iterable[str], epochs: int) -> argparse.ArgumentParser:
+    """What a recorder can be asked: which runs, which seeds, how many epochs, and where to."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(
+        "names", nargs="*", default=[*names], help=f"of {', '.join(names)}; all by default"
+    )
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--epochs", type=int, default=epochs)
+    parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
+    return parser
+
+
+def record_all(args: argparse.Namespace, record: Callable[[str, int], Record]) -> None:
+    """Writes ``record(name, seed)`` for each name and seed, one seed after the other."""
+    for seed in args.seeds:
+        for name in args.names:
+            run = record(name, seed)
+            write_record(run, args.out / run.filename)
+            print(f"{run.name}, seed {seed}: {run.result}, {run.seconds} s", flush=True)

@@ -6,10 +6,8 @@ second sign. With ``--base gatedgcn --epochs 10`` the same for a model that read
 their types anyway: about 15 CPU minutes.
 """
 
-import argparse
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +26,9 @@ from gtcourse.models import (
     SignNetConfig,
 )
 from gtcourse.training.fit import evaluate
-from gtcourse.training.records import Record, write_record
+from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_regression
-from tools.molecule_runs import record_run
+from tools.molecule_runs import command_line, record_all, record_run
 
 K = 8
 BASES = {
@@ -65,12 +63,10 @@ ENCODINGS: dict[str, Callable[[int], nn.Module | None]] = {
 }
 
 
-def record(
-    base: str, name: str, seed: int, epochs: int, data: GraphDataset, folder: Path
-) -> Record:
+def record(base: str, name: str, seed: int, epochs: int, data: GraphDataset) -> Record:
     model_class, config = BASES[base]
     signnet = asdict(replace(SIGNNET, d_model=config.d_model))
-    run = record_run(
+    return record_run(
         f"{base}-{name}/molecules",
         lambda: model_class(config, node_encoding=ENCODINGS[name](config.d_model)),
         data,
@@ -88,8 +84,6 @@ def record(
             "test_mae_random_signs": mae_with_random_signs(model, test)
         },
     )
-    write_record(run, folder / run.filename)
-    return run
 
 
 def transform() -> AddLaplacianEigenvectors:
@@ -111,18 +105,11 @@ def mae_with_random_signs(model: nn.Module, test: DenseLoader) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(ENCODINGS)}; all by default")
+    parser = command_line(__doc__.splitlines()[0], ENCODINGS, epochs=20)
     parser.add_argument("--base", choices=BASES, default="bag")
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
     args = parser.parse_args()
     data = encode(load_dataset("molecules"), transform())
-    for seed in args.seeds:
-        for name in args.names or ENCODINGS:
-            run = record(args.base, name, seed, args.epochs, data, args.out)
-            print(f"{run.name}, seed {seed}: {run.result}, {run.seconds} s", flush=True)
+    record_all(args, lambda name, seed: record(args.base, name, seed, args.epochs, data))
 
 
 if __name__ == "__main__":

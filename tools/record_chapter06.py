@@ -4,9 +4,7 @@ Table 5's ladder on the embedded molecules: one Transformer, told step by step w
 knows of a graph.
 """
 
-import argparse
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from torch import nn
 
@@ -20,8 +18,8 @@ from gtcourse.encodings import (
 )
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
-from gtcourse.training.records import Record, write_record
-from tools.molecule_runs import PEAK_LR, one_group, record_run
+from gtcourse.training.records import Record
+from tools.molecule_runs import PEAK_LR, command_line, one_group, record_all, record_run
 
 K = 8
 TRANSFORMS = (
@@ -69,9 +67,9 @@ def faster_bias(model: Graphormer) -> list[dict]:
     return [{"params": others, "lr": PEAK_LR}, {"params": bias, "lr": RATIO * PEAK_LR}]
 
 
-def record(name: str, seed: int, epochs: int, data: GraphDataset, folder: Path) -> Record:
+def record(name: str, seed: int, epochs: int, data: GraphDataset) -> Record:
     rung = FASTER.get(name, name)
-    run = record_run(
+    return record_run(
         f"graphormer-{name}/molecules",
         lambda: build(rung),
         data,
@@ -82,23 +80,13 @@ def record(name: str, seed: int, epochs: int, data: GraphDataset, folder: Path) 
         epochs=epochs,
         command=f"python -m tools.record_chapter06 {name} --seeds {seed} --epochs {epochs}",
     )
-    write_record(run, folder / run.filename)
-    return run
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    every = [*LADDER, *FASTER]
-    parser.add_argument("rungs", nargs="*", help=f"of {', '.join(every)}; all by default")
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
+    parser = command_line(__doc__.splitlines()[0], [*LADDER, *FASTER], epochs=20)
     args = parser.parse_args()
     data = encode(load_dataset("molecules"), *TRANSFORMS)
-    for seed in args.seeds:
-        for name in args.rungs or every:
-            run = record(name, seed, args.epochs, data, args.out)
-            print(f"{run.name}, seed {seed}: {run.result}, {run.seconds} s", flush=True)
+    record_all(args, lambda name, seed: record(name, seed, args.epochs, data))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def test_the_transformer_without_a_graph_has_the_slim_models_layers():
     assert count_parameters(plain.encoder.layers) == count_parameters(graphormer.layers)
 
 
-def test_every_kind_of_step_reaches_every_parameter_that_it_should():
+def test_every_kind_of_step_gives_every_parameter_a_gradient():
     graph = chain(load_dataset("molecules").graphs, 12)
     graph.y = torch.ones(1)
     for kind, build in KINDS.items():
