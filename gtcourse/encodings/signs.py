@@ -36,8 +36,24 @@ def flip_pairs(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return svd * torch.cat([signs, signs], dim=-1)
 
 
+def flip_nodes(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    r"""Multiplies all that a node has by one sign: EGT's first augmentation, and no symmetry.
+
+    It changes the products :math:`\hat u_i \cdot \hat v_j` that the encoding is made of.
+
+    Shapes:
+        svd: ``[B, N, 2r]``
+        returns: the same
+    """
+    return svd * _draw((*svd.shape[:2], 1), svd, generator)
+
+
 def _signs(vectors: Tensor, k: int, generator: torch.Generator | None) -> Tensor:
     """``[B, 1, k]``: one sign for all nodes of a graph."""
-    device = vectors.device if generator is None else generator.device
-    bits = torch.randint(0, 2, (len(vectors), 1, k), generator=generator, device=device)
-    return (2 * bits - 1).to(vectors)
+    return _draw((len(vectors), 1, k), vectors, generator)
+
+
+def _draw(shape: tuple[int, ...], like: Tensor, generator: torch.Generator | None) -> Tensor:
+    device = like.device if generator is None else generator.device
+    bits = torch.randint(0, 2, shape, generator=generator, device=device)
+    return (2 * bits - 1).to(like)

@@ -15,6 +15,8 @@ from gtcourse.models.baselines import (
     GatedGCNConfig,
     GINConfig,
 )
+from gtcourse.models.egt import EGT, EGTConfig
+from gtcourse.models.egt_layers import EGTAttention, EGTLayer
 from gtcourse.models.graphormer import (
     Graphormer,
     GraphormerAttention,
@@ -38,12 +40,16 @@ from gtcourse.models.transformer import (
 )
 
 __all__ = [
+    "EGT",
     "GAT",
     "GIN",
     "BagTransformer",
     "BagTransformerConfig",
     "CentralityEncoding",
     "DecoderLayer",
+    "EGTAttention",
+    "EGTConfig",
+    "EGTLayer",
     "EdgeEncoding",
     "EncoderLayer",
     "FeedForward",

@@ -38,3 +38,28 @@ def category_rows(values: Tensor, name: str, size: int) -> Tensor:
             f"{int(most[column]) - 1}."
         )
     return values.long() + first
+
+
+def stacked_rows(values: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
+    """The same for columns of known sizes: the rows of column c follow those of column c - 1.
+
+    Args:
+        values: ``[..., F]`` whole numbers; sizes: the F columns' numbers of categories.
+
+    Raises:
+        ValueError: as :func:`category_rows`, or the values have another number of columns.
+    """
+    if values.is_floating_point() or values.shape[-1] != len(sizes):
+        raise ValueError(
+            f"{name} has {values.shape[-1]} columns of {values.dtype}; expected {len(sizes)} of "
+            "integer categories."
+        )
+    size = torch.tensor(sizes, device=values.device)
+    wrong = (values < 0) | (values >= size)
+    if bool(wrong.any()):
+        *_, column = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"{name} holds the category {int(values[wrong][0])} in column {column}; expected 0 to "
+            f"{sizes[column] - 1}."
+        )
+    return values.long() + size.cumsum(0) - size

@@ -7,6 +7,8 @@ Shapes: B graphs, N nodes (padded), d width, k eigenvectors, r pairs of singular
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
@@ -76,27 +78,42 @@ class SVDEncoding(nn.Module):
 
     Args:
         rank: r; d_model: d.
-        flip_signs: in training mode, draw a sign for each pair :math:`(u_m, v_m)` of each graph.
-            Differs from EGT's first code, which drew one for each *node*; mended there later.
+        flip_signs: in training mode, "pairs" (or True) draws a sign for each pair :math:`(u_m,
+            v_m)` of each graph; "nodes" one for each *node*, for all that it has, as EGT's first
+            code did. That is no symmetry of the SVD; the authors mended it later.
 
     Shapes:
         batch.encodings["svd"]: ``[B, N, 2r]``
         returns: ``[B, N, d]``
 
     Raises:
-        ValueError: in the forward pass, where the batch has no singular vectors, or not r pairs.
+        ValueError: ``flip_signs`` is something else; in the forward pass, where the batch has no
+            singular vectors, or not r pairs.
     """
 
-    def __init__(self, rank: int, d_model: int, flip_signs: bool = False):
+    def __init__(
+        self, rank: int, d_model: int, flip_signs: bool | Literal["pairs", "nodes"] | None = None
+    ):
         super().__init__()
+        if flip_signs not in FLIPS:
+            raise ValueError(f"flip_signs is {flip_signs!r}; expected 'pairs', 'nodes' or None.")
         self.projection = nn.Linear(2 * rank, d_model)
-        self.flip_signs = flip_signs
+        self.flip = FLIPS[flip_signs]
 
     def forward(self, batch: GraphBatch) -> Tensor:
         svd = read_encoding(batch, "svd", self.projection.in_features)
-        if self.training and self.flip_signs:
-            svd = signs.flip_pairs(svd)
+        if self.training and self.flip is not None:
+            svd = self.flip(svd)
         return self.projection(svd.to(self.projection.weight.dtype))
+
+
+FLIPS = {
+    None: None,
+    False: None,
+    True: signs.flip_pairs,
+    "pairs": signs.flip_pairs,
+    "nodes": signs.flip_nodes,
+}
 
 
 def read_encoding(batch: GraphBatch, name: str, columns: int | None = None) -> Tensor:

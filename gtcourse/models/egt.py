@@ -1,0 +1,305 @@
+"""EGT (Hussain et al., 2021): a Transformer with a channel for every pair of nodes.
+
+Shapes: B graphs, N nodes (padded), q virtual nodes, which are tokens 0 to q - 1, P pairs that are
+computed, H heads, d and d_e widths of nodes and pairs, L layers, C classes or targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gtcourse.encodings.transform import at_least
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.egt_inputs import EdgeInput, NodeInput
+from gtcourse.models.egt_layers import EGTLayer
+from gtcourse.models.heads import mean_pool
+from gtcourse.models.node_encodings import SVDEncoding
+from gtcourse.models.pairs import Pairs
+
+CHOICES = {
+    "target": ("graph", "node", "edge"),
+    "structure": ("adjacency", "distance"),
+    "variant": ("full", "simple", "constrained"),
+    "flip_signs": (None, "pairs", "nodes"),
+}
+
+
+@dataclass(frozen=True)
+class EGTConfig:
+    """The 500K model of Table 5 for ZINC and the embedded molecules by default.
+
+    Attributes:
+        num_node_types, num_edge_types: categories of each column of x and of edge_attr;
+            num_node_features, num_edge_features: columns of numbers instead. Where both are empty
+            for the edges, they have no features.
+        target: what is predicted: a graph, its nodes or its edges; num_targets: C.
+        node_multiplier, edge_multiplier: inner widths of the feed-forward networks over d and d_e.
+        structure: what the pairs know of the graph at first: "adjacency" with self-loops, or the
+            "distance", clipped at max_distance.
+        svd_rank: r of the positional encoding (Eqs. 8, 9), 0 for none; flip_signs: "pairs" flips
+            the signs of :math:`u_m, v_m` together in training, "nodes" those of all that a node
+            has, as the authors' first code did by mistake.
+        variant: "full"; "simple", whose pairs never change (Eqs. 10, 11); "constrained", which
+            attends to neighbours and itself (Eq. 12).
+        gated: False for EGT-U (Eqs. 13, 14).
+        virtual_nodes: q; of a graph they are the readout, in place of the nodes' mean.
+        head_widths: of the two hidden layers of the heads; d / 2 and d / 4 where it is None.
+        distance_hops: ν of the distance-prediction objective; 0 for none.
+        norm_eps: of the layer norms; 1e-3 in the paper's runs (Keras).
+        attention_dropout, random_mask, degree_scaler, scaled: of the authors' later code, see
+            :class:`~gtcourse.models.egt_layers.EGTAttention`.
+    """
+
+    num_node_types: tuple[int, ...] = (28,)
+    num_node_features: int = 0
+    num_edge_types: tuple[int, ...] = (4,)
+    num_edge_features: int = 0
+    target: Literal["graph", "node", "edge"] = "graph"
+    num_targets: int = 1
+    d_model: int = 64
+    d_edge: int = 64
+    num_heads: int = 8
+    num_layers: int = 10
+    node_multiplier: float = 2.0
+    edge_multiplier: float = 2.0
+    structure: Literal["adjacency", "distance"] = "adjacency"
+    max_distance: int = 16
+    svd_rank: int = 0
+    flip_signs: Literal["pairs", "nodes"] | None = None
+    variant: Literal["full", "simple", "constrained"] = "full"
+    gated: bool = True
+    virtual_nodes: int = 0
+    head_widths: tuple[int, int] | None = None
+    distance_hops: int = 0
+    clip: float = 5.0
+    node_dropout: float = 0.0
+    edge_dropout: float = 0.0
+    norm_eps: float = 1e-5
+    attention_dropout: float = 0.0
+    random_mask: float = 0.0
+    degree_scaler: bool = False
+    scaled: bool = True
+
+    @property
+    def reads_edges(self) -> bool:
+        """Whether the pairs' last vectors are used; otherwise the last layer does not make them."""
+        return (self.target == "edge" and self.variant != "simple") or self.distance_hops > 0
+
+    @property
+    def reads_nodes(self) -> bool:
+        return self.target != "edge" or self.variant == "simple"
+
+
+class EGT(nn.Module):
+    """The whole model: inputs, layers, final norms and the head of what is predicted.
+
+    Args:
+        node_encodings: modules that make ``[B, N, d]`` of a batch, instead of the SVD encoding that
+            the configuration asks for.
+
+    Shapes:
+        batch.x: ``[B, N, F]``; batch.edge_attr: ``[B, N, N, F_e]`` where edges have features;
+            batch.encodings: "svd" of ``AddSVD(r)`` and "distance" of ``AddShortestPaths()``, where
+            the configuration reads them
+        returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, ``[B, N, N, C]`` of edges (0 where
+            there is none); without the last axis where C is 1. With ``return_distances`` also the
+            logits of distances 0 to ν, ``[B, N, N, ν + 1]``; with ``return_attention`` also the
+            gated attention :math:`\\tilde A` of Eq. 4, ``[B, L, H, q + N, q + N]``, last.
+
+    Raises:
+        ValueError: the configuration, or in the forward pass the batch, is not what is described.
+    """
+
+    def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
+        super().__init__()
+        _check(config)
+        self.config = config
+        d, d_edge, q = config.d_model, config.d_edge, config.virtual_nodes
+        self.node_input = NodeInput(config.num_node_types, config.num_node_features, d)
+        self.edge_input = EdgeInput(
+            config.num_edge_types,
+            config.num_edge_features,
+            d_edge,
+            config.max_distance if config.structure == "distance" else None,
+            q,
+        )
+        own = [SVDEncoding(config.svd_rank, d, config.flip_signs)] if config.svd_rank else []
+        self.node_encodings = nn.ModuleList(own if node_encodings is None else node_encodings)
+        self.virtual_nodes = nn.Parameter(torch.empty(q, d)) if q else None
+        self.layers = nn.ModuleList(_layer(config, n) for n in range(config.num_layers))
+        self.node_norm = nn.LayerNorm(d, config.norm_eps) if config.reads_nodes else None
+        self.edge_norm = nn.LayerNorm(d_edge, config.norm_eps) if config.reads_edges else None
+        self.head = _head(config, _readout_width(config), config.num_targets)
+        self.distance_head = None
+        if config.distance_hops:
+            self.distance_head = _head(config, d_edge, config.distance_hops + 1)
+        self._start(own)
+
+    def _start(self, encodings: Iterable[nn.Module]) -> None:
+        """The authors' start (Keras's own). Encodings from outside keep theirs."""
+        for part in (self.node_input, self.edge_input, self.layers, self.head, *encodings):
+            for module in part.modules():
+                if isinstance(module, nn.Linear):
+                    nn.init.xavier_uniform_(module.weight)
+                    if module.bias is not None:
+                        nn.init.zeros_(module.bias)
+                elif isinstance(module, nn.Embedding):
+                    nn.init.uniform_(module.weight, -0.05, 0.05)
+        if self.distance_head is not None:
+            for module in self.distance_head[::2]:
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+        for name, vectors in self.named_parameters():
+            if name.endswith(("virtual_nodes", "edge_input.virtual", "no_edge")):
+                nn.init.uniform_(vectors, -0.05, 0.05)
+
+    def forward(
+        self, batch: GraphBatch, *, return_distances: bool = False, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, ...]:
+        if return_distances and self.distance_head is None:
+            raise ValueError("the model has no distance objective; expected distance_hops above 0.")
+        pairs = self.pairs(batch)
+        h, e, first, attention = self.encode(batch, pairs, return_attention)
+        if self.config.target == "edge":
+            prediction = self._of_edges(batch, pairs, h, e, first)
+        else:
+            prediction = self.head(self._readout(h, batch.mask))
+        prediction = prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+        results = [prediction]
+        if return_distances:
+            results.append(pairs.unpack(self.distance_head(e))[:, self.q :, self.q :])
+        if return_attention:
+            results.append(torch.stack(attention, dim=1))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def encode(
+        self, batch: GraphBatch, pairs: Pairs, return_attention: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+        """Nodes and pairs after all layers, the pairs at first, and the attention of each layer."""
+        h, e = self.embed(batch), self.edge_input(batch, pairs)
+        first, attentions = e, []
+        for layer in self.layers:
+            h, e, *attention = layer(h, e, pairs=pairs, return_attention=return_attention)
+            attentions += attention
+        h = h if self.node_norm is None else self.node_norm(h)
+        e = e if self.edge_norm is None else self.edge_norm(e)
+        return h, e, first, attentions
+
+    def embed(self, batch: GraphBatch) -> Tensor:
+        """The tokens at first, ``[B, q + N, d]``."""
+        h = self.node_input(batch)
+        for encoding in self.node_encodings:
+            h = h + encoding(batch)
+        if self.virtual_nodes is None:
+            return h
+        return torch.cat([self.virtual_nodes.expand(len(h), -1, -1), h], dim=1)
+
+    def pairs(self, batch: GraphBatch) -> Pairs:
+        """The pairs that attend and have a vector: all of a graph's, or neighbours and itself."""
+        mask = batch.pair_mask
+        if self.config.variant == "constrained":
+            loops = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
+            mask = mask & (batch.adjacency | loops)
+        if self.q == 0:
+            return Pairs(mask)
+        real = F.pad(batch.mask, (self.q, 0), value=True)
+        virtual = torch.arange(real.shape[1], device=mask.device) < self.q
+        with_virtual = real[:, :, None] & real[:, None, :] & (virtual[:, None] | virtual)
+        return Pairs(F.pad(mask, (self.q, 0, self.q, 0)) | with_virtual)
+
+    @property
+    def q(self) -> int:
+        return self.config.virtual_nodes
+
+    def _readout(self, h: Tensor, mask: Tensor) -> Tensor:
+        """What the head reads: each node, or of a graph the nodes' mean or the virtual nodes."""
+        if self.config.target == "node":
+            return h[:, self.q :]
+        return h.flatten(1, 2)[:, : self.q * h.shape[-1]] if self.q else mean_pool(h, mask)
+
+    def _of_edges(self, batch, pairs: Pairs, h: Tensor, e: Tensor, first: Tensor) -> Tensor:
+        """``[B, N, N, C]``: the head on the edges, and on nothing else."""
+        edges = Pairs(F.pad(batch.adjacency, (self.q, 0, self.q, 0)))
+        chosen = pairs.pack(edges.mask)
+        read = e[chosen]
+        if self.config.variant == "simple":
+            i, j = edges.ends
+            nodes = h.flatten(0, 1)
+            read = torch.cat([nodes[i], nodes[j], first[chosen]], dim=-1)
+        return edges.unpack(self.head(read))[:, self.q :, self.q :]
+
+
+def _layer(config: EGTConfig, number: int) -> EGTLayer:
+    last = number == config.num_layers - 1
+    return EGTLayer(
+        config.d_model,
+        config.d_edge,
+        config.num_heads,
+        node_multiplier=config.node_multiplier,
+        edge_multiplier=config.edge_multiplier,
+        edge_channels=config.variant != "simple",
+        update_nodes=config.reads_nodes or not last,
+        update_edges=config.reads_edges or not last,
+        node_dropout=config.node_dropout,
+        edge_dropout=config.edge_dropout,
+        norm_eps=config.norm_eps,
+        gated=config.gated,
+        clip=config.clip,
+        dropout=config.attention_dropout,
+        random_mask=config.random_mask,
+        degree_scaler=config.degree_scaler,
+        scaled=config.scaled,
+        virtual_nodes=config.virtual_nodes,
+    )
+
+
+def _readout_width(config: EGTConfig) -> int:
+    if config.target == "edge":
+        both_ends = 2 * config.d_model if config.variant == "simple" else 0
+        return both_ends + config.d_edge
+    of_virtual = config.target == "graph" and config.virtual_nodes
+    return config.virtual_nodes * config.d_model if of_virtual else config.d_model
+
+
+def _head(config: EGTConfig, width: int, outputs: int) -> nn.Sequential:
+    """A network with two hidden layers (Table 4)."""
+    one, other = config.head_widths or (config.d_model // 2, config.d_model // 4)
+    return nn.Sequential(
+        nn.Linear(width, one), nn.ELU(), nn.Linear(one, other), nn.ELU(), nn.Linear(other, outputs)
+    )
+
+
+def _check(config: EGTConfig) -> None:
+    counts = ("num_targets", "d_model", "d_edge", "num_heads", "num_layers", "max_distance")
+    at_least(1, **{name: getattr(config, name) for name in counts})
+    at_least(0, **{n: getattr(config, n) for n in ("svd_rank", "virtual_nodes", "distance_hops")})
+    for name, choices in CHOICES.items():
+        if getattr(config, name) not in choices:
+            expected = ", ".join(map(str, choices))
+            raise ValueError(f"{name} is {getattr(config, name)!r}; expected one of {expected}.")
+    if bool(config.num_node_types) == bool(config.num_node_features):
+        raise ValueError(
+            f"num_node_types is {config.num_node_types} and num_node_features "
+            f"{config.num_node_features}; expected one of the two."
+        )
+    if config.num_edge_types and config.num_edge_features:
+        raise ValueError(
+            f"num_edge_types is {config.num_edge_types} and num_edge_features "
+            f"{config.num_edge_features}; expected at most one of the two."
+        )
+    if config.distance_hops and config.variant != "full":
+        raise ValueError(
+            f"distance_hops is {config.distance_hops} and variant {config.variant!r}; expected "
+            "'full', the only one with a vector for every pair at the end."
+        )
+    if config.distance_hops and config.structure == "distance":
+        raise ValueError(
+            "the distance objective asks for what structure = 'distance' gives away; expected "
+            "'adjacency' beside distance_hops."
+        )
