@@ -98,12 +98,12 @@ class SVDEncoding(nn.Module):
         if flip_signs not in FLIPS:
             raise ValueError(f"flip_signs is {flip_signs!r}; expected 'pairs', 'nodes' or None.")
         self.projection = nn.Linear(2 * rank, d_model)
-        self.flip = FLIPS[flip_signs]
+        self.flip_signs = flip_signs
 
     def forward(self, batch: GraphBatch) -> Tensor:
         svd = read_encoding(batch, "svd", self.projection.in_features)
-        if self.training and self.flip is not None:
-            svd = self.flip(svd)
+        if self.training and self.flip_signs:
+            svd = FLIPS[self.flip_signs](svd)
         return self.projection(svd.to(self.projection.weight.dtype))
 
 
@@ -114,6 +114,7 @@ FLIPS = {
     "pairs": signs.flip_pairs,
     "nodes": signs.flip_nodes,
 }
+"""What ``flip_signs`` of :class:`SVDEncoding` can be."""
 
 
 def read_encoding(batch: GraphBatch, name: str, columns: int | None = None) -> Tensor:

@@ -1,6 +1,6 @@
 import torch
 
-from gtcourse.encodings.signs import flip_pairs, flip_signs
+from gtcourse.encodings.signs import flip_nodes, flip_pairs, flip_signs
 
 
 def drawn(flip, width: int, graphs: int = 2000):
@@ -30,3 +30,16 @@ def test_a_generator_repeats_the_signs():
     first, again = (flip_signs(vectors, torch.Generator().manual_seed(7)) for _ in range(2))
     assert torch.equal(first, again)
     assert not torch.equal(first, flip_signs(vectors, torch.Generator().manual_seed(8)))
+
+
+def test_a_node_flip_changes_all_that_a_node_has_and_with_it_the_products():
+    svd = torch.rand(500, 3, 4, generator=torch.Generator().manual_seed(0)) + 0.5
+    flipped = flip_nodes(svd, torch.Generator().manual_seed(1))
+    signs = (flipped / svd).round()
+    assert (signs == signs[..., :1]).all()
+    assert len(signs[..., 0].unique(dim=0)) == 8
+    products, before = (s[..., :2] @ s[..., 2:].mT for s in (flipped, svd))
+    torch.testing.assert_close(products.abs(), before)
+    assert not torch.allclose(products, before)
+    paired = flip_pairs(svd, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(paired[..., :2] @ paired[..., 2:].mT, before)

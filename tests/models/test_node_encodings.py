@@ -55,7 +55,15 @@ def test_an_encoding_in_single_precision_enters_a_model_in_double(module, column
     assert module.double()(batch).dtype == torch.float64
 
 
-@pytest.mark.parametrize("module", [LaplacianEncoding(4, 5, True), SVDEncoding(2, 5, True)])
+FLIPPING = [
+    LaplacianEncoding(4, 5, True),
+    SVDEncoding(2, 5, True),
+    SVDEncoding(2, 5, "pairs"),
+    SVDEncoding(2, 5, "nodes"),
+]
+
+
+@pytest.mark.parametrize("module", FLIPPING)
 def test_signs_are_flipped_in_training_alone(module):
     columns = {"laplacian_eigenvectors": 4, "svd": 4}
     batch = batch_with(**columns)
@@ -80,6 +88,19 @@ def test_signs_are_flipped_in_training_alone(module):
 def test_a_missing_encoding_is_refused_with_the_transform_that_makes_it(module, transform):
     with pytest.raises(ValueError, match=transform):
         module(batch_with())
+
+
+def test_what_is_flipped_is_what_is_asked_for():
+    batch = batch_with(svd=4)
+    torch.manual_seed(0)  # with which the three nodes do not draw one sign by accident
+    for flip, same in (("pairs", True), ("nodes", False)):
+        module = SVDEncoding(2, 5, flip).double().train()
+        module.projection = torch.nn.Identity()
+        module.projection.in_features, module.projection.weight = 4, torch.zeros(1).double()
+        signs = module(batch)[0, :3] / batch.encodings["svd"][0, :3]
+        assert bool((signs.round() == signs.round()[:1]).all()) == same
+    with pytest.raises(ValueError, match="flip_signs is 'rows'; expected 'pairs', 'nodes' or None"):
+        SVDEncoding(2, 5, "rows")
 
 
 def test_another_number_of_columns_is_refused():

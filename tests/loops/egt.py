@@ -1,0 +1,168 @@
+"""EGT as Eqs. 4 to 14 say it: a graph, a head, a node, a pair at a time, in float64.
+
+Tokens 0 to q - 1 are the virtual nodes; the nodes follow. Weights are read from the model, nothing
+else is.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tests.loops.encodings import distances_loop, edges_of
+from tests.loops.graphormer import linear, norm
+
+
+@torch.no_grad()
+def egt_loop(model, graph: Data) -> dict[str, object]:
+    """``prediction`` (of a graph, or by node, or by edge), ``distances`` by pair, ``attention``."""
+    config, q, n = model.config, model.config.virtual_nodes, graph.num_nodes
+    h = [model.virtual_nodes[i] for i in range(q)]
+    h += [node_vector(model, graph, i) for i in range(n)]
+    tokens = range(q + n)
+    e = {(i, j): pair_vector(model, graph, i, j) for i in tokens for j in tokens}
+    edges = edges_of(graph)
+    seen = {
+        (i, j)
+        for i in tokens
+        for j in tokens
+        if config.variant != "constrained" or i < q or j < q or i == j or (i - q, j - q) in edges
+    }
+    first, attention = dict(e), []
+    for layer in model.layers:
+        h, e, share = layer_loop(layer, h, e, seen)
+        attention.append(share)
+    h = h if model.node_norm is None else [norm(model.node_norm, x) for x in h]
+    e = e if model.edge_norm is None else {p: norm(model.edge_norm, x) for p, x in e.items()}
+    out = {"attention": attention}
+    if config.target == "graph":
+        read = torch.cat(h[:q]) if q else sum(h) / n
+        out["prediction"] = network(model.head, read)
+    elif config.target == "node":
+        out["prediction"] = [network(model.head, x) for x in h[q:]]
+    else:
+        out["prediction"] = {}
+        for i, j in edges:
+            pair = (q + i, q + j)
+            read = e[pair]
+            if config.variant == "simple":
+                read = torch.cat([h[q + i], h[q + j], first[pair]])
+            out["prediction"][i, j] = network(model.head, read)
+    if model.distance_head is not None:
+        out["distances"] = {
+            (i, j): network(model.distance_head, e[q + i, q + j])
+            for i in range(n)
+            for j in range(n)
+        }
+    return out
+
+
+def node_vector(model, graph: Data, i: int) -> Tensor:
+    total = model.node_input.bias + features(model.node_input.features, graph.x[i].tolist())
+    for encoding in model.node_encodings:
+        total = total + linear(encoding.projection, graph.svd[i].double())
+    return total
+
+
+def pair_vector(model, graph: Data, i: int, j: int) -> Tensor:
+    """e of a pair of tokens: structure and edge feature, or the virtual nodes' own."""
+    q, inputs = model.config.virtual_nodes, model.edge_input
+    if i < q or j < q:
+        own = [inputs.virtual[t] for t in (i, j) if t < q]
+        return sum(own) / len(own)
+    i, j = i - q, j - q
+    edges = edges_of(graph)
+    if inputs.max_distance is None:
+        row = 1 if i == j or (i, j) in edges else 0
+    else:
+        distance = distances_loop(graph)[i][j]
+        row = inputs.max_distance if distance == -1 else min(distance, inputs.max_distance)
+    e = inputs.structure.weight[row]
+    if inputs.features is None:
+        return e
+    return e + (features(inputs.features, edges[i, j]) if (i, j) in edges else inputs.no_edge)
+
+
+def features(part, values: list) -> Tensor:
+    """A table's row for each column of categories, or a product for each column of numbers."""
+    if part.table is None:
+        return sum(v * part.linear.weight[:, c] for c, v in enumerate(values))
+    start = [sum(part.types[:c]) for c in range(len(part.types))]
+    return sum(part.table.weight[s + v] for s, v in zip(start, values, strict=True))
+
+
+@torch.no_grad()
+def layer_loop(layer, h: list[Tensor], e: dict, seen: set) -> tuple[list[Tensor], dict, dict]:
+    """Eqs. 6 and 7 and both networks; ``seen`` are the pairs that there are (Eq. 12)."""
+    simple = not hasattr(layer.edge_norm, "weight")
+    h_hat = [norm(layer.node_norm, x) for x in h]
+    e_hat = {p: e[p] if simple else norm(layer.edge_norm, e[p]) for p in seen}
+    z, logits, share = attention_loop(layer.attention, h_hat, e_hat)
+    if layer.update_nodes:
+        h = [x + update for x, update in zip(h, z, strict=True)]
+        h = [x + network(layer.node_network, x) for x in h]
+    if layer.update_edges:
+        e = dict(e)
+        for p in seen:
+            e[p] = e[p] + linear(layer.edge_output, logits[p])
+            e[p] = e[p] + network(layer.edge_network, e[p])
+    return h, e, share
+
+
+@torch.no_grad()
+def attention_loop(attention, h: list[Tensor], e: dict) -> tuple[list, dict, dict]:
+    """Eqs. 1 to 5 (ungated: 13, 14): gathered values, H-hat [H] and A-tilde [H] of each pair."""
+    H, d = attention.num_heads, len(h[0])
+    K = d // H
+    logits = {p: torch.zeros(H).double() for p in e}
+    share = {p: torch.zeros(H).double() for p in e}
+    gathered = []
+    for i in range(len(h)):
+        keys = [j for j in range(len(h)) if (i, j) in e]
+        heads = []
+        for k in range(H):
+            q_i = part(attention, h[i], 0, k, K)
+            for j in keys:
+                k_j = part(attention, h[j], 1, k, K)
+                dot = sum(q_i[c] * k_j[c] for c in range(K))
+                dot = dot / math.sqrt(K) if attention.scale != 1.0 else dot
+                dot = min(max(dot, -attention.clip), attention.clip)
+                logits[i, j][k] = dot + edge_part(attention, e[i, j], k)
+            total = sum(torch.exp(logits[i, j][k]) for j in keys)
+            z, open_gates = torch.zeros(K).double(), 0.0
+            for j in keys:
+                weight = torch.exp(logits[i, j][k]) / total
+                if attention.gated:
+                    gate = 1 / (1 + torch.exp(-edge_part(attention, e[i, j], H + k)))
+                    weight, open_gates = weight * gate, open_gates + gate
+                share[i, j][k] = weight
+                z = z + weight * part(attention, h[j], 2, k, K)
+            if attention.degree_scaler and i >= attention.virtual_nodes:
+                z = z * torch.log(1 + open_gates)
+            heads.append(z)
+        done = attention.output is not None and keys
+        gathered.append(linear(attention.output, torch.cat(heads)) if done else torch.zeros(d))
+    return gathered, logits, share
+
+
+def part(attention, x: Tensor, which: int, head: int, K: int) -> Tensor:
+    """Query (0), key (1) or value (2) of one head."""
+    start = which * len(x) + head * K
+    return linear(attention.qkv, x)[start : start + K]
+
+
+def edge_part(attention, e: Tensor, row: int) -> Tensor:
+    return attention.edge_input.weight[row] @ e + attention.edge_input.bias[row]
+
+
+def network(layers, x: Tensor) -> Tensor:
+    """A norm where there is one, linear maps and ELUs, written out."""
+    for layer in layers:
+        if isinstance(layer, torch.nn.LayerNorm):
+            x = norm(layer, x)
+        elif isinstance(layer, torch.nn.Linear):
+            x = linear(layer, x)
+        else:
+            x = torch.where(x > 0, x, torch.exp(x) - 1)
+    return x

@@ -1,0 +1,46 @@
+"""Small EGTs of every variant, and graphs with what they read."""
+
+from dataclasses import replace
+
+import torch
+from torch_geometric.data import Data
+
+from gtcourse.encodings import AddShortestPaths, AddSVD, encode
+from gtcourse.models import EGTConfig
+
+SMALL = EGTConfig(d_model=8, d_edge=6, num_heads=2, num_layers=2, svd_rank=2)
+PLAIN = replace(SMALL, num_edge_types=(), svd_rank=0)
+CONFIGS = {
+    "graph": SMALL,
+    "distances": replace(SMALL, distance_hops=2),
+    "node": replace(PLAIN, target="node", num_targets=3),
+    "edge": replace(SMALL, target="edge", num_targets=2),
+    "edge and distances": replace(SMALL, target="edge", distance_hops=3),
+    "simple": replace(SMALL, variant="simple"),
+    "simple, edge": replace(SMALL, variant="simple", target="edge", num_targets=2),
+    "constrained": replace(SMALL, variant="constrained"),
+    "constrained, edge": replace(SMALL, variant="constrained", target="edge"),
+    "ungated": replace(SMALL, gated=False),
+    "distance structure": replace(PLAIN, structure="distance", max_distance=2, num_targets=2),
+    "virtual nodes": replace(SMALL, virtual_nodes=2, structure="distance", max_distance=3),
+    "virtual nodes, constrained": replace(SMALL, virtual_nodes=1, variant="constrained"),
+    "virtual nodes, edge": replace(SMALL, virtual_nodes=2, target="edge", degree_scaler=True),
+    "degree scaler": replace(SMALL, degree_scaler=True),
+    "unscaled": replace(SMALL, scaled=False, clip=1.0),
+}
+
+
+def encoded(*given: Data) -> list[Data]:
+    """Distances and two pairs of singular vectors."""
+    plain = [
+        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
+    ]
+    return encode(plain, AddShortestPaths(), AddSVD(2))
+
+
+def in_numbers(graph: Data) -> Data:
+    """The same graph with floating-point features in place of categories."""
+    graph = graph.clone()
+    graph.x = torch.cat([graph.x / 28, graph.x.sin()], dim=1)
+    graph.edge_attr = graph.edge_attr / 4.0
+    return graph

@@ -1,0 +1,375 @@
+"""EGT beside the paper's equations, and what must hold for every graph."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch_geometric.data import Data
+
+from gtcourse import collate, load_dataset
+from gtcourse.encodings import AddSVD, encode
+from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer, LaplacianEncoding
+from gtcourse.models.pairs import Pairs
+from tests.encodings.graphs import renumbered
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.egt import attention_loop, egt_loop, layer_loop
+from tests.models.egts import CONFIGS, PLAIN, SMALL, encoded, in_numbers
+from tests.models.graphormers import large_weights
+
+VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def listed(tensor: torch.Tensor, config: EGTConfig, graph: Data) -> object:
+    """One graph's prediction in the shape in which the loop gives it."""
+    tensor = tensor[0] if config.num_targets > 1 else tensor[0][..., None]
+    if config.target == "edge":
+        return {(i, j): tensor[i, j] for i, j in graph.edge_index.T.tolist()}
+    return list(tensor) if config.target == "node" else tensor
+
+
+@VARIANTS
+@given(graph=graphs(max_nodes=4))
+def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, graph):
+    model, (graph,) = large_weights(EGT(config)), encoded(graph)
+    asks = {"return_distances": config.distance_hops > 0, "return_attention": True}
+    prediction, *distances, attention = model(collate([graph]), **asks)
+    expected = egt_loop(model, graph)
+    torch.testing.assert_close(listed(prediction, config, graph), expected["prediction"], **CLOSE)
+    for logits in distances:
+        for (i, j), row in expected["distances"].items():
+            torch.testing.assert_close(logits[0, i, j], row, **CLOSE)
+    wanted = torch.zeros_like(attention[0])
+    for number, share in enumerate(expected["attention"]):
+        for (i, j), heads in share.items():
+            wanted[number, :, i, j] = heads
+    torch.testing.assert_close(attention[0], wanted, **CLOSE)
+
+
+@given(graph=graphs(max_nodes=4))
+def test_continuous_features_equal_the_loop(graph):
+    config = replace(
+        SMALL, num_node_types=(), num_node_features=2, num_edge_types=(), num_edge_features=1
+    )
+    model, (graph,) = large_weights(EGT(config)), encoded(in_numbers(graph))
+    got, expected = model(collate([graph])), egt_loop(model, graph)["prediction"]
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+@given(graph=graphs(max_nodes=4))
+def test_several_columns_of_categories_equal_the_loop(graph):
+    config = replace(SMALL, num_node_types=(28, 7), num_edge_types=(4, 3))
+    graph.x = torch.cat([graph.x, graph.x % 7], dim=1)
+    graph.edge_attr = torch.cat([graph.edge_attr, graph.edge_attr % 3], dim=1)
+    model, (graph,) = large_weights(EGT(config)), encoded(graph)
+    got, expected = model(collate([graph])), egt_loop(model, graph)["prediction"]
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("options", [{}, {"gated": False}, {"edge_channels": False}, {"clip": 0.1}])
+@given(allowed=st.lists(st.booleans(), min_size=16, max_size=16))
+def test_the_layer_alone_equals_the_loop_on_plain_tensors(options, allowed):
+    layer = large_weights(EGTLayer(8, 6, 2, **options))
+    generator = torch.Generator().manual_seed(0)
+    h = torch.randn(1, 4, 8, generator=generator, dtype=torch.float64)
+    e = torch.randn(1, 4, 4, 6, generator=generator, dtype=torch.float64)
+    mask = torch.tensor(allowed).view(1, 4, 4)
+    seen = {(i, j) for _, i, j in mask.nonzero().tolist()}
+    pairs = {(i, j): e[0, i, j] for i in range(4) for j in range(4)}
+    nodes, edges, share = layer_loop(layer, list(h[0]), pairs, seen)
+    got_h, got_e, attention = layer(h, e, mask=mask, return_attention=True)
+    torch.testing.assert_close(got_h[0], torch.stack(nodes), **CLOSE)
+    for (i, j), row in edges.items():
+        torch.testing.assert_close(got_e[0, i, j], row, **CLOSE)
+        wanted = share.get((i, j), torch.zeros(2).double())
+        torch.testing.assert_close(attention[0, :, i, j], wanted, **CLOSE)
+
+
+def test_the_attention_alone_takes_plain_tensors():
+    attention = large_weights(EGTAttention(8, 6, 2))
+    h, e = torch.randn(2, 3, 8).double(), torch.randn(2, 3, 3, 6).double()
+    z, logits, share = attention(h, e, return_attention=True)
+    for graph in range(2):
+        pairs = {(i, j): e[graph, i, j] for i in range(3) for j in range(3)}
+        wanted = attention_loop(attention, list(h[graph]), pairs)
+        torch.testing.assert_close(z[graph], torch.stack(wanted[0]), **CLOSE)
+        for (i, j), row in wanted[1].items():
+            torch.testing.assert_close(logits[graph, i, j], row, **CLOSE)
+            torch.testing.assert_close(share[graph, :, i, j], wanted[2][i, j], **CLOSE)
+
+
+def test_a_layers_mask_of_nodes_is_one_of_their_pairs():
+    layer = large_weights(EGTLayer(8, 6, 2))
+    h, e = torch.randn(1, 4, 8).double(), torch.randn(1, 4, 4, 6).double()
+    nodes = torch.tensor([[True, True, False, True]])
+    both = layer(h, e, mask=nodes), layer(h, e, mask=nodes[:, :, None] & nodes[:, None])
+    for one, other in zip(*both, strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(both[0][1][0, 2], e[0, 2])  # no pair, no change
+
+
+@given(seed=st.integers(0, 1000), kept=st.lists(st.booleans(), min_size=18, max_size=18))
+def test_packing_and_unpacking_pairs_are_each_others_reverse(seed, kept):
+    mask = torch.tensor(kept).view(2, 3, 3)
+    pairs = Pairs(mask)
+    dense = torch.randn(2, 3, 3, 4, generator=torch.Generator().manual_seed(seed))
+    rows = pairs.pack(dense)
+    assert torch.equal(rows, dense[mask])
+    assert torch.equal(pairs.unpack(rows), dense * mask[..., None])
+    i, j = pairs.ends
+    graph, one, other = mask.nonzero(as_tuple=True)
+    assert torch.equal(i, 3 * graph + one)
+    assert torch.equal(j, 3 * graph + other)
+
+
+def without_ties(graph: Data) -> Data:
+    """Of a repeated edge the first counts, and renumbering may change which that is."""
+    graph.edge_attr = 1 + graph.edge_index.sum(dim=0)[:, None] % 3
+    return graph
+
+
+@VARIANTS
+@given(graph=graphs(max_nodes=7), random=st.randoms(use_true_random=False))
+def test_renumbering_the_nodes_renumbers_what_is_said_of_them(config, graph, random):
+    model, (graph,) = large_weights(EGT(config)), encoded(without_ties(graph))
+    order = torch.tensor(random.sample(range(len(graph.x)), len(graph.x)))
+    other = renumbered(graph, order)
+    other.svd, other.distance = graph.svd[order], graph.distance[order][:, order]
+    before, after = (model(collate([one])) for one in (graph, other))
+    if config.target != "graph":
+        before = before[:, order]
+    if config.target == "edge":
+        before = before[:, :, order]
+    torch.testing.assert_close(after, before, rtol=1e-9, atol=1e-9)
+
+
+@VARIANTS
+@given(some=st.lists(graphs(max_nodes=6), min_size=2, max_size=4), extra=st.integers(0, 3))
+def test_neither_padding_nor_company_changes_a_prediction(config, some, extra):
+    model, together = large_weights(EGT(config)), encoded(*some)
+    batch = collate(together, num_nodes=max(len(graph.x) for graph in together) + extra)
+
+    def of_each(predictions: torch.Tensor) -> list[torch.Tensor]:
+        nodes = {"graph": 0, "node": 1, "edge": 2}[config.target]
+        return [p[(slice(len(g.x)),) * nodes] for p, g in zip(predictions, together, strict=True)]
+
+    alone = [model(collate([graph]))[0] for graph in together]
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    torch.testing.assert_close(of_each(model(batch)), alone, **close)
+    batch.x[~batch.mask] = 3  # what stands at padding is never read
+    batch.edge_attr[~batch.adjacency] = 3
+    for name in ("distance", "svd"):
+        mask = batch.pair_mask if name == "distance" else batch.mask
+        batch.encodings[name][~mask] = 2
+    torch.testing.assert_close(of_each(model(batch)), alone, **close)
+
+
+@VARIANTS
+@given(graph=graphs(max_nodes=6))
+def test_predictions_and_gradients_are_finite_on_every_valid_graph(config, graph):
+    model, asks = EGT(config), {"return_distances": config.distance_hops > 0}
+    results = model(collate(encoded(graph)), **asks)
+    sum(r.sum() for r in (results if isinstance(results, tuple) else (results,))).backward()
+    for name, p in model.named_parameters():
+        assert p.grad is None or bool(p.grad.isfinite().all()), name
+
+
+@VARIANTS
+def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_edges_are_read(
+    config,
+):
+    """There the authors' projections of query, key and value, of bias and gate, are one as well."""
+    two = encoded(graph_of(4, [(0, 1), (1, 2)]), graph_of(3, [(0, 2), (2, 1)], seed=3))
+    model = large_weights(EGT(replace(config, clip=1e3)))  # a clipped logit has no gradient
+    asks = {"return_distances": config.distance_hops > 0}
+    results = model(collate(two), **asks)
+    sum(r.square().sum() for r in (results if isinstance(results, tuple) else [results])).backward()
+    for name, p in model.named_parameters():
+        used = p.grad.reshape(len(p), -1).any(dim=1) if p.grad is not None else [False]
+        if name.endswith(("table.weight", "structure.weight")):
+            assert used.any(), name
+        elif not config.reads_nodes and name.startswith("layers.1.attention.qkv"):
+            assert used.tolist() == [True] * 16 + [False] * 8
+        elif not config.reads_nodes and name.startswith("layers.1.attention.edge_input"):
+            assert used.tolist() == [True] * 2 + [False] * 2
+        elif name.endswith("qkv.bias"):  # a key's bias shifts a whole row of logits
+            assert used[:8].all(), name
+            assert used[16:].all(), name
+        else:
+            assert all(used), name
+
+
+def test_a_molecule_predicts_the_same_alone_and_in_any_batch():
+    molecules = encode(load_dataset("molecules").graphs[:40], AddSVD(8))
+    model = EGT(EGTConfig(num_layers=3, svd_rank=8)).eval()
+    together = model(collate(molecules))
+    alone = torch.cat([model(collate([molecule])) for molecule in molecules])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(model(collate(molecules[::-1])).flip(0), together)
+
+
+def test_a_flip_of_singular_vectors_is_drawn_in_training_alone():
+    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2), (2, 3)])))
+    for flip in ("pairs", "nodes"):
+        model = large_weights(EGT(replace(SMALL, flip_signs=flip)))
+        assert torch.equal(model(batch), model(batch))
+        model.train()
+        assert len({float(model(batch).detach()) for _ in range(20)}) > 1
+
+
+def test_logits_are_clipped_before_the_pairs_are_heard():
+    attention = large_weights(EGTAttention(8, 6, 2, clip=0.5))
+    h, e = 100 * torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 6).double()
+    attention.edge_input.bias.data = torch.tensor([9.0, -9, 0, 0]).double()
+    _, logits, _ = attention(h, e)
+    assert logits[..., 0].max().item() == 9.5
+    assert logits[..., 1].min().item() == -9.5
+
+
+def test_a_closed_gate_lets_nothing_through_and_does_not_move_the_others_share():
+    attention = large_weights(EGTAttention(8, 1, 1))
+    h, e = torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 1).double()
+    attention.edge_input.weight.data = torch.tensor([[0.0], [1.0]]).double()
+    attention.edge_input.bias.data = torch.tensor([0.0, 40.0]).double()  # open
+    *_, before = attention(h, e, return_attention=True)
+    e[0, 0, 1] = -80.0  # closes it
+    *_, after = attention(h, e, return_attention=True)
+    assert float(after[0, 0, 0, 1]) < 1e-15
+    kept = torch.ones(3, 3, dtype=torch.bool)
+    kept[0, 1] = False
+    torch.testing.assert_close(after[0, 0][kept], before[0, 0][kept])
+
+
+def test_a_node_without_pairs_gets_zeros_and_finite_gradients():
+    for gated in (True, False):
+        attention = large_weights(EGTAttention(8, 6, 2, gated=gated))
+        h = torch.randn(1, 3, 8).double().requires_grad_()
+        e, mask = torch.randn(1, 3, 3, 6).double(), torch.ones(1, 3, 3, dtype=torch.bool)
+        mask[0, 1] = False
+        z, _, share = attention(h, e, mask=mask, return_attention=True)
+        assert bool((z[0, 1] == 0).all() and (share[0, :, 1] == 0).all())
+        z.sum().backward()
+        assert bool(h.grad.isfinite().all())
+
+
+def test_random_masking_leaves_keys_out_in_training_and_no_node_without_any():
+    attention = large_weights(EGTAttention(8, 6, 2, random_mask=0.5, gated=False))
+    h, e = torch.randn(50, 4, 8).double(), torch.randn(50, 4, 4, 6).double()
+    *_, share = attention(h, e, return_attention=True)
+    assert bool((share > 0).all())
+    *_, share = attention.train()(h, e, return_attention=True)
+    assert 0.4 < float((share == 0).double().mean()) < 0.5
+    torch.testing.assert_close(share.sum(-1), torch.ones(50, 2, 4).double())
+    attention.random_mask = 1.0
+    *_, share = attention(h, e, return_attention=True)
+    assert bool((share > 0).all())
+
+
+def test_dropout_acts_where_it_is_asked_for_in_training_alone():
+    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
+    for name in ("node_dropout", "edge_dropout", "attention_dropout"):
+        model = large_weights(EGT(replace(SMALL, **{name: 0.5})))
+        assert torch.equal(model(batch), model(batch))
+        model.train()
+        assert not torch.equal(model(batch), model(batch))
+
+
+def test_dropout_acts_after_attention_and_after_the_networks():
+    layer = large_weights(EGTLayer(8, 6, 2))
+    seen = {"node": [], "edge": []}
+    for kind in seen:
+        dropout = getattr(layer, f"{kind}_dropout")
+        dropout.register_forward_hook(lambda _, inputs, out, kind=kind: seen[kind].append(out))
+    h, e = torch.randn(1, 3, 8).double(), torch.randn(1, 3, 3, 6).double()
+    h2, e2 = layer(h, e)
+    torch.testing.assert_close(h + sum(seen["node"]), h2)
+    torch.testing.assert_close(e.flatten(0, 2) + sum(seen["edge"]), e2.flatten(0, 2))
+    z, logits, _ = layer.attention(layer.node_norm(h), layer.edge_norm(e))
+    torch.testing.assert_close(seen["node"][0], z)
+    torch.testing.assert_close(seen["edge"][0], layer.edge_output(logits).flatten(0, 2))
+
+
+def test_node_encodings_can_be_replaced():
+    graph = graph_of(3, [(0, 1)])
+    model = EGT(SMALL, [LaplacianEncoding(3, 8)])
+    assert model(collate([graph])).shape == (1,)
+
+
+def test_the_start_is_the_authors():
+    torch.manual_seed(0)
+    config = EGTConfig(
+        (400,), num_edge_types=(400,), d_model=64, d_edge=64, virtual_nodes=8, distance_hops=3
+    )
+    model, linears = EGT(config), 0
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Embedding):
+            assert float(module.weight.detach().std()) == pytest.approx(0.05 / 3**0.5, rel=0.2), (
+                name
+            )
+        if isinstance(module, nn.Linear):
+            fans = sum(module.weight.shape)
+            if min(module.weight.shape) > 2:
+                assert float(module.weight.detach().std()) == pytest.approx(
+                    (2 / fans) ** 0.5, rel=0.2
+                ), name
+            assert bool((module.bias == 0).all()), name
+            linears += 1
+    assert linears == 10 * (3 + 2 + 3) + 6
+    for vectors in (model.virtual_nodes, model.edge_input.virtual, model.edge_input.no_edge):
+        assert 0.02 < float(vectors.detach().std()) < 0.04
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": "graphs"}, "target is 'graphs'; expected one of graph, node, edge"),
+        ({"variant": "local"}, "variant is 'local'; expected one of full, simple, constrained"),
+        ({"structure": "paths"}, "structure is 'paths'; expected one of adjacency, distance"),
+        ({"flip_signs": "all"}, "flip_signs is 'all'; expected one of None, pairs, nodes"),
+        ({"num_layers": 0}, "num_layers is 0; expected a whole number, 1 or more"),
+        ({"svd_rank": -1}, "svd_rank is -1; expected a whole number, 0 or more"),
+        ({"num_heads": 3}, "d_model = 8 is not a multiple of num_heads = 3"),
+        (
+            {"num_node_types": ()},
+            r"num_node_types is \(\) and num_node_features 0; expected one of",
+        ),
+        ({"num_edge_features": 1}, "num_edge_features 1; expected at most one of the two"),
+        ({"distance_hops": 2, "variant": "simple"}, "distance_hops is 2 and variant 'simple'"),
+        (
+            {"distance_hops": 2, "structure": "distance"},
+            "expected 'adjacency' beside distance_hops",
+        ),
+        ({"degree_scaler": True, "gated": False}, "degree_scaler sums the gates; expected gated"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        EGT(replace(SMALL, **change))
+
+
+def test_what_the_model_cannot_read_is_refused_in_a_sentence():
+    graph = graph_of(2, [(0, 1)])
+    plain = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr)
+    with pytest.raises(ValueError, match="no svd; expected what AddSVD of gtcourse"):
+        EGT(SMALL)(collate([plain]))
+    model = EGT(replace(PLAIN, structure="distance"))
+    with pytest.raises(ValueError, match="no distance; expected what AddShortestPaths"):
+        model(collate([plain]))
+    no_svd = replace(SMALL, svd_rank=0)
+    bare = Data(x=graph.x, edge_index=graph.edge_index)
+    with pytest.raises(ValueError, match="no edge_attr; expected it, as the model reads it"):
+        EGT(no_svd)(collate([bare]))
+    wide = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=torch.tensor([[4]]))
+    with pytest.raises(ValueError, match="edge_attr holds the category 4 in column 0; expected 0"):
+        EGT(no_svd)(collate([wide]))
+    floats = Data(x=graph.x.float(), edge_index=graph.edge_index, edge_attr=graph.edge_attr)
+    with pytest.raises(ValueError, match=r"x has 1 columns of torch\.float32; expected 1 of int"):
+        EGT(no_svd)(collate([floats]))
+    numbers = replace(no_svd, num_node_types=(), num_node_features=2)
+    with pytest.raises(ValueError, match=r"x has 1 columns of torch\.int64; expected 2 of float"):
+        EGT(numbers)(collate([plain]))
+    with pytest.raises(ValueError, match="no distance objective; expected distance_hops above 0"):
+        EGT(no_svd)(collate([plain]), return_distances=True)
