@@ -9,7 +9,7 @@ from gtcourse import load_dataset
 from gtcourse.models.bag import BagTransformerConfig
 from gtcourse.models.neighbours import NeighbourTransformer
 from gtcourse.training.records import Record
-from tools.molecule_runs import command_line, record_all, record_run
+from tools.runs import command_line, record_all, record_run
 
 MASKED_HEADS = {"full-attention": 0, "half-attention": 2, "neighbour-attention": 4}
 CONFIG = BagTransformerConfig(d_model=64, num_heads=4, num_layers=3, d_hidden=128)

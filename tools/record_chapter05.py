@@ -28,7 +28,7 @@ from gtcourse.models import (
 from gtcourse.training.fit import evaluate
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_regression
-from tools.molecule_runs import command_line, record_all, record_run
+from tools.runs import command_line, record_all, record_run
 
 K = 8
 BASES = {

@@ -19,7 +19,7 @@ from gtcourse.encodings import (
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
 from gtcourse.training.records import Record
-from tools.molecule_runs import PEAK_LR, command_line, one_group, record_all, record_run
+from tools.runs import PEAK_LR, command_line, one_group, record_all, record_run
 
 K = 8
 TRANSFORMS = (

@@ -1,4 +1,4 @@
-"""The run that chapters 03, 05 and 06 record: one recipe on the embedded molecules, any model."""
+"""The run that chapters 03 and 05 to 07 record: one recipe, any model, any task."""
 
 import argparse
 from collections.abc import Callable, Iterable
@@ -13,12 +13,12 @@ from gtcourse import DenseLoader, device
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.training.fit import count_parameters, evaluate, fit
 from gtcourse.training.records import Record, write_record
-from gtcourse.training.tasks import graph_regression
+from gtcourse.training.tasks import Task, graph_regression
 
 BATCH_SIZE, BUCKETS = 128, 4
 PEAK_LR = 2e-3
 
-Scores = Callable[[nn.Module, DenseLoader], dict[str, float]]
+Scores = Callable[[nn.Module, DenseLoader], dict[str, object]]
 Groups = Callable[[nn.Module], list[dict]]
 
 
@@ -38,27 +38,30 @@ def record_run(
     command: str,
     more_scores: Scores = lambda model, test: {},
     groups: Groups = one_group,
+    task: Task | None = None,
+    batch_size: int = BATCH_SIZE,
 ) -> Record:
-    """Trains a model for MAE and says what came out.
+    """Trains a model and says what came out.
 
     Args:
         build: makes the model, after the seed is set.
         config: what of the run depends on the model; the recipe is added.
-        more_scores: of the trained model on the test loader, beside its MAE.
+        more_scores: of the trained model on the test loader, beside the task's.
         groups: the optimiser's groups of parameters, each with its peak rate as "lr".
+        task: graph regression, judged by MAE, where it is None.
     """
     train = DenseLoader(
-        data.train, BATCH_SIZE, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
+        data.train, batch_size, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
     )
-    val = DenseLoader(data.val, 500, device=device())
-    test = DenseLoader(data.test, 500, device=device())
+    val = DenseLoader(data.val, 4 * batch_size, device=device())
+    test = DenseLoader(data.test, 4 * batch_size, device=device())
 
     torch.manual_seed(seed)
     model = build()
     optimizer = AdamW(groups(model))
     peaks = [group["lr"] for group in optimizer.param_groups]
     schedule = OneCycleLR(optimizer, peaks, total_steps=epochs * len(train))
-    task = graph_regression()
+    task = task or graph_regression()
     history = fit(
         model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
     )
@@ -67,7 +70,8 @@ def record_run(
         config=config
         | {
             "epochs": epochs,
-            "batch_size": BATCH_SIZE,
+            "task": task.name,
+            "batch_size": batch_size,
             "buckets": BUCKETS,
             "optimizer": "AdamW, weight decay 0.01",
             "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
@@ -78,16 +82,18 @@ def record_run(
         parameters=count_parameters(model),
         curve=history.epochs,
         result={
-            "test_mae": evaluate(model, task, test)["mae"],
+            **{f"test_{name}": value for name, value in evaluate(model, task, test).items()},
             **more_scores(model, test),
-            "val_mae": history.best["val_mae"],
+            f"val_{task.monitor}": history.best[f"val_{task.monitor}"],
             "best_epoch": history.best["epoch"],
         },
         command=command,
     )
 
 
-def command_line(description: str, names: Iterable[str], epochs: int) -> argparse.ArgumentParser:
+def command_line(
+    description: str, names: Iterable[str], epochs: int | None
+) -> argparse.ArgumentParser:
     """What a recorder can be asked: which runs, which seeds, how many epochs, and where to."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(

@@ -1,0 +1,111 @@
+"""The recorded runs of chapter 07: ``python -m tools.record_chapter07``, about two CPU hours.
+
+One EGT on three data sets: molecules (a number for each graph), communities (a class for each node)
+and tours (yes or no for each edge); its variants beside it; on molecules the singular vectors with
+their signs as they are, flipped in pairs and flipped by node, and the distance objective.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+import torch
+from torch import nn
+
+from gtcourse import DenseLoader, load_dataset
+from gtcourse.encodings import AddShortestPaths, AddSVD, encode
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.models import EGT, EGTConfig
+from gtcourse.models.hops import attention_by_hop
+from gtcourse.training.records import Record
+from gtcourse.training.tasks import Task, graph_regression
+from tools.runs import command_line, record_all, record_run
+
+RANK, HOPS = 8, 8
+SIZE = {"d_model": 48, "d_edge": 16, "num_layers": 4}
+"""For every task: small, so that a run takes minutes without an accelerator."""
+
+TRAIN_MOLECULES = 4000
+MOLECULES = EGTConfig(**SIZE)
+SVD = replace(MOLECULES, svd_rank=RANK)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a name stands for."""
+
+    data: str
+    config: EGTConfig
+    task: Callable[[], Task] = graph_regression
+    batch_size: int = 64
+    epochs: int = 20
+
+
+RUNS = {
+    "egt/molecules": Run("molecules", MOLECULES),
+    "egt-simple/molecules": Run("molecules", replace(MOLECULES, variant="simple")),
+    "egt-constrained/molecules": Run("molecules", replace(MOLECULES, variant="constrained")),
+    "egt-ungated/molecules": Run("molecules", replace(MOLECULES, gated=False)),
+    "egt-spe/molecules": Run("molecules", SVD),
+    "egt-spe-flips/molecules": Run("molecules", replace(SVD, flip_signs="pairs")),
+    "egt-spe-node-flips/molecules": Run("molecules", replace(SVD, flip_signs="nodes")),
+}
+
+
+def load(name: str) -> GraphDataset:
+    """A data set with what the runs on it read."""
+    if name == "molecules":
+        data = first_training(load_dataset(name), TRAIN_MOLECULES)
+        return encode(data, AddSVD(RANK), AddShortestPaths())
+    raise ValueError(f"there are no runs on {name!r}.")
+
+
+def first_training(data: GraphDataset, count: int) -> GraphDataset:
+    """The data set with its first ``count`` training graphs alone."""
+    train = (data.split == 0).nonzero().flatten()
+    kept = torch.cat([train[:count], (data.split > 0).nonzero().flatten()])
+    return replace(data, graphs=[data[int(i)] for i in kept], split=data.split[kept])
+
+
+def by_hop(model: nn.Module, test: DenseLoader) -> dict[str, list]:
+    """The mean share of attention 0 to HOPS hops away, and beyond, for each layer."""
+    model.eval()
+    with torch.no_grad():
+        shares = torch.cat(
+            [
+                attention_by_hop(
+                    model(batch, return_attention=True)[-1],
+                    batch.encodings["distance"],
+                    batch.mask,
+                    HOPS,
+                )
+                for batch in test
+            ]
+        )
+    return {"attention_by_hop": [[round(float(s), 5) for s in layer] for layer in shares.mean(0)]}
+
+
+def record(name: str, seed: int, epochs: int | None, data: GraphDataset) -> Record:
+    run = RUNS[name]
+    epochs = epochs or run.epochs
+    return record_run(
+        name,
+        lambda: EGT(run.config),
+        data,
+        config=asdict(run.config),
+        seed=seed,
+        epochs=epochs,
+        command=f"python -m tools.record_chapter07 {name} --seeds {seed} --epochs {epochs}",
+        more_scores=by_hop,
+        task=run.task(),
+        batch_size=run.batch_size,
+    )
+
+
+def main() -> None:
+    args = command_line(__doc__.splitlines()[0], RUNS, epochs=None).parse_args()
+    data = {name: load(name) for name in {RUNS[name].data for name in args.names}}
+    record_all(args, lambda name, seed: record(name, seed, args.epochs, data[RUNS[name].data]))
+
+
+if __name__ == "__main__":
+    main()
