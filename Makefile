@@ -87,6 +87,7 @@ book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and takes a few minutes
 	@$(BIN)/python -m benchmarks.encodings
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
+	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
