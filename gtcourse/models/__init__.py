@@ -15,7 +15,8 @@ from gtcourse.models.baselines import (
     GatedGCNConfig,
     GINConfig,
 )
-from gtcourse.models.egt import EGT, EGTConfig
+from gtcourse.models.egt import EGT
+from gtcourse.models.egt_config import EGTConfig
 from gtcourse.models.egt_layers import EGTAttention, EGTLayer
 from gtcourse.models.graphormer import (
     Graphormer,
@@ -26,6 +27,7 @@ from gtcourse.models.graphormer import (
 from gtcourse.models.graphormer_edges import EdgeEncoding
 from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
 from gtcourse.models.heads import GraphHead, mean_pool
+from gtcourse.models.hops import attention_by_hop
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer
 from gtcourse.models.node_encodings import LaplacianEncoding, SVDEncoding, WalkEncoding
@@ -76,6 +78,7 @@ __all__ = [
     "TransformerDecoder",
     "TransformerEncoder",
     "WalkEncoding",
+    "attention_by_hop",
     "causal_mask",
     "complete_edge_index",
     "mean_pool",
