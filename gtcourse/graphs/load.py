@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES
+from gtcourse.graphs.communities import load_cluster, load_pattern
 from gtcourse.graphs.cycles import load_csl, load_cycles
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.files import read_graphs
@@ -13,7 +14,13 @@ from gtcourse.graphs.molecules import load_molecules
 from gtcourse.graphs.real import PUBLICATIONS, load_real, read_folder
 
 ZINC_LIKE = ("molecules", "zinc", "zinc-full")
-GENERATED = {"molecules": load_molecules, "cycles": load_cycles, "csl": load_csl}
+GENERATED = {
+    "molecules": load_molecules,
+    "cycles": load_cycles,
+    "csl": load_csl,
+    "pattern": load_pattern,
+    "cluster": load_cluster,
+}
 NAMES = (*GENERATED, *PUBLICATIONS)
 
 
@@ -24,9 +31,10 @@ def load_dataset(
 
     Args:
         name: "molecules" lies inside the installed RDKit and needs no network, and
-            "cycles" and "csl" are generated (:mod:`gtcourse.graphs.cycles`). "zinc" (12,000
-            molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded
-            by PyG or ogb once.
+            "cycles" and "csl" (:mod:`gtcourse.graphs.cycles`), "pattern" and "cluster"
+            (:mod:`gtcourse.graphs.communities`) are generated. "zinc" (12,000 molecules),
+            "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded by PyG or ogb
+            once.
         source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`), or the
             publisher's own files below this folder.
         root: where built and downloaded datasets are kept; by default the environment variable

@@ -1,0 +1,344 @@
+"""PATTERN and CLUSTER: every number of the published recipe, read off the graphs."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gtcourse.graphs import (
+    MISSING_LABEL,
+    DenseLoader,
+    check_graphs,
+    collate,
+    communities,
+    load_dataset,
+    read_graphs,
+    write_graphs,
+)
+from gtcourse.graphs.communities import block_model, build_cluster, build_pattern
+from gtcourse.graphs.files import write_ragged
+
+MEAN, VARIANCE = 19.5, (30**2 - 1) / 12
+"""Of a community's size, uniform on 5 to 34."""
+
+PAIRS = (VARIANCE + MEAN**2 - MEAN) / 2
+"""Mean number of pairs n (n - 1) / 2 in a community."""
+
+
+@pytest.fixture(scope="module")
+def pattern():
+    """As many patterns as graphs, so that the means are those of the law."""
+    return communities.pattern((800, 100, 100), num_patterns=1_000)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    return communities.cluster((800, 100, 100))
+
+
+def adjacency_of(graph) -> np.ndarray:
+    dense = np.zeros((len(graph.x), len(graph.x)), dtype=int)
+    np.add.at(dense, tuple(graph.edge_index.numpy()), 1)
+    return dense
+
+
+def within_four_errors(values, expected: float) -> bool:
+    values = np.asarray(values, dtype=float)
+    return abs(values.mean() - expected) < 4 * values.std() / np.sqrt(len(values))
+
+
+def share_is(hits: float, trials: float, expected: float) -> bool:
+    return abs(hits / trials - expected) < 4 * np.sqrt(expected * (1 - expected) / trials)
+
+
+def hidden(graph) -> nx.Graph:
+    """The graph between the nodes labelled 1, with their types."""
+    inside = graph.y.numpy() == 1
+    drawn = nx.from_numpy_array(adjacency_of(graph)[inside][:, inside])
+    nx.set_node_attributes(drawn, dict(enumerate(graph.x[inside, 0].tolist())), "type")
+    return drawn
+
+
+def same_pattern(one, other) -> bool:
+    match = nx.algorithms.isomorphism.categorical_node_match("type", None)
+    return nx.is_isomorphic(hidden(one), hidden(other), node_match=match)
+
+
+def test_a_block_model_joins_communities_with_p_and_others_with_q():
+    community = np.repeat(np.arange(3), (100, 150, 50))
+    adjacency = block_model(community, 0.5, 0.35, np.random.default_rng(0))
+    assert np.array_equal(adjacency, adjacency.T)
+    assert not adjacency.diagonal().any()
+    above = np.triu(np.ones_like(adjacency), 1)
+    same = community[:, None] == community
+    for where, probability in ((above & same, 0.5), (above & ~same, 0.35)):
+        assert share_is(adjacency[where].sum(), where.sum(), probability)
+
+
+def test_certain_edges_make_cliques():
+    community = np.array([0, 1, 0, 1, 1])
+    adjacency = block_model(community, 1.0, 0.0, np.random.default_rng(0))
+    same = community[:, None] == community
+    assert np.array_equal(adjacency, same & ~np.eye(5, dtype=bool))
+
+
+@pytest.mark.parametrize("name", ["pattern", "cluster"])
+def test_edges_go_both_ways_once_and_nowhere_from_a_node_to_itself(name, request):
+    for graph in request.getfixturevalue(name).graphs[::20]:
+        dense = adjacency_of(graph)
+        assert dense.max() == 1
+        assert np.array_equal(dense, dense.T)
+        assert not dense.diagonal().any()
+        assert torch.equal(graph.edge_index, torch.from_numpy(dense).nonzero().T)
+
+
+def test_cluster_has_the_published_means(cluster):
+    """117.2 nodes and 4,303.9 directed edges (Dwivedi et al., 2023), and the law's own."""
+    nodes = [graph.num_nodes for graph in cluster]
+    edges = [graph.num_edges for graph in cluster]
+    assert within_four_errors(nodes, 117.2)
+    assert within_four_errors(edges, 4_303.9)
+    assert within_four_errors(nodes, 6 * MEAN)
+    assert within_four_errors(edges, 2 * (6 * 0.55 * PAIRS + 15 * 0.25 * MEAN**2))
+    assert min(nodes) < 70
+    assert max(nodes) > 165
+
+
+def test_clusters_labels_are_communities_of_5_to_34_nodes(cluster):
+    sizes = np.stack([np.bincount(graph.y, minlength=6) for graph in cluster])
+    assert sizes.shape == (1_000, 6)
+    assert sorted(np.unique(sizes)) == list(range(5, 35))
+    for community in sizes.T:
+        assert within_four_errors(community, MEAN)
+        assert within_four_errors((community - MEAN) ** 2, VARIANCE)
+
+
+def test_cluster_joins_its_communities_with_055_and_others_with_025(cluster):
+    counts = np.zeros((2, 2))
+    for graph in cluster:
+        dense, y = adjacency_of(graph), graph.y.numpy()
+        same = y[:, None] == y
+        counts[0] += dense[same].sum(), same.sum() - len(y)
+        counts[1] += dense[~same].sum(), (~same).sum()
+    # Each pair is counted twice, the trials as well: half of them are independent.
+    assert share_is(*counts[0] / 2, 0.55)
+    assert share_is(*counts[1] / 2, 0.25)
+
+
+def test_one_node_of_each_community_says_which_it_is(cluster):
+    places = []
+    for graph in cluster:
+        x, y = graph.x[:, 0], graph.y
+        assert torch.bincount(x, minlength=7)[1:].tolist() == [1] * 6
+        assert torch.equal(y[x > 0], x[x > 0] - 1)
+        told, others = (x > 0).nonzero()[y[x > 0] == 0].item(), (y == 0).nonzero()[:, 0]
+        places.append((others == told).nonzero().item() / (len(others) - 1))
+    assert within_four_errors(places, 0.5)
+
+
+def test_the_law_of_patterns_means(pattern):
+    nodes = [graph.num_nodes for graph in pattern]
+    edges = [graph.num_edges for graph in pattern]
+    background = 5 * 0.5 * PAIRS + 10 * 0.35 * MEAN**2
+    assert within_four_errors(nodes, 6 * MEAN)
+    assert within_four_errors(edges, 2 * (background + 0.5 * PAIRS + 0.5 * 5 * MEAN**2))
+    assert min(nodes) < 75
+    assert max(nodes) > 165
+
+
+def test_a_hundred_patterns_may_well_give_the_published_mean():
+    """118.9 nodes: the hundred sizes of P alone spread the mean by 0.87 about the law's 117."""
+    spread = np.sqrt(VARIANCE / 100 + 5 * VARIANCE / 14_000)
+    assert abs(118.9 - 6 * MEAN) < 3 * spread
+
+
+def test_patterns_background_has_the_edges_and_the_triangles_of_its_law(pattern):
+    """Triangles as well as edges, because two unknowns p and q take two numbers."""
+    p, q = 0.5, 0.35
+    triples = np.mean([n * (n - 1) * (n - 2) / 6 for n in range(5, 35)])
+    edges, triangles = [], []
+    for graph in pattern:
+        outside = graph.y.numpy() == 0
+        dense = adjacency_of(graph)[outside][:, outside].astype(float)
+        edges.append(dense.sum() / 2)
+        triangles.append((dense @ dense * dense).sum() / 6)
+    assert within_four_errors(edges, 5 * p * PAIRS + 10 * q * MEAN**2)
+    law = 5 * p**3 * triples + 20 * p * q**2 * PAIRS * MEAN + 10 * q**3 * MEAN**3
+    assert within_four_errors(triangles, law)
+
+
+def test_the_hidden_pattern_is_joined_to_everything_with_one_half(pattern):
+    across = pairs = inside = inside_pairs = 0
+    for graph in pattern:
+        dense, y = adjacency_of(graph), graph.y.numpy() == 1
+        across += dense[y][:, ~y].sum()
+        pairs += y.sum() * (~y).sum()
+        inside += dense[y][:, y].sum() / 2
+        inside_pairs += y.sum() * (y.sum() - 1) / 2
+    assert share_is(across, pairs, 0.5)
+    assert share_is(inside, inside_pairs, 0.5)
+
+
+def test_node_types_are_uniform_in_and_outside_of_the_pattern(pattern):
+    x = torch.cat([graph.x[:, 0] for graph in pattern])
+    y = torch.cat([graph.y for graph in pattern])
+    for label in (0, 1):
+        counts = torch.bincount(x[y == label])
+        assert len(counts) == 3
+        for count in counts.tolist():
+            assert share_is(count, int((y == label).sum()), 1 / 3)
+
+
+def test_a_pattern_has_5_to_34_nodes_a_sixth_of_all(pattern):
+    sizes = [int(graph.y.sum()) for graph in pattern]
+    assert sorted(set(sizes)) == list(range(5, 35))
+    assert within_four_errors(sizes, MEAN)
+    shares = [size / graph.num_nodes for size, graph in zip(sizes, pattern, strict=True)]
+    assert 0.15 < np.mean(shares) < 0.18
+
+
+def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
+    dataset = communities.pattern((12, 4, 4), num_patterns=4)
+    for name, count in (("train", 12), ("val", 4), ("test", 4)):
+        for index in range(count):
+            assert same_pattern(dataset[name][index], dataset.train[index % 4])
+    assert not any(same_pattern(dataset[0], dataset[index]) for index in (1, 2, 3))
+
+
+def test_a_small_set_hides_in_its_test_graphs_what_it_has_shown():
+    small = communities.pattern((6, 3, 3))
+    assert not any(same_pattern(small[0], small[index]) for index in range(1, 6))
+    for split in (small.val, small.test):
+        assert all(same_pattern(*pair) for pair in zip(split, small.train[:3], strict=True))
+
+
+def test_the_patterns_do_not_depend_on_the_number_of_graphs():
+    few, many = communities.pattern((3, 1, 1)), communities.pattern((8, 4, 4))
+    assert all(same_pattern(few[index], many[index]) for index in range(3))
+
+
+@pytest.mark.parametrize("name", ["pattern", "cluster"])
+def test_nodes_are_numbered_at_random(name, request):
+    """Nothing of the label can be told from a node's place in its graph."""
+    for label in range(2 if name == "pattern" else 6):
+        places = []
+        for graph in request.getfixturevalue(name):
+            place = torch.arange(graph.num_nodes) / (graph.num_nodes - 1)
+            places.append(place[graph.y == label].mean().item())
+        assert within_four_errors(places, 0.5)
+
+
+@pytest.mark.parametrize("build", [build_pattern, build_cluster])
+def test_a_seed_gives_the_same_graphs_and_another_seed_others(tmp_path, build):
+    sums = [
+        write_ragged(tmp_path / f"{number}.npz", build((4, 2, 2), seed=seed), name="x")
+        for number, seed in enumerate((0, 0, 1))
+    ]
+    assert sums[0] == sums[1] != sums[2]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(0, 3)),
+    st.integers(1, 7),
+    st.integers(0, 2**32),
+)
+def test_whatever_is_asked_for_is_a_list_of_valid_graphs(split_sizes, num_patterns, seed):
+    for dataset in (
+        communities.pattern(split_sizes, num_patterns, seed),
+        communities.cluster(split_sizes, seed),
+    ):
+        check_graphs(dataset.graphs)
+        assert tuple(dataset.split_sizes.values()) == split_sizes
+        assert all(30 <= graph.num_nodes <= 204 for graph in dataset)
+        assert all(len(graph.y) == graph.num_nodes for graph in dataset)
+
+
+def test_nodes_have_targets_and_edges_nothing_in_a_batch(cluster):
+    assert cluster.target == "node"
+    graphs = sorted(cluster.graphs[:8], key=lambda graph: graph.num_nodes)
+    batch = collate(graphs)
+    assert batch.target == "node"
+    assert batch.edge_attr is None
+    assert batch.x.dtype == batch.y.dtype == torch.int64
+    assert batch.x.shape == (8, graphs[-1].num_nodes, 1)
+    assert batch.y[0, : graphs[0].num_nodes].equal(graphs[0].y)
+    assert (batch.y[~batch.mask] == MISSING_LABEL).all()
+    assert (batch.y[batch.mask] >= 0).all()
+    loaded = next(iter(DenseLoader(graphs, 8)))
+    assert loaded.y.equal(batch.y)
+    assert loaded.adjacency.equal(batch.adjacency)
+
+
+def test_a_file_holds_the_same_graphs(tmp_path, pattern):
+    write_graphs(tmp_path / "mine.npz", pattern)
+    again = load_dataset("pattern", source=tmp_path / "mine.npz")
+    assert again.source == "file: mine.npz"
+    assert again.target == "node"
+    for one, other in zip(again.graphs[:5], pattern.graphs[:5], strict=True):
+        assert sorted(one.keys()) == sorted(other.keys()) == ["edge_index", "x", "y"]
+        assert all(torch.equal(one[key], other[key]) for key in one.keys())  # noqa: SIM118
+
+
+def test_a_set_made_on_the_spot_says_what_it_is():
+    made = communities.pattern((2, 1, 1), num_patterns=2, seed=3)
+    assert made.name == "pattern"
+    law = "the published recipe of PATTERN, 2 patterns, seed 3"
+    assert made.source == f"generated by gtcourse: {law}"
+    assert communities.cluster((2, 1, 1)).source.endswith("the published recipe of CLUSTER, seed 0")
+
+
+@pytest.mark.parametrize("name", ["pattern", "cluster"])
+def test_a_file_that_differs_from_the_courses_says_so(name, tmp_path, monkeypatch):
+    build = getattr(communities, f"build_{name}")
+    monkeypatch.setattr(communities, f"build_{name}", lambda: build((3, 2, 1)))
+    dataset = load_dataset(name, root=tmp_path)
+    assert dataset.source.endswith(
+        f"by the published recipe of {name.upper()}, not byte for byte those of the course's "
+        "numbers"
+    )
+    monkeypatch.setattr(communities, f"build_{name}", lambda: 1 / 0)
+    assert load_dataset(name, root=tmp_path).checksum == dataset.checksum
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "sizes", "nodes", "edges"),
+    [
+        ("pattern", (10_000, 2_000, 2_000), (47, 192, 115.57), 5_708.6),
+        ("cluster", (10_000, 1_000, 1_000), (37, 189, 117.15), 4_302.2),
+    ],
+)
+def test_the_whole_sets_are_those_of_the_courses_numbers(data_root, name, sizes, nodes, edges):
+    """Published: 44 to 188 nodes, 118.9 and 6,098.9; 41 to 190 nodes, 117.2 and 4,303.9."""
+    dataset = load_dataset(name, root=data_root)
+    assert "not byte for byte" not in dataset.source
+    assert tuple(dataset.split_sizes.values()) == sizes
+    counts = np.array([graph.num_nodes for graph in dataset])
+    assert (counts.min(), counts.max(), round(counts.mean(), 2)) == nodes
+    assert round(np.mean([graph.num_edges for graph in dataset]), 1) == edges
+
+
+@pytest.mark.parametrize("sizes", [(0, 0, 0), (3, -1, 2), (3, 2)])
+@pytest.mark.parametrize("build", [build_pattern, build_cluster])
+def test_sizes_of_which_nothing_can_be_made_are_refused(build, sizes):
+    with pytest.raises(ValueError, match=r"split_sizes is \(.*\); expected the numbers of"):
+        build(sizes)
+
+
+def test_no_patterns_are_refused():
+    with pytest.raises(ValueError, match="num_patterns is 0; expected 1 or more"):
+        build_pattern((1, 1, 1), num_patterns=0)
+
+
+def test_a_damaged_file_is_built_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(communities, "build_cluster", lambda: build_cluster((1, 1, 1)))
+    first = load_dataset("cluster", root=tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    assert load_dataset("cluster", root=tmp_path).checksum == first.checksum
+    assert read_graphs(path).checksum == first.checksum
