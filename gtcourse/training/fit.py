@@ -6,6 +6,7 @@ bar, the best weights by validation, early stopping, and a checkpoint after each
 
 from __future__ import annotations
 
+import inspect
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -95,6 +96,7 @@ def fit(
             checkpoint of another run.
     """
     _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
+    _refuse_a_model_that_cannot_be_asked(model, task)
     if flag is not None:
         flag.refuse(model)
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
@@ -173,7 +175,7 @@ def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip, fl
         batch = batch.to(fabric.device)
         optimizer.zero_grad()
         if flag is None:
-            loss = task.loss(model(batch), batch)
+            loss = task.loss(model(batch, **task.asks), batch)
             fabric.backward(loss)
         else:
             loss = flag.backward(model, task, batch, fabric.backward)
@@ -205,6 +207,17 @@ def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patien
         raise ValueError(
             "ReduceLROnPlateau needs validation data to look at; expected val as well."
         )
+
+
+def _refuse_a_model_that_cannot_be_asked(model: nn.Module, task: Task) -> None:
+    try:
+        inspect.signature(model.forward).bind(None, **task.asks)
+    except TypeError:
+        asked = "".join(f", {name}={value!r}" for name, value in task.asks.items())
+        raise ValueError(
+            f"{type(model).__name__} cannot be trained on {task.name}; expected a model that is "
+            f"called as model(batch{asked})."
+        ) from None
 
 
 def _refuse_empty(loader: DenseLoader) -> None:

@@ -78,7 +78,8 @@ class Flag:
             if step > 0:
                 delta = self._ascend(delta, batch)
             delta.requires_grad_()
-            loss = task.loss(model(batch, perturbation=delta), batch) / self.steps
+            predictions = model(batch, perturbation=delta, **task.asks)
+            loss = task.loss(predictions, batch) / self.steps
             backward(loss)
             total = total + loss.detach()
         return total

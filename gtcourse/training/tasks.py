@@ -1,208 +1,31 @@
-"""What a model is asked: the loss it is trained on and the metrics it is judged by.
+"""What a model is asked: every task of the course, to be imported from here.
 
-Shapes: B graphs, T targets of a graph, C classes.
+Targets of a graph: :func:`~gtcourse.training.tasks_graphs.graph_regression`,
+:func:`~gtcourse.training.tasks_graphs.graph_classification` and
+:func:`~gtcourse.training.tasks_graphs.graph_multiclass`. Of nodes and edges:
+:func:`~gtcourse.training.tasks_nodes_edges.node_classification` and
+:func:`~gtcourse.training.tasks_nodes_edges.edge_classification`.
+:func:`~gtcourse.training.tasks_distances.with_distances` adds a second objective to any of them. A
+:class:`~gtcourse.training.task.Task` of your own is a loss, metrics, and the metric that decides.
 """
 
-from __future__ import annotations
+from gtcourse.training.task import Task
+from gtcourse.training.tasks_distances import with_distances
+from gtcourse.training.tasks_graphs import (
+    MeanAveragePrecision,
+    graph_classification,
+    graph_multiclass,
+    graph_regression,
+)
+from gtcourse.training.tasks_nodes_edges import edge_classification, node_classification
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Literal
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-from torchmetrics import Metric, MetricCollection
-from torchmetrics.utilities import dim_zero_cat
-
-from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
-
-
-@dataclass(frozen=True)
-class Task:
-    """A loss, metrics, and the metric that decides which weights are best.
-
-    Attributes:
-        loss: (predictions, batch) to the mean loss over the batch's targets.
-        update: (metrics, predictions, batch): adds the batch's targets to the metrics. They hold
-            sums, so that a value at the end is over graphs and not a mean of batch means.
-        metrics: makes a fresh collection.
-        monitor: the metric that decides; mode: whether it is to be small or large.
-    """
-
-    name: str
-    loss: Callable[[Tensor, GraphBatch], Tensor]
-    update: Callable[[MetricCollection, Tensor, GraphBatch], None]
-    metrics: Callable[[], MetricCollection]
-    monitor: str
-    mode: Literal["min", "max"]
-
-    def improves(self, value: float, best: float | None) -> bool:
-        if best is None:
-            return value == value  # anything but NaN
-        return value < best if self.mode == "min" else value > best
-
-
-def graph_regression() -> Task:
-    """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
-    from torchmetrics import MeanAbsoluteError
-
-    return Task(
-        name="graph regression",
-        loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
-        update=_update_known,
-        metrics=lambda: _collection(mae=MeanAbsoluteError()),
-        monitor="mae",
-        mode="min",
-    )
-
-
-def graph_classification(num_tasks: int = 1) -> Task:
-    """Yes-or-no questions about a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
-
-    Targets are 0, 1, or NaN for an unknown answer, which is left out. Judged by the area under the
-    ROC curve for one question, by average precision over several, as OGB does
-    (:class:`MeanAveragePrecision`).
-
-    Args:
-        num_tasks: T.
-    """
-    from torchmetrics.classification import BinaryAUROC
-
-    metrics = {"auroc": BinaryAUROC()} if num_tasks == 1 else {"ap": MeanAveragePrecision()}
-
-    def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        known = _known(prediction, batch)
-        if num_tasks == 1:
-            collection.update(prediction[known].sigmoid(), batch.y[known].long())
-        else:
-            collection.update(prediction, batch.y)
-
-    return Task(
-        name="graph classification",
-        loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
-        update=update,
-        metrics=lambda: _collection(**metrics),
-        monitor=next(iter(metrics)),
-        mode="max",
-    )
-
-
-def graph_multiclass(num_classes: int) -> Task:
-    """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, judged by accuracy.
-
-    Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
-
-    Args:
-        num_classes: C.
-    """
-    from torchmetrics.classification import MulticlassAccuracy
-
-    accuracy = MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        y = _classes(prediction, batch, num_classes)
-        total = F.cross_entropy(prediction, y, ignore_index=MISSING_LABEL, reduction="sum")
-        return total / (y != MISSING_LABEL).sum().clamp(min=1)
-
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        metrics.update(prediction, _classes(prediction, batch, num_classes))
-
-    return Task(
-        name=f"graph classification, {num_classes} classes",
-        loss=loss,
-        update=update,
-        metrics=lambda: _collection(accuracy=accuracy),
-        monitor="accuracy",
-        mode="max",
-    )
-
-
-class MeanAveragePrecision(Metric):
-    """Average precision, as a mean over those questions that have both answers among the targets.
-
-    A question without a "yes", or without a "no", has no ranking to judge; OGB leaves it out too.
-    NaN where none is left.
-
-    Shapes:
-        prediction: ``[B, T]`` logits; y: ``[B, T]``, 0, 1 or NaN
-    """
-
-    higher_is_better = True
-    full_state_update = False
-
-    def __init__(self):
-        super().__init__()
-        self.add_state("predictions", [], dist_reduce_fx="cat")
-        self.add_state("targets", [], dist_reduce_fx="cat")
-
-    def update(self, prediction: Tensor, y: Tensor) -> None:
-        self.predictions.append(prediction.float())
-        self.targets.append(y)
-
-    def compute(self) -> Tensor:
-        from torchmetrics.functional.classification import binary_average_precision
-
-        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
-        scores = []
-        for prediction, y in zip(predictions.T, targets.T, strict=True):
-            known = ~y.isnan()
-            answers = y[known].long()
-            if 0 < answers.sum() < len(answers):
-                # Ranks in place of probabilities: large logits are one and the same sigmoid.
-                rank = prediction[known].unique(return_inverse=True)[1] / len(answers)
-                scores.append(binary_average_precision(rank, answers))
-        return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
-
-
-def _mean_over_known(
-    loss_of: Callable[[Tensor, Tensor], Tensor],
-) -> Callable[[Tensor, GraphBatch], Tensor]:
-    """``loss_of(prediction, y)``, a number for each target, as a mean over the known targets."""
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        known = _known(prediction, batch)
-        losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
-        return (losses * known).sum() / known.sum().clamp(min=1)
-
-    return loss
-
-
-def _update_known(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-    known = _known(prediction, batch)
-    metrics.update(prediction[known].float(), batch.y[known].float())
-
-
-def _known(prediction: Tensor, batch: GraphBatch) -> Tensor:
-    """Where there is a target; the two must agree in shape, or broadcasting would hide it."""
-    if batch.y is None:
-        raise ValueError("the graphs have no targets y; expected one for each prediction.")
-    if prediction.shape != batch.y.shape:
-        raise ValueError(
-            f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
-            f"{list(batch.y.shape)}; expected the same shape."
-        )
-    return ~batch.y.isnan()
-
-
-def _classes(prediction: Tensor, batch: GraphBatch, num_classes: int) -> Tensor:
-    if batch.y is None:
-        raise ValueError("the graphs have no targets y; expected a class for each.")
-    if prediction.shape != (*batch.y.shape, num_classes) or batch.y.is_floating_point():
-        raise ValueError(
-            f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
-            f"{list(batch.y.shape)} of {batch.y.dtype}; expected {num_classes} logits for each "
-            "target, and whole numbers as targets."
-        )
-    known = batch.y[batch.y != MISSING_LABEL]
-    if known.numel() and not bool(((known >= 0) & (known < num_classes)).all()):
-        raise ValueError(
-            f"a target is {int(known.min()) if known.min() < 0 else int(known.max())}; expected "
-            f"classes 0 to {num_classes - 1}."
-        )
-    return batch.y.long()
-
-
-def _collection(**metrics: Metric) -> MetricCollection:
-    return MetricCollection({name: metric.clone() for name, metric in metrics.items()})
+__all__ = [
+    "MeanAveragePrecision",
+    "Task",
+    "edge_classification",
+    "graph_classification",
+    "graph_multiclass",
+    "graph_regression",
+    "node_classification",
+    "with_distances",
+]

@@ -192,6 +192,21 @@ def test_gradients_that_were_there_are_added_to():
         torch.testing.assert_close(both, 2 * one)
 
 
+def test_a_pass_asks_the_model_for_what_the_loss_needs():
+    class Asked(Linear):
+        def forward(self, batch, *, perturbation=None, doubled=False):
+            prediction = super().forward(batch, perturbation=perturbation)
+            return 2 * prediction if doubled else prediction
+
+    model, plain = Asked(), graph_regression()
+    batch = batch_far_from(model)
+    torch.manual_seed(0)
+    loss = Flag(2, 0.01).backward(model, replace(plain, asks={"doubled": True}), batch)
+    seen = [*model.seen]  # each pass adds to it
+    expected = [plain.loss(2 * model(batch, perturbation=d), batch) for d in seen]
+    assert loss.item() == pytest.approx(sum(e.item() for e in expected) / 2, rel=1e-12)
+
+
 def test_a_seed_decides_the_perturbation():
     model, flag = Linear(), Flag(2, 0.01)
     batch = batch_far_from(model)

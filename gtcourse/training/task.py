@@ -1,0 +1,93 @@
+"""What a task is: the loss a model is trained on and the metrics it is judged by.
+
+Shapes: B graphs, N nodes (padded), C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch.nn.functional as F
+from torch import Tensor
+from torchmetrics import Metric, MetricCollection
+
+from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
+
+
+@dataclass(frozen=True)
+class Task:
+    """A loss, metrics, and the metric that decides which weights are best.
+
+    Attributes:
+        loss: (predictions, batch) to the mean loss over the batch's targets. The predictions are
+            what the model gives where it is asked for what ``asks`` says.
+        update: (metrics, predictions, batch): adds the batch's targets to the metrics. They hold
+            sums, so that a value at the end is over graphs and not a mean of batch means. The
+            predictions are those of ``model(batch)``.
+        metrics: makes a fresh collection.
+        monitor: the metric that decides; mode: whether it is to be small or large.
+        asks: keyword arguments that the model is given in training, where the loss needs more than
+            the predictions: ``model(batch, **asks)``. It is not given them when it is evaluated.
+    """
+
+    name: str
+    loss: Callable[[Any, GraphBatch], Tensor]
+    update: Callable[[MetricCollection, Tensor, GraphBatch], None]
+    metrics: Callable[[], MetricCollection]
+    monitor: str
+    mode: Literal["min", "max"]
+    asks: dict[str, object] = field(default_factory=dict)
+
+    def improves(self, value: float, best: float | None) -> bool:
+        if best is None:
+            return value == value  # anything but NaN
+        return value < best if self.mode == "min" else value > best
+
+
+def metric_collection(**metrics: Metric) -> MetricCollection:
+    """Fresh copies of metrics, by name."""
+    return MetricCollection({name: metric.clone() for name, metric in metrics.items()})
+
+
+def class_targets(logits: Tensor, batch: GraphBatch, num_classes: int) -> Tensor:
+    """``batch.y`` as int64, for logits ``[*y.shape, C]``.
+
+    Raises:
+        ValueError: there is no ``y``, the two do not fit together, or a target is none of the
+            classes.
+    """
+    if batch.y is None:
+        raise ValueError("the graphs have no targets y; expected a class for each.")
+    if logits.shape != (*batch.y.shape, num_classes) or batch.y.is_floating_point():
+        raise ValueError(
+            f"the model predicts {list(logits.shape)} and the {batch.target} targets are "
+            f"{list(batch.y.shape)} of {batch.y.dtype}; expected {num_classes} logits for each "
+            "target, and whole numbers as targets."
+        )
+    known = batch.y[batch.y != MISSING_LABEL]
+    if known.numel() and not bool(((known >= 0) & (known < num_classes)).all()):
+        raise ValueError(
+            f"a target is {int(known.min()) if known.min() < 0 else int(known.max())}; expected "
+            f"classes 0 to {num_classes - 1}."
+        )
+    return batch.y.long()
+
+
+def total_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
+    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, without missing targets.
+
+    Shapes:
+        logits: ``[..., C]``; y: ``[...]``, ``MISSING_LABEL`` to be left out; weights: ``[C]``
+    """
+    return F.cross_entropy(
+        logits.flatten(0, -2), y.flatten(), weights, ignore_index=MISSING_LABEL, reduction="sum"
+    )
+
+
+def mean_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
+    """:func:`total_cross_entropy` over the sum of the targets' weights; 0 where none is known."""
+    known = y != MISSING_LABEL
+    size = known.sum() if weights is None else weights[y[known]].sum()
+    return total_cross_entropy(logits, y, weights) / size.where(size > 0, 1)

@@ -1,0 +1,223 @@
+"""The second objective: distances as classes, held to a loop over pairs."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.graphs import DenseLoader, collate
+from gtcourse.models import BagTransformer, BagTransformerConfig
+from gtcourse.training.fit import evaluate, fit
+from gtcourse.training.tasks import graph_regression, with_distances
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.losses import distance_loss_loop
+
+HOPS = 3
+
+
+def path(n):
+    return graph_of(n, [(i, i + 1) for i in range(n - 1)] + [(i + 1, i) for i in range(n - 1)])
+
+
+def batched(data, extra=1):
+    data = encode([graph.clone() for graph in data], AddShortestPaths())
+    for graph in data:
+        graph.y = graph.y.double()
+    return collate(data, num_nodes=max(len(g.x) for g in data) + extra)
+
+
+def outputs(batch, hops=HOPS, seed=0):
+    """A prediction and logits, random at padding as well."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(*batch.adjacency.shape, hops + 1, generator=generator).double()
+    return torch.randn(batch.num_graphs, generator=generator).double(), 3 * logits
+
+
+def graph_by_graph(batch, logits):
+    """The real part of each graph, as lists."""
+    for b, n in enumerate(batch.sizes.tolist()):
+        yield batch.encodings["distance"][b, :n, :n].tolist(), logits[b, :n, :n].tolist()
+
+
+lists = st.lists(graphs(max_nodes=7), min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("self_is_one_hop", [False, True])
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@given(data=lists, hops=st.integers(1, 4))
+def test_the_loss_is_the_loop_over_pairs(reduction, self_is_one_hop, data, hops):
+    batch = batched(data)
+    prediction, logits = outputs(batch, hops)
+    task = with_distances(graph_regression(), hops, 0.05, reduction, self_is_one_hop)
+    pairs = distance_loss_loop(graph_by_graph(batch, logits), hops, reduction, self_is_one_hop)
+    mae = sum(abs(p - y) for p, y in zip(prediction.tolist(), batch.y.tolist(), strict=True))
+    loss = task.loss((prediction, logits), batch).item()
+    assert loss == pytest.approx(mae / len(data) + 0.05 * pairs, rel=1e-12)
+
+
+@given(data=lists)
+def test_the_gradient_is_that_of_a_softmax_at_pairs_up_to_the_farthest_asked_for(data):
+    batch = batched(data)
+    prediction, logits = outputs(batch)
+    logits.requires_grad_()
+    with_distances(graph_regression(), HOPS, 0.5).loss((prediction, logits), batch).backward()
+    distance = batch.encodings["distance"]
+    told = (distance >= 0) & (distance <= HOPS) & batch.pair_mask
+    assert (logits.grad[~told] == 0).all()
+    truth = nn.functional.one_hot(distance[told], HOPS + 1)
+    expected = 0.5 / len(data) * (logits.detach()[told].softmax(-1) - truth)
+    torch.testing.assert_close(logits.grad[told], expected, rtol=1e-10, atol=1e-12)
+
+
+@given(data=lists, extra=st.integers(1, 4))
+def test_padding_changes_nothing_and_company_only_takes_part_in_the_mean(data, extra):
+    task, batch = with_distances(graph_regression(), HOPS, 0.05), batched(data, extra)
+    prediction, logits = outputs(batch)
+    alone = []
+    for b, graph in enumerate(data):
+        n = len(graph.x)
+        part = (prediction[b : b + 1], logits[b : b + 1, :n, :n])
+        alone.append(task.loss(part, batched([graph], extra=0)).item())
+    together = task.loss((prediction, logits), batch).item()
+    assert together == pytest.approx(sum(alone) / len(alone), rel=1e-10)
+
+
+def test_a_path_of_three_by_hand():
+    """Nine pairs: three of 0 hops, four of 1, two of 2, told by logits that say only 0."""
+    batch = replace(batched([path(3), path(1)]), y=torch.zeros(2).double())
+    logits = torch.zeros(2, 4, 4, 2).double()
+    logits[..., 0] = 1.0
+    right, wrong = math.log1p(math.exp(-1)), math.log1p(math.exp(1))
+    outcome = (torch.tensor([3.0, 1.0]).double(), logits)
+
+    def distance_loss(**options):
+        task = with_distances(graph_regression(), 1, 0.1, **options)
+        return (task.loss(outcome, batch).item() - 2.0) / 0.1
+
+    # The second graph has one pair, of 0 hops; pairs of 2 hops are left out.
+    assert distance_loss() == pytest.approx((3 * right + 4 * wrong + right) / 2, rel=1e-10)
+    assert distance_loss(reduction="mean") == pytest.approx((4 * right + 4 * wrong) / 8, rel=1e-10)
+    one_hop = {"self_is_one_hop": True}
+    assert distance_loss(**one_hop) == pytest.approx((7 * wrong + wrong) / 2, rel=1e-10)
+    assert distance_loss(reduction="mean", **one_hop) == pytest.approx(wrong, rel=1e-10)
+
+
+def test_the_authors_numbering_of_the_classes_gives_the_same_loss():
+    """Their class of a pair is the number of k up to ν with a walk of k steps on A + I."""
+    data = [path(6), graph_of(5, [(0, 1), (1, 2), (3, 3)]), graph_of(1, [])]
+    batch = batched(data)
+    prediction, logits = outputs(batch)
+    total = 0.0
+    for b, graph in enumerate(data):
+        n = len(graph.x)
+        A = batch.adjacency[b, :n, :n].double()
+        A.fill_diagonal_(1)
+        walks = [torch.linalg.matrix_power(A, k).clamp(max=1) for k in range(1, HOPS + 1)]
+        theirs = sum(walks).long()
+        flipped = logits[b, :n, :n].flip(-1).roll(1, dims=-1)  # their class c is ours ν + 1 - c
+        losses = -flipped.log_softmax(-1).gather(-1, theirs[..., None])[..., 0]
+        total += losses[theirs > 0].sum().item()
+    task = with_distances(graph_regression(), HOPS, 1.0, self_is_one_hop=True)
+    ours = task.loss((prediction, logits), batch) - graph_regression().loss(prediction, batch)
+    assert ours.item() == pytest.approx(total / 3, rel=1e-10)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_pairs_that_are_all_too_far_add_nothing(reduction):
+    batch = batched([path(2)])
+    batch.encodings["distance"] = torch.full((1, 3, 3), -1)
+    prediction, logits = outputs(batch)
+    logits.requires_grad_()
+    loss = with_distances(graph_regression(), HOPS, 1.0, reduction).loss(
+        (prediction, logits), batch
+    )
+    loss.backward()
+    assert loss.item() == graph_regression().loss(prediction, batch).item()
+    assert (logits.grad == 0).all()
+
+
+class Reader(nn.Module):
+    """Atoms to a prediction; a vector for each pair to distance logits, where it is asked."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.nodes = nn.Embedding(28, 1)
+        self.pairs = nn.Embedding(2, HOPS + 1)
+        self.asked = []
+
+    def forward(self, batch, *, return_distances=False):
+        self.asked.append((self.training, return_distances))
+        prediction = (self.nodes(batch.x[..., 0])[..., 0] * batch.mask).sum(1)
+        if not return_distances:
+            return prediction
+        return prediction, self.pairs(batch.adjacency.long())
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_fit_asks_in_training_and_only_there(precision):
+    model, task = Reader(), with_distances(graph_regression(), HOPS, 0.05)
+    data = encode([path(n) for n in (2, 3, 4)], AddShortestPaths())
+    loader = DenseLoader(data, 3)
+    (batch,) = loader
+    before = model.pairs.weight.detach().clone()
+    expected = task.loss(model(batch, return_distances=True), batch).item()
+    model.asked.clear()
+    history = fit(
+        model, task, loader, DenseLoader(data, 2), epochs=2, precision=precision, progress=False
+    )
+    in_training, in_evaluation = (True, True), (False, False)
+    assert model.asked == 2 * [in_training, in_evaluation, in_evaluation]
+    assert history.epochs[0]["train_loss"] == pytest.approx(expected, rel=1e-2)
+    assert not torch.equal(model.pairs.weight, before)  # learned from the distances alone
+    assert evaluate(model, task, loader) == evaluate(model, graph_regression(), loader)
+
+
+def test_a_model_that_cannot_tell_distances_is_refused_before_anything_is_written(tmp_path):
+    task = with_distances(graph_regression(), HOPS, 0.05)
+    model = BagTransformer(BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8))
+    sentence = r"BagTransformer cannot be trained on .*as model\(batch, return_distances=True\)\."
+    with pytest.raises(ValueError, match=sentence):
+        fit(model, task, DenseLoader([path(2)], 1), epochs=1, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    batch = batched([path(2)])
+    for predictions in (torch.zeros(1), (torch.zeros(1),)):
+        with pytest.raises(ValueError, match="the model gives no distance logits; expected one"):
+            task.loss(predictions, batch)
+
+
+def test_distances_that_are_not_there_or_do_not_fit_are_refused():
+    batch, task = batched([path(2)]), with_distances(graph_regression(), HOPS, 0.05)
+    prediction, logits = outputs(batch)
+    sentence = r"logits are \[1, 3, 3, 3\]; expected \[1, 3, 3, 4\], for distances of 0 to 3 hops"
+    with pytest.raises(ValueError, match=sentence):
+        task.loss((prediction, logits[..., 1:]), batch)
+    del batch.encodings["distance"]
+    with pytest.raises(ValueError, match=r"no distances to be told; expected those of encode"):
+        task.loss((prediction, logits), batch)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"hops": 0}, "hops is 0; expected 1 or more"),
+        ({"weight": 0.0}, r"weight is 0\.0; expected a number above 0"),
+        ({"weight": math.nan}, "weight is nan; expected"),
+        ({"reduction": "max"}, "reduction is 'max'; expected 'sum' or 'mean'"),
+    ],
+)
+def test_an_objective_that_cannot_be_meant_is_refused(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        with_distances(graph_regression(), **{"hops": 3, "weight": 0.05} | arguments)
+
+
+def test_the_rest_of_the_task_stays_as_it_was():
+    task, plain = with_distances(graph_regression(), 3, 0.05), graph_regression()
+    assert task.name == "graph regression, and distances to 3 hops by 0.05 (the sum over pairs)"
+    assert (task.monitor, task.mode, task.asks) == ("mae", "min", {"return_distances": True})
+    assert plain.asks == {}

@@ -1,0 +1,231 @@
+"""Tasks on nodes and edges, held to a loop over the real ones."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse.graphs import MISSING_LABEL, collate
+from gtcourse.training.tasks import edge_classification, node_classification
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.losses import f1_loop, mean_recall_loop, weighted_cross_entropy_loop
+
+SIZES = [5, 90, 30]
+
+
+def with_targets(graph, target, classes, seed=0, missing=False):
+    """The same graph with a class for each node or edge, some of them missing."""
+    generator = torch.Generator().manual_seed(seed)
+    count = len(graph.x) if target == "node" else graph.edge_index.shape[1]
+    y = torch.randint(0, classes, (count,), generator=generator)
+    if missing:
+        y[torch.rand(count, generator=generator) < 0.3] = MISSING_LABEL
+    graph = graph.clone()
+    graph.y = y
+    return graph
+
+
+@st.composite
+def lists(draw, target, classes):
+    """Graphs with targets, and one more node of padding than they need."""
+    found = draw(st.lists(graphs(max_nodes=6), min_size=1, max_size=4))
+    seed, missing = draw(st.integers(0, 2**31)), draw(st.booleans())
+    return [with_targets(g, target, classes, seed + i, missing) for i, g in enumerate(found)]
+
+
+def logits_like(batch, classes, seed=0):
+    """Random logits, at padding and where there is no edge as well."""
+    generator = torch.Generator().manual_seed(seed)
+    shape = (*batch.y.shape, classes)
+    return 3 * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def batched(data, target, extra=1):
+    return collate(data, target=target, num_nodes=max(len(g.x) for g in data) + extra)
+
+
+def score(task, prediction, batch):
+    metrics = task.metrics()
+    task.update(metrics, prediction, batch)
+    return float(metrics.compute()[task.monitor])
+
+
+@pytest.mark.parametrize("sizes", [None, SIZES])
+@given(data=lists("node", 3))
+def test_the_loss_on_nodes_is_the_loop_over_real_nodes(sizes, data):
+    batch = batched(data, "node")
+    logits = logits_like(batch, 3).requires_grad_()
+    loss = node_classification(3, sizes).loss(logits, batch)
+    rows = [logits[b, i].tolist() for b, g in enumerate(data) for i in range(len(g.x))]
+    targets = [y for g in data for y in g.y.tolist()]
+    assert loss.item() == pytest.approx(
+        weighted_cross_entropy_loop(rows, targets, sizes), abs=1e-12
+    )
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert (gradient[batch.y == MISSING_LABEL] == 0).all()
+    assert (gradient[batch.y != MISSING_LABEL] != 0).any(dim=-1).all()
+
+
+@given(data=lists("edge", 2))
+def test_the_loss_on_edges_is_the_loop_over_edges(data):
+    batch = batched(data, "edge")
+    logits = logits_like(batch, 2).requires_grad_()
+    loss = edge_classification().loss(logits, batch)
+    rows, targets = [], []
+    for b, graph in enumerate(data):
+        first = {}  # of an edge given twice, the first counts
+        for i, j, y in zip(*graph.edge_index.tolist(), graph.y.tolist(), strict=True):
+            first.setdefault((i, j), y)
+        for (i, j), y in first.items():
+            rows.append(logits[b, i, j].tolist())
+            targets.append(y)
+    expected = weighted_cross_entropy_loop(rows, targets, None)
+    assert loss.item() == pytest.approx(expected, abs=1e-12)
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert (gradient[batch.y == MISSING_LABEL] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("task", "target", "classes"),
+    [(node_classification(3, SIZES), "node", 3), (edge_classification(), "edge", 2)],
+)
+@given(extra=st.integers(1, 5), seed=st.integers(0, 2**31))
+def test_more_padding_changes_neither_loss_nor_metric(task, target, classes, extra, seed):
+    edges = [(0, 1), (1, 2), (2, 0), (3, 3)]
+    data = [with_targets(graph_of(n, edges, seed=n), target, classes, seed) for n in (4, 6)]
+    tight, wide = batched(data, target, extra=0), batched(data, target, extra)
+    logits = logits_like(wide, classes, seed)
+    cut = tuple(slice(size) for size in tight.y.shape)
+    for value in (task.loss, lambda p, b: score(task, p, b)):
+        padded, bare = float(value(logits, wide)), float(value(logits[cut], tight))
+        assert padded == pytest.approx(bare, rel=1e-12)
+
+
+@given(data=lists("node", 3), sizes=st.sampled_from([None, SIZES]))
+def test_company_only_takes_part_in_the_weighted_mean(data, sizes):
+    """The batch's loss is that of its graphs, each by the weight of its targets."""
+    task, batch = node_classification(3, sizes), batched(data, "node")
+    logits = logits_like(batch, 3)
+    weights = torch.tensor(SIZES if sizes else [0.0, 0.0, 0.0], dtype=torch.float64)
+    weights = weights.sum() - weights if sizes else torch.ones(3).double()
+    total, share = 0.0, 0.0
+    for b, graph in enumerate(data):
+        alone = batched([graph], "node", extra=0)
+        weight = weights[graph.y[graph.y != MISSING_LABEL]].sum().item()
+        total += weight * task.loss(logits[b : b + 1, : len(graph.x)], alone).item()
+        share += weight
+    expected = total / share if share else 0.0
+    assert task.loss(logits, batch).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_rare_class_weighs_as_much_as_all_others_do():
+    """Class 0 has 1 target of 4: it weighs 3/4, and the others' 1/4."""
+    graph = graph_of(4, [])
+    graph.y = torch.tensor([0, 1, 1, 1])
+    batch = collate([graph], target="node")
+    logits = torch.tensor([[[2.0, 0], [2, 0], [2, 0], [0, 0]]]).double()
+    rare, common, even = math.log1p(math.exp(-2)), math.log1p(math.exp(2)), math.log(2)
+    expected = (3 * rare + 1 * (2 * common + even)) / (3 + 3)
+    loss = node_classification(2, [1, 3]).loss(logits, batch).item()
+    assert loss == pytest.approx(expected, rel=1e-12)
+    assert node_classification(2, [100, 300]).loss(logits, batch).item() == pytest.approx(loss)
+    plain = node_classification(2).loss(logits, batch).item()
+    assert plain == pytest.approx((rare + 2 * common + even) / 4, rel=1e-12)
+
+
+def test_accuracy_on_nodes_is_the_mean_of_the_classes_recalls():
+    graph = graph_of(6, [])
+    graph.y = torch.tensor([0, 0, 0, 0, 1, MISSING_LABEL])
+    batch = batched([graph], "node")
+    predicted = [0, 0, 0, 1, 1, 0]
+    logits = torch.zeros(1, 7, 2)
+    logits[0, torch.arange(6), torch.tensor(predicted)] = 1.0
+    task = node_classification(2)
+    # 3 of 4, and 1 of 1; of all five, 4 are right.
+    assert score(task, logits, batch) == pytest.approx((3 / 4 + 1) / 2)
+    assert (task.monitor, task.mode) == ("accuracy", "max")
+
+
+@given(seed=st.integers(0, 2**31))
+def test_the_metrics_are_the_loops_over_all_batches(seed):
+    node, edge = node_classification(3), edge_classification()
+    for task, target, classes in ((node, "node", 3), (edge, "edge", 2)):
+        metrics, predicted, targets = task.metrics(), [], []
+        for n in (7, 4):
+            edges = [(i, j) for i in range(n) for j in range(n) if (i + 2 * j) % 3]
+            data = [with_targets(graph_of(n, edges), target, classes, seed + n)]
+            batch = batched(data, target)
+            logits = logits_like(batch, classes, seed)
+            task.update(metrics, logits, batch)
+            known = batch.y != MISSING_LABEL
+            predicted += logits.argmax(-1)[known].tolist()
+            targets += batch.y[known].tolist()
+        if target == "node":
+            if len({*targets}) < 3:  # a class that is only predicted counts for torchmetrics
+                continue
+            expected = mean_recall_loop(predicted, targets, 3)
+        else:
+            expected = f1_loop(predicted, targets)
+        assert float(metrics.compute()[task.monitor]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_f1_is_that_of_class_1():
+    graph = graph_of(3, [(0, 1), (1, 0), (1, 2), (2, 1)])
+    graph.y = torch.tensor([1, 1, 0, 0])
+    batch = batched([graph], "edge")
+    logits = torch.zeros(1, 4, 4, 2)
+    logits[..., 1] = -1.0
+    logits[0, 0, 1, 1] = logits[0, 1, 2, 1] = logits[0, 2, 1, 1] = 1.0
+    task = edge_classification()
+    # Right 1, predicted 3, to be found 2: shares 1/3 and 1/2. Class 0 would have 0 of 1 and of 2.
+    assert score(task, logits, batch) == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
+    assert (task.monitor, task.mode) == ("f1", "max")
+
+
+def test_an_edge_is_judged_by_the_logits_of_its_own_direction():
+    graph = graph_of(2, [(0, 1)])
+    graph.y = torch.tensor([1])
+    batch = collate([graph], target="edge")
+    logits = torch.zeros(1, 2, 2, 2)
+    logits[0, 0, 1, 1] = 50.0
+    logits[0, 1, 0, 0] = 50.0
+    assert edge_classification().loss(logits, batch).item() < 1e-6
+    assert score(edge_classification(), logits, batch) == 1.0
+
+
+def test_a_batch_without_anything_known_has_no_loss_and_no_gradient():
+    lonely = with_targets(graph_of(2, []), "edge", 2)
+    unknown = graph_of(3, [])
+    unknown.y = torch.full((3,), MISSING_LABEL)
+    for task, data, target, classes in (
+        (edge_classification(), lonely, "edge", 2),
+        (node_classification(3), unknown, "node", 3),
+        (node_classification(3, SIZES), unknown, "node", 3),
+    ):
+        batch = batched([data], target)
+        logits = logits_like(batch, classes).requires_grad_()
+        loss = task.loss(logits, batch)
+        loss.backward()
+        assert loss.item() == 0.0
+        assert (logits.grad == 0).all()
+        assert score(task, logits.detach(), batch) == 0.0
+
+
+def test_logits_and_targets_that_do_not_fit_are_refused():
+    batch = batched([with_targets(graph_of(3, [(0, 1)]), "node", 2)], "node")
+    with pytest.raises(ValueError, match=r"predicts \[1, 4, 3\] and the node targets are \[1, 4\]"):
+        node_classification(2).loss(torch.zeros(1, 4, 3), batch)
+    with pytest.raises(ValueError, match=r"predicts \[1, 4, 4\] and the node targets"):
+        edge_classification().update(None, torch.zeros(1, 4, 4), batch)
+    batch = batched([with_targets(graph_of(3, [(0, 1)] * 3), "edge", 2)], "edge")
+    batch.y[0, 0, 1] = 2
+    with pytest.raises(ValueError, match="a target is 2; expected classes 0 to 1"):
+        edge_classification().loss(torch.zeros(1, 4, 4, 2), batch)
+
+
+@pytest.mark.parametrize("sizes", [[1, 2], [1, 2, 0], [1, 2, -3], []])
+def test_class_sizes_that_are_none_are_refused(sizes):
+    with pytest.raises(ValueError, match=r"class_sizes is \[.*; expected 3 numbers of targets"):
+        node_classification(3, sizes)
