@@ -89,7 +89,7 @@ class EGTLayer(nn.Module):
             )
             return h, pairs.unpack(rows).where(pairs.mask[..., None], e), *attention
 
-        z, logits, attention = self.attention(
+        z, logits, *attention = self.attention(
             self.node_norm(h), self.edge_norm(e), pairs=pairs, return_attention=return_attention
         )
         if self.update_nodes:
@@ -98,7 +98,7 @@ class EGTLayer(nn.Module):
         if self.update_edges:
             e = e + self.edge_dropout(self.edge_output(pairs.pack(logits)))
             e = e + self.edge_dropout(self.edge_network(e))
-        return (h, e, attention) if return_attention else (h, e)
+        return h, e, *attention
 
 
 class EGTAttention(nn.Module):
@@ -125,9 +125,9 @@ class EGTAttention(nn.Module):
 
     Shapes:
         h: ``[B, N, d]``, normalised; e: ``[P, d_e]``, normalised, of ``pairs``
-        returns: ``[B, N, d]`` (None without ``aggregate``), the logits :math:`\hat H` ``[B, N, N,
-            H]`` and the weights :math:`\tilde A` ``[B, H, N, N]`` (None unless
-            ``return_attention``). A node without pairs gets zeros.
+        returns: ``[B, N, d]`` (None without ``aggregate``; zeros for a node without pairs) and the
+            logits :math:`\hat H` ``[B, N, N, H]``; with ``return_attention`` also the weights
+            :math:`\tilde A` ``[B, H, N, N]``
 
     Called on plain tensors, e may be ``[B, N, N, d_e]`` and come with a ``mask`` instead.
     """
@@ -170,7 +170,7 @@ class EGTAttention(nn.Module):
         mask: Tensor | None = None,
         pairs: Pairs | None = None,
         return_attention: bool = False,
-    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    ) -> tuple[Tensor | None, ...]:
         if pairs is None:
             pairs = Pairs.of(mask, h)
             e = pairs.pack(e)
@@ -180,25 +180,25 @@ class EGTAttention(nn.Module):
         logits = dot.clamp(-self.clip, self.clip) + shift.permute(0, 3, 1, 2)
         heard = logits.permute(0, 2, 3, 1)
         if self.output is None and not return_attention:
-            return None, heard, None
+            return None, heard
 
-        allowed = self._allowed(pairs.mask[:, None], logits)
         # Finite, so that a row of padding has a softmax; it is set to zero below.
-        attention = logits.masked_fill(~allowed, torch.finfo(logits.dtype).min).softmax(dim=-1)
+        lowest = torch.finfo(logits.dtype).min
+        allowed = self._allowed(pairs.mask[:, None], logits)
+        attention = logits.masked_fill(~allowed, lowest).softmax(dim=-1)
         if self.gated:
             gate = gates[0].permute(0, 3, 1, 2).sigmoid()
             attention = attention * gate
         attention = self.dropout(attention)
-        if self.output is None:
-            return None, heard, attention.masked_fill(~pairs.mask[:, None], 0.0)
-
-        gathered = attention @ value.transpose(1, 2)  # [B, H, N, K]
-        if self.degree_scaler:
-            gathered = gathered * self._degree(gate, pairs.mask)
-        alive = pairs.mask.any(dim=-1)
-        z = self.output(gathered.transpose(1, 2).flatten(-2)).masked_fill(~alive[..., None], 0.0)
+        z = None
+        if self.output is not None:
+            gathered = attention @ value.transpose(1, 2)  # [B, H, N, K]
+            if self.degree_scaler:
+                gathered = gathered * self._degree(gate, pairs.mask)
+            z = self.output(gathered.transpose(1, 2).flatten(-2))
+            z = z.masked_fill(~pairs.mask.any(dim=-1)[..., None], 0.0)
         if not return_attention:
-            return z, heard, None
+            return z, heard
         return z, heard, attention.masked_fill(~pairs.mask[:, None], 0.0)
 
     def _allowed(self, mask: Tensor, logits: Tensor) -> Tensor:
