@@ -1,23 +1,32 @@
 """The recorded runs of chapter 07: ``python -m tools.record_chapter07``, about two CPU hours.
 
-One EGT on three data sets: molecules (a number for each graph), communities (a class for each node)
-and tours (yes or no for each edge); its variants beside it; on molecules the singular vectors with
-their signs as they are, flipped in pairs and flipped by node, and the distance objective.
+One EGT on molecules (a number for each graph), digits (a class for each graph), communities (a
+class for each node) and tours (yes or no for each edge); its variants beside it; on molecules the
+singular vectors with their signs as they are, flipped in pairs and flipped by node, and the
+distance objective.
 """
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import torch
 from torch import nn
 
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
+from gtcourse.graphs.communities import pattern
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.models import EGT, EGTConfig
-from gtcourse.models.hops import attention_by_hop
+from gtcourse.models import EGT, EGTConfig, attention_by_hop
 from gtcourse.training.records import Record
-from gtcourse.training.tasks import Task, graph_regression
+from gtcourse.training.tasks import (
+    Task,
+    edge_classification,
+    graph_multiclass,
+    graph_regression,
+    node_classification,
+    with_distances,
+)
 from tools.runs import command_line, record_all, record_run
 
 RANK, HOPS = 8, 8
@@ -27,6 +36,31 @@ SIZE = {"d_model": 48, "d_edge": 16, "num_layers": 4}
 TRAIN_MOLECULES = 4000
 MOLECULES = EGTConfig(**SIZE)
 SVD = replace(MOLECULES, svd_rank=RANK)
+NU, KAPPA = 3, 0.05
+"""Hops and weight of the distance objective, Table 5's for ZINC."""
+
+PATTERN_SPLIT = (200, 50, 100)
+PATTERN = EGTConfig(**SIZE, num_node_types=(3,), num_edge_types=(), target="node", num_targets=2)
+PATTERN_CLASSES = (979_220, 209_900)
+"""Nodes outside and inside of the patterns of the published training graphs."""
+
+TOURS = EGTConfig(
+    **SIZE,
+    num_node_types=(),
+    num_node_features=2,
+    num_edge_types=(),
+    num_edge_features=1,
+    target="edge",
+    num_targets=2,
+)
+DIGITS = EGTConfig(
+    **SIZE,
+    num_node_types=(),
+    num_node_features=3,
+    num_edge_types=(),
+    num_edge_features=1,
+    num_targets=10,
+)
 
 
 @dataclass(frozen=True)
@@ -40,14 +74,42 @@ class Run:
     epochs: int = 20
 
 
-RUNS = {
-    "egt/molecules": Run("molecules", MOLECULES),
-    "egt-simple/molecules": Run("molecules", replace(MOLECULES, variant="simple")),
-    "egt-constrained/molecules": Run("molecules", replace(MOLECULES, variant="constrained")),
-    "egt-ungated/molecules": Run("molecules", replace(MOLECULES, gated=False)),
+def variants(data: str, config: EGTConfig, **run) -> dict[str, Run]:
+    """The whole model and the three of Appendices C and D."""
+    return {
+        f"egt/{data}": Run(data, config, **run),
+        f"egt-simple/{data}": Run(data, replace(config, variant="simple"), **run),
+        f"egt-constrained/{data}": Run(data, replace(config, variant="constrained"), **run),
+        f"egt-ungated/{data}": Run(data, replace(config, gated=False), **run),
+    }
+
+
+def distances(reduction: str) -> Task:
+    return with_distances(graph_regression(), NU, KAPPA, reduction)
+
+
+FLIPPED = replace(SVD, flip_signs="pairs")
+RUNS = variants("molecules", MOLECULES) | {
     "egt-spe/molecules": Run("molecules", SVD),
-    "egt-spe-flips/molecules": Run("molecules", replace(SVD, flip_signs="pairs")),
+    "egt-spe-flips/molecules": Run("molecules", FLIPPED),
     "egt-spe-node-flips/molecules": Run("molecules", replace(SVD, flip_signs="nodes")),
+    "egt-spe-do/molecules": Run(
+        "molecules", replace(FLIPPED, distance_hops=NU), partial(distances, "sum")
+    ),
+    "egt-spe-do-mean/molecules": Run(
+        "molecules", replace(FLIPPED, distance_hops=NU), partial(distances, "mean")
+    ),
+}
+RUNS |= variants("tsp", TOURS, task=edge_classification, batch_size=32, epochs=15)
+RUNS |= variants(
+    "pattern",
+    PATTERN,
+    task=partial(node_classification, 2, PATTERN_CLASSES),
+    batch_size=8,
+    epochs=15,
+)
+RUNS |= {
+    "egt/digits": Run("digits", DIGITS, partial(graph_multiclass, 10), epochs=15),
 }
 
 
@@ -56,7 +118,8 @@ def load(name: str) -> GraphDataset:
     if name == "molecules":
         data = first_training(load_dataset(name), TRAIN_MOLECULES)
         return encode(data, AddSVD(RANK), AddShortestPaths())
-    raise ValueError(f"there are no runs on {name!r}.")
+    data = pattern(PATTERN_SPLIT) if name == "pattern" else load_dataset(name)
+    return encode(data, AddShortestPaths())
 
 
 def first_training(data: GraphDataset, count: int) -> GraphDataset:
