@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from torch.optim import Optimizer
@@ -37,7 +38,6 @@ def warmup_then_linear(
         ValueError: the warm-up does not leave a step for the decay, or ``end`` is no smaller than
             the optimiser's rate.
     """
-    steps = _warmup_steps(warmup, total)
     peaks = [float(group["lr"]) for group in optimizer.param_groups]
     if not 0 <= end < min(peaks):
         raise ValueError(
@@ -45,17 +45,64 @@ def warmup_then_linear(
             "to below that rate, which is the peak."
         )
 
-    def share_of(peak: float) -> Callable[[int], float]:
+    def decay_of(peak: float) -> Callable[[float], float]:
+        return lambda done: (end + (peak - end) * (1 - done)) / peak
+
+    return _warmup_then(optimizer, total, warmup, [decay_of(peak) for peak in peaks])
+
+
+def warmup_then_cosine(
+    optimizer: Optimizer, total: int, *, warmup: int | float, quarter: bool = False
+) -> LambdaLR:
+    r"""Linear warm-up to the optimiser's own rate, then cosine decay to zero (EGT, Table 6).
+
+    With W warm-up steps of T in all and the optimiser's rate :math:`\eta` as the peak, step k has
+
+    .. math::
+        \eta\,\frac{k}{W} \quad (k \le W), \qquad
+        \frac{\eta}{2} \Bigl(1 + \cos \pi\,\frac{k - W}{T - W}\Bigr) \quad (W < k \le T),
+
+    or with a quarter of the cosine :math:`\eta \cos \frac{\pi}{2} \frac{k - W}{T - W}`, which keeps
+    the rate high for longer and falls in a straight line at the end. Every step after T has 0.
+
+    Args:
+        total: T, in optimiser steps.
+        warmup: W, a whole number of steps, or as a share of ``total`` (a float below 1).
+        quarter: as in the code that made EGT's results. The paper says only "cosine"; its authors'
+            later code has the half, too.
+
+    Raises:
+        ValueError: the warm-up does not leave a step for the decay.
+
+    Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
+    to have 0.
+    """
+
+    def decay(done: float) -> float:
+        return math.cos(math.pi / 2 * done) if quarter else (1 + math.cos(math.pi * done)) / 2
+
+    return _warmup_then(optimizer, total, warmup, [decay] * len(optimizer.param_groups))
+
+
+def _warmup_then(
+    optimizer: Optimizer,
+    total: int,
+    warmup: int | float,
+    decays: list[Callable[[float], float]],
+) -> LambdaLR:
+    """Linear warm-up, then a function of the share of the decay that is done, for each group."""
+    steps = _warmup_steps(warmup, total)
+
+    def share_of(decay: Callable[[float], float]) -> Callable[[int], float]:
         def share(steps_done: int) -> float:
             step = steps_done + 1
             if step <= steps:
                 return step / steps
-            left = max(0.0, 1 - (step - steps) / (total - steps))
-            return (end + (peak - end) * left) / peak
+            return decay(min(1.0, (step - steps) / (total - steps)))
 
         return share
 
-    schedule = LambdaLR(optimizer, [share_of(peak) for peak in peaks])
+    schedule = LambdaLR(optimizer, [share_of(decay) for decay in decays])
     # A run is continued only with a schedule of the same length: its checkpoint compares this.
     schedule.total_steps = total
     return schedule

@@ -1,5 +1,6 @@
 """Schedules: the authors' own rates, step by step, in and out of the training loop."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from gtcourse.graphs import DenseLoader
 from gtcourse.training.fit import fit
-from gtcourse.training.schedules import warmup_then_linear
+from gtcourse.training.schedules import warmup_then_cosine, warmup_then_linear
 from gtcourse.training.tasks import graph_regression
 from tests.training.small_run import graphs, small_model
 
@@ -99,6 +100,48 @@ def test_without_warm_up_the_first_step_has_begun_to_decay():
 def test_a_warm_up_that_leaves_nothing_to_decay_is_refused(total, warmup):
     with pytest.raises(ValueError, match=f"warmup is {warmup} and total {total}; expected fewer"):
         warmup_then_linear(sgd(1.0), total, warmup=warmup)
+
+
+@pytest.mark.parametrize("warmup", [2, 0.25])
+def test_the_cosine_comes_after_the_warm_up_by_hand(warmup):
+    """Six steps of decay: the half cosine turns by 30 degrees a step, the quarter by 15."""
+    steps, root = range(1, 11), math.sqrt(3)
+    half = warmup_then_cosine(sgd(0.2), 8, warmup=warmup)
+    turned = [(1 + root / 2) / 2, 0.75, 0.5, 0.25, (1 - root / 2) / 2, 0.0]
+    expected = [0.5, 1.0, *turned, 0.0, 0.0]
+    assert rates_at(half, steps) == pytest.approx([0.2 * r for r in expected], abs=1e-16)
+    quarter = warmup_then_cosine(sgd(0.2), 8, warmup=warmup, quarter=True)
+    flat, steep = (math.sqrt(6) + math.sqrt(2)) / 4, (math.sqrt(6) - math.sqrt(2)) / 4
+    turned = [flat, root / 2, math.sqrt(0.5), 0.5, steep, 0.0]
+    expected = [0.5, 1.0, *turned, 0.0, 0.0]
+    assert rates_at(quarter, steps) == pytest.approx([0.2 * r for r in expected], abs=1e-16)
+
+
+def test_the_quarter_cosine_is_the_authors_one_step_earlier():
+    """Their rate for a step is read off the number of steps done, from the peak on."""
+    total, warmup, peak = 1_000_000, 60_000, 2e-4
+    schedule = warmup_then_cosine(sgd(peak), total, warmup=0.06, quarter=True)
+    done = np.arange(warmup, total, 7919)
+    theirs = peak * np.cos(0.5 * np.pi / (total - warmup) * (done - warmup))
+    np.testing.assert_allclose(rates_at(schedule, done), theirs, rtol=1e-9)
+
+
+def test_the_cosine_walks_with_the_optimiser_and_each_group_has_its_own_peak():
+    optimizer = sgd(1e-3, 4e-3)
+    schedule = warmup_then_cosine(optimizer, 5, warmup=1)
+    seen = []
+    for _ in range(6):
+        seen.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        schedule.step()
+    shares = np.array([1, (2 + math.sqrt(2)) / 4, 0.5, (2 - math.sqrt(2)) / 4, 0, 0])
+    np.testing.assert_allclose(seen, shares[:, None] * [1e-3, 4e-3], rtol=1e-12, atol=1e-18)
+    assert schedule.total_steps == 5
+
+
+def test_a_warm_up_that_leaves_nothing_to_the_cosine_is_refused():
+    with pytest.raises(ValueError, match="warmup is 4 and total 4; expected fewer"):
+        warmup_then_cosine(sgd(1.0), 4, warmup=4)
 
 
 @pytest.mark.parametrize("end", [-1e-9, 1e-3, 1.0])
