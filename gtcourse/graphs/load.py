@@ -12,6 +12,7 @@ from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.files import read_graphs
 from gtcourse.graphs.molecules import load_molecules
 from gtcourse.graphs.real import PUBLICATIONS, load_real, read_folder
+from gtcourse.graphs.tours import load_tsp
 
 ZINC_LIKE = ("molecules", "zinc", "zinc-full")
 GENERATED = {
@@ -20,6 +21,7 @@ GENERATED = {
     "csl": load_csl,
     "pattern": load_pattern,
     "cluster": load_cluster,
+    "tsp": load_tsp,
 }
 NAMES = (*GENERATED, *PUBLICATIONS)
 
@@ -32,7 +34,8 @@ def load_dataset(
     Args:
         name: "molecules" lies inside the installed RDKit and needs no network, and
             "cycles" and "csl" (:mod:`gtcourse.graphs.cycles`), "pattern" and "cluster"
-            (:mod:`gtcourse.graphs.communities`) are generated. "zinc" (12,000 molecules),
+            (:mod:`gtcourse.graphs.communities`) and "tsp" (:mod:`gtcourse.graphs.tours`) are
+            generated. "zinc" (12,000 molecules),
             "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded by PyG or ogb
             once.
         source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`), or the
