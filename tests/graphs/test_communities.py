@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from gtcourse.graphs import (
 )
 from gtcourse.graphs.communities import block_model, build_cluster, build_pattern
 from gtcourse.graphs.files import write_ragged
+from tests.loops.communities import background_loop
 
 MEAN, VARIANCE = 19.5, (30**2 - 1) / 12
 """Of a community's size, uniform on 5 to 34."""
@@ -156,19 +159,26 @@ def test_a_hundred_patterns_may_well_give_the_published_mean():
     assert abs(118.9 - 6 * MEAN) < 3 * spread
 
 
-def test_patterns_background_has_the_edges_and_the_triangles_of_its_law(pattern):
-    """Triangles as well as edges, because two unknowns p and q take two numbers."""
-    p, q = 0.5, 0.35
-    triples = np.mean([n * (n - 1) * (n - 2) / 6 for n in range(5, 35)])
-    edges, triangles = [], []
+def density_and_closure(dense: np.ndarray) -> tuple[float, float]:
+    """Pairs joined, and by how much more often when they have a neighbour in common."""
+    n, degree = len(dense), dense.sum(axis=1)
+    density = degree.sum() / (n * (n - 1))
+    closed = (dense @ dense * dense).sum() / (degree * (degree - 1)).sum()
+    return density, closed - density
+
+
+def test_patterns_background_is_like_that_of_the_loop_over_pairs(pattern):
+    """Closure as well as density, because two probabilities p and q take two numbers."""
+    rng = random.Random(0)
+    twins = [density_and_closure(np.array(background_loop(rng), dtype=float)) for _ in range(400)]
+    found = []
     for graph in pattern:
         outside = graph.y.numpy() == 0
-        dense = adjacency_of(graph)[outside][:, outside].astype(float)
-        edges.append(dense.sum() / 2)
-        triangles.append((dense @ dense * dense).sum() / 6)
-    assert within_four_errors(edges, 5 * p * PAIRS + 10 * q * MEAN**2)
-    law = 5 * p**3 * triples + 20 * p * q**2 * PAIRS * MEAN + 10 * q**3 * MEAN**3
-    assert within_four_errors(triangles, law)
+        found.append(density_and_closure(adjacency_of(graph)[outside][:, outside].astype(float)))
+    for ours, theirs in zip(np.transpose(found), np.transpose(twins), strict=True):
+        spread = np.hypot(ours.std() / len(ours) ** 0.5, theirs.std() / len(theirs) ** 0.5)
+        assert abs(ours.mean() - theirs.mean()) < 4 * spread
+    assert np.mean(found, axis=0)[1] > 0.0005  # what is in one community hangs together
 
 
 def test_the_hidden_pattern_is_joined_to_everything_with_one_half(pattern):
