@@ -12,6 +12,7 @@ from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.files import read_graphs
 from gtcourse.graphs.molecules import load_molecules
 from gtcourse.graphs.real import PUBLICATIONS, load_real, read_folder
+from gtcourse.graphs.superpixels import load_digits
 from gtcourse.graphs.tours import load_tsp
 
 ZINC_LIKE = ("molecules", "zinc", "zinc-full")
@@ -22,6 +23,7 @@ GENERATED = {
     "pattern": load_pattern,
     "cluster": load_cluster,
     "tsp": load_tsp,
+    "digits": load_digits,
 }
 NAMES = (*GENERATED, *PUBLICATIONS)
 
@@ -32,12 +34,12 @@ def load_dataset(
     """A dataset by name; the caller chooses where it comes from, and ``.source`` says it.
 
     Args:
-        name: "molecules" lies inside the installed RDKit and needs no network, and
-            "cycles" and "csl" (:mod:`gtcourse.graphs.cycles`), "pattern" and "cluster"
+        name: "molecules" lies inside the installed RDKit, and "digits" inside scikit-learn
+            (:mod:`gtcourse.graphs.superpixels`). "cycles" and "csl"
+            (:mod:`gtcourse.graphs.cycles`), "pattern" and "cluster"
             (:mod:`gtcourse.graphs.communities`) and "tsp" (:mod:`gtcourse.graphs.tours`) are
-            generated. "zinc" (12,000 molecules),
-            "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and "pcqm4mv2" are downloaded by PyG or ogb
-            once.
+            generated. "zinc" (12,000 molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and
+            "pcqm4mv2" are downloaded by PyG or ogb once.
         source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`), or the
             publisher's own files below this folder.
         root: where built and downloaded datasets are kept; by default the environment variable

@@ -27,6 +27,7 @@ from tqdm import tqdm
 
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.generated import check_split_sizes, kept, made
+from gtcourse.graphs.neighbours import nearest
 from gtcourse.graphs.ragged import RaggedGraphs
 
 TSP_SPLIT = (1_000, 200, 200)
@@ -106,8 +107,6 @@ def build_tours(
     check_split_sizes(split_sizes)
     if len(num_nodes) == 0 or min(num_nodes) < 3:
         raise ValueError(f"num_nodes is {num_nodes}; expected numbers of points, 3 or more.")
-    if k < 1:
-        raise ValueError(f"k is {k}; expected 1 or more neighbours of each point.")
     rng = np.random.default_rng(seed)
     sizes = rng.choice(np.array(num_nodes), sum(split_sizes))
     solver = _fast_tsp()
@@ -160,7 +159,7 @@ def _graph(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Edges ``[2, E]``, their lengths and whether they are on the tour, both ``[E]``."""
     distance = _distances(points)
-    edges = _nearest(distance, min(k, len(points) - 1))
+    edges = nearest(distance, k)
     on_tour = np.zeros(distance.shape, dtype=bool)
     tour = _tour(distance, solver)
     on_tour[tour, np.roll(tour, -1)] = True
@@ -171,14 +170,6 @@ def _distances(points: np.ndarray) -> np.ndarray:
     """``[n, n]`` float64."""
     difference = points[:, None].astype(np.float64) - points
     return np.sqrt((difference**2).sum(axis=-1))
-
-
-def _nearest(distance: np.ndarray, k: int) -> np.ndarray:
-    """``[2, n k]``: from each node to the k nearest others, row by row, columns ascending."""
-    n = len(distance)
-    others = np.where(np.eye(n, dtype=bool), np.inf, distance)
-    nearest = np.sort(np.argsort(others, axis=1, kind="stable")[:, :k], axis=1)
-    return np.stack([np.repeat(np.arange(n), k), nearest.ravel()])
 
 
 def _tour(distance: np.ndarray, solver: ModuleType) -> np.ndarray:

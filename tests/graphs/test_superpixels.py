@@ -1,0 +1,169 @@
+"""Digits as graphs: which pixels, which neighbours, and nothing that a library decides."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from gtcourse.graphs import check_graphs, collate, load_dataset, superpixels
+from gtcourse.graphs.neighbours import nearest
+from gtcourse.graphs.superpixels import DIGITS_CHECKSUM, build_digits, pixel_graph
+
+
+@pytest.fixture(scope="module")
+def digits(data_root):
+    return load_dataset("digits", root=data_root)
+
+
+def edges_of_the_loop(image: np.ndarray, k: int) -> list[list]:
+    """Source, destination and squared distance; pixels in reading order."""
+    pixels = [
+        (row, column)
+        for row in range(image.shape[0])
+        for column in range(image.shape[1])
+        if image[row, column] > 0
+    ]
+    edges = []
+    for i, (row, column) in enumerate(pixels):
+        others = [
+            ((row - there) ** 2 + (column - across) ** 2, j)
+            for j, (there, across) in enumerate(pixels)
+            if j != i
+        ]
+        edges += sorted([i, j, squared] for squared, j in sorted(others)[:k])
+    return edges
+
+
+def test_a_small_image_by_hand():
+    r"""Four pixels with ink; each of the corners has two equally near ones.
+
+    The numbers of the nodes::
+
+        0 1 .
+        . . .
+        2 . 3
+    """
+    image = np.array([[1.0, 0.5, 0], [0, 0, 0], [0.25, 0, 0.75]])
+    graph = pixel_graph(image, k=2)
+    assert graph.x.tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0.25, 0, 1], [0.75, 1, 1]]
+    # From 2, nodes 0 and 3 are both two pixels away, node 1 lies at √5; from 3, 2 and then 1.
+    assert graph.edge_index.T.tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 3],
+                                           [3, 1], [3, 2]]  # fmt: skip
+    root = 5**0.5 / 2
+    assert graph.edge_attr[:, 0].tolist() == pytest.approx([0.5, 1, 0.5, root, 1, 1, root, 1])
+
+
+def test_of_equally_near_pixels_the_first_in_reading_order_is_the_neighbour():
+    graph = pixel_graph(np.ones((3, 3)), k=1)
+    assert graph.edge_index[1].tolist() == [1, 0, 1, 0, 1, 2, 3, 4, 5]
+
+
+@settings(max_examples=60)
+@given(
+    arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.integers(0, 3)),
+    st.integers(1, 9),
+)
+def test_neighbours_are_those_of_the_loop_over_pixels(image, k):
+    if not image.any():
+        return
+    graph = pixel_graph(image / 3, k)
+    expected = edges_of_the_loop(image, k)
+    assert graph.edge_index.T.tolist() == [edge[:2] for edge in expected]
+    side = max(*image.shape, 2) - 1
+    assert (graph.edge_attr[:, 0] * side).tolist() == pytest.approx(
+        [squared**0.5 for *_, squared in expected]
+    )
+    assert ((graph.x >= 0) & (graph.x <= 1)).all()
+    assert torch.equal(graph.x[:, 0], torch.from_numpy(image[image > 0] / 3).float())
+    graph.y = torch.zeros(1, dtype=torch.int64)
+    check_graphs([graph])
+
+
+@pytest.mark.parametrize("pixels", range(1, 10))
+def test_an_image_of_few_pixels_joins_all_of_them(pixels):
+    image = np.zeros((8, 8))
+    image.flat[np.random.default_rng(pixels).choice(64, pixels, replace=False)] = 1
+    graph = pixel_graph(image)
+    assert graph.num_nodes == pixels
+    assert graph.edge_index.shape == (2, pixels * min(8, pixels - 1))
+    assert graph.edge_attr.shape == (graph.edge_index.shape[1], 1)
+    batch = collate([graph])
+    assert torch.equal(batch.adjacency[0], ~torch.eye(pixels, dtype=torch.bool))
+
+
+def test_a_digits_graph_is_its_image(digits):
+    from sklearn.datasets import load_digits
+
+    images, classes = load_digits(return_X_y=True)
+    drawn = {}
+    for graph in digits:
+        image = np.zeros((8, 8))
+        intensity, column, row = graph.x.T.double().numpy()
+        image[(row * 7).round().astype(int), (column * 7).round().astype(int)] = intensity * 16
+        drawn[tuple(image.ravel())] = graph.y.item()
+    assert drawn == dict(zip(map(tuple, images), classes.tolist(), strict=True))
+
+
+def test_digits_have_the_published_number_of_images_and_pixels(digits):
+    """1,797 images; 32.7 of 64 pixels have ink, 16 to 42."""
+    assert digits.split_sizes == {"train": 1_297, "val": 200, "test": 300}
+    nodes = np.array([graph.num_nodes for graph in digits])
+    assert (nodes.min(), nodes.max(), round(nodes.mean(), 1)) == (16, 42, 32.7)
+    assert all(graph.num_edges == 8 * graph.num_nodes for graph in digits)
+    assert digits.target == "graph"
+    for name, dtype, width in (("x", torch.float32, 3), ("edge_attr", torch.float32, 1)):
+        assert all(graph[name].dtype == dtype for graph in digits)
+        assert all(graph[name].shape[1] == width for graph in digits)
+    assert all(graph.y.dtype == torch.int64 and graph.y.shape == (1,) for graph in digits)
+
+
+def test_every_split_has_its_share_of_every_digit(digits):
+    for name, least in (("train", 110), ("val", 10), ("test", 20)):
+        counts = torch.bincount(torch.cat([graph.y for graph in digits[name]]))
+        assert len(counts) == 10
+        assert counts.min() >= least
+
+
+def test_distances_are_those_of_the_coordinates(digits):
+    for graph in digits.graphs[::100]:
+        source, destination = graph.edge_index
+        apart = (graph.x[source, 1:] - graph.x[destination, 1:]).norm(dim=1, keepdim=True)
+        assert torch.allclose(graph.edge_attr, apart)
+        assert graph.edge_attr.min() > 0.99 / 7
+
+
+def test_digits_are_those_of_the_courses_numbers_and_say_where_they_are_from(digits):
+    assert digits.checksum == DIGITS_CHECKSUM
+    assert digits.source == "embedded: 1,797 handwritten digits of scikit-learn"
+
+
+def test_digits_need_no_network(tmp_path, no_network):
+    assert load_dataset("digits", root=tmp_path).checksum == DIGITS_CHECKSUM
+    assert np.array_equal(build_digits().edge_index, build_digits().edge_index)
+
+
+def test_what_is_no_image_is_refused():
+    with pytest.raises(ValueError, match=r"image has shape \[2, 2\] and 0 pixels above 0"):
+        pixel_graph(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"image has shape \[4\] and 4 pixels above 0; expected"):
+        pixel_graph(np.ones(4))
+    with pytest.raises(ValueError, match="k is 0; expected 1 or more neighbours of each node"):
+        pixel_graph(np.ones((2, 2)), k=0)
+
+
+def test_a_missing_scikit_learn_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ImportError, match="which is not installed; install it with `pip install"):
+        superpixels.load_digits(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_is_no_neighbour_of_itself_even_where_another_is_as_near():
+    assert nearest(np.zeros((3, 3)), 2).T.tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0],
+                                                      [2, 1]]  # fmt: skip
