@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gtcourse.training.recipe import BUDGET, Recipe
 from gtcourse.training.recipes_cycles import CYCLES
+from gtcourse.training.recipes_egt import EGT_RECIPES
 from gtcourse.training.recipes_graphormer import GRAPHORMER
 
 __all__ = ["BUDGET", "RECIPES", "Recipe", "get_recipe"]
@@ -24,4 +25,6 @@ def get_recipe(name: str) -> Recipe:
     return RECIPES[name]
 
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (*CYCLES, *GRAPHORMER)}
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe for recipe in (*CYCLES, *GRAPHORMER, *EGT_RECIPES)
+}
