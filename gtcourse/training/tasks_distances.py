@@ -24,7 +24,7 @@ def with_distances(
 ) -> Task:
     r"""``task``, and the distance of each pair of nodes as a class to be told (EGT, Sec. 3.3).
 
-    .. math:: \mathcal{L} = \mathcal{L}_\text{task} + \kappa\,\mathcal{D}, \qquad
+    .. math:: J = J_\text{task} + \kappa\,\mathcal{D}, \qquad
               \mathcal{D} = \frac1B \sum_b \sum_{(i, j):\, 0 \le D_{b,ij} \le \nu}
               -\log \operatorname{softmax}(x_{b,ij})_{D_{b,ij}}
 

@@ -21,7 +21,7 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     weighs
 
     .. math:: w_k = \frac{\sum_l c_l - c_k}{\sum_l c_l},
-              \qquad \mathcal{L} = \frac{\sum_n w_{y_n} \mathcal{L}_n}{\sum_n w_{y_n}},
+              \qquad J = \frac{\sum_n w_{y_n} J_n}{\sum_n w_{y_n}},
 
     which a factor common to all :math:`w_k` does not change. Judged by accuracy as the literature
     on PATTERN and CLUSTER has it: the share that is right of each class's targets, and the mean of
