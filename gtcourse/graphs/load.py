@@ -25,7 +25,9 @@ GENERATED = {
     "tsp": load_tsp,
     "digits": load_digits,
 }
-NAMES = (*GENERATED, *PUBLICATIONS)
+NAMES = tuple(dict.fromkeys((*GENERATED, *PUBLICATIONS)))
+
+DOWNLOAD = "download"
 
 
 def load_dataset(
@@ -38,25 +40,35 @@ def load_dataset(
             (:mod:`gtcourse.graphs.superpixels`). "cycles" and "csl"
             (:mod:`gtcourse.graphs.cycles`), "pattern" and "cluster"
             (:mod:`gtcourse.graphs.communities`) and "tsp" (:mod:`gtcourse.graphs.tours`) are
-            generated. "zinc" (12,000 molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba" and
-            "pcqm4mv2" are downloaded by PyG or ogb once.
-        source: read this ``.npz`` graph file instead (:mod:`gtcourse.graphs.files`), or the
+            generated. "zinc" (12,000 molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba",
+            "pcqm4mv2", "mnist" and "cifar10" (superpixels) are downloaded by PyG or ogb once.
+        source: "download" for the published graphs of "pattern", "cluster" and "tsp" instead of
+            generated ones (where a dataset is downloaded in any case, it changes nothing). Any
+            other path: read this ``.npz`` graph file (:mod:`gtcourse.graphs.files`), or the
             publisher's own files below this folder.
         root: where built and downloaded datasets are kept; by default the environment variable
             ``GTCOURSE_DATA``, else ``~/.cache/gtcourse``.
 
     Raises:
-        ValueError: there is no dataset of this name, or the file is damaged.
+        ValueError: there is no dataset of this name, the file is damaged, or there is nothing to
+            download.
         RuntimeError: a download failed; nothing of it is kept.
     """
     if name not in NAMES:
         raise ValueError(f"there is no dataset {name!r}; expected one of {', '.join(NAMES)}.")
+    root = Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
+    if source == DOWNLOAD:
+        if name not in PUBLICATIONS:
+            raise ValueError(
+                f"there is nothing to download for {name!r}; expected one of "
+                f"{', '.join(PUBLICATIONS)}."
+            )
+        return load_real(name, root)
     if source is not None:
         if Path(source).is_dir() and name in PUBLICATIONS:
             return read_folder(name, Path(source))
         atoms, bonds = (ATOM_TYPES, BOND_TYPES) if name in ZINC_LIKE else (None, None)
         return read_graphs(source, name=name, node_vocabulary=atoms, edge_vocabulary=bonds)
-    root = Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
     if name in GENERATED:
         return GENERATED[name](root)
     return load_real(name, root)

@@ -17,7 +17,7 @@ from pathlib import Path
 from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.files import read_graphs, write_ragged
-from gtcourse.graphs.publishers import read_ogbg, read_pcqm4mv2, read_zinc
+from gtcourse.graphs.publishers import read_benchmark, read_ogbg, read_pcqm4mv2, read_zinc
 from gtcourse.graphs.ragged import RaggedGraphs
 
 OGBG_FILES = (
@@ -44,6 +44,7 @@ class Publication:
         files: the publisher's own files, relative to that folder.
         split_sizes: as published.
         source: who provides it.
+        generated: whether the name alone stands for graphs that we generate.
     """
 
     reader: Callable[[Path], RaggedGraphs]
@@ -53,6 +54,7 @@ class Publication:
     node_vocabulary: tuple[str, ...] | None = None
     edge_vocabulary: tuple[str, ...] | None = None
     missing_targets: bool = False
+    generated: bool = False
 
 
 def _zinc(subset: bool, split_sizes: tuple[int, int, int]) -> Publication:
@@ -76,6 +78,18 @@ def _ogbg(name: str, split_sizes: tuple[int, int, int], missing_targets: bool) -
     )
 
 
+def _benchmark(
+    name: str, split_sizes: tuple[int, int, int], generated: bool = False
+) -> Publication:
+    return Publication(
+        reader=lambda folder: read_benchmark(folder, name),
+        files=(f"{name}/raw/{name}_v2.pt",),
+        split_sizes=split_sizes,
+        source=f"PyG GNNBenchmarkDataset({name!r})",
+        generated=generated,
+    )
+
+
 PUBLICATIONS = {
     "zinc": _zinc(True, (10_000, 1_000, 1_000)),
     "zinc-full": _zinc(False, (220_011, 24_445, 5_000)),
@@ -92,17 +106,25 @@ PUBLICATIONS = {
         source="OGB-LSC PCQM4Mv2",
         missing_targets=True,
     ),
+    "pattern": _benchmark("PATTERN", (10_000, 2_000, 2_000), generated=True),
+    "cluster": _benchmark("CLUSTER", (10_000, 1_000, 1_000), generated=True),
+    "tsp": _benchmark("TSP", (10_000, 1_000, 1_000), generated=True),
+    "mnist": _benchmark("MNIST", (55_000, 5_000, 10_000)),
+    "cifar10": _benchmark("CIFAR10", (45_000, 5_000, 10_000)),
 }
 
 
 def load_real(name: str, root: Path) -> GraphDataset:
     """A published dataset, downloaded on the first call and kept as ``root/name.npz``.
 
+    Where we generate graphs of the same name, it is kept as ``root/name-published.npz``.
+
     Raises:
         ImportError: the library that reads it is not installed.
         RuntimeError: the download failed or is not what was published; nothing of it is kept.
     """
-    path, publication = root / f"{name}.npz", PUBLICATIONS[name]
+    publication = PUBLICATIONS[name]
+    path = root / (f"{name}-published.npz" if publication.generated else f"{name}.npz")
     if not path.is_file():
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=root) as work:

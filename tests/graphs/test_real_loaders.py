@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 import torch
 
-from gtcourse.graphs import load_dataset, real, write_graphs
+from gtcourse.graphs import load, load_dataset, real, write_graphs
 from gtcourse.graphs.chemistry import rdkit_chem
 from gtcourse.graphs.publishers import _import_ogb
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
-NAMES = ("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2")
+BENCHMARKS = ("pattern", "cluster", "tsp", "mnist", "cifar10")
+NAMES = ("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2", *BENCHMARKS)
 
 
 def write_zinc(folder: Path) -> None:
@@ -76,6 +77,35 @@ def write_pcqm4mv2(folder: Path, numpy_1: bool = False) -> None:
     (folder / "RELEASE_v1.txt").touch()
 
 
+def benchmark_graph(name: str, number: int) -> dict[str, torch.Tensor]:
+    """A directed ring of 3 nodes and more, as PyG's file has it: one edge feature an edge, flat."""
+    n = 3 + number
+    node = torch.arange(n)
+    ring = torch.stack([node, (node + 1) % n])
+    match name:
+        case "pattern" | "cluster":
+            types, classes = (3, 2) if name == "pattern" else (7, 6)
+            one_hot = torch.eye(types)[node % types]
+            return {"x": one_hot, "edge_index": ring, "y": node % classes}
+        case "tsp":
+            places = torch.stack([node / n, node / 10], dim=1)
+            on_tour = (node != 1).long()
+            return {"x": places, "edge_index": ring, "edge_attr": node / 8, "y": on_tour}
+    shade = torch.full((n, 1 if name == "mnist" else 3), 0.25 * number)
+    pos = torch.stack([node / n, node / 10], dim=1)
+    y = torch.tensor([number])
+    return {"x": shade, "edge_index": ring, "edge_attr": node / 8, "pos": pos, "y": y}
+
+
+def write_benchmark(folder: Path, name: str) -> None:
+    """Two graphs a split, in one file."""
+    path = folder / f"{name.upper()}/raw/{name.upper()}_v2.pt"
+    path.parent.mkdir(parents=True)
+    torch.save(
+        [[benchmark_graph(name, i) for i in part] for part in ((0, 1), (2, 3), (4, 5))], path
+    )
+
+
 def write_gz(path: Path, rows: list[list]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wt") as file:
@@ -97,6 +127,8 @@ def write_raw(name: str, folder: Path) -> None:
         write_zinc(folder)
     elif name == "pcqm4mv2":
         write_pcqm4mv2(folder)
+    elif name in BENCHMARKS:
+        write_benchmark(folder, name)
     else:
         nan = float("nan")
         molpcba = [[1, nan, 0], [nan, 1, nan], [0, 0, nan]]
@@ -106,7 +138,8 @@ def write_raw(name: str, folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     """The published sizes, for the tiny files."""
-    sizes = dict.fromkeys(NAMES, (1, 1, 1)) | {
+    sizes = dict.fromkeys(NAMES, (1, 1, 1)) | dict.fromkeys(BENCHMARKS, (2, 2, 2))
+    sizes |= {
         "zinc": (2, 2, 2),
         "zinc-full": (3, 3, 3),
         "pcqm4mv2": (1, 1, 2),
@@ -195,6 +228,89 @@ def test_pcqm4mv2_keeps_back_the_targets_of_its_test_sets(tmp_path, numpy_1):
     assert dataset[3].smiles == "c1ccccc1"
 
 
+@pytest.mark.parametrize(("name", "types"), [("pattern", 3), ("cluster", 7)])
+def test_one_hot_types_become_categories(tmp_path, name, types):
+    write_benchmark(tmp_path, name)
+    dataset = load_dataset(name, source=tmp_path)
+    assert dataset.split.tolist() == [0, 0, 1, 1, 2, 2]
+    assert dataset.target == "node"
+    for number, graph in enumerate(dataset):
+        n = 3 + number
+        assert sorted(graph.keys()) == ["edge_index", "x", "y"]
+        assert graph.x.dtype == graph.y.dtype == torch.int64
+        assert graph.x.tolist() == [[node % types] for node in range(n)]
+        assert graph.y.tolist() == [node % (types - 1) for node in range(n)]
+        assert graph.edge_index.T.tolist() == [[node, (node + 1) % n] for node in range(n)]
+
+
+def test_tsp_has_places_distances_and_a_label_for_each_edge(tmp_path):
+    write_benchmark(tmp_path, "tsp")
+    dataset = load_dataset("tsp", source=tmp_path)
+    assert dataset.target == "edge"
+    assert dataset.source == "folder: PyG GNNBenchmarkDataset('TSP')"
+    graph = dataset.val[1]
+    assert graph.x.dtype == graph.edge_attr.dtype == torch.float32
+    assert graph.x.tolist() == pytest.approx(np.array([[i / 6, i / 10] for i in range(6)]))
+    assert graph.edge_attr.tolist() == [[i / 8] for i in range(6)]
+    assert graph.y.dtype == torch.int64
+    assert graph.y.tolist() == [1, 0, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("name", "width"), [("mnist", 3), ("cifar10", 5)])
+def test_a_superpixels_colour_and_place_are_one_row(tmp_path, name, width):
+    write_benchmark(tmp_path, name)
+    dataset = load_dataset(name, source=tmp_path)
+    assert dataset.target == "graph"
+    for number, graph in enumerate(dataset):
+        n = 3 + number
+        assert graph.x.shape == (n, width)
+        assert (graph.x[:, :-2] == 0.25 * number).all()
+        assert graph.x[:, -2:].tolist() == pytest.approx(
+            np.array([[i / n, i / 10] for i in range(n)])
+        )
+        assert graph.edge_attr.tolist() == [[i / 8] for i in range(n)]
+        assert graph.y.dtype == torch.int64
+        assert graph.y.tolist() == [number]
+
+
+def test_types_that_are_not_one_hot_are_refused(tmp_path, served):
+    def spoil(folder: Path) -> None:
+        path = folder / "CLUSTER/raw/CLUSTER_v2.pt"
+        graphs = torch.load(path)
+        graphs[0][1]["x"][2, 5] = 1
+        torch.save(graphs, path)
+
+    served("cluster", spoil)
+    with pytest.raises(RuntimeError, match=r"node 5 of all has x = \[.*\]; expected one 1 among"):
+        load_dataset("cluster", "download", root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["pattern", "cluster", "tsp"])
+def test_published_graphs_and_generated_ones_never_mix(tmp_path, name, served, monkeypatch):
+    served(name)
+    monkeypatch.setitem(load.GENERATED, name, lambda root: root / "generated")
+    assert load_dataset(name, root=tmp_path) == tmp_path / "generated"
+    published = load_dataset(name, "download", root=tmp_path)
+    assert os.listdir(tmp_path) == [f"{name}-published.npz"]
+    assert published.name == name
+    assert published.source == f"download: PyG GNNBenchmarkDataset({name.upper()!r})"
+    assert load_dataset(name, root=tmp_path) == tmp_path / "generated"
+
+
+@pytest.mark.parametrize("name", ["molecules", "cycles", "csl", "digits"])
+def test_what_is_published_nowhere_is_not_downloaded(tmp_path, name):
+    with pytest.raises(ValueError, match=f"there is nothing to download for {name!r}; expected"):
+        load_dataset(name, "download", root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_may_be_called_download(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_benchmark(tmp_path / "download", "mnist")
+    assert load_dataset("mnist", Path("download")).source.startswith("folder: ")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_of_raw_files_stays_as_it_is(tmp_path, name):
     write_raw(name, tmp_path)
@@ -206,7 +322,7 @@ def test_a_folder_of_raw_files_stays_as_it_is(tmp_path, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_raw_file_is_named_and_nothing_is_deleted(tmp_path, name):
     write_raw(name, tmp_path)
-    lost = real.PUBLICATIONS[name].files[1]
+    lost = real.PUBLICATIONS[name].files[-1]
     (tmp_path / lost).unlink()
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(FileNotFoundError) as refusal:
@@ -218,18 +334,19 @@ def test_a_missing_raw_file_is_named_and_nothing_is_deleted(tmp_path, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_download_is_kept_as_one_file_and_read_from_there(tmp_path, name, served, monkeypatch):
     served(name)
-    dataset = load_dataset(name, root=tmp_path)
-    assert os.listdir(tmp_path) == [f"{name}.npz"]
+    dataset = load_dataset(name, "download", root=tmp_path)
+    generated = name in load.GENERATED
+    assert os.listdir(tmp_path) == [f"{name}-published.npz" if generated else f"{name}.npz"]
     assert dataset.source == f"download: {real.PUBLICATIONS[name].source}"
     publication = replace(real.PUBLICATIONS[name], reader=lambda folder: 1 / 0)
     monkeypatch.setitem(real.PUBLICATIONS, name, publication)
-    assert load_dataset(name, root=tmp_path).checksum == dataset.checksum
+    assert load_dataset(name, "download", root=tmp_path).checksum == dataset.checksum
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_a_network_one_sentence_says_so_and_nothing_is_left(tmp_path, name, capfd):
     with pytest.raises(RuntimeError) as refusal:
-        load_dataset(name, root=tmp_path)
+        load_dataset(name, "download", root=tmp_path)
     sentence = str(refusal.value)
     assert sentence.startswith(f"{name} could not be downloaded (")
     assert "there is no network in this test" in sentence
@@ -250,7 +367,7 @@ def cut_first_file(name):
 def test_a_corrupt_download_leaves_nothing(tmp_path, name, served):
     served(name, spoil=cut_first_file(name))
     with pytest.raises(RuntimeError, match=f"{name} could not be downloaded .*nothing of it was"):
-        load_dataset(name, root=tmp_path)
+        load_dataset(name, "download", root=tmp_path)
     assert os.listdir(tmp_path) == []
 
 
