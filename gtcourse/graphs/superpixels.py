@@ -11,7 +11,8 @@ first grouped to *superpixels*, about 70 and 118 of them (Dwivedi et al., 2023);
 need no grouping: a digit has 16 to 42 pixels with ink.
 
 The digits are sorted by sha256 of their pixels: the first 1,297 are for training, the next 200 for
-validation, the last 300 for testing.
+validation, the last 300 for testing. Thirteen people wrote them (they are the test set of a larger
+collection), and which of them wrote a digit is not known: the splits share their hands.
 """
 
 from __future__ import annotations
