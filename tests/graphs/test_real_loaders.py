@@ -273,11 +273,12 @@ def test_a_superpixels_colour_and_place_are_one_row(tmp_path, name, width):
         assert graph.y.tolist() == [number]
 
 
-def test_types_that_are_not_one_hot_are_refused(tmp_path, served):
+@pytest.mark.parametrize("entry", [1.0, 0.5])
+def test_types_that_are_not_one_hot_are_refused(tmp_path, served, entry):
     def spoil(folder: Path) -> None:
         path = folder / "CLUSTER/raw/CLUSTER_v2.pt"
         graphs = torch.load(path)
-        graphs[0][1]["x"][2, 5] = 1
+        graphs[0][1]["x"][2, 5] = entry
         torch.save(graphs, path)
 
     served("cluster", spoil)

@@ -97,6 +97,10 @@ def test_an_image_of_few_pixels_joins_all_of_them(pixels):
     assert torch.equal(batch.adjacency[0], ~torch.eye(pixels, dtype=torch.bool))
 
 
+def test_the_faintest_ink_counts():
+    assert pixel_graph(np.array([[0, 1e-6], [0, 0]])).x[:, 1:].tolist() == [[1, 0]]
+
+
 def test_a_digits_graph_is_its_image(digits):
     from sklearn.datasets import load_digits
 
