@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 07: ``python -m tools.record_chapter07``, about two CPU hours.
+"""The recorded runs of chapter 07: ``python -m tools.record_chapter07``, a few CPU hours.
 
 One EGT on molecules (a number for each graph), digits (a class for each graph), communities (a
 class for each node) and tours (yes or no for each edge); its variants beside it; on molecules the
@@ -18,6 +18,7 @@ from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.communities import pattern
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import EGT, EGTConfig, attention_by_hop
+from gtcourse.training.recipes_egt_tables import NODES_OF_PATTERN
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import (
     Task,
@@ -41,9 +42,6 @@ NU, KAPPA = 3, 0.05
 
 PATTERN_SPLIT = (200, 50, 100)
 PATTERN = EGTConfig(**SIZE, num_node_types=(3,), num_edge_types=(), target="node", num_targets=2)
-PATTERN_CLASSES = (979_220, 209_900)
-"""Nodes outside and inside of the patterns of the published training graphs."""
-
 TOURS = EGTConfig(
     **SIZE,
     num_node_types=(),
@@ -104,7 +102,7 @@ RUNS |= variants("tsp", TOURS, task=edge_classification, batch_size=32, epochs=1
 RUNS |= variants(
     "pattern",
     PATTERN,
-    task=partial(node_classification, 2, PATTERN_CLASSES),
+    task=partial(node_classification, 2, NODES_OF_PATTERN),
     batch_size=8,
     epochs=15,
 )

@@ -50,7 +50,9 @@ def read_benchmark(folder: Path, name: str) -> RaggedGraphs:
     or colour and its place become one row, ``[n, 3]`` in MNIST and ``[n, 5]`` in CIFAR10.
 
     PyG's MNIST was reported not to be the authors' own: the same nodes and as many edges, but
-    other ones (pyg-team/pytorch_geometric, issue 10592). We have not compared them.
+    other ones (pyg-team/pytorch_geometric, issue 10592). Of TSP, the authors' loader exchanges
+    validation and test, of equal size; whether PyG's files have them in that order or the other is
+    not known to us. We have compared neither.
     """
     from torch_geometric.datasets import GNNBenchmarkDataset
 

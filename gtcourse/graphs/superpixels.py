@@ -5,8 +5,9 @@ are its intensity and where it is. A directed edge leads from each pixel to each
 and its feature is their distance. Distances on a grid are equal very often: of equally distant
 pixels, those first in reading order are taken, which no library decides.
 
-The benchmarks MNIST and CIFAR10 are made in the same way from larger images, whose pixels are
-first grouped to *superpixels*, about 70 and 118 of them (Dwivedi et al., 2023);
+The benchmarks MNIST and CIFAR10 are made of larger images, whose pixels are first grouped to
+*superpixels*, about 70 and 118 of them (Dwivedi et al., 2023); there an edge's feature is a
+similarity, high for near superpixels, and the neighbours are the most similar.
 ``load_dataset("mnist")`` and ``load_dataset("cifar10")`` download those. Images of 8 × 8 pixels
 need no grouping: a digit has 16 to 42 pixels with ink.
 

@@ -90,7 +90,12 @@ def check(config: EGTConfig) -> None:
     """
     counts = ("num_targets", "d_model", "d_edge", "num_heads", "num_layers", "max_distance")
     at_least(1, **{name: getattr(config, name) for name in counts})
-    at_least(0, **{n: getattr(config, n) for n in ("svd_rank", "virtual_nodes", "distance_hops")})
+    none = ("svd_rank", "virtual_nodes", "distance_hops", "num_node_features", "num_edge_features")
+    at_least(0, **{name: getattr(config, name) for name in none})
+    for name in ("num_node_types", "num_edge_types", "head_widths"):
+        for value in getattr(config, name) or ():
+            at_least(1, **{name: value})
+    _check_shares(config)
     for name, choices in CHOICES.items():
         if getattr(config, name) not in choices:
             expected = ", ".join(map(str, choices))
@@ -115,3 +120,20 @@ def check(config: EGTConfig) -> None:
             "the distance objective asks for what structure = 'distance' gives away; expected "
             "'adjacency' beside distance_hops."
         )
+
+
+def _check_shares(config: EGTConfig) -> None:
+    """The settings that are no whole numbers; torch refuses a dropout that is none."""
+    for name in ("clip", "norm_eps"):
+        if not getattr(config, name) > 0:
+            raise ValueError(f"{name} is {getattr(config, name)}; expected a number above 0.")
+    if not 0 <= config.random_mask < 1:
+        raise ValueError(
+            f"random_mask is {config.random_mask}; expected a share, 0 or more and below 1."
+        )
+    for name, width in (("node_multiplier", config.d_model), ("edge_multiplier", config.d_edge)):
+        if round(getattr(config, name) * width) < 1:
+            raise ValueError(
+                f"{name} is {getattr(config, name)}, of d = {width}; expected an inner width of 1 "
+                "or more."
+            )

@@ -15,7 +15,7 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
     """Of the attention that a node pays, the share that goes to nodes k hops away.
 
     The heads' weights are added, so that a head that is gated shut counts for little; then each
-    node's are divided by their sum. A node whose weights are all zero is left out.
+    node's are divided by their sum. A node that hears nothing in one of the layers is left out.
 
     Args:
         hops: k goes from 0 to this; the share of all that is farther, or not reachable, is the
@@ -25,7 +25,6 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
         attention: ``[B, L, H, N, N]``, without virtual nodes; distance: ``[B, N, N]``, -1 where
             there is no path; mask: ``[B, N]``, True at real nodes
         returns: ``[nodes, L, hops + 2]``; each row sums to 1
-
     """
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     total = weights.sum(dim=-1, keepdim=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 import torch
@@ -109,7 +109,8 @@ def fit(
     history = History()
     checkpoint = None
     if out is not None:
-        settings = {"flag": repr(flag), "grad_clip": repr(grad_clip)}
+        settings = {"task": task.name, "flag": repr(flag), "grad_clip": repr(grad_clip)}
+        settings |= _config(model)  # variants of a model may have weights of the same shapes
         checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed, **settings)
         history = History(**checkpoint.load())
         if history.epochs:  # the kill may have come between the checkpoint and its curve
@@ -226,6 +227,14 @@ def _refuse_empty(loader: DenseLoader) -> None:
             "the loader has no batches; expected at least one (drop_last leaves out a batch that "
             "is not full)."
         )
+
+
+def _config(model: nn.Module) -> dict[str, str]:
+    """Each setting of a model that has a configuration, by name."""
+    config = getattr(model, "config", None)
+    if not is_dataclass(config):
+        return {}
+    return {f"model's {f.name}": repr(getattr(config, f.name)) for f in fields(config)}
 
 
 def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:

@@ -36,7 +36,8 @@ def with_distances(
     Args:
         hops: ν. ``AddShortestPaths(max_distance)`` stores longer distances as ``max_distance``,
             which therefore has to be above ν, or a pair farther apart would count as one at ν.
-        weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, where it is several hundred terms.
+        weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, where that is about two hundred
+            terms.
         reduction: "sum", of a graph's pairs, and the mean over graphs, as in the authors' code; the
             paper does not say. With "mean" :math:`\mathcal{D}` is the mean over the batch's pairs.
         self_is_one_hop: a node's distance to itself is 1, as for the authors' code, which counts

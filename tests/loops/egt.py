@@ -1,7 +1,7 @@
 """EGT as Eqs. 4 to 14 say it: a graph, a head, a node, a pair at a time, in float64.
 
-Tokens 0 to q - 1 are the virtual nodes; the nodes follow. Weights are read from the model, nothing
-else is.
+Tokens 0 to q - 1 are the virtual nodes; the nodes follow. Weights are read from the model, and
+everything else from its configuration.
 """
 
 import math
@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gtcourse.models import EGTConfig
 from tests.loops.encodings import distances_loop, edges_of
-from tests.loops.graphormer import linear, norm
+from tests.loops.graphormer import linear
 
 
 @torch.no_grad()
@@ -31,10 +32,11 @@ def egt_loop(model, graph: Data) -> dict[str, object]:
     }
     first, attention = dict(e), []
     for layer in model.layers:
-        h, e, share = layer_loop(layer, h, e, seen)
+        h, e, share = layer_loop(layer, h, e, seen, config)
         attention.append(share)
-    h = h if model.node_norm is None else [norm(model.node_norm, x) for x in h]
-    e = e if model.edge_norm is None else {p: norm(model.edge_norm, x) for p, x in e.items()}
+    eps = config.norm_eps
+    h = h if model.node_norm is None else [norm(model.node_norm, x, eps) for x in h]
+    e = e if model.edge_norm is None else {p: norm(model.edge_norm, x, eps) for p, x in e.items()}
     out = {"attention": attention}
     if config.target == "graph":
         read = torch.cat(h[:q]) if q else sum(h) / n
@@ -93,27 +95,31 @@ def features(part, values: list) -> Tensor:
 
 
 @torch.no_grad()
-def layer_loop(layer, h: list[Tensor], e: dict, seen: set) -> tuple[list[Tensor], dict, dict]:
+def layer_loop(
+    layer, h: list[Tensor], e: dict, seen: set, config: EGTConfig
+) -> tuple[list[Tensor], dict, dict]:
     """Eqs. 6 and 7 and both networks; ``seen`` are the pairs that there are (Eq. 12)."""
-    simple = not hasattr(layer.edge_norm, "weight")
-    h_hat = [norm(layer.node_norm, x) for x in h]
-    e_hat = {p: e[p] if simple else norm(layer.edge_norm, e[p]) for p in seen}
-    z, logits, share = attention_loop(layer.attention, h_hat, e_hat)
+    simple, eps = config.variant == "simple", config.norm_eps
+    h_hat = [norm(layer.node_norm, x, eps) for x in h]
+    e_hat = {p: e[p] if simple else norm(layer.edge_norm, e[p], eps) for p in seen}
+    z, logits, share = attention_loop(layer.attention, h_hat, e_hat, config)
     if layer.update_nodes:
         h = [x + update for x, update in zip(h, z, strict=True)]
-        h = [x + network(layer.node_network, x) for x in h]
+        h = [x + network(layer.node_network, x, eps) for x in h]
     if layer.update_edges:
         e = dict(e)
         for p in seen:
             e[p] = e[p] + linear(layer.edge_output, logits[p])
-            e[p] = e[p] + network(layer.edge_network, e[p])
+            e[p] = e[p] + network(layer.edge_network, e[p], eps)
     return h, e, share
 
 
 @torch.no_grad()
-def attention_loop(attention, h: list[Tensor], e: dict) -> tuple[list, dict, dict]:
+def attention_loop(
+    attention, h: list[Tensor], e: dict, config: EGTConfig
+) -> tuple[list, dict, dict]:
     """Eqs. 1 to 5 (ungated: 13, 14): gathered values, H-hat [H] and A-tilde [H] of each pair."""
-    H, d = attention.num_heads, len(h[0])
+    H, d = config.num_heads, len(h[0])
     K = d // H
     logits = {p: torch.zeros(H).double() for p in e}
     share = {p: torch.zeros(H).double() for p in e}
@@ -126,19 +132,19 @@ def attention_loop(attention, h: list[Tensor], e: dict) -> tuple[list, dict, dic
             for j in keys:
                 k_j = part(attention, h[j], 1, k, K)
                 dot = sum(q_i[c] * k_j[c] for c in range(K))
-                dot = dot / math.sqrt(K) if attention.scale != 1.0 else dot
-                dot = min(max(dot, -attention.clip), attention.clip)
+                dot = dot / math.sqrt(K) if config.scaled else dot
+                dot = min(max(dot, -config.clip), config.clip)
                 logits[i, j][k] = dot + edge_part(attention, e[i, j], k)
             total = sum(torch.exp(logits[i, j][k]) for j in keys)
             z, open_gates = torch.zeros(K).double(), 0.0
             for j in keys:
                 weight = torch.exp(logits[i, j][k]) / total
-                if attention.gated:
+                if config.gated:
                     gate = 1 / (1 + torch.exp(-edge_part(attention, e[i, j], H + k)))
                     weight, open_gates = weight * gate, open_gates + gate
                 share[i, j][k] = weight
                 z = z + weight * part(attention, h[j], 2, k, K)
-            if attention.degree_scaler and i >= attention.virtual_nodes:
+            if config.degree_scaler and i >= config.virtual_nodes:
                 z = z * torch.log(1 + open_gates)
             heads.append(z)
         done = attention.output is not None and keys
@@ -156,13 +162,19 @@ def edge_part(attention, e: Tensor, row: int) -> Tensor:
     return attention.edge_input.weight[row] @ e + attention.edge_input.bias[row]
 
 
-def network(layers, x: Tensor) -> Tensor:
+def network(layers, x: Tensor, eps: float = 0.0) -> Tensor:
     """A norm where there is one, linear maps and ELUs, written out."""
     for layer in layers:
         if isinstance(layer, torch.nn.LayerNorm):
-            x = norm(layer, x)
+            x = norm(layer, x, eps)
         elif isinstance(layer, torch.nn.Linear):
             x = linear(layer, x)
         else:
             x = torch.where(x > 0, x, torch.exp(x) - 1)
     return x
+
+
+def norm(layer, x: Tensor, eps: float) -> Tensor:
+    mean = sum(x) / len(x)
+    variance = sum((x - mean) ** 2) / len(x)
+    return (x - mean) / torch.sqrt(variance + eps) * layer.weight + layer.bias

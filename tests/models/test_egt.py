@@ -73,13 +73,15 @@ def test_several_columns_of_categories_equal_the_loop(graph):
 @given(allowed=st.lists(st.booleans(), min_size=16, max_size=16))
 def test_the_layer_alone_equals_the_loop_on_plain_tensors(options, allowed):
     layer = large_weights(EGTLayer(8, 6, 2, **options))
+    named = {"variant": "simple"} if "edge_channels" in options else options
+    config = replace(SMALL, **named)
     generator = torch.Generator().manual_seed(0)
     h = torch.randn(1, 4, 8, generator=generator, dtype=torch.float64)
     e = torch.randn(1, 4, 4, 6, generator=generator, dtype=torch.float64)
     mask = torch.tensor(allowed).view(1, 4, 4)
     seen = {(i, j) for _, i, j in mask.nonzero().tolist()}
     pairs = {(i, j): e[0, i, j] for i in range(4) for j in range(4)}
-    nodes, edges, share = layer_loop(layer, list(h[0]), pairs, seen)
+    nodes, edges, share = layer_loop(layer, list(h[0]), pairs, seen, config)
     got_h, got_e, attention = layer(h, e, mask=mask, return_attention=True)
     torch.testing.assert_close(got_h[0], torch.stack(nodes), **CLOSE)
     for (i, j), row in edges.items():
@@ -94,7 +96,7 @@ def test_the_attention_alone_takes_plain_tensors():
     z, logits, share = attention(h, e, return_attention=True)
     for graph in range(2):
         pairs = {(i, j): e[graph, i, j] for i in range(3) for j in range(3)}
-        wanted = attention_loop(attention, list(h[graph]), pairs)
+        wanted = attention_loop(attention, list(h[graph]), pairs, SMALL)
         torch.testing.assert_close(z[graph], torch.stack(wanted[0]), **CLOSE)
         for (i, j), row in wanted[1].items():
             torch.testing.assert_close(logits[graph, i, j], row, **CLOSE)
@@ -198,6 +200,8 @@ def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_ed
         elif name.endswith("qkv.bias"):  # a key's bias shifts a whole row of logits
             assert used[:8].all(), name
             assert used[16:].all(), name
+        elif name.endswith("edge_input.bias") and config.variant == "simple":  # so does E's
+            assert used[2:].all(), name
         else:
             assert all(used), name
 
@@ -277,6 +281,16 @@ def test_dropout_acts_where_it_is_asked_for_in_training_alone():
         assert not torch.equal(model(batch), model(batch))
 
 
+def test_each_layer_has_the_settings_of_the_configuration():
+    shares = {"node_dropout": 0.1, "edge_dropout": 0.2, "attention_dropout": 0.3}
+    model = EGT(replace(SMALL, **shares, random_mask=0.4))
+    for layer in model.layers[:-1]:
+        assert layer.node_dropout.p == 0.1
+        assert layer.edge_dropout.p == 0.2
+        assert layer.attention.dropout.p == 0.3
+        assert layer.attention.random_mask == 0.4
+
+
 def test_dropout_acts_after_attention_and_after_the_networks():
     layer = large_weights(EGTLayer(8, 6, 2))
     seen = {"node": [], "edge": []}
@@ -300,9 +314,7 @@ def test_node_encodings_can_be_replaced():
 
 def test_the_start_is_the_authors():
     torch.manual_seed(0)
-    config = EGTConfig(
-        (400,), num_edge_types=(400,), d_model=64, d_edge=64, virtual_nodes=8, distance_hops=3
-    )
+    config = EGTConfig((400,), num_edge_types=(400,), svd_rank=8, virtual_nodes=8, distance_hops=3)
     model, linears = EGT(config), 0
     for name, module in model.named_modules():
         if isinstance(module, nn.Embedding):
@@ -317,7 +329,7 @@ def test_the_start_is_the_authors():
                 ), name
             assert bool((module.bias == 0).all()), name
             linears += 1
-    assert linears == 10 * (3 + 2 + 3) + 6
+    assert linears == 10 * (3 + 2 + 3) + 7
     for vectors in (model.virtual_nodes, model.edge_input.virtual, model.edge_input.no_edge):
         assert 0.02 < float(vectors.detach().std()) < 0.04
 
@@ -342,6 +354,14 @@ def test_the_start_is_the_authors():
             {"distance_hops": 2, "structure": "distance"},
             "expected 'adjacency' beside distance_hops",
         ),
+        ({"clip": 0.0}, "clip is 0.0; expected a number above 0"),
+        ({"norm_eps": -1.0}, "norm_eps is -1.0; expected a number above 0"),
+        ({"random_mask": 1.5}, "random_mask is 1.5; expected a share, 0 or more and below 1"),
+        ({"node_multiplier": 0}, "node_multiplier is 0, of d = 8; expected an inner width of 1 or"),
+        ({"edge_multiplier": -1}, "edge_multiplier is -1, of d = 6; expected an inner width of 1"),
+        ({"head_widths": (4, 0)}, "head_widths is 0; expected a whole number, 1 or more"),
+        ({"num_node_types": (0,)}, "num_node_types is 0; expected a whole number, 1 or more"),
+        ({"num_edge_features": -1}, "num_edge_features is -1; expected a whole number, 0 or more"),
         ({"degree_scaler": True, "gated": False}, "degree_scaler sums the gates; expected gated"),
     ],
 )

@@ -31,14 +31,15 @@ def test_the_shares_equal_the_loop_over_nodes_and_pairs(some, seed):
     assert next(got, None) is None
 
 
-def test_a_node_that_pays_no_attention_is_left_out():
+def test_a_node_that_hears_nothing_in_a_layer_is_left_out():
     (graph,) = encode([without_encodings(graph_of(3, [(0, 1), (1, 2)]))], AddShortestPaths())
     batch = collate([graph])
-    attention = torch.ones(1, 1, 1, 3, 3)
-    attention[..., 1, :] = 0
+    attention = torch.ones(1, 2, 1, 3, 3)
+    attention[:, 1, :, 1] = 0
     shares = attention_by_hop(attention, batch.encodings["distance"], batch.mask, hops=1)
     third = 1 / 3
-    expected = torch.tensor([[[third, third, third]], [[third, 0, 2 * third]]])
+    rows = [[third, third, third], [third, 0, 2 * third]]
+    expected = torch.tensor([[row, row] for row in rows])
     torch.testing.assert_close(shares, expected)
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,18 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="its model has other weights"):
         fit(torch.nn.Linear(1, 1), graph_regression(), loader, epochs=1, seed=5, out=tmp_path,
             progress=False)  # fmt: skip
+
+
+def test_a_checkpoint_continues_only_with_its_own_task_and_settings_of_the_model(tmp_path):
+    run(tmp_path, epochs=1)
+    model, loader = small_model(), DenseLoader(graphs(8, seed=0), 4)
+    options = {"epochs": 2, "seed": 5, "out": tmp_path, "progress": False}
+    task = replace(graph_regression(), name="graph regression, otherwise")
+    with pytest.raises(ValueError, match="its task is graph regression, not graph regression, oth"):
+        fit(model, task, loader, **options)
+    model.config = replace(model.config, dropout=0.2)  # of which no weight tells
+    with pytest.raises(ValueError, match=r"its model's dropout is 0\.3, not 0\.2"):
+        fit(model, graph_regression(), loader, **options)
 
 
 def test_a_checkpoint_continues_only_with_its_own_optimizer_and_schedule(tmp_path):
