@@ -107,7 +107,7 @@ RUNS |= variants(
     epochs=15,
 )
 RUNS |= {
-    "egt/digits": Run("digits", DIGITS, partial(graph_multiclass, 10), epochs=15),
+    "egt/digits": Run("digits", DIGITS, partial(graph_multiclass, 10), batch_size=16, epochs=15),
 }
 
 
