@@ -206,7 +206,7 @@ def _agreed(whole: np.ndarray, distance: np.ndarray, solver: ModuleType) -> np.n
 
 def _search(whole: np.ndarray, seconds: float, solver: ModuleType) -> list[int]:
     """One search; again where a busy machine let the clock run without working on it."""
-    for _ in range(20):
+    for _ in range(5):
         start = time.process_time()
         tour = solver.find_tour(whole, seconds, max_threads=1, candidates="nearest")
         if time.process_time() - start > seconds / 3:

@@ -311,7 +311,7 @@ def test_the_whole_set_is_that_of_the_courses_numbers(data_root):
 @pytest.mark.slow
 def test_the_benchmarks_own_law_is_within_reach():
     """50 to 500 points and k = 25: 25 n edges, of which 8.0 % are on the tour."""
-    dataset = tsp((3, 0, 0), num_nodes=range(50, 501))
+    dataset = tsp((2, 0, 0), num_nodes=range(50, 501))
     for graph in dataset:
         assert graph.num_edges == 25 * graph.num_nodes
         assert graph.y.double().mean().item() == pytest.approx(0.08, abs=0.0003)
