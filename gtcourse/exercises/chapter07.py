@@ -238,7 +238,10 @@ def check_distance_objective(
     far = [[0, 1, 2, 3, -1], [1, 0, 1, 2, -1], [2, 1, 0, 1, -1], [3, 2, 1, 0, -1], [-1] * 4 + [0]]
     logits = [[[((3 * i + 5 * j + 7 * c) % 11) / 3 for c in range(3)] for j in range(5)]
               for i in range(5)]  # fmt: skip
-    got = distance_objective(torch.tensor(logits), torch.tensor(far), 2)
+    try:
+        got = distance_objective(torch.tensor(logits), torch.tensor(far), 2)
+    except IndexError:
+        raise Mistake("a distance is used as a class that is none: -1, or beyond nu.") from None
     got = got if isinstance(got, Tensor) else torch.tensor(float(got))
 
     def total(asked: Callable[[int, int], int | None], mean: bool = False) -> Tensor:
