@@ -127,7 +127,7 @@ class EGTAttention(nn.Module):
         h: ``[B, N, d]``, normalised; e: ``[P, d_e]``, normalised, of ``pairs``
         returns: ``[B, N, d]`` (None without ``aggregate``; zeros for a node without pairs) and the
             logits :math:`\hat H` ``[B, N, N, H]``; with ``return_attention`` also the weights
-            :math:`\tilde A` ``[B, H, N, N]``
+            :math:`\tilde A` ``[B, H, N, N]`` as they are used, in training after dropout
 
     Called on plain tensors, e may be ``[B, N, N, d_e]`` and come with a ``mask`` instead.
     """
