@@ -15,10 +15,10 @@ from torch import nn
 
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
-from gtcourse.graphs.communities import pattern
+from gtcourse.graphs.communities import cluster, pattern
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import EGT, EGTConfig, attention_by_hop
-from gtcourse.training.recipes_egt_tables import NODES_OF_PATTERN
+from gtcourse.training.recipes_egt_tables import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import (
     Task,
@@ -40,8 +40,9 @@ SVD = replace(MOLECULES, svd_rank=RANK)
 NU, KAPPA = 3, 0.05
 """Hops and weight of the distance objective, Table 5's for ZINC."""
 
-PATTERN_SPLIT = (200, 50, 100)
+COMMUNITIES_SPLIT = (200, 50, 100)
 PATTERN = EGTConfig(**SIZE, num_node_types=(3,), num_edge_types=(), target="node", num_targets=2)
+CLUSTER = replace(PATTERN, num_node_types=(7,), num_targets=6)
 TOURS = EGTConfig(
     **SIZE,
     num_node_types=(),
@@ -107,6 +108,13 @@ RUNS |= variants(
     epochs=15,
 )
 RUNS |= {
+    "egt/cluster": Run(
+        "cluster",
+        CLUSTER,
+        partial(node_classification, 6, NODES_OF_CLUSTER),
+        batch_size=8,
+        epochs=30,
+    ),
     "egt/digits": Run("digits", DIGITS, partial(graph_multiclass, 10), batch_size=16, epochs=15),
 }
 
@@ -116,7 +124,11 @@ def load(name: str) -> GraphDataset:
     if name == "molecules":
         data = first_training(load_dataset(name), TRAIN_MOLECULES)
         return encode(data, AddSVD(RANK), AddShortestPaths())
-    data = pattern(PATTERN_SPLIT) if name == "pattern" else load_dataset(name)
+    communities = {"pattern": pattern, "cluster": cluster}
+    if name in communities:
+        data = communities[name](COMMUNITIES_SPLIT)
+    else:
+        data = load_dataset(name)
     return encode(data, AddShortestPaths())
 
 

@@ -7,7 +7,7 @@ import torch
 
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
-from gtcourse.graphs.communities import pattern
+from gtcourse.graphs.communities import cluster, pattern
 from gtcourse.graphs.tours import tsp
 from gtcourse.models import EGT
 from tools.record_chapter07 import RANK, RUNS, by_hop, first_training
@@ -19,6 +19,7 @@ def batches():
         "molecules": load_dataset("molecules").train[:4],
         "digits": load_dataset("digits").train[:4],
         "pattern": pattern((2, 1, 1)).train,
+        "cluster": cluster((2, 1, 1)).train,
         "tsp": tsp((4, 1, 1), range(6, 9)).train,
     }
     transforms = AddSVD(RANK), AddShortestPaths()
