@@ -125,10 +125,7 @@ def load(name: str) -> GraphDataset:
         data = first_training(load_dataset(name), TRAIN_MOLECULES)
         return encode(data, AddSVD(RANK), AddShortestPaths())
     communities = {"pattern": pattern, "cluster": cluster}
-    if name in communities:
-        data = communities[name](COMMUNITIES_SPLIT)
-    else:
-        data = load_dataset(name)
+    data = communities[name](COMMUNITIES_SPLIT) if name in communities else load_dataset(name)
     return encode(data, AddShortestPaths())
 
 

@@ -29,15 +29,7 @@ def category_rows(values: Tensor, name: str, size: int) -> Tensor:
             f"{-(-size // CATEGORY_STRIDE)}, {CATEGORY_STRIDE} rows each, for a table of {size}."
         )
     most = size - first if count == 1 else (size - first).clamp(max=CATEGORY_STRIDE)
-    # Checked here: a category too large would silently be another column, or another place.
-    wrong = (values < 0) | (values >= most)
-    if bool(wrong.any()):
-        *_, column = wrong.nonzero()[0].tolist()
-        raise ValueError(
-            f"{name} holds the category {int(values[wrong][0])}; expected 0 to "
-            f"{int(most[column]) - 1}."
-        )
-    return values.long() + first
+    return _checked(values, name, most) + first
 
 
 def stacked_rows(values: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
@@ -55,11 +47,18 @@ def stacked_rows(values: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
             "integer categories."
         )
     size = torch.tensor(sizes, device=values.device)
-    wrong = (values < 0) | (values >= size)
+    return _checked(values, name, size) + size.cumsum(0) - size
+
+
+def _checked(values: Tensor, name: str, sizes: Tensor) -> Tensor:
+    """The values, each below its column's size ``[F]``."""
+    # Checked here: a category too large would silently be another column, or another place.
+    wrong = (values < 0) | (values >= sizes)
     if bool(wrong.any()):
         *_, column = wrong.nonzero()[0].tolist()
+        where = f" in column {column}" if len(sizes) > 1 else ""
         raise ValueError(
-            f"{name} holds the category {int(values[wrong][0])} in column {column}; expected 0 to "
-            f"{sizes[column] - 1}."
+            f"{name} holds the category {int(values[wrong][0])}{where}; expected 0 to "
+            f"{int(sizes[column]) - 1}."
         )
-    return values.long() + size.cumsum(0) - size
+    return values.long()

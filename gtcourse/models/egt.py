@@ -68,20 +68,17 @@ class EGT(nn.Module):
 
     def _start(self, encodings: Iterable[nn.Module]) -> None:
         """The authors' start (Keras's own). Encodings from outside keep theirs."""
-        for part in (self.node_input, self.edge_input, self.layers, self.head, *encodings):
-            for module in part.modules():
-                if isinstance(module, nn.Linear):
-                    nn.init.xavier_uniform_(module.weight)
-                    if module.bias is not None:
-                        nn.init.zeros_(module.bias)
-                elif isinstance(module, nn.Embedding):
-                    nn.init.uniform_(module.weight, -0.05, 0.05)
-        if self.distance_head is not None:
-            for module in self.distance_head[::2]:
+        parts = [self.node_input, self.edge_input, self.layers, self.head, *encodings]
+        parts += [] if self.distance_head is None else [self.distance_head]
+        for module in (module for part in parts for module in part.modules()):
+            if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
-        for name, vectors in self.named_parameters():
-            if name.endswith(("virtual_nodes", "edge_input.virtual", "no_edge")):
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Embedding):
+                nn.init.uniform_(module.weight, -0.05, 0.05)
+        for vectors in (self.virtual_nodes, self.edge_input.virtual, self.edge_input.no_edge):
+            if vectors is not None:
                 nn.init.uniform_(vectors, -0.05, 0.05)
 
     def forward(

@@ -103,7 +103,7 @@ class EdgeInput(nn.Module):
         self.max_distance, self.virtual_nodes = max_distance, virtual_nodes
         self.structure = nn.Embedding(2 if max_distance is None else max_distance + 1, d_edge)
         self.virtual = nn.Parameter(torch.empty(virtual_nodes, d_edge)) if virtual_nodes else None
-        self.features = None
+        self.features = self.no_edge = None
         if types or features:
             self.features = Features(types, features, d_edge, "edge_attr")
             self.no_edge = nn.Parameter(torch.empty(d_edge))

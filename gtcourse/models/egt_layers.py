@@ -127,7 +127,7 @@ class EGTAttention(nn.Module):
         h: ``[B, N, d]``, normalised; e: ``[P, d_e]``, normalised, of ``pairs``
         returns: ``[B, N, d]`` (None without ``aggregate``; zeros for a node without pairs) and the
             logits :math:`\hat H` ``[B, N, N, H]``; with ``return_attention`` also the weights
-            :math:`\tilde A` ``[B, H, N, N]`` as they are used, in training after dropout
+            :math:`\tilde A` ``[B, H, N, N]``, from before dropout
 
     Called on plain tensors, e may be ``[B, N, N, d_e]`` and come with a ``mask`` instead.
     """
@@ -189,10 +189,9 @@ class EGTAttention(nn.Module):
         if self.gated:
             gate = gates[0].permute(0, 3, 1, 2).sigmoid()
             attention = attention * gate
-        attention = self.dropout(attention)
         z = None
         if self.output is not None:
-            gathered = attention @ value.transpose(1, 2)  # [B, H, N, K]
+            gathered = self.dropout(attention) @ value.transpose(1, 2)  # [B, H, N, K]
             if self.degree_scaler:
                 gathered = gathered * self._degree(gate, pairs.mask)
             z = self.output(gathered.transpose(1, 2).flatten(-2))

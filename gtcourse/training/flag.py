@@ -27,7 +27,7 @@ class Flag:
     passes
 
     .. math:: \delta \leftarrow \Pi_\epsilon\bigl(
-              \delta + \alpha\,\operatorname{sign}(\nabla_\delta \mathcal{L})\bigr),
+              \delta + \alpha\,\operatorname{sign}(\nabla_\delta J)\bigr),
 
     where :math:`\Pi_\epsilon` scales each node's vector back to a Euclidean norm of at most
     :math:`\epsilon`. The gradient of the step is the mean of the m, which take m times the time of

@@ -5,7 +5,7 @@ Shapes: B graphs, N nodes (padded), C classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -73,6 +73,40 @@ def class_targets(logits: Tensor, batch: GraphBatch, num_classes: int) -> Tensor
             f"classes 0 to {num_classes - 1}."
         )
     return batch.y.long()
+
+
+def classes_task(
+    name: str,
+    num_classes: int,
+    metric: Metric,
+    score: str,
+    weights: Sequence[float] | None = None,
+) -> Task:
+    """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
+
+    Args:
+        metric: of predicted classes and targets, both flat; score: what it is called.
+        weights: of the classes in the loss; all weigh the same where it is None.
+    """
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        y = class_targets(prediction, batch, num_classes)
+        return mean_cross_entropy(
+            prediction, y, None if weights is None else prediction.new_tensor(weights)
+        )
+
+    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        y = class_targets(prediction, batch, num_classes)
+        metrics.update(prediction.argmax(dim=-1).flatten(), y.flatten())
+
+    return Task(
+        name=name,
+        loss=loss,
+        update=update,
+        metrics=lambda: metric_collection(**{score: metric}),
+        monitor=score,
+        mode="max",
+    )
 
 
 def total_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from torchmetrics import Metric, MetricCollection
 from torchmetrics.utilities import dim_zero_cat
 
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
-from gtcourse.training.task import Task, class_targets, mean_cross_entropy, metric_collection
+from gtcourse.training.task import Task, classes_task, metric_collection
 
 
 def graph_regression() -> Task:
@@ -74,21 +74,8 @@ def graph_multiclass(num_classes: int) -> Task:
     from torchmetrics.classification import MulticlassAccuracy
 
     accuracy = MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        return mean_cross_entropy(prediction, class_targets(prediction, batch, num_classes))
-
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        metrics.update(prediction, class_targets(prediction, batch, num_classes))
-
-    return Task(
-        name=f"graph classification, {num_classes} classes",
-        loss=loss,
-        update=update,
-        metrics=lambda: metric_collection(accuracy=accuracy),
-        monitor="accuracy",
-        mode="max",
-    )
+    name = f"graph classification, {num_classes} classes"
+    return classes_task(name, num_classes, accuracy, "accuracy")
 
 
 class MeanAveragePrecision(Metric):

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor
-from torchmetrics import MetricCollection
-
-from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
-from gtcourse.training.task import Task, class_targets, mean_cross_entropy, metric_collection
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.training.task import Task, classes_task
 
 
 def node_classification(num_classes: int, class_sizes: Sequence[int] | None = None) -> Task:
@@ -39,26 +36,11 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     from torchmetrics.classification import MulticlassAccuracy
 
     accuracy = MulticlassAccuracy(num_classes, average="macro", ignore_index=MISSING_LABEL)
-    shares = None if class_sizes is None else _shares_of_others(class_sizes, num_classes)
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        y = class_targets(prediction, batch, num_classes)
-        weights = None if shares is None else prediction.new_tensor(shares)
-        return mean_cross_entropy(prediction, y, weights)
-
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        y = class_targets(prediction, batch, num_classes)
-        metrics.update(prediction.flatten(0, -2), y.flatten())
-
-    weighted = "" if class_sizes is None else f", weighted by their sizes {list(class_sizes)}"
-    return Task(
-        name=f"node classification, {num_classes} classes{weighted}",
-        loss=loss,
-        update=update,
-        metrics=lambda: metric_collection(accuracy=accuracy),
-        monitor="accuracy",
-        mode="max",
-    )
+    name, weights = f"node classification, {num_classes} classes", None
+    if class_sizes is not None:
+        weights = _shares_of_others(class_sizes, num_classes)
+        name += f", weighted by their sizes {list(class_sizes)}"
+    return classes_task(name, num_classes, accuracy, "accuracy", weights)
 
 
 def edge_classification() -> Task:
@@ -72,22 +54,7 @@ def edge_classification() -> Task:
     from torchmetrics.classification import BinaryF1Score
 
     f1 = BinaryF1Score(ignore_index=MISSING_LABEL)
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        return mean_cross_entropy(prediction, class_targets(prediction, batch, num_classes=2))
-
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        y = class_targets(prediction, batch, num_classes=2)
-        metrics.update(prediction.argmax(dim=-1), y)
-
-    return Task(
-        name="edge classification",
-        loss=loss,
-        update=update,
-        metrics=lambda: metric_collection(f1=f1),
-        monitor="f1",
-        mode="max",
-    )
+    return classes_task("edge classification", 2, f1, "f1")
 
 
 def _shares_of_others(sizes: Sequence[int], num_classes: int) -> list[float]:

@@ -281,6 +281,15 @@ def test_dropout_acts_where_it_is_asked_for_in_training_alone():
         assert not torch.equal(model(batch), model(batch))
 
 
+def test_the_weights_returned_are_those_from_before_dropout():
+    attention = large_weights(EGTAttention(8, 6, 2, dropout=0.5))
+    h, e = torch.randn(1, 3, 8).double(), torch.randn(1, 3, 3, 6).double()
+    z, _, share = attention(h, e, return_attention=True)
+    dropped, _, in_training = attention.train()(h, e, return_attention=True)
+    assert torch.equal(in_training, share)
+    assert not torch.equal(dropped, z)
+
+
 def test_each_layer_has_the_settings_of_the_configuration():
     shares = {"node_dropout": 0.1, "edge_dropout": 0.2, "attention_dropout": 0.3}
     model = EGT(replace(SMALL, **shares, random_mask=0.4))
@@ -383,7 +392,7 @@ def test_what_the_model_cannot_read_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match="no edge_attr; expected it, as the model reads it"):
         EGT(no_svd)(collate([bare]))
     wide = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=torch.tensor([[4]]))
-    with pytest.raises(ValueError, match="edge_attr holds the category 4 in column 0; expected 0"):
+    with pytest.raises(ValueError, match="edge_attr holds the category 4; expected 0 to 3"):
         EGT(no_svd)(collate([wide]))
     floats = Data(x=graph.x.float(), edge_index=graph.edge_index, edge_attr=graph.edge_attr)
     with pytest.raises(ValueError, match=r"x has 1 columns of torch\.float32; expected 1 of int"):

@@ -133,8 +133,8 @@ def test_a_tree_without_edge_features_is_refused():
 @pytest.mark.parametrize(
     ("values", "size", "sentence"),
     [
-        ([[0, 512]], 1024, "edge_attr holds the category 512; expected 0 to 511"),
-        ([[0, 88]], 600, "edge_attr holds the category 88; expected 0 to 87"),
+        ([[0, 512]], 1024, "edge_attr holds the category 512 in column 1; expected 0 to 511"),
+        ([[0, 88]], 600, "edge_attr holds the category 88 in column 1; expected 0 to 87"),
         ([[-1]], 4, "edge_attr holds the category -1; expected 0 to 3"),
         ([[4]], 4, "edge_attr holds the category 4; expected 0 to 3"),
         ([[0, 0, 0]], 1024, "edge_attr has 3 columns of categories; expected at most 2, 512 rows"),
