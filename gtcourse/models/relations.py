@@ -1,0 +1,142 @@
+r"""What two nodes are to each other (Park et al., 2022, Sections 4 and 4.3): rows of a few tables.
+
+A pair has a distance and perhaps an edge. The paper gives each its own vector,
+:math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only few of the sums occur, because nodes
+have an edge where they are one step apart and nowhere else. These sums are the *relations* of a
+model, T in all: a node to itself, each type of edge, each distance from 2 to L, farther,
+unreachable, and [VNode] to a node.
+
+Shapes: B graphs, N nodes (padded), H heads, d width.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.models.categories import stacked_rows
+from gtcourse.models.node_encodings import read_encoding
+
+
+class RelationTables(NamedTuple):
+    r"""A vector for each of T relations, by what meets it; None for a term that is left out.
+
+    Attributes:
+        key: ``[T, d]``, met by queries: :math:`\mathcal{P}^\text{key} + \mathcal{E}^\text{key}` of
+            Eq. 6; query: ``[T, d]``, met by keys (Eq. 7); value: ``[T, d]``, added to values
+            (Eq. 9).
+        bias: ``[T, H]``, met by nothing: Graphormer's scalars (Eq. 4).
+    """
+
+    key: Tensor | None = None
+    query: Tensor | None = None
+    value: Tensor | None = None
+    bias: Tensor | None = None
+
+
+class RelationEmbedding(nn.Module):
+    r"""The vectors of all relations: a table for distances and one for edges.
+
+    Args:
+        num_edge_types: E; max_distance: L, longer distances share :math:`\mathcal{P}_\text{far}`;
+        width: d, or H for scalars.
+
+    Attributes:
+        distances: rows 0 to L, far, unreachable, virtual; edges: rows 0 to E - 1, no edge, self,
+            virtual.
+
+    Shapes:
+        returns: ``[T, width]``
+    """
+
+    def __init__(self, num_edge_types: int, max_distance: int, width: int):
+        super().__init__()
+        E, L = num_edge_types, max_distance
+        self.distances = nn.Embedding(L + 4, width)
+        self.edges = nn.Embedding(E + 3, width)
+        far, unreachable, virtual = L + 1, L + 2, L + 3
+        no, self_, to_virtual = E, E + 1, E + 2
+        rows = [(0, self_), *((min(1, far), kind) for kind in range(E))]
+        rows += [(steps, no) for steps in range(2, L + 1)]
+        rows += [(far, no), (unreachable, no), (virtual, to_virtual)]
+        self.register_buffer("rows", torch.tensor(rows).T.contiguous(), persistent=False)
+
+    def forward(self) -> Tensor:
+        distance, edge = self.rows
+        return self.distances(distance) + self.edges(edge)
+
+
+class Relations(nn.Module):
+    """Which relation each pair of tokens has.
+
+    Row i is the query's: the distance and the edge are those from i to j. [VNode], where there is
+    one, is token 0. Distances are those of the graph without it.
+
+    Args:
+        edge_types: categories of each column of ``edge_attr``; each combination is a type of edge.
+            Empty where edges have no features: all are of one type.
+        edge_step: where ``edge_attr`` holds numbers instead: type n is what is nearest to n times
+            this, and what is more than the last type's is of the last type.
+        max_distance: L; virtual_node: whether there is one.
+
+    Shapes:
+        batch.adjacency: ``[B, N, N]``; batch.encodings["distance"]: ``[B, N, N]``;
+            batch.edge_attr: ``[B, N, N, F]``, where there are types
+        returns: ``[B, N, N]``, or ``[B, N + 1, N + 1]`` with [VNode]
+
+    Raises:
+        ValueError: in the forward pass, where ``edge_attr`` is not what is described.
+    """
+
+    def __init__(
+        self,
+        edge_types: tuple[int, ...],
+        edge_step: float | None,
+        max_distance: int,
+        virtual_node: bool,
+    ):
+        super().__init__()
+        self.edge_types, self.edge_step = edge_types, edge_step
+        self.max_distance, self.virtual_node = max_distance, virtual_node
+        self.num_edge_types = torch.tensor(edge_types or (1,)).prod().item()
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        E, L = self.num_edge_types, self.max_distance
+        far = E + max(L, 1)  # after itself, E types of edges and distances 2 to L
+        distance = read_encoding(batch, "distance")
+        relation = (distance + E - 1).clamp(max=far)
+        relation = relation.masked_fill(distance == UNREACHABLE, far + 1)
+        edges = batch.adjacency.nonzero(as_tuple=True)
+        relation[edges] = 1 + self._type(batch, edges)
+        relation.diagonal(dim1=1, dim2=2).fill_(0)  # a loop is no edge to another
+        if self.virtual_node:
+            relation = F.pad(relation, (1, 0, 1, 0), value=far + 2)
+            relation[:, 0, 0] = 0
+        return relation
+
+    def _type(self, batch: GraphBatch, edges: tuple[Tensor, ...]) -> Tensor:
+        """The type of each edge, ``[ΣE]``, 0 to E - 1."""
+        if not self.edge_types:
+            return torch.zeros_like(edges[0])
+        if batch.edge_attr is None:
+            raise ValueError("the graphs have no edge_attr; expected it, as the model reads it.")
+        values = batch.edge_attr[edges]
+        if self.edge_step is not None:
+            return self._quantised(values)
+        stacked = stacked_rows(values, "edge_attr", self.edge_types)
+        size = torch.tensor(self.edge_types, device=stacked.device)
+        category = stacked - (size.cumsum(0) - size)
+        return (category * (size.cumprod(0) // size)).sum(dim=-1)
+
+    def _quantised(self, values: Tensor) -> Tensor:
+        if not values.is_floating_point() or values.shape[-1] != 1 or bool((values < 0).any()):
+            raise ValueError(
+                f"edge_attr has {values.shape[-1]} columns of {values.dtype}; expected one of "
+                "floating point, 0 or more, for edge_step."
+            )
+        steps = (values[:, 0] / self.edge_step).round().long()
+        return steps.clamp(max=self.num_edge_types - 1)
