@@ -166,13 +166,10 @@ class GRPELayer(nn.Module):
         mask: Tensor | None = None,
         return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        z, *attention = (
-            self.attention(
-                self.attention_norm(h), relation, tables, mask=mask, return_attention=True
-            )
-            if return_attention
-            else (self.attention(self.attention_norm(h), relation, tables, mask=mask),)
+        z = self.attention(
+            self.attention_norm(h), relation, tables, mask=mask, return_attention=return_attention
         )
+        z, attention = z if return_attention else (z, None)
         h = h + self.dropout(z)
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
-        return (h, *attention) if return_attention else h
+        return (h, attention) if return_attention else h
