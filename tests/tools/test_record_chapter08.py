@@ -1,0 +1,32 @@
+"""The recorded runs of chapter 08: each name is a model and data that fit together."""
+
+from dataclasses import replace
+
+import pytest
+
+from gtcourse import collate, load_dataset
+from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.models import GRPE
+from tools.record_chapter08 import RUNS, SETTINGS
+
+
+@pytest.fixture(scope="module")
+def batches():
+    return {
+        name: collate(encode(load_dataset(name).train[:4], AddShortestPaths())) for name in SETTINGS
+    }
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_runs_model_task_and_data_fit_together(name, batches):
+    run = RUNS[name]
+    assert name.endswith(f"/{run.data}")
+    model, batch = GRPE(replace(run.config, num_layers=1)), batches[run.data]
+    SETTINGS[run.data]["task"]().loss(model(batch), batch).backward()
+    for part, p in model.named_parameters():
+        assert bool(p.grad.isfinite().all()), part
+
+
+def test_no_two_runs_on_the_same_data_are_the_same_model():
+    configs = [(run.data, run.config) for run in RUNS.values()]
+    assert len({*configs}) == len(RUNS) == 14
