@@ -181,10 +181,12 @@ def _check(config: GRPEConfig) -> None:
             f"num_node_types is {config.num_node_types} and num_node_features "
             f"{config.num_node_features}; expected one of the two to be 0."
         )
-    if config.edge_step is not None and not (config.edge_step > 0 and config.num_edge_types):
+    if config.edge_step is not None and not (
+        config.edge_step > 0 and len(config.num_edge_types) == 1
+    ):
         raise ValueError(
             f"edge_step is {config.edge_step} and num_edge_types {config.num_edge_types}; expected "
-            "a number above 0 and how many types come of it."
+            "a number above 0 and how many types come of one column."
         )
     if config.target not in ("graph", "node"):
         raise ValueError(f"target is {config.target!r}; expected 'graph' or 'node'.")

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.models.attention import MultiHeadAttention
+from gtcourse.models.attention import MultiHeadAttention, over_heads
 from gtcourse.models.relations import RelationTables
 
 KeyContext = Literal["key_column", "query_row"]
@@ -82,12 +82,12 @@ class GRPEAttention(MultiHeadAttention):
             self.split_heads(project(x)) for project in (self.query, self.key, self.value)
         )  # [B, H, N, K]
         query = query * query.shape[-1] ** -0.5
+        mask = over_heads(mask)
         pair = relation[:, None].expand(-1, self.num_heads, -1, -1)
         logits = query @ key.transpose(-2, -1)
         for term in self._contexts(query, key, pair, tables):
             logits += term  # in place: the largest tensor there is, and no gradient needs the old
         if mask is not None:
-            mask = mask[:, None, None] if mask.dim() == 2 else mask[:, None]
             # Finite, so that a row without keys has a softmax; it is set to zero below.
             logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
         attention = logits.softmax(dim=-1)
@@ -96,7 +96,7 @@ class GRPEAttention(MultiHeadAttention):
         if tables.value is not None:
             vectors = self.split_heads(tables.value)  # [H, T, K]
             by_relation = weights.new_zeros(*weights.shape[:-1], vectors.shape[-2])
-            z = z + by_relation.scatter_add(3, pair, weights).to(z.dtype) @ vectors
+            z = z + by_relation.scatter_add(3, pair, weights) @ vectors
         if mask is not None:
             z = z.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
             attention = attention.masked_fill(~mask, 0.0) if return_attention else attention

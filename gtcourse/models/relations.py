@@ -11,6 +11,7 @@ Shapes: B graphs, N nodes (padded), H heads, d width.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -18,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.categories import stacked_rows
+from gtcourse.models.categories import combinations
 from gtcourse.models.node_encodings import read_encoding
 
 
@@ -102,7 +103,7 @@ class Relations(nn.Module):
         super().__init__()
         self.edge_types, self.edge_step = edge_types, edge_step
         self.max_distance, self.virtual_node = max_distance, virtual_node
-        self.num_edge_types = torch.tensor(edge_types or (1,)).prod().item()
+        self.num_edge_types = math.prod(edge_types)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         E, L = self.num_edge_types, self.max_distance
@@ -127,10 +128,7 @@ class Relations(nn.Module):
         values = batch.edge_attr[edges]
         if self.edge_step is not None:
             return self._quantised(values)
-        stacked = stacked_rows(values, "edge_attr", self.edge_types)
-        size = torch.tensor(self.edge_types, device=stacked.device)
-        category = stacked - (size.cumsum(0) - size)
-        return (category * (size.cumprod(0) // size)).sum(dim=-1)
+        return combinations(values, "edge_attr", self.edge_types)
 
     def _quantised(self, values: Tensor) -> Tensor:
         if not values.is_floating_point() or values.shape[-1] != 1 or bool((values < 0).any()):

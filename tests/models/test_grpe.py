@@ -195,6 +195,18 @@ def test_without_tables_it_is_multi_head_attention():
     torch.testing.assert_close(layer(x, relation, RelationTables()), expected, **CLOSE)
 
 
+def test_a_query_that_all_nodes_share_makes_eq_6_graphormers_scalar():
+    layer, relation = large_weights(GRPEAttention(8, 2)), torch.randint(0, 5, (2, 4, 4))
+    layer.query.weight.data.zero_()
+    x, vectors = torch.randn(2, 4, 8).double(), torch.randn(5, 8).double()
+    scalars = (layer.query.bias * vectors).unflatten(1, (2, 4)).sum(-1) / 4**0.5
+    got, expected = (
+        layer(x, relation, tables)
+        for tables in (RelationTables(key=vectors), RelationTables(bias=scalars))
+    )
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
 def test_the_two_key_contexts_differ_where_a_relation_is_not_alike_in_rows_and_columns():
     x, relation = torch.randn(1, 4, 8).double(), torch.randint(0, 3, (1, 4, 4))
     tables = RelationTables(query=torch.randn(3, 8).double())
