@@ -31,8 +31,8 @@ class GRPEConfig:
         num_node_types: rows of the table of node categories; value v of column c has row
             v + 512 c, as in the authors' code. num_node_features: columns of numbers instead.
         num_edge_types: categories of each column of edge features; each combination is a type.
-            Empty where edges have no features. edge_step: where they are one column of numbers:
-            their rounding, 0.1 in the paper.
+            Empty where edges have no features. edge_step: where they are one column of numbers,
+            the width of a type; 0.1 in the paper, which takes their first decimal.
         target: what is predicted: a graph or its nodes; num_targets: C.
         d_hidden: the feed-forward network's inner width; d, as in the paper, where it is None.
         max_distance: L, the longest distance with a vector of its own.

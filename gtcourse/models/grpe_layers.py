@@ -81,16 +81,9 @@ class GRPEAttention(MultiHeadAttention):
         query, key, value = (
             self.split_heads(project(x)) for project in (self.query, self.key, self.value)
         )  # [B, H, N, K]
-        query = query * query.shape[-1] ** -0.5
         mask = over_heads(mask)
         pair = relation[:, None].expand(-1, self.num_heads, -1, -1)
-        logits = query @ key.transpose(-2, -1)
-        for term in self._contexts(query, key, pair, tables):
-            logits += term  # in place: the largest tensor there is, and no gradient needs the old
-        if mask is not None:
-            # Finite, so that a row without keys has a softmax; it is set to zero below.
-            logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
-        attention = logits.softmax(dim=-1)
+        attention = self._logits(query, key, pair, tables, mask).softmax(dim=-1)
         weights = F.dropout(attention, self.dropout, self.training)
         z = weights @ value
         if tables.value is not None:
@@ -102,6 +95,24 @@ class GRPEAttention(MultiHeadAttention):
             attention = attention.masked_fill(~mask, 0.0) if return_attention else attention
         z = self.output(self.join_heads(z))
         return (z, attention) if return_attention else z
+
+    def _logits(
+        self,
+        query: Tensor,
+        key: Tensor,
+        pair: Tensor,
+        tables: RelationTables,
+        mask: Tensor | None,
+    ) -> Tensor:
+        """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
+        query = query * query.shape[-1] ** -0.5
+        logits = query @ key.transpose(-2, -1)
+        for context in self._contexts(query, key, pair, tables):
+            logits += context
+        if mask is None:
+            return logits
+        # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
+        return logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
 
     def _contexts(
         self, query: Tensor, key: Tensor, pair: Tensor, tables: RelationTables

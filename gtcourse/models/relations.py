@@ -80,8 +80,8 @@ class Relations(nn.Module):
     Args:
         edge_types: categories of each column of ``edge_attr``; each combination is a type of edge.
             Empty where edges have no features: all are of one type.
-        edge_step: where ``edge_attr`` holds numbers instead: type n is what is nearest to n times
-            this, and what is more than the last type's is of the last type.
+        edge_step: where ``edge_attr`` holds numbers instead: those from n to n + 1 times this are
+            of type n, and what is larger than the last type's is of the last type.
         max_distance: L; virtual_node: whether there is one.
 
     Shapes:
@@ -127,14 +127,13 @@ class Relations(nn.Module):
             raise ValueError("the graphs have no edge_attr; expected it, as the model reads it.")
         values = batch.edge_attr[edges]
         if self.edge_step is not None:
-            return self._quantised(values)
+            return self._cut_off(values)
         return combinations(values, "edge_attr", self.edge_types)
 
-    def _quantised(self, values: Tensor) -> Tensor:
-        if not values.is_floating_point() or values.shape[-1] != 1 or bool((values < 0).any()):
+    def _cut_off(self, values: Tensor) -> Tensor:
+        if not values.is_floating_point() or values.shape[-1] != 1 or not bool((values >= 0).all()):
             raise ValueError(
                 f"edge_attr has {values.shape[-1]} columns of {values.dtype}; expected one of "
                 "floating point, 0 or more, for edge_step."
             )
-        steps = (values[:, 0] / self.edge_step).round().long()
-        return steps.clamp(max=self.num_edge_types - 1)
+        return (values[:, 0] / self.edge_step).clamp(max=self.num_edge_types - 1).long()

@@ -121,7 +121,6 @@ def _notes_on_superpixels(size: str, dataset: str) -> Iterator[str]:
     if dataset == "mnist":
         yield "the paper says L = 3 of CIFAR10 only, the authors' script has it for MNIST, too"
     yield "11 types of edges, 0.0 to 1.0 in tenths, give the printed sizes; that code has 30"
-    yield "numbers are rounded to the nearest tenth, there cut off after the first decimal"
     yield (
         f"{OPTIMISER}, nor batch size and clipping, which are those of the authors' scripts; these "
         "train for 300 epochs, the paper for 400, and with an attention dropout of 0.1 alone"

@@ -151,11 +151,12 @@ def test_every_row_of_both_tables_is_some_relations_but_for_what_cannot_be():
     assert embedding().shape == (9, 8)
 
 
-def test_numbers_are_rounded_to_types():
+def test_numbers_are_cut_off_to_types():
     graph = graph_of(2, [(0, 1), (1, 0)])
-    graph.edge_attr = torch.tensor([[0.26], [7.0]])
-    ids = relation_ids(graph, replace(SMALL, num_edge_types=(11,), edge_step=0.1))
-    assert [int(ids[1, 2]), int(ids[2, 1])] == [1 + 3, 1 + 10]
+    config = replace(SMALL, num_edge_types=(11,), edge_step=0.1)
+    for length, kind in ((0.0, 0), (0.26, 2), (0.95, 9), (7.0, 10), (torch.inf, 10)):
+        graph.edge_attr = torch.tensor([[length], [0.0]])
+        assert int(relation_ids(graph, config)[1, 2]) == 1 + kind
 
 
 def test_the_tables_and_the_relations_are_made_once_and_shared_by_all_layers():
@@ -295,6 +296,11 @@ def test_a_configuration_that_cannot_be_is_refused(changes, sentence):
         (
             replace(SMALL, num_edge_types=(9,), edge_step=0.1),
             lambda g: setattr(g, "edge_attr", -g.edge_attr / 2),
+            "0 or more",
+        ),
+        (
+            replace(SMALL, num_edge_types=(9,), edge_step=0.1),
+            lambda g: setattr(g, "edge_attr", g.edge_attr * float("nan")),
             "0 or more",
         ),
     ],
