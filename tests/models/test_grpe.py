@@ -154,7 +154,7 @@ def test_every_row_of_both_tables_is_some_relations_but_for_what_cannot_be():
 def test_numbers_are_cut_off_to_types():
     graph = graph_of(2, [(0, 1), (1, 0)])
     config = replace(SMALL, num_edge_types=(11,), edge_step=0.1)
-    for length, kind in ((0.0, 0), (0.26, 2), (0.95, 9), (7.0, 10), (torch.inf, 10)):
+    for length, kind in ((0.0, 0), (0.26, 2), (0.95, 9), (7.0, 10)):
         graph.edge_attr = torch.tensor([[length], [0.0]])
         assert int(relation_ids(graph, config)[1, 2]) == 1 + kind
 
@@ -296,11 +296,6 @@ def test_a_configuration_that_cannot_be_is_refused(changes, sentence):
         (
             replace(SMALL, num_edge_types=(9,), edge_step=0.1),
             lambda g: setattr(g, "edge_attr", -g.edge_attr / 2),
-            "0 or more",
-        ),
-        (
-            replace(SMALL, num_edge_types=(9,), edge_step=0.1),
-            lambda g: setattr(g, "edge_attr", g.edge_attr * float("nan")),
             "0 or more",
         ),
     ],
