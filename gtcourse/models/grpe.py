@@ -21,6 +21,8 @@ from gtcourse.models.heads import mean_pool
 from gtcourse.models.relations import RelationEmbedding, Relations, RelationTables
 
 TERMS = ("query", "key", "value")
+TABLES = {"key": "query", "query": "key", "value": "value"}
+"""A key meets the table that the paper calls query (Eq. 7), a query the one called key (Eq. 6)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class GRPEConfig:
         target: what is predicted: a graph or its nodes; num_targets: C.
         d_hidden: the feed-forward network's inner width; d, as in the paper, where it is None.
         max_distance: L, the longest distance with a vector of its own.
-        terms: which of Eqs. 6 ("query"), 7 ("key") and 9 ("value") are used.
+        terms: which are used of "query", the query context (Eq. 6), "key", the key context (Eq. 7),
+            and "value", the value term (Eq. 9).
         bias: also add a scalar for each relation and head to the logits, as Graphormer (Eq. 4).
         key_context: "key_column" as in Eq. 7, or "query_row" as in the authors' code.
         virtual_node: whether there is [VNode], which the head reads of a graph; the nodes' mean
@@ -93,13 +96,13 @@ class GRPE(nn.Module):
         self.relations = Relations(
             config.num_edge_types, config.edge_step, config.max_distance, config.virtual_node
         )
-        widths = dict.fromkeys(config.terms, d) | (
-            {"bias": config.num_heads} if config.bias else {}
-        )
+        widths = {table: d for term, table in TABLES.items() if term in config.terms}
+        if config.bias:
+            widths["bias"] = config.num_heads
         self.tables = nn.ModuleDict(
             {
-                name: RelationEmbedding(self.relations.num_edge_types, config.max_distance, width)
-                for name, width in widths.items()
+                table: RelationEmbedding(self.relations.num_edge_types, config.max_distance, width)
+                for table, width in widths.items()
             }
         )
         self.layers = nn.ModuleList(

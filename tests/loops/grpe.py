@@ -97,13 +97,13 @@ def attention_loop(attention, h: list[Tensor], pairs: dict, tables, config) -> t
             for j in range(N):
                 k = linear(attention.key, h[j])[part]
                 a = dot(q, k)
-                if "key" in vectors:  # Eq. 6
+                if "query" in config.terms:  # Eq. 6
                     a = a + dot(q, vectors["key"][i, j][part])
-                if "query" in vectors:  # Eq. 7
+                if "key" in config.terms:  # Eq. 7
                     context = k if config.key_context == "key_column" else k_i
                     a = a + dot(context, vectors["query"][i, j][part])
                 a = a / math.sqrt(K)  # Eq. 8
-                if "bias" in vectors:  # Eq. 4
+                if config.bias:  # Eq. 4
                     a = a + vectors["bias"][i, j][head]
                 logits.append(a)
             weights = [torch.exp(a - max(logits)) for a in logits]
@@ -111,7 +111,7 @@ def attention_loop(attention, h: list[Tensor], pairs: dict, tables, config) -> t
             for j in range(N):
                 share[head, i, j] = weights[j] / sum(weights)
                 v = linear(attention.value, h[j])[part]
-                if "value" in vectors:  # Eq. 9
+                if "value" in config.terms:  # Eq. 9
                     v = v + vectors["value"][i, j][part]
                 total = total + share[head, i, j] * v
             heads.append(total)

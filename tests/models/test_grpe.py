@@ -1,5 +1,6 @@
 """GRPE beside the paper's equations, and what must hold for every graph."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,20 @@ def test_several_columns_of_categories_equal_the_loop(graph):
     graph.edge_attr = torch.cat([graph.edge_attr, graph.edge_attr % 3], dim=1)
     config = replace(SMALL, num_node_types=1024, num_edge_types=(4, 3))
     assert_equals_the_loop(config, *encoded(graph))
+
+
+@pytest.mark.parametrize(("term", "meets"), [("query", "query"), ("key", "key")])
+def test_each_context_is_nothing_where_what_meets_it_is_zero(term, meets):
+    model = large_weights(GRPE(replace(SMALL, terms=(term,), num_layers=1)))
+    batch, other = collate(encoded(graph_of(4, [(0, 1), (1, 2)]))), {"query": "key", "key": "query"}
+    for projection, moves in ((other[meets], True), (meets, False)):
+        probe = copy.deepcopy(model)
+        for p in getattr(probe.layers[0].attention, projection).parameters():
+            p.data.zero_()
+        before = probe(batch)
+        for p in probe.tables.parameters():
+            p.data.mul_(-2)
+        assert bool((probe(batch) - before).abs() > 1e-6) == moves
 
 
 @pytest.mark.parametrize("name", ["all terms", "as the authors' code", "L = 0"])
