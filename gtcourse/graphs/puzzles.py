@@ -5,7 +5,7 @@ attention over them averages equal values, wherever its weights go: the label ha
 added up, not only the weights.
 
 **Dials** asks for the sign of one speaker out of R, who stand along a path at the distances 1 to R
-from the node that asks. Half of them say plus and half minus. A dial points to the right one:
+from the node that asks. Each says plus or minus at random. A dial points to the right one:
 
 - "listener": the asker has the dial, r, and the speaker at distance r counts;
 - "speaker": each speaker has one, and the speaker counts whose dial is its own distance.
@@ -14,7 +14,8 @@ To find it, a logit has to be large exactly where dial r and distance d agree. N
 :math:`f(r) + g(d)` is: f(1) + g(1) and f(2) + g(2), where they agree, add up to as much as
 f(1) + g(2) and f(2) + g(1), where they do not. What depends on both at once can be, and where the
 dial is the asker's, the query's features have to meet the distance; where it is the speaker's, the
-key's.
+key's. Who cannot find it can still count: the vote of all speakers is right more often than not,
+for 64 of 100 paths where R is 8.
 
 Nodes are numbered at random. Each split has random numbers of its own: test graphs stay the same
 when there are more training graphs.
@@ -92,16 +93,16 @@ def dials(
 
     Args:
         split_sizes: training, validation and test graphs.
-        steps: R, an even number.
+        steps: R.
         who: has the dial.
         seed: of everything random.
 
     Raises:
-        ValueError: there are no graphs to make, R is odd or below 2, or nobody has the dial.
+        ValueError: there are no graphs to make, R is below 2, or nobody has the dial.
     """
     check_split_sizes(split_sizes)
-    if steps < 2 or steps % 2:
-        raise ValueError(f"steps is {steps}; expected an even number, 2 or more.")
+    if steps < 2:
+        raise ValueError(f"steps is {steps}; expected 2 or more.")
     if who not in ("listener", "speaker"):
         raise ValueError(f"who is {who!r}; expected 'listener' or 'speaker'.")
     paths = [_paths(size, steps, who, rng) for size, rng in _streams(split_sizes, seed)]
@@ -145,7 +146,7 @@ def _paths(
     count: int, steps: int, who: Who, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Categories, targets and node numbers, ``[G, R + 1]`` each: one column for each distance."""
-    sign = rng.permuted(np.tile(np.arange(steps) % 2, (count, 1)), axis=1)
+    sign = rng.integers(0, 2, (count, steps))
     right = rng.integers(0, steps, count)[:, None]  # counted from 0, as columns of `sign` are
     if who == "listener":
         asker, speakers = 2 + right, sign
