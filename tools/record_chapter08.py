@@ -2,7 +2,7 @@
 
 GSA-Tiny on molecules (a number for each graph) and digits (a class for each graph), whole and with
 one term less, with the key context of the authors' code, and with Graphormer's scalars in place of
-the contexts.
+the contexts. One head with one term alone on the puzzles that ask for it.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -11,9 +11,10 @@ from functools import partial
 from gtcourse import load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.puzzles import dials, edge_labels
 from gtcourse.models import GRPE, GRPEConfig
 from gtcourse.training.records import Record
-from gtcourse.training.tasks import graph_multiclass, graph_regression
+from gtcourse.training.tasks import graph_multiclass, graph_regression, node_classification
 from tools.record_chapter07 import first_training
 from tools.runs import command_line, record_all, record_run
 
@@ -55,16 +56,62 @@ def variants(data: str, config: GRPEConfig) -> dict[str, Run]:
     return {f"{name}/{data}": Run(data, replace(config, **form)) for name, form in forms.items()}
 
 
+STEPS, LABELS = 8, 4
+ONE_HEAD = GRPEConfig(
+    d_model=64,
+    num_heads=1,
+    num_layers=1,
+    num_edge_types=(),
+    max_distance=STEPS,
+    virtual_node=False,
+    dropout=0.0,
+    attention_dropout=0.0,
+)
+LISTENER = replace(ONE_HEAD, num_node_types=STEPS + 2, target="node", num_targets=2)
+SPEAKER = replace(LISTENER, num_node_types=2 * STEPS + 1)
+TREES = replace(
+    ONE_HEAD, num_node_types=1, num_edge_types=(LABELS + 1,), num_targets=LABELS, num_layers=2
+)
+"""Attention twice: once to the ends of the labelled edge, once from them to all others."""
+
+
+def dials_with(who: str, config: GRPEConfig) -> dict[str, Run]:
+    """One head whose logits know the distance in one way alone."""
+    forms = {
+        "one-head-bias": {"terms": (), "bias": True},
+        "one-head-query": {"terms": ("query",)},
+        "one-head-key": {"terms": ("key",)},
+        "one-head-key-row": {"terms": ("key",), "key_context": "query_row"},
+    }
+    return {f"{name}/{who}": Run(who, replace(config, **form)) for name, form in forms.items()}
+
+
+LOGITS = {"terms": ("query", "key"), "bias": True}
 RUNS = variants("molecules", MOLECULES) | variants("digits", DIGITS)
+RUNS |= dials_with("listener", LISTENER) | dials_with("speaker", SPEAKER)
+RUNS |= {
+    "logits/edge_labels": Run("edge_labels", replace(TREES, **LOGITS)),
+    "logits-virtual/edge_labels": Run("edge_labels", replace(TREES, **LOGITS, virtual_node=True)),
+    "value/edge_labels": Run("edge_labels", replace(TREES, terms=("value",))),
+}
+DIALS = {"task": partial(node_classification, 2), "batch_size": 64, "epochs": 8}
 SETTINGS = {
     "molecules": {"task": graph_regression, "batch_size": 64, "epochs": 20},
     "digits": {"task": partial(graph_multiclass, 10), "batch_size": 32, "epochs": 15},
+    "listener": DIALS,
+    "speaker": DIALS,
+    "edge_labels": {"task": partial(graph_multiclass, LABELS), "batch_size": 64, "epochs": 15},
 }
 
 
 def load(name: str) -> GraphDataset:
     """A data set with what the runs on it read."""
-    data = load_dataset(name)
+    if name == "edge_labels":
+        data = edge_labels((2000, 1000, 1000), LABELS)
+    elif name in ("listener", "speaker"):
+        data = dials((4000, 200, 2000), STEPS, name)
+    else:
+        data = load_dataset(name)
     if name == "molecules":
         data = first_training(data, TRAIN_MOLECULES)
     return encode(data, AddShortestPaths())
