@@ -16,7 +16,7 @@ from gtcourse.models import GRPE, GRPEConfig
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_multiclass, graph_regression, node_classification
 from tools.record_chapter07 import first_training
-from tools.runs import command_line, record_all, record_run
+from tools.runs import PEAK_LR, command_line, one_group, record_all, record_run
 
 TRAIN_MOLECULES = 4000
 TINY = {"d_model": 64, "num_heads": 8, "num_layers": 4}
@@ -40,6 +40,8 @@ class Run:
 
     data: str
     config: GRPEConfig
+    scalars_rate: float = 1.0
+    """Times the rate of all others."""
 
 
 def variants(data: str, config: GRPEConfig) -> dict[str, Run]:
@@ -54,6 +56,15 @@ def variants(data: str, config: GRPEConfig) -> dict[str, Run]:
         "grpe-bias-value": {"terms": ("value",), "bias": True},
     }
     return {f"{name}/{data}": Run(data, replace(config, **form)) for name, form in forms.items()}
+
+
+def groups(model: GRPE, scalars_rate: float) -> list[dict]:
+    """All parameters at the usual peak rate, but for Graphormer's scalars."""
+    if scalars_rate == 1.0:
+        return one_group(model)
+    scalars = [*model.tables["bias"].parameters()]
+    others = [p for p in model.parameters() if not any(p is q for q in scalars)]
+    return [{"params": others, "lr": PEAK_LR}, {"params": scalars, "lr": scalars_rate * PEAK_LR}]
 
 
 STEPS, LABELS = 8, 4
@@ -88,6 +99,12 @@ def dials_with(who: str, config: GRPEConfig) -> dict[str, Run]:
 
 LOGITS = {"terms": ("query", "key"), "bias": True}
 RUNS = variants("molecules", MOLECULES) | variants("digits", DIGITS)
+RUNS |= {
+    f"{name}-fast/molecules": replace(RUNS[f"{name}/molecules"], scalars_rate=10.0)
+    for name in ("grpe-bias", "grpe-bias-value")
+}
+"""As in chapter 06: scalars that start small need larger steps, or it takes long."""
+
 RUNS |= dials_with("listener", LISTENER) | dials_with("speaker", SPEAKER)
 RUNS |= {
     "logits/edge_labels": Run("edge_labels", replace(TREES, **LOGITS)),
@@ -123,7 +140,8 @@ def record(name: str, seed: int, epochs: int | None, data: GraphDataset) -> Reco
         name,
         partial(GRPE, run.config),
         data,
-        config=asdict(run.config),
+        config=asdict(run.config) | {"scalars_rate": run.scalars_rate},
+        groups=partial(groups, scalars_rate=run.scalars_rate),
         seed=seed,
         epochs=epochs or settings["epochs"],
         task=settings["task"](),

@@ -8,7 +8,7 @@ from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.graphs.puzzles import dials, edge_labels
 from gtcourse.models import GRPE
-from tools.record_chapter08 import LABELS, RUNS, SETTINGS, STEPS
+from tools.record_chapter08 import LABELS, RUNS, SETTINGS, STEPS, groups
 
 
 @pytest.fixture(scope="module")
@@ -34,5 +34,13 @@ def test_a_runs_model_task_and_data_fit_together(name, batches):
 
 
 def test_no_two_runs_on_the_same_data_are_the_same_model():
-    configs = [(run.data, run.config) for run in RUNS.values()]
-    assert len({*configs}) == len(RUNS) == 25
+    assert len({*RUNS.values()}) == len(RUNS) == 27
+
+
+def test_the_scalars_alone_have_another_rate_where_a_run_says_so():
+    model = GRPE(RUNS["grpe-bias-value/molecules"].config)
+    others, scalars = groups(model, 10.0)
+    assert {*scalars["params"]} == {*model.tables["bias"].parameters()}
+    assert {*others["params"], *scalars["params"]} == {*model.parameters()}
+    assert scalars["lr"] == 10 * others["lr"]
+    assert len(groups(model, 1.0)) == 1
