@@ -57,7 +57,7 @@ class Case(nn.Module):
         super().__init__()
         batch = collate(encode([chain(data.graphs, nodes)] * graphs, AddShortestPaths()))
         relations = Relations(EDGE_TYPES, None, MAX_DISTANCE, virtual_node=False)
-        T = 1 + relations.num_edge_types + (MAX_DISTANCE - 1) + 3
+        T = relations.num_relations
         self.attention = GRPEAttention(D_MODEL, HEADS)
         self.plain = GraphormerAttention(D_MODEL, HEADS)
         self.plain.load_state_dict(self.attention.state_dict())

@@ -1,11 +1,12 @@
 """GRPE (Park et al., 2022; GSA in its first version): relations that the nodes' features meet.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, L layers, C classes or targets. [VNode], where
-there is one, is token 0 of N + 1.
+Shapes: B graphs, N nodes (padded), H heads, d width, C classes or targets. [VNode], where there is
+one, is token 0 of N + 1; L is the paper's longest distance.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,8 +77,8 @@ class GRPE(nn.Module):
         batch.x: ``[B, N, F]`` categories, or numbers; batch.encodings["distance"]: ``[B, N, N]`` of
             ``AddShortestPaths()``; batch.edge_attr: ``[B, N, N, F_e]`` where edges have features
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
-            with ``return_attention`` also ``[B, L, H, N + 1, N + 1]``, where row and column 0 are
-            [VNode]'s
+            with ``return_attention`` also ``[B, layers, H, N + 1, N + 1]``, where row and column 0
+            are [VNode]'s; ``[B, layers, H, N, N]`` without it
 
     Raises:
         ValueError: the configuration, or in the forward pass the batch, is not what is described.
@@ -130,7 +131,7 @@ class GRPE(nn.Module):
     def encode(
         self, batch: GraphBatch, return_attention: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """[VNode] and the nodes after all layers, ``[B, N + 1, d]``, and the attention."""
+        """[VNode], if any, and the nodes after all layers, ``[B, N (+ 1), d]``; the attention."""
         h, mask = self.embed(batch), batch.mask
         if self.virtual_node is not None:
             h = torch.cat([self.virtual_node.expand(len(h), 1, -1), h], dim=1)
@@ -177,26 +178,34 @@ def _check(config: GRPEConfig) -> None:
     at_least(1, **{name: getattr(config, name) for name in counts})
     none = ("num_node_types", "num_node_features", "max_distance")
     at_least(0, **{name: getattr(config, name) for name in none})
-    for count in config.num_edge_types:
-        at_least(1, num_edge_types=count)
     if bool(config.num_node_types) == bool(config.num_node_features):
         raise ValueError(
             f"num_node_types is {config.num_node_types} and num_node_features "
             f"{config.num_node_features}; expected one of the two to be 0."
         )
-    if config.edge_step is not None and not (
-        config.edge_step > 0 and len(config.num_edge_types) == 1
-    ):
-        raise ValueError(
-            f"edge_step is {config.edge_step} and num_edge_types {config.num_edge_types}; expected "
-            "a number above 0 and how many types come of one column."
-        )
     if config.target not in ("graph", "node"):
         raise ValueError(f"target is {config.target!r}; expected 'graph' or 'node'.")
-    unknown = sorted({*config.terms} - {*TERMS})
-    if unknown or len({*config.terms}) != len(config.terms):
+    terms = config.terms if isinstance(config.terms, tuple) else (None,)
+    if not {*terms} <= {*TERMS} or len({*terms}) != len(terms):
         raise ValueError(
-            f"terms is {config.terms}; expected some of {', '.join(TERMS)}, each once."
+            f"terms is {config.terms!r}; expected a tuple of some of {', '.join(TERMS)}, once."
         )
-    if not config.node_noise >= 0:
-        raise ValueError(f"node_noise is {config.node_noise}; expected 0 or more.")
+    _check_edges(config)
+    for name in ("dropout", "attention_dropout"):
+        if not 0 <= getattr(config, name) <= 1:
+            raise ValueError(f"{name} is {getattr(config, name)}; expected a share from 0 to 1.")
+    if not 0 <= config.node_noise < math.inf:
+        raise ValueError(f"node_noise is {config.node_noise}; expected a number from 0 on.")
+
+
+def _check_edges(config: GRPEConfig) -> None:
+    types, step = config.num_edge_types, config.edge_step
+    if not isinstance(types, tuple):
+        raise ValueError(f"num_edge_types is {types!r}; expected a tuple, such as (4,).")
+    for count in types:
+        at_least(1, num_edge_types=count)
+    if step is not None and not (0 < step < math.inf and len(types) == 1):
+        raise ValueError(
+            f"edge_step is {step} and num_edge_types {types}; expected a number above 0 and how "
+            "many types come of one column."
+        )

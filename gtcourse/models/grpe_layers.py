@@ -105,7 +105,7 @@ class GRPEAttention(MultiHeadAttention):
         mask: Tensor | None,
     ) -> Tensor:
         """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
-        query = query * query.shape[-1] ** -0.5
+        query = query * query.shape[-1] ** -0.5  # before the product: half precision ends early
         logits = query @ key.transpose(-2, -1)
         for context in self._contexts(query, key, pair, tables):
             logits += context

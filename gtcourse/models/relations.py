@@ -56,19 +56,16 @@ class RelationEmbedding(nn.Module):
 
     def __init__(self, num_edge_types: int, max_distance: int, width: int):
         super().__init__()
-        E, L = num_edge_types, max_distance
-        self.distances = nn.Embedding(L + 4, width)
-        self.edges = nn.Embedding(E + 3, width)
-        far, unreachable, virtual = L + 1, L + 2, L + 3
-        no, self_, to_virtual = E, E + 1, E + 2
-        rows = [(0, self_), *((min(1, far), kind) for kind in range(E))]
-        rows += [(steps, no) for steps in range(2, L + 1)]
-        rows += [(far, no), (unreachable, no), (virtual, to_virtual)]
-        self.register_buffer("rows", torch.tensor(rows).T.contiguous(), persistent=False)
+        self.max_distance = max_distance
+        self.distances = nn.Embedding(max_distance + 4, width)
+        self.edges = nn.Embedding(num_edge_types + 3, width)
 
     def forward(self) -> Tensor:
-        distance, edge = self.rows
-        return self.distances(distance) + self.edges(edge)
+        P, E = self.distances.weight, self.edges.weight
+        no, itself, virtual = E[-3], E[-2], E[-1]
+        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
+        rows = P[:1] + itself, P[1:2] + E[:-3], P[min(2, far) : -1] + no, P[-1:] + virtual
+        return torch.cat(rows)
 
 
 class Relations(nn.Module):
@@ -84,13 +81,19 @@ class Relations(nn.Module):
             of type n, and what is larger than the last type's is of the last type.
         max_distance: L; virtual_node: whether there is one.
 
+    Attributes:
+        num_edge_types: E; num_relations: T.
+
     Shapes:
-        batch.adjacency: ``[B, N, N]``; batch.encodings["distance"]: ``[B, N, N]``;
-            batch.edge_attr: ``[B, N, N, F]``, where there are types
+        batch.adjacency: ``[B, N, N]``; batch.encodings["distance"]: ``[B, N, N]``, exact up to
+            L + 1; batch.edge_attr: ``[B, N, N, F]``, where there are types
         returns: ``[B, N, N]``, or ``[B, N + 1, N + 1]`` with [VNode]
 
     Raises:
-        ValueError: in the forward pass, where ``edge_attr`` is not what is described.
+        ValueError: in the forward pass, where distances or ``edge_attr`` are not what is described.
+
+    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
+    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
     """
 
     def __init__(
@@ -104,12 +107,13 @@ class Relations(nn.Module):
         self.edge_types, self.edge_step = edge_types, edge_step
         self.max_distance, self.virtual_node = max_distance, virtual_node
         self.num_edge_types = math.prod(edge_types)
+        # Itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
+        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        E, L = self.num_edge_types, self.max_distance
-        far = E + max(L, 1)  # after itself, E types of edges and distances 2 to L
-        distance = read_encoding(batch, "distance")
-        relation = (distance + E - 1).clamp(max=far)
+        far = self.num_relations - 3
+        distance = self._distances(batch)
+        relation = (distance + self.num_edge_types - 1).clamp(max=far)  # two steps come after E
         relation = relation.masked_fill(distance == UNREACHABLE, far + 1)
         edges = batch.adjacency.nonzero(as_tuple=True)
         relation[edges] = 1 + self._type(batch, edges)
@@ -119,21 +123,36 @@ class Relations(nn.Module):
             relation[:, 0, 0] = 0
         return relation
 
+    def _distances(self, batch: GraphBatch) -> Tensor:
+        distance = read_encoding(batch, "distance").long()
+        if bool(((distance == 1) & ~batch.adjacency & batch.pair_mask).any()):
+            raise ValueError(
+                "distance is 1 for a pair without an edge; expected the steps of a shortest path "
+                "from i to j along the edges, as AddShortestPaths() has them."
+            )
+        return distance
+
     def _type(self, batch: GraphBatch, edges: tuple[Tensor, ...]) -> Tensor:
         """The type of each edge, ``[ΣE]``, 0 to E - 1."""
         if not self.edge_types:
             return torch.zeros_like(edges[0])
         if batch.edge_attr is None:
-            raise ValueError("the graphs have no edge_attr; expected it, as the model reads it.")
+            raise ValueError(
+                "the graphs have no edge_attr; expected it, or num_edge_types = () in the model."
+            )
         values = batch.edge_attr[edges]
         if self.edge_step is not None:
             return self._cut_off(values)
         return combinations(values, "edge_attr", self.edge_types)
 
     def _cut_off(self, values: Tensor) -> Tensor:
-        if not values.is_floating_point() or values.shape[-1] != 1 or not bool((values >= 0).all()):
+        if not values.is_floating_point() or values.shape[-1] != 1:
             raise ValueError(
                 f"edge_attr has {values.shape[-1]} columns of {values.dtype}; expected one of "
-                "floating point, 0 or more, for edge_step."
+                "floating point for edge_step."
             )
-        return (values[:, 0] / self.edge_step).clamp(max=self.num_edge_types - 1).long()
+        wrong = values[~(values >= 0)]
+        if len(wrong):
+            raise ValueError(f"edge_attr holds {wrong[0].item()}; expected numbers from 0 on.")
+        types = values[:, 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, but 0.3 / 0.1 is a little less
+        return types.clamp(max=self.num_edge_types - 1).long()

@@ -36,11 +36,15 @@ TABLES_OF_OGB = {
 AS_PRINTED = (
     "Eq. 7 is as printed; the runs are of the authors' code, whose second context is that of "
     "the query's node (key_context='query_row'), which has no vector for a node's edge to itself, "
-    "and in which distances of L and more are far, here those of more than L; dropout is after "
+    "in which distances ignore the directions of edges, and in which those of L and more are far, "
+    "here those of more than L; dropout is after "
     "attention and after the feed-forward network, as in that code, where the paper says its input"
 )
-OPTIMISER = "the paper does not name the optimiser"
-LAYERS_AND_HEADS = "layers and heads are those of the authors' code"
+OPTIMISER = "the paper does not name the optimiser, AdamW here, nor its weight decay"
+LAYERS_AND_HEADS = (
+    "layers and heads are those of the authors' code; Table 1 as we read it has 32 heads for the "
+    "standard and the large size and nothing legible for the others"
+)
 
 
 def _recipe(

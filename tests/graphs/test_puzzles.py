@@ -296,3 +296,19 @@ def test_fewer_than_two_steps_are_refused(steps):
 def test_somebody_else_with_a_dial_is_refused():
     with pytest.raises(ValueError, match="who is 'asker'; expected 'listener' or 'speaker'"):
         dials((1, 1, 1), 4, who="asker")
+
+
+def test_the_labelled_edge_is_any_of_a_tree_and_numbers_say_nothing():
+    """Of paths of four, the middle edge once in three; of paths of three, each number is between."""
+    middle, centre = [], []
+    for graph in edge_labels((20_000, 1, 1)).train:
+        degree = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
+        if sorted(degree.tolist()) == [1, 1, 2, 2]:
+            labelled = graph.edge_index[:, graph.edge_attr[:, 0] > 0][:, 0]
+            middle.append(bool((degree[labelled] == 2).all()))
+        if graph.num_nodes == 3:
+            centre.append(int(degree.argmax()))
+    assert len(middle) > 500
+    assert share_is(sum(middle), len(middle), 1 / 3)
+    for node in range(3):
+        assert share_is(centre.count(node), len(centre), 1 / 3)

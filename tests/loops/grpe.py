@@ -62,8 +62,8 @@ def rows_of_pair(config, graph: Data, i: int, j: int) -> tuple[str | int, str | 
 
 def type_of_edge(config, features: list) -> int:
     if config.edge_step is not None:
-        fits = [n for n in range(config.num_edge_types[0]) if n * config.edge_step <= features[0]]
-        return max(fits)
+        tenths = features[0] * round(1 / config.edge_step)
+        return max(n for n in range(config.num_edge_types[0]) if n <= tenths)
     kind, stride = 0, 1
     for value, size in zip(features, config.num_edge_types, strict=False):
         kind, stride = kind + stride * value, stride * size

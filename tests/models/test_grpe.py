@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
@@ -51,11 +52,11 @@ def test_several_columns_of_categories_equal_the_loop(graph):
     assert_equals_the_loop(config, *encoded(graph))
 
 
-@pytest.mark.parametrize(("term", "meets"), [("query", "query"), ("key", "key")])
-def test_each_context_is_nothing_where_what_meets_it_is_zero(term, meets):
+@pytest.mark.parametrize("term", ["query", "key"])
+def test_each_context_is_nothing_where_what_meets_it_is_zero(term):
     model = large_weights(GRPE(replace(SMALL, terms=(term,), num_layers=1)))
     batch, other = collate(encoded(graph_of(4, [(0, 1), (1, 2)]))), {"query": "key", "key": "query"}
-    for projection, moves in ((other[meets], True), (meets, False)):
+    for projection, moves in ((other[term], True), (term, False)):
         probe = copy.deepcopy(model)
         for p in getattr(probe.layers[0].attention, projection).parameters():
             p.data.zero_()
@@ -130,50 +131,6 @@ def test_a_molecule_predicts_the_same_alone_and_in_any_batch():
     torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
 
 
-def relation_ids(graph, config=SMALL) -> torch.Tensor:
-    return GRPE(config).relations(collate(encoded(graph)))[0]
-
-
-def test_each_pair_has_the_relation_of_its_distance_or_its_edge():
-    chain = [(0, 1), (1, 2), (2, 3), (1, 0), (2, 1), (3, 2), (4, 4)]
-    graph = graph_of(5, chain)
-    graph.edge_attr = torch.tensor([0, 1, 3, 0, 1, 3, 2])[:, None]
-    # Itself is 0, edges are 1 to 4, two steps 5, far 6, unreachable 7, [VNode] 8. A loop is itself.
-    assert relation_ids(graph).tolist() == [
-        [0, 8, 8, 8, 8, 8],
-        [8, 0, 1, 5, 6, 7],
-        [8, 1, 0, 2, 5, 7],
-        [8, 5, 2, 0, 4, 7],
-        [8, 6, 5, 4, 0, 7],
-        [8, 7, 7, 7, 7, 0],
-    ]
-    no_distance = relation_ids(graph, replace(SMALL, max_distance=0))
-    assert no_distance[1].tolist() == [7, 0, 1, 5, 5, 6]
-
-
-def test_an_edge_in_one_direction_is_an_edge_in_its_row_alone():
-    graph = graph_of(2, [(0, 1)])
-    assert relation_ids(graph)[1, 2] in range(1, 5)
-    assert relation_ids(graph)[2, 1] == 7
-
-
-def test_every_row_of_both_tables_is_some_relations_but_for_what_cannot_be():
-    embedding = GRPE(SMALL).tables["value"]
-    distance, edge = embedding.rows.tolist()
-    assert {*distance} == {*range(SMALL.max_distance + 4)}
-    assert {*edge} == {*range(4 + 3)}
-    assert len({*zip(distance, edge, strict=True)}) == len(distance) == 9
-    assert embedding().shape == (9, 8)
-
-
-def test_numbers_are_cut_off_to_types():
-    graph = graph_of(2, [(0, 1), (1, 0)])
-    config = replace(SMALL, num_edge_types=(11,), edge_step=0.1)
-    for length, kind in ((0.0, 0), (0.26, 2), (0.95, 9), (7.0, 10)):
-        graph.edge_attr = torch.tensor([[length], [0.0]])
-        assert int(relation_ids(graph, config)[1, 2]) == 1 + kind
-
-
 def test_the_tables_and_the_relations_are_made_once_and_shared_by_all_layers():
     model, calls, seen = GRPE(replace(SMALL, num_layers=3)), [], []
     for part in (model.relations, *model.tables.values()):
@@ -223,9 +180,10 @@ def test_a_query_that_all_nodes_share_makes_eq_6_graphormers_scalar():
     torch.testing.assert_close(got, expected, **CLOSE)
 
 
-def test_the_two_key_contexts_differ_where_a_relation_is_not_alike_in_rows_and_columns():
+def test_the_two_key_contexts_differ_even_where_relations_are_symmetric():
     x, relation = torch.randn(1, 4, 8).double(), torch.randint(0, 3, (1, 4, 4))
-    tables = RelationTables(query=torch.randn(3, 8).double())
+    relation = relation + relation.transpose(1, 2)
+    tables = RelationTables(query=torch.randn(5, 8).double())
     one, other = (
         large_weights(GRPEAttention(8, 2, key_context=name))(x, relation, tables)
         for name in ("key_column", "query_row")
@@ -257,8 +215,65 @@ def test_noise_is_added_to_the_nodes_in_training_alone():
     batch = collate(encoded(graph_of(4, [(0, 1)])))
     plain = model.eval().embed(batch)
     noise = model.train().embed(batch) - plain
-    assert 0 < float(noise.abs().max()) <= 0.2 + 1e-6
+    assert -0.2 - 1e-6 <= float(noise.min()) < -0.1  # of 32 numbers in both directions
+    assert 0.1 < float(noise.max()) <= 0.2 + 1e-6
+    assert not torch.equal(noise[0, 0], noise[0, 1])
     assert torch.equal(model.eval().embed(batch), plain)
+
+
+def test_attention_dropout_drops_weights_in_training_alone():
+    attention = large_weights(GRPEAttention(8, 2, dropout=0.5))
+    x, relation = torch.randn(1, 6, 8).double(), torch.zeros(1, 6, 6, dtype=torch.int64)
+    one, other = (attention.train()(x, relation, RelationTables()) for _ in range(2))
+    assert not torch.allclose(one, other)
+    one, other = (attention.eval()(x, relation, RelationTables()) for _ in range(2))
+    assert torch.equal(one, other)
+
+
+def test_the_layers_dropout_is_on_both_branches():
+    layer = large_weights(GRPELayer(8, 2, dropout=1.0)).train()
+    h, relation = torch.randn(1, 5, 8).double(), torch.zeros(1, 5, 5, dtype=torch.int64)
+    assert torch.equal(layer(h, relation, RelationTables()), h)
+
+
+def test_the_configuration_reaches_every_layer():
+    model = GRPE(replace(SMALL, dropout=0.3, attention_dropout=0.2, d_hidden=12))
+    assert [layer.dropout.p for layer in model.layers] == [0.3, 0.3]
+    assert [layer.attention.dropout for layer in model.layers] == [0.2, 0.2]
+    assert [layer.feed_forward[0].out_features for layer in model.layers] == [12, 12]
+    assert GRPE(SMALL).layers[0].feed_forward[0].out_features == 8
+
+
+def test_projections_start_as_pytorchs_own():
+    torch.manual_seed(0)
+    attention = GRPEAttention(8, 2)
+    attention.reset_parameters()
+    torch.manual_seed(0)
+    GRPEAttention(8, 2)  # takes as many random numbers
+    expected = [nn.Linear(8, 8) for _ in range(4)]
+    for name, linear in zip(("query", "key", "value", "output"), expected, strict=True):
+        assert torch.equal(getattr(attention, name).weight, linear.weight)
+        assert torch.equal(getattr(attention, name).bias, linear.bias)
+
+
+def test_a_masked_key_has_no_share_however_small_the_logits_are():
+    attention = large_weights(GRPEAttention(8, 2))
+    x, relation = torch.randn(1, 3, 8).double(), torch.tensor([[[0, 0, 1]] * 3])
+    tables = RelationTables(bias=torch.tensor([[-300.0] * 2, [0.0] * 2]).double())
+    mask = torch.tensor([[True, True, False]])
+    z = attention(x, relation, tables, mask=mask)
+    torch.testing.assert_close(z[:, :2], attention(x[:, :2], relation[:, :2, :2], tables), **CLOSE)
+
+
+def test_half_precision_stays_close_and_finite():
+    torch.manual_seed(0)
+    model, batch = GRPE(SMALL), collate(encoded(graph_of(6, [(0, 1), (1, 2), (3, 4)])))
+    expected = model.eval()(batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = model(batch)
+        got.float().sum().backward()
+    torch.testing.assert_close(got.float(), expected, rtol=0, atol=0.03)
+    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
 
 
 def test_the_virtual_node_starts_at_zero_as_in_the_authors_code():
@@ -289,6 +304,10 @@ def test_a_layer_alone_runs_on_plain_tensors():
         ({"edge_step": 0.1, "num_edge_types": (4, 3)}, "one column"),
         ({"target": "edge"}, "'graph' or 'node'"),
         ({"terms": ("values",)}, "query, key, value"),
+        ({"terms": "value"}, "'value'; expected a tuple"),
+        ({"num_edge_types": 4}, "a tuple, such as"),
+        ({"edge_step": float("inf")}, "above 0"),
+        ({"attention_dropout": 2.0}, "attention_dropout is 2.0; expected a share"),
         ({"terms": ("key", "key")}, "once"),
         ({"key_context": "row"}, "'key_column' or 'query_row'"),
         ({"node_noise": -1.0}, "node_noise"),
@@ -306,12 +325,18 @@ def test_a_configuration_that_cannot_be_is_refused(changes, sentence):
         (SMALL, lambda g: g.__delitem__("distance"), "distance"),
         (SMALL, lambda g: setattr(g, "edge_attr", g.edge_attr / 2), "integer categories"),
         (SMALL, lambda g: setattr(g, "edge_attr", g.edge_attr + 4), "expected 0 to 3"),
+        (SMALL, lambda g: setattr(g, "distance", g.distance.clamp(max=1)), "without an edge"),
         (replace(SMALL, **NUMBERS), lambda g: None, "expected 2 of floating point"),
         (replace(SMALL, num_edge_types=(9,), edge_step=0.1), lambda g: None, "floating point"),
         (
             replace(SMALL, num_edge_types=(9,), edge_step=0.1),
+            lambda g: setattr(g, "edge_attr", g.edge_attr.repeat(1, 2) / 4),
+            "2 columns of torch.float32",
+        ),
+        (
+            replace(SMALL, num_edge_types=(9,), edge_step=0.1),
             lambda g: setattr(g, "edge_attr", -g.edge_attr / 2),
-            "0 or more",
+            "expected numbers from 0 on",
         ),
     ],
 )
