@@ -299,7 +299,7 @@ def test_somebody_else_with_a_dial_is_refused():
 
 
 def test_the_labelled_edge_is_any_of_a_tree_and_numbers_say_nothing():
-    """Of paths of four, the middle edge once in three; of paths of three, each number is between."""
+    """The middle edge of four nodes once in three; each number between two others as often."""
     middle, centre = [], []
     for graph in edge_labels((20_000, 1, 1)).train:
         degree = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
