@@ -1,6 +1,7 @@
 """Checks of chapter 08: relations, Eqs. 7 and 9 without pairs, a head that counts, and the dial.
 
-Shapes: N nodes, K width of a head, T relations, E edge types, L longest distance of its own.
+Shapes: H heads, N nodes, K width of a head, T relations, E edge types, L longest distance of its
+own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.exercises.verdict import Mistake, checker, expect
+
+H = 2
 
 
 @checker("itself, edges by type, then distances, far, and unreachable.")
@@ -59,6 +62,9 @@ def check_relation_ids(relation_ids: Callable[..., Tensor]) -> None:
             ),
             "far and unreachable are exchanged.": ids(far=E + L + 1, unreachable=E + L),
             "nodes without a path have the relation of a node with itself.": ids(unreachable=0),
+            "edges of type 0 were not seen: a 0 in bond is a type where the distance is 1.": ids(
+                edge=lambda kind: 1 + kind if kind else E
+            ),
             "all edges have the relation 1; each type has its own.": ids(edge=lambda kind: 1),
             "edges begin at 0, which is a node with itself; type 0 is relation 1.": ids(
                 edge=lambda kind: kind
@@ -78,15 +84,24 @@ def check_relation_ids(relation_ids: Callable[..., Tensor]) -> None:
 
 @checker("T products for each key, and each pair picks its own from column j.")
 def check_key_context(key_context: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-    """``key_context(k, R_query, relation)``: ``[N, K]``, ``[T, K]``, ``[N, N]`` to ``[N, N]``."""
+    """``key_context(k, R_query, relation)``.
+
+    Shapes:
+        ``[H, N, K]``, ``[H, T, K]``, ``[N, N]`` to ``[H, N, N]``
+    """
     N, T, K = 11, 4, 13
-    k, R = _numbers(N, K), _numbers(T, K, 5)
+    k, R = (
+        [_numbers(rows, K, shift + 3 * h) for h in range(H)] for rows, shift in ((N, 0), (T, 5))
+    )
     relation = _relations(N, T)
 
-    def context(of: Callable[[int, int], tuple[int, int]], scale: float = 1.0) -> Tensor:
+    def context(
+        of: Callable[[int, int], tuple[int, int]], scale: float = 1.0, heads: range = range(H)
+    ) -> Tensor:
         """The key of one node with the vector of one pair's relation, times ``scale``."""
-        return torch.tensor([[scale * _dot(k[a], R[relation[b][c]]) for a, b, c in
-                              (of(i, j) for j in range(N))] for i in range(N)])  # fmt: skip
+        return torch.tensor([[[scale * _dot(k[h][a], R[h][relation[b][c]]) for a, b, c in
+                               (of(i, j) for j in range(N))] for i in range(N)]
+                             for h in heads])  # fmt: skip
 
     got = _watched(key_context, N * N * K)(torch.tensor(k), torch.tensor(R), torch.tensor(relation))
     expect(
@@ -94,7 +109,7 @@ def check_key_context(key_context: Callable[[Tensor, Tensor, Tensor], Tensor]) -
         context(lambda i, j: (j, i, j)),
         {
             "this is k_i, the key of the node that asks, as in the authors' code; Eq. 7 has k_j: "
-            "gather from a table [T, N] along its first axis.": context(lambda i, j: (i, i, j)),
+            "gather from a table [H, T, N] along its second axis.": context(lambda i, j: (i, i, j)),
             "the relation is that of (j, i); Eq. 7 has that of (i, j).": context(
                 lambda i, j: (j, j, i)
             ),
@@ -103,51 +118,61 @@ def check_key_context(key_context: Callable[[Tensor, Tensor, Tensor], Tensor]) -
             "the sum is divided by sqrt(K) already; Eq. 8 does that once for all terms.": context(
                 lambda i, j: (j, i, j), K**-0.5
             ),
+            "all heads have the numbers of the first; each reads its own k and R.": context(
+                lambda i, j: (j, i, j), heads=range(1)
+            ).expand(H, N, N),
         },
     )
 
 
 @checker("weights are added up by relation, and only T vectors are met.")
 def check_value_term(value_term: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-    """``value_term(a, R_value, relation)``: ``[N, N]``, ``[T, K]``, ``[N, N]`` to ``[N, K]``."""
-    N, T, K = 11, 4, 13
-    R, relation = _numbers(T, K, 5), _relations(N, T)
-    raw = [[1.0 + (3 * i + 5 * j) % 7 for j in range(N)] for i in range(N)]
-    a = [[weight / sum(row) for weight in row] for row in raw]
+    """``value_term(a, R_value, relation)``.
 
-    def term(weight: Callable[[int, int], float], pair: Callable[[int, int], int]) -> Tensor:
+    Shapes:
+        ``[H, N, N]``, ``[H, T, K]``, ``[N, N]`` to ``[H, N, K]``
+    """
+    N, T, K = 11, 4, 13
+    R, relation = [_numbers(T, K, 5 + 3 * h) for h in range(H)], _relations(N, T)
+    raw = [
+        [[1.0 + (3 * i + (5 - h) * j) % 7 for j in range(N)] for i in range(N)] for h in range(H)
+    ]
+    a = [[[weight / sum(row) for weight in row] for row in head] for head in raw]
+
+    def term(weight: Callable[[list, int, int], float], pair: Callable[[int, int], int]) -> Tensor:
         return torch.tensor(
-            [[sum(weight(i, j) * R[pair(i, j)][c] for j in range(N)) for c in range(K)]
-             for i in range(N)]
+            [[[sum(weight(a[h], i, j) * R[h][pair(i, j)][c] for j in range(N)) for c in range(K)]
+              for i in range(N)] for h in range(H)]
         )  # fmt: skip
 
     def of_pair(i: int, j: int) -> int:
         return relation[i][j]
 
-    last = [{relation[i][j]: a[i][j] for j in range(N)} for i in range(N)]
+    last = [[{relation[i][j]: head[i][j] for j in range(N)} for i in range(N)] for head in a]
     kept = torch.tensor(
-        [[sum(w * R[r][c] for r, w in last[i].items()) for c in range(K)] for i in range(N)]
-    )
+        [[[sum(w * R[h][r][c] for r, w in row.items()) for c in range(K)] for row in last[h]]
+         for h in range(H)]
+    )  # fmt: skip
     got = _watched(value_term, N * N * K)(torch.tensor(a), torch.tensor(R), torch.tensor(relation))
     expect(
         got,
-        term(lambda i, j: a[i][j], of_pair),
+        term(lambda a, i, j: a[i][j], of_pair),
         {
             "of each relation only one weight is kept: scatter_ overwrites, scatter_add_ adds.": (
                 kept
             ),
             "the weights are added up by column: row i sums over j.": term(
-                lambda i, j: a[j][i], lambda i, j: relation[j][i]
+                lambda a, i, j: a[j][i], lambda i, j: relation[j][i]
             ),
             "the relation is that of (j, i); Eq. 9 has that of (i, j).": term(
-                lambda i, j: a[i][j], lambda i, j: relation[j][i]
+                lambda a, i, j: a[i][j], lambda i, j: relation[j][i]
             ),
             "the weight is that of (j, i); row i of a holds what node i gives.": term(
-                lambda i, j: a[j][i], of_pair
+                lambda a, i, j: a[j][i], of_pair
             ),
-            "pairs were counted, not weighed: add up a.": term(lambda i, j: 1.0, of_pair),
+            "pairs were counted, not weighed: add up a.": term(lambda a, i, j: 1.0, of_pair),
             "this is the mean over nodes; the weights are the only factor.": term(
-                lambda i, j: a[i][j] / N, of_pair
+                lambda a, i, j: a[i][j] / N, of_pair
             ),
         },
     )
@@ -174,9 +199,6 @@ def check_counting_table(counting_table: Callable[[int, int], Tensor]) -> None:
             "itself.": table(range(E)),
             "all nodes are counted; only edges make a neighbour.": table(range(T)),
             "all others are counted; only edges make a neighbour.": table(range(1, T)),
-            "the mean over N nodes is taken by the weights already; a neighbour counts one.": table(
-                edges, 1 / T
-            ),
             "there is no row for [VNode] here: T is 1 + E + (L - 1) + 2.": torch.cat(
                 [table(edges), torch.zeros(1, 1)]
             ),
@@ -222,7 +244,7 @@ def check_dial_table(dial_table: Callable[[], Tensor]) -> None:
                       "one.")  # fmt: skip
     if (loudest == torch.arange(1, 9)).all():
         raise Mistake(
-            f"the right speaker is heard most, but gets only {right.min():.0%} of the attention: "
+            f"the right speaker is heard most, but gets only {right.min():.1%} of the attention: "
             "the numbers are too small for a division by sqrt(8)."
         )
     wrong = int((loudest != torch.arange(1, 9)).nonzero()[0])

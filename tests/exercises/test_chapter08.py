@@ -56,6 +56,10 @@ RELATIONS = [
     ),
     (lambda d, b, E, L: ids(d, b, E, L, unreachable=0), "the relation of a node with itself."),
     (lambda d, b, E, L: ids(d, b, E, L, edge=1), "all edges have the relation 1"),
+    (
+        lambda d, b, E, L: ids(d, b, E, L, edge=torch.where(b > 0, 1 + b, E)),
+        "edges of type 0 were not seen",
+    ),
     (lambda d, b, E, L: ids(d, b, E, L, edge=b), "edges begin at 0"),
     (lambda d, b, E, L: ids(d, b, E, L, itself=1), "the relation of an edge of type 0"),
     (lambda d, b, E, L: ids(d, b, E, L, shift=1), "begin one too late"),
@@ -67,6 +71,12 @@ RELATIONS = [
     (lambda d, b, E, L: 3, "expected a tensor"),
 ]
 
+
+def by_head(answer):
+    """What answers for one head, asked for each."""
+    return lambda x, R, r: torch.stack([answer(x[h], R[h], r) for h in range(len(x))])
+
+
 KEYS = [
     (lambda k, R, r: (k @ R.T).gather(1, r), "this is k_i"),
     (lambda k, R, r: (R @ k.T).gather(0, r.T), "the relation is that of (j, i)"),
@@ -76,6 +86,10 @@ KEYS = [
     (lambda k, R, r: torch.einsum("jk,ijk->ij", k, R[r]), "a vector for every pair"),
     (lambda k, R, r: R @ k.T, "expected the shape"),
     (lambda k, R, r: 2 * (R @ k.T).gather(0, r), "the numbers are not"),
+]
+ALL_HEADS = [
+    (lambda k, R, r: (R[:1] @ k[:1].mT).gather(1, r[None]).expand(2, -1, -1), "of the first"),
+    (lambda k, R, r: (k[:, None] * R[:, r]).sum(dim=3), "a vector for every pair"),
     (lambda k, R, r: 0.0, "expected a tensor"),
 ]
 
@@ -109,7 +123,7 @@ COUNTING = [
     (lambda E, L: table(E, L, first=0, last=E), "missed the last type"),
     (lambda E, L: table(E, L, first=0, last=E + L + 2), "all nodes are counted"),
     (lambda E, L: table(E, L, last=E + L + 2), "all others are counted"),
-    (lambda E, L: table(E, L, value=1 / (E + L + 2)), "taken by the weights already"),
+    (lambda E, L: table(E, L, value=1 / (E + L + 2)), "the numbers are not"),
     (lambda E, L: table(E, L, rows=E + L + 3), "no row for [VNode]"),
     (lambda E, L: table(E, L)[:, 0], "not [T]"),
     (lambda E, L: table(E, L, last=2), "only edges of type 0"),
@@ -133,6 +147,7 @@ def louder(size, distances):
 
 DIALS = [
     (lambda: dial(10.0), "gets only"),
+    (lambda: dial(18.0), "gets only 98.6% of the attention"),
     (lambda: dial(first=0), "one step too near"),
     (lambda: dial(first=2), "one step too far"),
     (lambda: dial(-30.0), "all but the right speaker"),
@@ -149,8 +164,8 @@ WRONG = [
     (name, *case)
     for name, cases in (
         ("relation_ids", RELATIONS),
-        ("key_context", KEYS),
-        ("value_term", VALUES),
+        ("key_context", [(by_head(answer), message) for answer, message in KEYS] + ALL_HEADS),
+        ("value_term", [(by_head(answer), message) for answer, message in VALUES]),
         ("counting_table", COUNTING),
         ("dial_table", DIALS),
     )
@@ -172,15 +187,15 @@ def test_a_context_may_be_gathered_from_the_products_of_keys_turned_over():
     def by_columns(k, R, r):
         return torch.stack([(R @ k[j])[r[:, j]] for j in range(len(k))], dim=1)
 
-    assert chapter08.check_key_context(turned).passed
-    assert chapter08.check_key_context(by_columns).passed
+    assert chapter08.check_key_context(by_head(turned)).passed
+    assert chapter08.check_key_context(by_head(by_columns)).passed
 
 
 def test_weights_may_be_added_up_relation_by_relation():
     def by_masks(a, R, r):
         return sum((a * (r == t)).sum(dim=1)[:, None] * R[t] for t in range(len(R)))
 
-    assert chapter08.check_value_term(by_masks).passed
+    assert chapter08.check_value_term(by_head(by_masks)).passed
 
 
 def test_a_dial_may_be_set_by_what_is_not_heard():
