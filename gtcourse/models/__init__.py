@@ -26,11 +26,14 @@ from gtcourse.models.graphormer import (
 )
 from gtcourse.models.graphormer_edges import EdgeEncoding
 from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
+from gtcourse.models.grpe import GRPE, GRPEConfig
+from gtcourse.models.grpe_layers import GRPEAttention, GRPELayer
 from gtcourse.models.heads import GraphHead, mean_pool
 from gtcourse.models.hops import attention_by_hop
 from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from gtcourse.models.neighbours import NeighbourTransformer
 from gtcourse.models.node_encodings import LaplacianEncoding, SVDEncoding, WalkEncoding
+from gtcourse.models.relations import RelationEmbedding, Relations, RelationTables
 from gtcourse.models.signnet import SignNet, SignNetConfig
 from gtcourse.models.transformer import (
     Transformer,
@@ -45,6 +48,7 @@ __all__ = [
     "EGT",
     "GAT",
     "GIN",
+    "GRPE",
     "BagTransformer",
     "BagTransformerConfig",
     "CentralityEncoding",
@@ -57,6 +61,9 @@ __all__ = [
     "FeedForward",
     "GATConfig",
     "GINConfig",
+    "GRPEAttention",
+    "GRPEConfig",
+    "GRPELayer",
     "GatedGCN",
     "GatedGCNConfig",
     "GraphHead",
@@ -69,6 +76,9 @@ __all__ = [
     "MultiHeadAttention",
     "NeighbourTransformer",
     "PairBias",
+    "RelationEmbedding",
+    "RelationTables",
+    "Relations",
     "SVDEncoding",
     "SignNet",
     "SignNetConfig",

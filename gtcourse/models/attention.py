@@ -134,7 +134,7 @@ class MultiHeadAttention(nn.Module):
             self.split_heads(self.query(query)),
             self.split_heads(self.key(key)),
             self.split_heads(self.value(value)),
-            mask=_broadcast_over_heads(mask),
+            mask=over_heads(mask),
             bias=bias,
             dropout=self.dropout if self.training else 0.0,
             return_attention=return_attention,
@@ -153,7 +153,8 @@ class MultiHeadAttention(nn.Module):
         return x.transpose(-2, -3).flatten(-2)
 
 
-def _broadcast_over_heads(mask: Tensor | None) -> Tensor | None:
+def over_heads(mask: Tensor | None) -> Tensor | None:
+    """A mask of keys ``[B, M]`` or of pairs ``[B, N, M]``, broadcast to ``[B, H, N, M]``."""
     if mask is None or mask.dim() == 4:
         return mask
     if mask.dim() == 2:

@@ -41,13 +41,35 @@ def stacked_rows(values: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
     Raises:
         ValueError: as :func:`category_rows`, or the values have another number of columns.
     """
+    values, size = _of_columns(values, name, sizes)
+    return values + size.cumsum(0) - size
+
+
+def combinations(values: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
+    """One number for each combination of the columns' categories, ``[..., F]`` to ``[...]``.
+
+    The first column counts in ones, each further one in as many as there are combinations of those
+    before it.
+
+    Args:
+        values, sizes: as of :func:`stacked_rows`.
+
+    Raises:
+        ValueError: as :func:`stacked_rows`.
+    """
+    values, size = _of_columns(values, name, sizes)
+    return (values * (size.cumprod(0) // size)).sum(dim=-1)
+
+
+def _of_columns(values: Tensor, name: str, sizes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """The values, each below its column's size, and the sizes ``[F]``."""
     if values.is_floating_point() or values.shape[-1] != len(sizes):
         raise ValueError(
             f"{name} has {values.shape[-1]} columns of {values.dtype}; expected {len(sizes)} of "
             "integer categories."
         )
     size = torch.tensor(sizes, device=values.device)
-    return _checked(values, name, size) + size.cumsum(0) - size
+    return _checked(values, name, size), size
 
 
 def _checked(values: Tensor, name: str, sizes: Tensor) -> Tensor:

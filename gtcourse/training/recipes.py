@@ -10,6 +10,7 @@ from gtcourse.training.recipe import BUDGET, Recipe
 from gtcourse.training.recipes_cycles import CYCLES
 from gtcourse.training.recipes_egt import EGT_RECIPES
 from gtcourse.training.recipes_graphormer import GRAPHORMER
+from gtcourse.training.recipes_grpe import GRPE_RECIPES
 
 __all__ = ["BUDGET", "RECIPES", "Recipe", "get_recipe"]
 
@@ -26,5 +27,5 @@ def get_recipe(name: str) -> Recipe:
 
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (*CYCLES, *GRAPHORMER, *EGT_RECIPES)
+    recipe.name: recipe for recipe in (*CYCLES, *GRAPHORMER, *EGT_RECIPES, *GRPE_RECIPES)
 }

@@ -1,0 +1,347 @@
+"""GRPE beside the paper's equations, and what must hold for every graph."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from gtcourse import collate, load_dataset
+from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.models import GRPE, GRPEAttention, GRPEConfig, GRPELayer, RelationTables
+from tests.encodings.graphs import renumbered
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.grpe import grpe_loop
+from tests.models.graphormers import large_weights
+from tests.models.grpes import CONFIGS, NUMBERS, SMALL, encoded, in_numbers
+
+VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def assert_equals_the_loop(config: GRPEConfig, graph) -> None:
+    model = large_weights(GRPE(config))
+    prediction, attention = model(collate([graph]), return_attention=True)
+    expected, shares = grpe_loop(model, graph)
+    prediction = prediction[0] if config.num_targets > 1 else prediction[0][..., None]
+    if config.target == "node":
+        expected = torch.stack(expected)
+    torch.testing.assert_close(prediction, expected, **CLOSE)
+    torch.testing.assert_close(attention[0], torch.stack(shares), **CLOSE)
+
+
+@VARIANTS
+@given(graph=graphs(max_nodes=5))
+def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, graph):
+    assert_equals_the_loop(config, *encoded(graph))
+
+
+@given(graph=graphs(max_nodes=4))
+def test_numbers_as_features_equal_the_loop(graph):
+    assert_equals_the_loop(replace(SMALL, **NUMBERS), *encoded(in_numbers(graph)))
+
+
+@given(graph=graphs(max_nodes=4))
+def test_several_columns_of_categories_equal_the_loop(graph):
+    graph.x = torch.cat([graph.x, graph.x % 7], dim=1)
+    graph.edge_attr = torch.cat([graph.edge_attr, graph.edge_attr % 3], dim=1)
+    config = replace(SMALL, num_node_types=1024, num_edge_types=(4, 3))
+    assert_equals_the_loop(config, *encoded(graph))
+
+
+@pytest.mark.parametrize("term", ["query", "key"])
+def test_each_context_is_nothing_where_what_meets_it_is_zero(term):
+    model = large_weights(GRPE(replace(SMALL, terms=(term,), num_layers=1)))
+    batch, other = collate(encoded(graph_of(4, [(0, 1), (1, 2)]))), {"query": "key", "key": "query"}
+    for projection, moves in ((other[term], True), (term, False)):
+        probe = copy.deepcopy(model)
+        for p in getattr(probe.layers[0].attention, projection).parameters():
+            p.data.zero_()
+        before = probe(batch)
+        for p in probe.tables.parameters():
+            p.data.mul_(-2)
+        assert bool((probe(batch) - before).abs() > 1e-6) == moves
+
+
+@pytest.mark.parametrize("name", ["all terms", "as the authors' code", "L = 0"])
+def test_far_and_unreachable_pairs_equal_the_loop(name):
+    path_and_pair = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (6, 7)]
+    both_ways = path_and_pair + [(j, i) for i, j in path_and_pair]
+    (graph,) = encoded(graph_of(8, both_ways))
+    assert int(graph.distance.max()) == 5
+    assert int(graph.distance.min()) == -1
+    assert_equals_the_loop(CONFIGS[name], graph)
+
+
+@VARIANTS
+@given(graph=graphs(max_nodes=7), random=st.randoms(use_true_random=False))
+def test_renumbering_the_nodes_renumbers_their_states_and_leaves_the_prediction(
+    config, graph, random
+):
+    model = large_weights(GRPE(config))
+    graph.edge_attr = 1 + graph.edge_index.sum(dim=0)[:, None] % 3  # of a repeated edge, the same
+    order = torch.tensor(random.sample(range(len(graph.x)), len(graph.x)))
+    other = renumbered(graph, order)
+    before, after = (collate(encoded(one)) for one in (graph, other))
+    prediction = model(before)
+    expected = prediction[:, order] if config.target == "node" else prediction
+    torch.testing.assert_close(model(after), expected, rtol=1e-9, atol=1e-9)
+    h, renumbered_h = model.encode(before)[0], model.encode(after)[0]
+    first = h.shape[1] - len(order)
+    torch.testing.assert_close(renumbered_h[:, first:], h[:, first:][:, order], **CLOSE)
+
+
+@VARIANTS
+@given(some=st.lists(graphs(max_nodes=6), min_size=2, max_size=4), extra=st.integers(0, 3))
+def test_neither_padding_nor_company_changes_a_prediction(config, some, extra):
+    model, together = large_weights(GRPE(config)), encoded(*some)
+    longest = max(len(graph.x) for graph in together)
+    batch = collate(together, num_nodes=longest + extra)
+
+    def check(predictions: torch.Tensor) -> None:
+        for graph, prediction in zip(together, predictions, strict=True):
+            alone = model(collate([graph]))[0]
+            kept = prediction[: len(graph.x)] if config.target == "node" else prediction
+            torch.testing.assert_close(kept, alone, rtol=1e-9, atol=1e-9)
+
+    check(model(batch))
+    batch.x[~batch.mask] = 3  # what stands at padding is never read
+    batch.edge_attr[~batch.adjacency] = 3
+    batch.encodings["distance"][~batch.pair_mask] = 1
+    check(model(batch))
+
+
+@VARIANTS
+@given(graph=graphs(max_nodes=6))
+def test_predictions_and_gradients_are_finite_on_every_valid_graph(config, graph):
+    model = GRPE(config)
+    model(collate(encoded(graph))).sum().backward()
+    for name, p in model.named_parameters():
+        assert bool(p.grad.isfinite().all()), name
+
+
+def test_a_molecule_predicts_the_same_alone_and_in_any_batch():
+    molecules = encode(load_dataset("molecules").graphs[:40], AddShortestPaths())
+    model = GRPE(GRPEConfig(num_layers=3)).eval()
+    together = model(collate(molecules))
+    alone = torch.cat([model(collate([molecule])) for molecule in molecules])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+
+
+def test_the_tables_and_the_relations_are_made_once_and_shared_by_all_layers():
+    model, calls, seen = GRPE(replace(SMALL, num_layers=3)), [], []
+    for part in (model.relations, *model.tables.values()):
+        part.register_forward_hook(lambda part, *_: calls.append(part))
+    for layer in model.layers:
+        layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1:]))
+    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
+    assert len(calls) == 4
+    assert len(seen) == 3
+    assert all(a is b for given in seen[1:] for a, b in zip(given, seen[0], strict=True))
+
+
+def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients():
+    attention = large_weights(GRPEAttention(8, 2))
+    attention.output.bias.data.zero_()
+    x = torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)
+    relation, vectors = torch.randint(0, 5, (2, 3, 3)), torch.randn(5, 8, dtype=torch.float64)
+    tables = RelationTables(vectors, vectors, vectors)
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    z, share = attention(x, relation, tables, mask=mask, return_attention=True)
+    assert torch.equal(z[1], torch.zeros(3, 8).double())
+    assert torch.equal(share[1], torch.zeros(2, 3, 3).double())
+    torch.testing.assert_close(share[0].sum(-1), torch.ones(2, 3).double())
+    z.sum().backward()
+    assert bool(x.grad.isfinite().all())
+    assert torch.equal(x.grad[1], torch.zeros(3, 8).double())
+    by_pair = mask[:, None].expand(-1, 3, -1)
+    torch.testing.assert_close(attention(x, relation, tables, mask=by_pair), z)
+
+
+def test_without_tables_it_is_multi_head_attention():
+    layer = large_weights(GRPEAttention(8, 2))
+    x, relation = torch.randn(2, 5, 8).double(), torch.zeros(2, 5, 5, dtype=torch.int64)
+    expected = super(GRPEAttention, layer).forward(x)
+    torch.testing.assert_close(layer(x, relation, RelationTables()), expected, **CLOSE)
+
+
+def test_a_query_that_all_nodes_share_makes_eq_6_graphormers_scalar():
+    layer, relation = large_weights(GRPEAttention(8, 2)), torch.randint(0, 5, (2, 4, 4))
+    layer.query.weight.data.zero_()
+    x, vectors = torch.randn(2, 4, 8).double(), torch.randn(5, 8).double()
+    scalars = (layer.query.bias * vectors).unflatten(1, (2, 4)).sum(-1) / 4**0.5
+    got, expected = (
+        layer(x, relation, tables)
+        for tables in (RelationTables(key=vectors), RelationTables(bias=scalars))
+    )
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+def test_the_two_key_contexts_differ_even_where_relations_are_symmetric():
+    x, relation = torch.randn(1, 4, 8).double(), torch.randint(0, 3, (1, 4, 4))
+    relation = relation + relation.transpose(1, 2)
+    tables = RelationTables(query=torch.randn(5, 8).double())
+    one, other = (
+        large_weights(GRPEAttention(8, 2, key_context=name))(x, relation, tables)
+        for name in ("key_column", "query_row")
+    )
+    assert bool(((one - other).abs() > 1e-3).any())
+
+
+def test_attention_is_returned_from_before_dropout():
+    attention = large_weights(GRPEAttention(8, 2, dropout=0.5)).train()
+    x, relation = torch.randn(1, 6, 8).double(), torch.zeros(1, 6, 6, dtype=torch.int64)
+    _, share = attention(x, relation, RelationTables(), return_attention=True)
+    torch.testing.assert_close(share.sum(-1), torch.ones(1, 2, 6).double())
+
+
+def test_dropout_meets_values_and_their_relations_alike():
+    """With one relation alone, a weight that is dropped takes v and R away together."""
+    attention = large_weights(GRPEAttention(8, 2, dropout=0.5)).train()
+    attention.value.weight.data.zero_()  # v = 1, R = -1: nothing is left, whatever is dropped
+    attention.value.bias.data.fill_(1.0)
+    x, relation = torch.randn(1, 6, 8).double(), torch.zeros(1, 6, 6, dtype=torch.int64)
+    tables = RelationTables(value=-torch.ones(1, 8).double())
+    z = attention(x, relation, tables) - attention.output.bias
+    torch.testing.assert_close(z, torch.zeros_like(z))
+
+
+@torch.no_grad()
+def test_noise_is_added_to_the_nodes_in_training_alone():
+    model = GRPE(replace(SMALL, node_noise=0.2))
+    batch = collate(encoded(graph_of(4, [(0, 1)])))
+    plain = model.eval().embed(batch)
+    noise = model.train().embed(batch) - plain
+    assert -0.2 - 1e-6 <= float(noise.min()) < -0.1  # of 32 numbers in both directions
+    assert 0.1 < float(noise.max()) <= 0.2 + 1e-6
+    assert not torch.equal(noise[0, 0], noise[0, 1])
+    assert torch.equal(model.eval().embed(batch), plain)
+
+
+def test_attention_dropout_drops_weights_in_training_alone():
+    attention = large_weights(GRPEAttention(8, 2, dropout=0.5))
+    x, relation = torch.randn(1, 6, 8).double(), torch.zeros(1, 6, 6, dtype=torch.int64)
+    one, other = (attention.train()(x, relation, RelationTables()) for _ in range(2))
+    assert not torch.allclose(one, other)
+    one, other = (attention.eval()(x, relation, RelationTables()) for _ in range(2))
+    assert torch.equal(one, other)
+
+
+def test_the_layers_dropout_is_on_both_branches():
+    layer = large_weights(GRPELayer(8, 2, dropout=1.0)).train()
+    h, relation = torch.randn(1, 5, 8).double(), torch.zeros(1, 5, 5, dtype=torch.int64)
+    assert torch.equal(layer(h, relation, RelationTables()), h)
+
+
+def test_the_configuration_reaches_every_layer():
+    model = GRPE(replace(SMALL, dropout=0.3, attention_dropout=0.2, d_hidden=12))
+    assert [layer.dropout.p for layer in model.layers] == [0.3, 0.3]
+    assert [layer.attention.dropout for layer in model.layers] == [0.2, 0.2]
+    assert [layer.feed_forward[0].out_features for layer in model.layers] == [12, 12]
+    assert GRPE(SMALL).layers[0].feed_forward[0].out_features == 8
+
+
+def test_projections_start_as_pytorchs_own():
+    torch.manual_seed(0)
+    attention = GRPEAttention(8, 2)
+    attention.reset_parameters()
+    torch.manual_seed(0)
+    GRPEAttention(8, 2)  # takes as many random numbers
+    expected = [nn.Linear(8, 8) for _ in range(4)]
+    for name, linear in zip(("query", "key", "value", "output"), expected, strict=True):
+        assert torch.equal(getattr(attention, name).weight, linear.weight)
+        assert torch.equal(getattr(attention, name).bias, linear.bias)
+
+
+def test_a_masked_key_has_no_share_however_small_the_logits_are():
+    attention = large_weights(GRPEAttention(8, 2))
+    x, relation = torch.randn(1, 3, 8).double(), torch.tensor([[[0, 0, 1]] * 3])
+    tables = RelationTables(bias=torch.tensor([[-300.0] * 2, [0.0] * 2]).double())
+    mask = torch.tensor([[True, True, False]])
+    z = attention(x, relation, tables, mask=mask)
+    torch.testing.assert_close(z[:, :2], attention(x[:, :2], relation[:, :2, :2], tables), **CLOSE)
+
+
+def test_half_precision_stays_close_and_finite():
+    torch.manual_seed(0)
+    model, batch = GRPE(SMALL), collate(encoded(graph_of(6, [(0, 1), (1, 2), (3, 4)])))
+    expected = model.eval()(batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = model(batch)
+        got.float().sum().backward()
+    torch.testing.assert_close(got.float(), expected, rtol=0, atol=0.03)
+    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
+
+
+def test_the_virtual_node_starts_at_zero_as_in_the_authors_code():
+    assert not GRPE(SMALL).virtual_node.any()
+
+
+def test_a_layer_alone_runs_on_plain_tensors():
+    layer = GRPELayer(8, 2, d_hidden=16)
+    h, relation = torch.randn(2, 5, 8), torch.randint(0, 3, (2, 5, 5))
+    tables = RelationTables(*torch.randn(3, 3, 8))
+    out, share = layer(h, relation, tables, return_attention=True)
+    assert out.shape == h.shape
+    assert share.shape == (2, 2, 5, 5)
+    torch.testing.assert_close(layer(h, relation, tables), out)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"num_heads": 3}, "multiple of num_heads"),
+        ({"num_layers": 0}, "num_layers"),
+        ({"max_distance": -1}, "max_distance"),
+        ({"num_edge_types": (0,)}, "num_edge_types"),
+        ({"num_node_features": 2}, "one of the two to be 0"),
+        ({"num_node_types": 0}, "one of the two to be 0"),
+        ({"edge_step": 0.0}, "above 0"),
+        ({"edge_step": 0.1, "num_edge_types": ()}, "how many types"),
+        ({"edge_step": 0.1, "num_edge_types": (4, 3)}, "one column"),
+        ({"target": "edge"}, "'graph' or 'node'"),
+        ({"terms": ("values",)}, "query, key, value"),
+        ({"terms": "value"}, "'value'; expected a tuple"),
+        ({"num_edge_types": 4}, "a tuple, such as"),
+        ({"edge_step": float("inf")}, "above 0"),
+        ({"attention_dropout": 2.0}, "attention_dropout is 2.0; expected a share"),
+        ({"terms": ("key", "key")}, "once"),
+        ({"key_context": "row"}, "'key_column' or 'query_row'"),
+        ({"node_noise": -1.0}, "node_noise"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        GRPE(replace(SMALL, **changes))
+
+
+@pytest.mark.parametrize(
+    ("config", "spoil", "sentence"),
+    [
+        (SMALL, lambda g: g.__delitem__("edge_attr"), "no edge_attr"),
+        (SMALL, lambda g: g.__delitem__("distance"), "distance"),
+        (SMALL, lambda g: setattr(g, "edge_attr", g.edge_attr / 2), "integer categories"),
+        (SMALL, lambda g: setattr(g, "edge_attr", g.edge_attr + 4), "expected 0 to 3"),
+        (SMALL, lambda g: setattr(g, "distance", g.distance.clamp(max=1)), "without an edge"),
+        (replace(SMALL, **NUMBERS), lambda g: None, "expected 2 of floating point"),
+        (replace(SMALL, num_edge_types=(9,), edge_step=0.1), lambda g: None, "floating point"),
+        (
+            replace(SMALL, num_edge_types=(9,), edge_step=0.1),
+            lambda g: setattr(g, "edge_attr", g.edge_attr.repeat(1, 2) / 4),
+            "2 columns of torch.float32",
+        ),
+        (
+            replace(SMALL, num_edge_types=(9,), edge_step=0.1),
+            lambda g: setattr(g, "edge_attr", -g.edge_attr / 2),
+            "expected numbers from 0 on",
+        ),
+    ],
+)
+def test_graphs_that_do_not_fit_the_model_are_refused(config, spoil, sentence):
+    (graph,) = encoded(graph_of(3, [(0, 1), (1, 2)]))
+    spoil(graph)
+    with pytest.raises(ValueError, match=sentence):
+        GRPE(config)(collate([graph]))

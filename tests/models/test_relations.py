@@ -1,0 +1,93 @@
+"""Which relation two nodes have, and its vector."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn.functional import pad
+
+from gtcourse import collate
+from gtcourse.models import GRPE, RelationEmbedding, Relations
+from tests.graphs.random_graphs import graph_of
+from tests.models.grpes import SMALL, encoded
+
+
+def relation_ids(graph, config=SMALL) -> torch.Tensor:
+    return GRPE(config).relations(collate(encoded(graph)))[0]
+
+
+def test_each_pair_has_the_relation_of_its_distance_or_its_edge():
+    chain = [(0, 1), (1, 2), (2, 3), (1, 0), (2, 1), (3, 2), (4, 4)]
+    graph = graph_of(5, chain)
+    graph.edge_attr = torch.tensor([0, 1, 3, 0, 1, 3, 2])[:, None]
+    # Itself is 0, edges are 1 to 4, two steps 5, far 6, unreachable 7, [VNode] 8. A loop is itself.
+    assert relation_ids(graph).tolist() == [
+        [0, 8, 8, 8, 8, 8],
+        [8, 0, 1, 5, 6, 7],
+        [8, 1, 0, 2, 5, 7],
+        [8, 5, 2, 0, 4, 7],
+        [8, 6, 5, 4, 0, 7],
+        [8, 7, 7, 7, 7, 0],
+    ]
+    no_distance = relation_ids(graph, replace(SMALL, max_distance=0))
+    assert no_distance[1].tolist() == [7, 0, 1, 5, 5, 6]
+
+
+def test_an_edge_in_one_direction_is_an_edge_in_its_row_alone():
+    graph = graph_of(2, [(0, 1)])
+    assert relation_ids(graph)[1, 2] in range(1, 5)
+    assert relation_ids(graph)[2, 1] == 7
+
+
+@pytest.mark.parametrize(
+    ("max_distance", "expected"),
+    [
+        # 100 P + E; of P the rows 0 to L, far, unreachable, virtual, of E two types, no, self, …
+        (0, [3, 100, 101, 102, 202, 304]),
+        (1, [3, 100, 101, 202, 302, 404]),
+        (3, [3, 100, 101, 202, 302, 402, 502, 604]),
+    ],
+)
+def test_a_relations_vector_is_the_sum_of_its_rows(max_distance, expected):
+    embedding = RelationEmbedding(2, max_distance, 1)
+    for table, step in ((embedding.distances, 100.0), (embedding.edges, 1.0)):
+        table.weight.data = step * torch.arange(len(table.weight))[:, None]
+    assert embedding()[:, 0].tolist() == expected
+    relations = Relations((2,), None, max_distance, virtual_node=True)
+    assert relations.num_relations == len(expected)
+
+
+def test_numbers_are_cut_off_to_types():
+    graph = graph_of(2, [(0, 1), (1, 0)])
+    config = replace(SMALL, num_edge_types=(11,), edge_step=0.1)
+    tenths = [(n / 10, n) for n in range(11)]  # 0.3, 0.6 and 0.7 are not what they look like
+    for length, kind in (*tenths, (0.26, 2), (0.95, 9), (7.0, 10)):
+        for dtype in (torch.float32, torch.float64):
+            graph.edge_attr = torch.tensor([[length], [0.0]], dtype=dtype)
+            assert int(relation_ids(graph, config)[1, 2]) == 1 + kind
+
+
+def test_the_numbers_of_edges_may_not_be_a_number_at_all():
+    batch = collate(encoded(graph_of(2, [(0, 1), (1, 0)])))
+    batch.edge_attr = torch.full((1, 2, 2, 1), float("nan"))
+    with pytest.raises(ValueError, match="edge_attr holds nan; expected numbers from 0 on"):
+        Relations((9,), 0.1, 2, virtual_node=False)(batch)
+
+
+def test_what_distances_say_of_padding_is_not_read():
+    batch = collate(encoded(graph_of(2, [(0, 1), (1, 0)])), num_nodes=3)
+    relations = Relations((4,), None, 2, virtual_node=False)
+    before = relations(batch)
+    batch.encodings["distance"] = pad(batch.encodings["distance"][:, :2, :2], (0, 1, 0, 1), value=1)
+    assert torch.equal(relations(batch)[:, :2, :2], before[:, :2, :2])
+
+
+def test_a_model_made_without_memory_can_be_filled():
+    torch.manual_seed(0)
+    real = GRPE(SMALL)
+    with torch.device("meta"):
+        empty = GRPE(SMALL)
+    empty = empty.to_empty(device="cpu")
+    empty.load_state_dict(real.state_dict())
+    batch = collate(encoded(graph_of(3, [(0, 1)])))
+    assert torch.equal(empty.eval()(batch), real.eval()(batch))
