@@ -11,25 +11,20 @@ else the machine does meets both.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from benchmarks.graphormer import milliseconds, plain_step, rows
+from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddSVD, encode
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.models.egt_layers import EGTAttention, EGTLayer
 from gtcourse.models.heads import mean_pool
 from gtcourse.models.pairs import Pairs
-from gtcourse.training.records import current_commit, device_name, installed_versions
 
 BATCH, BATCHES, THREADS = 64, 3, 2
 ROUNDS = 7
@@ -154,13 +149,7 @@ def measure(rounds: int) -> dict:
         "rounds": rounds,
         "threads": THREADS,
         "layers": CONFIG.num_layers,
-        "cores": os.cpu_count(),
-        "command": "python -m benchmarks.egt",
-        "commit": current_commit(),
-        "device": device_name(),
-        "versions": installed_versions(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
+    } | provenance("egt")
 
 
 def show(content: dict) -> None:
@@ -175,14 +164,11 @@ def show(content: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, help="write the result to this JSON file")
+    parser = command_line(__doc__, ROUNDS)
     args = parser.parse_args()
     content = measure(args.rounds)
     show(content)
-    if args.out:
-        args.out.write_text(json.dumps(content, indent=1) + "\n")
+    store(content, args.out)
 
 
 if __name__ == "__main__":

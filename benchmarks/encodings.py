@@ -7,10 +7,7 @@ documentation does.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
-import os
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -24,6 +21,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 from torch_geometric.data import Data
 
+from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphDataset, load_dataset
 from gtcourse.encodings import (
     AddAnchorDistances,
@@ -38,7 +36,7 @@ from gtcourse.encodings import (
     encode,
 )
 from gtcourse.encodings.structure import _cycles_of_block
-from gtcourse.training.records import current_commit, device_name, installed_versions
+from gtcourse.training.records import device_name
 
 Method = Callable[[list[Data]], object]
 SIZES = (25, 100, 400)
@@ -190,19 +188,12 @@ def measure(data: GraphDataset) -> dict:
         "data": data.provenance,
         "graphs": len(molecules),
         "rows": rows,
-        "command": "python -m benchmarks.encodings",
-        "commit": current_commit(),
-        "device": device_name(),
-        "cores": os.cpu_count(),
-        "versions": installed_versions() | {"networkx": nx.__version__},
-        "date": time.strftime("%Y-%m-%d"),
-    }
+    } | provenance("encodings", networkx=nx.__version__)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--zinc", type=Path, help="ZINC-12k as a graph file; else the molecules")
-    parser.add_argument("--out", type=Path, help="write the result to this JSON file")
     args = parser.parse_args()
     torch.set_num_threads(1)
     data = load_dataset("zinc", source=args.zinc) if args.zinc else load_dataset("molecules")
@@ -210,8 +201,7 @@ def main() -> None:
         f"{len(data)} graphs, {data.source}; {device_name()}; then {CHAINS} chains a size, ms each"
     )
     content = measure(data)
-    if args.out:
-        args.out.write_text(json.dumps(content, indent=1) + "\n")
+    store(content, args.out)
 
 
 if __name__ == "__main__":

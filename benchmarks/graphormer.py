@@ -11,10 +11,7 @@ The methods of 1 and of 2 take turns, so that whatever else the machine does mee
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -27,12 +24,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from benchmarks.encodings import chain
+from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.models import Graphormer, GraphormerConfig
 from gtcourse.training.flag import Flag
 from gtcourse.training.recipes import get_recipe
-from gtcourse.training.records import current_commit, device_name, installed_versions
 from gtcourse.training.tasks import graph_regression
 
 ATOMS, BATCH, THREADS = range(9, 38), 64, 2
@@ -224,26 +221,24 @@ def measure(rounds: int, sizes: tuple[int, ...]) -> dict:
         for row, used in zip(content["flag"], pool.starmap(flag_memory, jobs, 1), strict=True):
             row["peak_mb"] = used["peak_mb"]
             print(f"{row['method']:34}{row['peak_mb']:8.1f} MB", flush=True)
-    return content | {
-        "batch": {"graphs": batch.num_graphs, "padded_to": batch.mask.shape[1], "threads": THREADS},
-        "command": "python -m benchmarks.graphormer",
-        "commit": current_commit(),
-        "device": device_name(),
-        "cores": os.cpu_count(),
-        "versions": installed_versions(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
+    return (
+        content
+        | {
+            "batch": {
+                "graphs": batch.num_graphs,
+                "padded_to": batch.mask.shape[1],
+                "threads": THREADS,
+            },
+        }
+        | provenance("graphormer")
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="atoms of the chains")
-    parser.add_argument("--out", type=Path, help="write the result to this JSON file")
+    parser = command_line(__doc__, ROUNDS, SIZES)
     args = parser.parse_args()
     content = measure(args.rounds, tuple(args.sizes))
-    if args.out:
-        args.out.write_text(json.dumps(content, indent=1) + "\n")
+    store(content, args.out)
 
 
 if __name__ == "__main__":

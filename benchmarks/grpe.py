@@ -15,12 +15,9 @@ PyTorch's allocator gives out during the pass, at its highest.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
-import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,11 +28,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.encodings import chain
 from benchmarks.graphormer import milliseconds, rows
+from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GraphormerAttention, GRPEAttention
 from gtcourse.models.relations import Relations, RelationTables
-from gtcourse.training.records import current_commit, device_name, installed_versions
 
 SIZES, PAIRS = (32, 128, 512), 512**2
 D_MODEL, HEADS, MAX_DISTANCE, EDGE_TYPES = 64, 8, 5, (4,)
@@ -190,13 +187,7 @@ def measure(rounds: int, sizes: tuple[int, ...]) -> dict:
         "precision": "float32",
         "rounds": rounds,
         "threads": THREADS,
-        "cores": os.cpu_count(),
-        "command": "python -m benchmarks.grpe",
-        "commit": current_commit(),
-        "device": device_name(),
-        "versions": installed_versions(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
+    } | provenance("grpe")
 
 
 def show(result: dict) -> None:
@@ -213,14 +204,10 @@ def show(result: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="atoms of the chains")
-    parser.add_argument("--out", type=Path, help="write the result to this JSON file")
+    parser = command_line(__doc__, ROUNDS, SIZES)
     args = parser.parse_args()
     content = measure(args.rounds, tuple(args.sizes))
-    if args.out:
-        args.out.write_text(json.dumps(content, indent=1) + "\n")
+    store(content, args.out)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from gtcourse.models.heads import mean_pool
 from gtcourse.models.relations import RelationEmbedding, Relations, RelationTables
 
 TERMS = ("query", "key", "value")
-TABLES = {"key": "query", "query": "key", "value": "value"}
+TABLE_OF = {"key": "query", "query": "key", "value": "value"}
 """A key meets the table that the paper calls query (Eq. 7), a query the one called key (Eq. 6)."""
 
 
@@ -97,7 +97,7 @@ class GRPE(nn.Module):
         self.relations = Relations(
             config.num_edge_types, config.edge_step, config.max_distance, config.virtual_node
         )
-        widths = {table: d for term, table in TABLES.items() if term in config.terms}
+        widths = {table: d for term, table in TABLE_OF.items() if term in config.terms}
         if config.bias:
             widths["bias"] = config.num_heads
         self.tables = nn.ModuleDict(

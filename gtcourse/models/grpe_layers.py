@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.models.attention import MultiHeadAttention, over_heads
+from gtcourse.models.layers import FeedForward
 from gtcourse.models.relations import RelationTables
 
 KeyContext = Literal["key_column", "query_row"]
@@ -159,11 +160,7 @@ class GRPELayer(nn.Module):
         self.attention = GRPEAttention(
             d_model, num_heads, dropout=attention_dropout, key_context=key_context
         )
-        self.feed_forward = nn.Sequential(
-            nn.Linear(d_model, d_hidden or d_model),
-            nn.GELU(),
-            nn.Linear(d_hidden or d_model, d_model),
-        )
+        self.feed_forward = FeedForward(d_model, d_hidden or d_model, activation="gelu")
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)

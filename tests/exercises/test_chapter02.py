@@ -1,4 +1,4 @@
-"""The checkers of chapter 02: the solution passes, the stub waits, each mistake is named."""
+"""The checkers of chapter 02: each mistake is named."""
 
 import pytest
 import torch
@@ -7,28 +7,9 @@ from gtcourse.exercises import chapter02
 from gtcourse.models import sinusoidal_encoding
 from tests.exercises.solutions import folded_solutions
 
-CHECKS = {
-    "decoder_mask": chapter02.check_decoder_mask,
-    "shift_matrix": chapter02.check_shift_matrix,
-    "greedy": chapter02.check_greedy,
-    "cached_step": chapter02.check_cached_step,
-}
-
 
 def solutions() -> dict:
     return folded_solutions("02_transformer", torch=torch)
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_the_folded_solution_passes(name):
-    verdict = CHECKS[name](solutions()[name])
-    assert verdict.passed, verdict
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_the_stub_is_not_attempted_yet(name):
-    assert CHECKS[name](lambda *arguments: None).passed is None
-    assert CHECKS[name](...).passed is None
 
 
 def test_the_solutions_matrix_moves_every_place():

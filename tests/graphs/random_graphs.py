@@ -29,6 +29,16 @@ def graph_of(n: int, edges: list[tuple[int, int]], seed: int = 0, types: int = 2
     )
 
 
+def random_features(
+    generator: torch.Generator, count: int, types: tuple[int, ...], numbers: int
+) -> torch.Tensor:
+    """Categories below ``types``, a column for each; ``numbers`` columns of floats without them."""
+    if not types:
+        return torch.rand(count, numbers, generator=generator)
+    share = torch.rand(count, len(types), generator=generator)
+    return (share * torch.tensor(types)).long()
+
+
 def permuted(graph: Data, order: torch.Tensor) -> Data:
     """The same graph with node ``order[i]`` in place i."""
     place = torch.empty_like(order)

@@ -34,7 +34,7 @@ def grpe_loop(model, graph: Data) -> tuple[object, list[Tensor]]:
         )
         attention.append(share)
         h = [x + update for x, update in zip(h, z, strict=True)]
-        one, gelu, other = layer.feed_forward
+        one, gelu, _, other = layer.feed_forward
         h = [x + linear(other, gelu(linear(one, norm(layer.feed_forward_norm, x)))) for x in h]
     h = [norm(model.norm, x) for x in h]
     if config.target == "node":

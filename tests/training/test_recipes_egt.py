@@ -13,7 +13,7 @@ from gtcourse.graphs import collate
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipes import RECIPES, get_recipe
 from gtcourse.training.recipes_egt import EGT_RECIPES
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.random_graphs import graph_of, random_features
 
 NAMES = [recipe.name for recipe in EGT_RECIPES]
 
@@ -300,19 +300,15 @@ def test_an_egt_recipe_says_everything_in_json(name):
 def data_for(config, generator):
     """Directed graphs with the features and targets that the model reads and predicts."""
 
-    def features(count, types, numbers):
-        if not types:
-            return torch.rand(count, numbers, generator=generator)
-        share = torch.rand(count, len(types), generator=generator)
-        return (share * torch.tensor(types)).long()
-
     graphs = []
     for n in (1, 4, 6):
         edges = [(i, (i + 1) % n) for i in range(n)] + [(i, (i + 2) % n) for i in range(n)]
         edges = sorted({*edges}) if n > 1 else []
         graph = graph_of(n, edges)
-        graph.x = features(n, config.num_node_types, config.num_node_features)
-        graph.edge_attr = features(len(edges), config.num_edge_types, config.num_edge_features)
+        graph.x = random_features(generator, n, config.num_node_types, config.num_node_features)
+        graph.edge_attr = random_features(
+            generator, len(edges), config.num_edge_types, config.num_edge_features
+        )
         if not config.num_edge_types and not config.num_edge_features:
             graph.edge_attr = None
         del graph.distance, graph.laplacian_eigenvectors

@@ -14,7 +14,7 @@ from gtcourse.models import GRPE
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipes import RECIPES, get_recipe
 from gtcourse.training.recipes_grpe import GRPE_RECIPES
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.random_graphs import graph_of, random_features
 
 NAMES = [recipe.name for recipe in GRPE_RECIPES]
 
@@ -165,12 +165,6 @@ def test_a_grpe_recipe_says_everything_in_json(name):
 def data_for(name, generator):
     """Graphs with the features and targets that the data set has: a ring each, and one node."""
 
-    def features(count, types, numbers):
-        if not types:
-            return torch.rand(count, numbers, generator=generator)
-        share = torch.rand(count, len(types), generator=generator)
-        return (share * torch.tensor(types)).long()
-
     config, dataset = config_of(name), name.split("/")[1]
     atoms = {"zinc": (28,), "mnist": (), "cifar10": ()}.get(
         dataset, (119, 5, 12, 12, 10, 6, 6, 2, 2)
@@ -181,8 +175,8 @@ def data_for(name, generator):
         ring = [(i, (i + 1) % n) for i in range(n)] if n > 1 else []
         edges = [*ring, *((j, i) for i, j in ring)]
         graph = graph_of(n, edges)
-        graph.x = features(n, atoms, config.num_node_features)
-        graph.edge_attr = features(len(edges), bonds, 1)
+        graph.x = random_features(generator, n, atoms, config.num_node_features)
+        graph.edge_attr = random_features(generator, len(edges), bonds, 1)
         del graph.distance, graph.laplacian_eigenvectors
         if dataset == "molpcba":
             graph.y = torch.randint(0, 2, (1, 128), generator=generator).float()

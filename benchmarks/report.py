@@ -1,0 +1,48 @@
+"""What every benchmark says beside its numbers, and how it is asked for and stored."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gtcourse.training.records import current_commit, device_name, installed_versions
+
+
+def provenance(name: str, **versions: str) -> dict:
+    """Who measured what, where and when.
+
+    Args:
+        name: of the module in this folder; versions: of further packages.
+    """
+    return {
+        "command": f"python -m benchmarks.{name}",
+        "commit": current_commit(),
+        "device": device_name(),
+        "cores": os.cpu_count(),
+        "versions": installed_versions() | versions,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def command_line(
+    description: str, rounds: int | None = None, sizes: Sequence[int] | None = None
+) -> argparse.ArgumentParser:
+    """``--out`` for all, and ``--rounds`` and ``--sizes`` for those that have them."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds)
+    if sizes is not None:
+        help_ = "atoms of the chains"
+        parser.add_argument("--sizes", type=int, nargs="*", default=sizes, help=help_)
+    parser.add_argument("--out", type=Path, help="write the result to this JSON file")
+    return parser
+
+
+def store(content: dict, out: Path | None) -> None:
+    """Writes the file, where one was asked for."""
+    if out:
+        out.write_text(json.dumps(content, indent=1) + "\n")
