@@ -15,6 +15,11 @@ from gtcourse.models.baselines import (
     GatedGCNConfig,
     GINConfig,
 )
+from gtcourse.models.csa import CGT
+from gtcourse.models.csa_config import CGTConfig
+from gtcourse.models.csa_edges import BondEncoding, DistanceEncoding, EdgeMaps, PairWalkEncoding
+from gtcourse.models.csa_filters import EdgeTerms
+from gtcourse.models.csa_layers import ChromaticSelfAttention, CSALayer
 from gtcourse.models.egt import EGT
 from gtcourse.models.egt_config import EGTConfig
 from gtcourse.models.egt_layers import EGTAttention, EGTLayer
@@ -45,18 +50,26 @@ from gtcourse.models.transformer import (
 )
 
 __all__ = [
+    "CGT",
     "EGT",
     "GAT",
     "GIN",
     "GRPE",
     "BagTransformer",
     "BagTransformerConfig",
+    "BondEncoding",
+    "CGTConfig",
+    "CSALayer",
     "CentralityEncoding",
+    "ChromaticSelfAttention",
     "DecoderLayer",
+    "DistanceEncoding",
     "EGTAttention",
     "EGTConfig",
     "EGTLayer",
     "EdgeEncoding",
+    "EdgeMaps",
+    "EdgeTerms",
     "EncoderLayer",
     "FeedForward",
     "GATConfig",
@@ -76,6 +89,7 @@ __all__ = [
     "MultiHeadAttention",
     "NeighbourTransformer",
     "PairBias",
+    "PairWalkEncoding",
     "RelationEmbedding",
     "RelationTables",
     "Relations",

@@ -50,6 +50,7 @@ class WalkEncoding(nn.Module):
 
     Args:
         steps: p; d_model: d.
+        norm: a module that is given the chances and the mask of real nodes first, as CSA has it.
 
     Shapes:
         batch.encodings["rwse"]: ``[B, N, p]``; without it the diagonal of "random_walks",
@@ -60,8 +61,9 @@ class WalkEncoding(nn.Module):
         ValueError: in the forward pass, where the batch has neither, or not p steps.
     """
 
-    def __init__(self, steps: int, d_model: int):
+    def __init__(self, steps: int, d_model: int, norm: nn.Module | None = None):
         super().__init__()
+        self.norm = norm
         self.projection = nn.Linear(steps, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
@@ -70,7 +72,10 @@ class WalkEncoding(nn.Module):
             returning = torch.diagonal(pairs, dim1=1, dim2=2).transpose(1, 2)
         else:
             returning = read_encoding(batch, "rwse", self.projection.in_features)
-        return self.projection(returning.to(self.projection.weight.dtype))
+        returning = returning.to(self.projection.weight.dtype)
+        if self.norm is not None:
+            returning = self.norm(returning, batch.mask)
+        return self.projection(returning)
 
 
 class SVDEncoding(nn.Module):
@@ -147,4 +152,5 @@ _MADE_BY = {
     "rwse": "AddRandomWalks(pairs=False)",
     "random_walks": "AddRandomWalks",
     "svd": "AddSVD",
+    "ring": "AddRings",
 }

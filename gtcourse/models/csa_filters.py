@@ -1,0 +1,228 @@
+r"""Attention filters (Menegaux et al., 2023, Eqs. 4 to 7): one function in three forms.
+
+A pair has a weight for each channel, :math:`\exp(Q_i \cdot K_j + E_{ij}) \in \mathbb{R}^d`. Written
+out, these are N² d numbers in each layer, and a backward pass that remembers them.
+
+Shapes: B graphs, N nodes (padded), R of them that listen (N, or a block of rows), H heads, d width,
+K = d / H channels of a head. Channel c is in head c // K. Every tensor of pairs has its channels
+before its nodes, as attention's heads have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+BLOCK = {"cpu": 2**17, "cuda": 2**26}
+"""Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core."""
+
+CHUNK = 2**22
+"""Numbers in each tensor of a chunk of rows."""
+
+
+class EdgeTerms(NamedTuple):
+    r"""What the pairs add to logits and values.
+
+    Attributes:
+        logits: ``[B, d, R, N]``, :math:`E_{ij}` of Eq. 5: a number for each channel; or ``[B, H, R,
+            N]``, one for each head, :math:`e_{ij}` of Eq. 4. :math:`-\infty` gives a pair no
+            weight; no row may have nothing else.
+        values: ``[B, d, R, N]``, :math:`E^\text{value}_{ij}` of Eq. 7, or None.
+        factor: ``[B, d, R, N]``, :math:`\exp(E_{ij} - \max_k E_{ik})` where several layers share
+            the logits and so compute it once; it carries no gradient. None has it computed.
+    """
+
+    logits: Tensor
+    values: Tensor | None = None
+    factor: Tensor | None = None
+
+    def rows(self, rows: slice) -> EdgeTerms:
+        """Those of some listening nodes."""
+        return EdgeTerms(*(None if part is None else part[:, :, rows] for part in self))
+
+    def with_factor(self) -> EdgeTerms:
+        """The same with the factor, for all layers that share them."""
+        return self._replace(factor=factor_of(self.logits))
+
+
+EdgeTermsOfRows = Callable[[slice], EdgeTerms]
+"""Makes the terms of some rows, so that nobody has to keep those of all."""
+
+
+def direct(
+    scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    r"""Eqs. 5 and 7 as they read.
+
+    .. math:: z_i = \sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij}), \qquad
+              \tilde a(i, j) = \operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})
+
+    Shapes:
+        scores: ``[B, H, R, N]``, :math:`Q_i \cdot K_j`, scaled, the dtype's smallest number where j
+            is masked; value: ``[B, H, K, N]``
+        keep: what the weights are multiplied by afterwards (dropout), broadcast to ``[B, H, R, N]``
+        returns: z ``[B, H, K, R]`` and, from before dropout, :math:`\tilde a` ``[B, H, K, R, N]``,
+            with 1 in place of K where the terms have a number for each head
+    """
+    H = scores.shape[1]
+    filters = (scores[:, :, None] + terms.logits.unflatten(1, (H, -1))).softmax(dim=-1)
+    messages = value[..., None, :]
+    if terms.values is not None:
+        messages = messages + terms.values.unflatten(1, (H, -1))
+    kept = filters if keep is None else filters * keep[:, :, None]
+    return (kept * messages).sum(dim=-1), filters
+
+
+def factorised(
+    scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None
+) -> Tensor:
+    r"""The same z of two factors, :math:`\exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j)
+    \exp(E_{ij})`, whose product is never stored.
+
+    The first has one number for each head, and layers that share E share the second. A constant
+    taken from the logits of a row leaves its softmax as it is, so each factor is at most 1. Should
+    their largest numbers meet so badly that a row's products vanish all together, as for logits
+    that lie hundreds apart, the whole is computed by :func:`direct`, and again in the backward
+    pass.
+
+    Shapes:
+        as of :func:`direct`, with a number for each channel; returns: z ``[B, H, K, R]``
+    """
+    B, H, R, N = scores.shape
+    factor = factor_of(terms.logits) if terms.factor is None else terms.factor
+    all_keep = None if keep is None else keep.expand(B, H, R, N).flatten(0, 1)
+    pairs = (
+        None if part is None else part.unflatten(1, (H, -1)).flatten(0, 1)
+        for part in (terms.logits, terms.values, factor)
+    )
+    z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, all_keep)
+    if bool(_vanished(total)):
+        return checkpoint(direct, scores, value, terms, keep, use_reentrant=False)[0]
+    return z.unflatten(0, (B, H))
+
+
+def by_rows(
+    scores: Callable[[slice], Tensor],
+    value: Tensor,
+    terms: EdgeTermsOfRows,
+    keep: Tensor | None = None,
+) -> Tensor:
+    """The same z, a few listening nodes at a time; each chunk is computed again going backward.
+
+    What is held at a time has the size of a chunk, and no part of it that of N² d.
+
+    Shapes:
+        scores: from rows to ``[B, H, R, N]``; terms: from rows to their terms
+        returns: z ``[B, H, K, N]``
+    """
+    B, H, K, N = value.shape
+    step = max(1, CHUNK // (B * H * K * N))
+
+    def chunk(rows: slice) -> Tensor:
+        kept = None if keep is None else keep.expand(-1, -1, N, -1)[:, :, rows]
+        return direct(scores(rows), value, terms(rows), kept)[0]
+
+    chunks = (slice(start, min(start + step, N)) for start in range(0, N, step))
+    return torch.cat([checkpoint(chunk, rows, use_reentrant=False) for rows in chunks], dim=-1)
+
+
+@torch.no_grad()
+def factor_of(logits: Tensor) -> Tensor:
+    r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel (or head), in float32 at least."""
+    logits = logits.to(_at_least_float32(logits))
+    lowest = torch.finfo(logits.dtype).min  # a row of -inf would take itself from itself
+    return (logits - logits.amax(dim=-1, keepdim=True).clamp(min=lowest)).exp_()
+
+
+class _Factorised(torch.autograd.Function):
+    r"""z, and the sum of each row's products: with G = B H, ``[G, K, R]`` both.
+
+    With :math:`g_i` the gradient of :math:`z_i` and :math:`m_{ij} = V_j + E^\text{value}_{ij}`,
+
+    .. math::
+        \frac{\partial}{\partial E_{ij}} = \tilde a(i,j) \odot g_i \odot (m_{ij} - z_i), \qquad
+        \frac{\partial}{\partial E^\text{value}_{ij}} = \tilde a(i,j) \odot g_i,
+
+    whose sums over a head's channels, and over i, are those of the scores and of :math:`V_j`. So
+    factors, sums and z are all that has to be remembered of the forward pass. (Dropout multiplies
+    :math:`m_{ij}`, and the second line.)
+
+    Shapes:
+        scores, keep: ``[G, R, N]``; value: ``[G, K, N]``; values, logits, factor: ``[G, K, R, N]``
+    """
+
+    @staticmethod
+    def forward(ctx, scores, value, logits, values, factor, keep):
+        own = (scores.to(factor.dtype) - scores.amax(dim=-1, keepdim=True)).exp_()
+        total = factor.new_empty(factor.shape[:-1])
+        z = torch.empty_like(total)
+        for block in _blocks(factor):
+            filters = own[block, None] * factor[block]
+            torch.sum(filters, dim=-1, out=total[block])
+            torch.sum(filters.mul_(_messages(value, values, keep, block)), dim=-1, out=z[block])
+        z /= total.clamp(min=torch.finfo(total.dtype).tiny)
+        ctx.save_for_backward(own, value, values, factor, keep, total, z)
+        ctx.dtypes = scores.dtype, logits.dtype
+        ctx.mark_non_differentiable(total)
+        return z.to(value.dtype), total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient, _):
+        own, value, values, factor, keep, total, z = ctx.saved_tensors
+        of_scores = torch.empty_like(own)
+        of_value = torch.empty_like(value)
+        of_logits = torch.empty_like(factor)
+        of_values = None if values is None else torch.empty_like(values)
+        share = (gradient / total).to(factor.dtype)[..., None]
+        for block in _blocks(factor):
+            # The filters, times what arrives from above.
+            arriving = (own[block, None] * factor[block]).mul_(share[block])
+            change = _messages(value, values, keep, block) - z[block][..., None]
+            change = change.mul_(arriving)
+            of_logits[block] = change
+            of_scores[block] = change.sum(dim=1)
+            if keep is not None:
+                arriving.mul_(keep[block, None])
+            of_value[block] = arriving.sum(dim=2)
+            if of_values is not None:
+                of_values[block] = arriving
+        scores_dtype, logits_dtype = ctx.dtypes
+        return (
+            of_scores.to(scores_dtype),
+            of_value,
+            of_logits.to(logits_dtype),
+            of_values,
+            None,
+            None,
+        )
+
+
+def _messages(value: Tensor, values: Tensor | None, keep: Tensor | None, block: slice) -> Tensor:
+    """:math:`V_j + E^\text{value}_{ij}` of a block, where dropout keeps it."""
+    messages = value[block][..., None, :]
+    if values is not None:
+        messages = messages + values[block]
+    return messages if keep is None else messages * keep[block, None]
+
+
+def _blocks(pairs: Tensor) -> Iterator[slice]:
+    """Along the first axis."""
+    size = BLOCK.get(pairs.device.type, BLOCK["cuda"])
+    step = max(1, size // pairs[0].numel())
+    return (slice(start, start + step) for start in range(0, len(pairs), step))
+
+
+def _at_least_float32(tensor: Tensor) -> torch.dtype:
+    return torch.promote_types(tensor.dtype, torch.float32)
+
+
+def _vanished(total: Tensor) -> Tensor:
+    """Whether some row's products are so small together that single ones may have become zero."""
+    numbers = torch.finfo(total.dtype)
+    return (total < numbers.tiny / numbers.eps).any()
