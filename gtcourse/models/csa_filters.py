@@ -21,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 BLOCK = {"cpu": 2**17, "cuda": 2**26}
 """Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core."""
 
-CHUNK = 2**22
+CHUNK = 2**20
 """Numbers in each tensor of a chunk of rows."""
 
 
