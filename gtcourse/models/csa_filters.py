@@ -54,28 +54,36 @@ EdgeTermsOfRows = Callable[[slice], EdgeTerms]
 """Makes the terms of some rows, so that nobody has to keep those of all."""
 
 
-def direct(
-    scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    r"""Eqs. 5 and 7 as they read.
-
-    .. math:: z_i = \sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij}), \qquad
-              \tilde a(i, j) = \operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})
+def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
+    r"""Eq. 5, normalised over j: :math:`\tilde a(i, j) = \operatorname{softmax}_j (Q_i \cdot K_j +
+    E_{ij})`.
 
     Shapes:
         scores: ``[B, H, R, N]``, :math:`Q_i \cdot K_j`, scaled, the dtype's smallest number where j
-            is masked; value: ``[B, H, K, N]``
-        keep: what the weights are multiplied by afterwards (dropout), broadcast to ``[B, H, R, N]``
-        returns: z ``[B, H, K, R]`` and, from before dropout, :math:`\tilde a` ``[B, H, K, R, N]``,
-            with 1 in place of K where the terms have a number for each head
+            is masked
+        returns: ``[B, H, K, R, N]``, with 1 in place of K where the terms are monochrome
     """
-    H = scores.shape[1]
-    filters = (scores[:, :, None] + terms.logits.unflatten(1, (H, -1))).softmax(dim=-1)
+    return (scores[:, :, None] + terms.logits.unflatten(1, (scores.shape[1], -1))).softmax(dim=-1)
+
+
+def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
+    r"""Eq. 7: :math:`z_i = \sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
+
+    Shapes:
+        filters: as of :func:`filters`; value: ``[B, H, K, N]``; values: ``[B, d, R, N]``
+        keep: what dropout multiplies the filters by, broadcast to ``[B, H, R, N]``
+        returns: ``[B, H, K, R]``
+    """
     messages = value[..., None, :]
-    if terms.values is not None:
-        messages = messages + terms.values.unflatten(1, (H, -1))
+    if values is not None:
+        messages = messages + values.unflatten(1, (value.shape[1], -1))
     kept = filters if keep is None else filters * keep[:, :, None]
-    return (kept * messages).sum(dim=-1), filters
+    return (kept * messages).sum(dim=-1)
+
+
+def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None) -> Tensor:
+    """z as the equations read; shapes as of :func:`filters` and :func:`gather`."""
+    return gather(filters(scores, terms), value, terms.values, keep)
 
 
 def factorised(
@@ -88,12 +96,14 @@ def factorised(
     taken from the logits of a row leaves its softmax as it is, so each factor is at most 1. Should
     their largest numbers meet so badly that a row's products vanish all together, as for logits
     that lie hundreds apart, the whole is computed by :func:`direct`, and again in the backward
-    pass.
+    pass. Monochrome terms have no product of this size, and go to :func:`direct` as well.
 
     Shapes:
-        as of :func:`direct`, with a number for each channel; returns: z ``[B, H, K, R]``
+        as of :func:`direct`
     """
-    B, H, R, N = scores.shape
+    (B, H, R, N), K = scores.shape, value.shape[2]
+    if terms.logits.shape[1] < H * K:
+        return direct(scores, value, terms, keep)
     factor = factor_of(terms.logits) if terms.factor is None else terms.factor
     all_keep = None if keep is None else keep.expand(B, H, R, N).flatten(0, 1)
     pairs = (
@@ -102,7 +112,7 @@ def factorised(
     )
     z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, all_keep)
     if bool(_vanished(total)):
-        return checkpoint(direct, scores, value, terms, keep, use_reentrant=False)[0]
+        return checkpoint(direct, scores, value, terms, keep, use_reentrant=False)
     return z.unflatten(0, (B, H))
 
 
@@ -125,7 +135,7 @@ def by_rows(
 
     def chunk(rows: slice) -> Tensor:
         kept = None if keep is None else keep.expand(-1, -1, N, -1)[:, :, rows]
-        return direct(scores(rows), value, terms(rows), kept)[0]
+        return direct(scores(rows), value, terms(rows), kept)
 
     chunks = (slice(start, min(start + step, N)) for start in range(0, N, step))
     return torch.cat([checkpoint(chunk, rows, use_reentrant=False) for rows in chunks], dim=-1)

@@ -105,26 +105,28 @@ class ChromaticSelfAttention(MultiHeadAttention):
             of_rows = edges(rows) if callable(edges) else edges.rows(rows)
             return of_rows if self.score == "dot" else _added(query[:, :, rows], key, of_rows)
 
-        keep, everything, filters = self._keep(h), slice(None), None
-        if (callable(edges) or self.form == "chunked") and not return_attention:
+        keep, everything = self._keep(h), slice(None)
+        if return_attention:
+            scores, terms = scores(everything), terms(everything)
+            filters = csa_filters.filters(scores, terms)
+            z = self._outward(csa_filters.gather(filters, value, terms.values, keep), mask)
+            filters = filters.flatten(1, 2)
+            return z, filters if mask is None else filters.masked_fill(~mask, 0.0)
+        if callable(edges) or self.form == "chunked":
             z = csa_filters.by_rows(scores, value, terms, keep)
         else:
-            all_terms = terms(everything)
-            chromatic = all_terms.logits.shape[1] == h.shape[-1]
-            if self.form == "factorised" and chromatic and not return_attention:
-                z = csa_filters.factorised(scores(everything), value, all_terms, keep)
-            else:
-                z, filters = csa_filters.direct(scores(everything), value, all_terms, keep)
+            form = {"direct": csa_filters.direct, "factorised": csa_filters.factorised}[self.form]
+            z = form(scores(everything), value, terms(everything), keep)
+        return self._outward(z, mask)
+
+    def _outward(self, z: Tensor, mask: Tensor | None) -> Tensor:
+        """What the nodes have gathered, ``[B, H, K, N]``, through the last projection."""
         if mask is not None:
             z = z.masked_fill(~mask.any(dim=-1)[:, :, None], 0.0)
         z = z.flatten(1, 2)  # [B, d, N]
         if self.training and self.channel_ablation:
             z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
-        z = self.output(z.mT)
-        if not return_attention:
-            return z
-        filters = filters.flatten(1, 2)
-        return z, filters if mask is None else filters.masked_fill(~mask, 0.0)
+        return self.output(z.mT)
 
     def _scores(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
         """:math:`Q_i \\cdot K_j`, scaled, ``[B, H, R, N]``; nothing where the score is additive."""
