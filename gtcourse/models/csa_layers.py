@@ -98,25 +98,25 @@ class ChromaticSelfAttention(MultiHeadAttention):
         )  # [B, H, N, K]
         value = value.mT
 
-        def scores(rows: slice) -> Tensor:
+        def scores_of(rows: slice) -> Tensor:
             return self._scores(query[:, :, rows], key, rows_of(mask, rows))
 
-        def terms(rows: slice) -> EdgeTerms:
+        def terms_of(rows: slice) -> EdgeTerms:
             of_rows = edges(rows) if callable(edges) else edges.rows(rows)
             return of_rows if self.score == "dot" else _added(query[:, :, rows], key, of_rows)
 
         keep, everything = self._keep(h), slice(None)
         if return_attention:
-            scores, terms = scores(everything), terms(everything)
+            scores, terms = scores_of(everything), terms_of(everything)
             filters = csa_filters.filters(scores, terms)
             z = self._outward(csa_filters.gather(filters, value, terms.values, keep), mask)
             filters = filters.flatten(1, 2)
             return z, filters if mask is None else filters.masked_fill(~mask, 0.0)
         if callable(edges) or self.form == "chunked":
-            z = csa_filters.by_rows(scores, value, terms, keep)
+            z = csa_filters.by_rows(scores_of, value, terms_of, keep)
         else:
             form = {"direct": csa_filters.direct, "factorised": csa_filters.factorised}[self.form]
-            z = form(scores(everything), value, terms(everything), keep)
+            z = form(scores_of(everything), value, terms_of(everything), keep)
         return self._outward(z, mask)
 
     def _outward(self, z: Tensor, mask: Tensor | None) -> Tensor:
