@@ -1,0 +1,100 @@
+"""Small CGTs of every form, in use, and graphs with what they read."""
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+from torch_geometric.data import Data
+
+from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
+from gtcourse.models import CGTConfig
+from tests.models.graphormers import large_weights
+
+MAX_RING = 4
+"""Nodes of the longest rings that are looked for."""
+
+STEPS = 3
+SMALL = CGTConfig(
+    d_model=8,
+    num_heads=2,
+    num_layers=2,
+    node_steps=STEPS,
+    d_position=3,
+    relative_steps=STEPS,
+    edge_ablation=0.0,
+)
+RINGS = replace(SMALL, rings="categorical")
+DEEP = replace(
+    SMALL,
+    relative="distances",
+    relative_steps=2,
+    rings="additive",
+    node_steps=0,
+    d_position=0,
+    activation="gelu",
+)
+MONO = replace(SMALL, chromatic=False)
+CONFIGS = {
+    "walks": SMALL,
+    "categories of rings": RINGS,
+    "distances and added rings": DEEP,
+    "distances, categories of rings": replace(DEEP, rings="categorical", share_edges=False),
+    "bonds alone": replace(SMALL, relative=None, readout="mean"),
+    "monochrome": MONO,
+    "no edge values": replace(RINGS, edge_values=False, d_model=10, num_heads=5),
+    "monochrome, no edge values": replace(MONO, edge_values=False),
+    "maps of each layer": replace(SMALL, share_edges=False, num_heads=1),
+    "a head for each channel": replace(SMALL, num_heads=8),
+    "additive score": replace(RINGS, score="additive"),
+    "direct": replace(RINGS, form="direct"),
+    "chunked": replace(RINGS, form="chunked"),
+    "chunked, monochrome": replace(MONO, form="chunked", share_edges=False),
+    "chunked, additive score": replace(SMALL, form="chunked", score="additive"),
+    "nodes": replace(SMALL, target="node", num_targets=3, share_edges=False),
+    "nodes, one target": replace(DEEP, target="node"),
+    "edges of one type": replace(RINGS, num_edge_types=(), num_targets=2, d_model=9, num_heads=3),
+}
+SOME = {
+    name: CONFIGS[name]
+    for name in (
+        "categories of rings",
+        "distances and added rings",
+        "monochrome",
+        "maps of each layer",
+        "additive score",
+        "chunked",
+        "nodes",
+    )
+}
+"""One of each way that a batch goes through the model."""
+
+
+def encoded(*given: Data) -> list[Data]:
+    """With walks in float64, distances and rings."""
+    plain = [
+        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
+    ]
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return encode(plain, AddRandomWalks(STEPS), AddShortestPaths(), AddRings(MAX_RING))
+    finally:
+        torch.set_default_dtype(usual)
+
+
+def in_use(model: nn.Module, seed: int = 0) -> nn.Module:
+    """Large weights, in evaluation mode, with statistics that are not those of a new model."""
+    generator = torch.Generator().manual_seed(seed)
+    for name, buffer in large_weights(model, seed).named_buffers():
+        if name.endswith("running_mean"):
+            buffer.data = torch.randn(buffer.shape, generator=generator).double()
+        if name.endswith("running_var"):
+            buffer.data = torch.rand(buffer.shape, generator=generator).double() + 0.5
+    return model
+
+
+def in_numbers(graph: Data) -> Data:
+    """The same graph with floating-point features of the nodes in place of categories."""
+    graph = graph.clone()
+    graph.x = (graph.x / 28).repeat(1, 2)
+    return graph

@@ -1,0 +1,213 @@
+"""What a pair of nodes is to CSA: bonds, relative positions, rings (Eqs. 8 to 13, Figure 2)."""
+
+from itertools import combinations
+
+import pytest
+import torch
+from hypothesis import given
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gtcourse import collate
+from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode
+from gtcourse.models import BondEncoding, DistanceEncoding, EdgeMaps, PairWalkEncoding
+from gtcourse.models.csa_edges import EdgeEncoding
+from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.encodings import undirected
+from tests.models.csas import STEPS, encoded
+from tests.models.graphormers import large_weights
+
+
+def numbered(table: nn.Embedding, first: float, step: float = 1.0) -> None:
+    """Vectors first, first + step, … that a sum shows."""
+    rows = torch.arange(len(table.weight), dtype=table.weight.dtype)
+    table.weight.data = (first + step * rows)[:, None].expand_as(table.weight).clone()
+
+
+def bonds(types: tuple[int, ...], with_rings: bool = False) -> BondEncoding:
+    """Edges are 1, 2, …; no edge is 100, or 200 on a ring; itself is 1000."""
+    encoding = BondEncoding(types, 1, with_rings)
+    numbered(encoding.edges, 1)
+    numbered(encoding.no_edge, 100, 100)
+    numbered(encoding.itself, 1000)
+    return encoding
+
+
+def typed(n: int, edges: dict[tuple[int, int], list[int]]) -> Data:
+    graph = graph_of(n, [*edges])
+    graph.edge_attr = torch.tensor([*edges.values()])
+    return graph
+
+
+def vectors(encoding: nn.Module, graph: Data) -> list[list[float]]:
+    return encoding(collate(encoded(graph)))[0, ..., 0].tolist()
+
+
+def test_an_edge_has_its_types_vector_a_node_its_own_and_all_else_a_third():
+    graph = typed(4, {(0, 1): [0], (1, 0): [0], (1, 2): [3], (3, 3): [2]})
+    assert vectors(bonds((4,)), graph) == [
+        [1000, 1, 100, 100],
+        [1, 1000, 4, 100],
+        [100, 100, 1000, 100],  # from 1 to 2, not back
+        [100, 100, 100, 3],  # a loop among the edges keeps its edge's vector
+    ]
+
+
+def test_edges_without_features_have_one_vector():
+    graph = graph_of(3, [(0, 1), (1, 2), (2, 2)])
+    assert vectors(bonds(()), graph) == [[1000, 1, 100], [100, 1000, 1], [100, 100, 1]]
+    plain = Data(x=graph.x, edge_index=graph.edge_index)
+    assert bonds(())(collate([plain]))[0, ..., 0].tolist() == vectors(bonds(()), graph)
+
+
+def test_the_vectors_of_several_columns_are_added():
+    # Rows 1 to 4 are the first column's types, 5 to 7 the second's.
+    kinds = {(i, j): [i, j] for i in range(4) for j in range(3)}
+    got = vectors(bonds((4, 3)), typed(4, kinds))
+    for i, j in kinds:
+        assert got[i][j] == (1 + i) + (5 + j)
+
+
+def test_a_pair_on_a_ring_has_a_second_set_of_vectors():
+    ring = {(0, 1): [0, 0], (1, 2): [1, 0], (2, 3): [0, 2], (3, 0): [1, 2], (3, 4): [1, 2]}
+    graph = typed(5, ring)
+    (square,) = encoded(graph)
+    assert int(square.ring.sum()) == 4 * 3
+    # Two types and three, then the same on rings: 1, 2 and 3, 4, 5, then 6, 7 and 8, 9, 10.
+    assert vectors(bonds((2, 3), with_rings=True), graph) == [
+        [1000, 6 + 8, 200, 200, 100],  # an edge from 3 to 0 is none from 0 to 3
+        [200, 1000, 7 + 8, 200, 100],
+        [200, 200, 1000, 6 + 10, 100],
+        [7 + 10, 200, 200, 1000, 2 + 5],
+        [100, 100, 100, 100, 1000],
+    ]
+    assert len(bonds((2, 3), with_rings=True).edges.weight) == 10
+
+
+def path(length: int) -> Data:
+    """0 to ``length`` and back, and a node that nobody reaches."""
+    steps = [(i, i + 1) for i in range(length)]
+    return graph_of(length + 2, steps + [(j, i) for i, j in steps])
+
+
+def test_all_distances_up_to_p_differ_and_farther_is_like_unreachable():
+    """In the authors' code 3 and 4 have one vector, as have 5 to 8, and unreachable has none."""
+    p, batch = 8, collate(encoded(path(10)))
+    encoding = DistanceEncoding(p, 4)
+    got = encoding(batch)[0]
+    itself, *lengths, nine, ten, unreachable = got[0]
+    assert len(lengths) == 8
+    different = [itself, *lengths, unreachable]
+    for one, other in combinations(different, 2):
+        assert not torch.equal(one, other)
+    assert torch.equal(nine, unreachable)
+    assert torch.equal(ten, unreachable)
+    assert bool(unreachable.any())
+    torch.testing.assert_close(torch.stack(different), encoding.vectors.weight)
+    got[0, -1].sum().backward()
+    assert encoding.vectors.weight.grad.sum(dim=1).tolist() == [0] * 9 + [4]
+
+
+def test_distances_stored_only_up_to_p_plus_1_are_enough():
+    graph, encoding = path(10), DistanceEncoding(8, 4)
+    exact, cut = (encoding(collate(encode([graph], AddShortestPaths(most)))) for most in (None, 9))
+    assert torch.equal(exact, cut)
+
+
+@given(graph=graphs(max_nodes=6))
+def test_walks_are_encoded_linearly(graph):
+    batch, encoding = collate(encoded(graph)), large_weights(PairWalkEncoding(STEPS, 4))
+    weight, bias = encoding.projection.weight, encoding.projection.bias
+    walks = batch.encodings["random_walks"]
+    expected = sum(weight[:, k] * walks[..., k : k + 1] for k in range(STEPS)) + bias
+    torch.testing.assert_close(encoding(batch), expected)
+    doubled = collate(encoded(graph))
+    doubled.encodings["random_walks"] *= 2
+    torch.testing.assert_close(encoding(doubled) - bias, 2 * (encoding(batch) - bias))
+
+
+@pytest.mark.parametrize("relative", ["walks", "distances", None])
+def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
+    batch = collate(encoded(graph_of(5, [(0, 1), (1, 2), (2, 0), (3, 4)])))
+    encoding = large_weights(EdgeEncoding((4,), 7, relative, STEPS, "additive"))
+    no_ring, on_ring = encoding.ring.weight.data.clone()
+    with_rings = encoding(batch)
+    encoding.ring.weight.data.zero_()
+    added = (with_rings - encoding(batch))[0]
+    for i in range(5):
+        for j in range(5):
+            bound = i != j and i < 3 and j < 3
+            torch.testing.assert_close(added[i, j], on_ring if bound else no_ring)
+
+
+def test_bond_and_relative_encoding_stand_side_by_side():
+    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
+    for relative, width in (("walks", 4), ("distances", 4), (None, 0)):
+        encoding = EdgeEncoding((4,), 9, relative, STEPS, None).double()
+        E = encoding(batch)
+        assert E.shape == (1, 4, 4, 9)
+        assert torch.equal(E[..., : 9 - width], encoding.bonds(batch))
+        if relative:
+            assert torch.equal(E[..., 9 - width :], encoding.relative(batch))
+
+
+@pytest.mark.parametrize("rings", ["additive", "categorical", None])
+@pytest.mark.parametrize("relative", ["walks", "distances"])
+def test_some_rows_of_the_pairs_are_rows_of_all(relative, rings):
+    some = [graph_of(6, [(0, 1), (1, 2), (2, 0), (3, 3), (4, 5)]), graph_of(4, [(0, 1)])]
+    batch = collate(encoded(*some))
+    encoding = large_weights(EdgeEncoding((4,), 8, relative, STEPS, rings))
+    maps = large_weights(EdgeMaps(8, 8, values=True, bias=True))
+    E = encoding(batch)
+    for rows in (slice(0, 2), slice(2, 5), slice(5, 6), slice(None)):
+        assert torch.equal(encoding(batch, rows), E[:, rows])
+        for got, whole in zip(maps(encoding(batch, rows)), maps(E).rows(rows), strict=True):
+            assert (got is None and whole is None) or torch.allclose(got, whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("logits", "values"), [(8, True), (2, False)])
+def test_the_maps_are_linear_with_channels_before_nodes(logits, values, bias):
+    maps, E = large_weights(EdgeMaps(8, logits, values, bias)), torch.randn(2, 3, 5, 8).double()
+    terms = maps(E)
+    torch.testing.assert_close(terms.logits, maps.logits(E).permute(0, 3, 1, 2))
+    assert (maps.logits.bias is not None) == bias
+    assert (terms.values is not None) == values
+    if values:
+        torch.testing.assert_close(terms.values, maps.values(E).permute(0, 3, 1, 2))
+
+
+def figure_2() -> tuple[Tensor, Tensor]:
+    """Batches of the diamond and of the path of four, each with its middle edge."""
+    both = encode([DIAMOND, PATH_OF_FOUR], AddRandomWalks(3), AddShortestPaths())
+    left, right = (collate([graph]) for graph in both)
+    return (left, (0, 0, 1)), (right, (0, 1, 2))
+
+
+def test_figure_2s_walks_are_a_third_a_third_seven_27ths_and_a_half_nothing_five_eighths():
+    expected = [1 / 3, 1 / 3, 7 / 27], [1 / 2, 0, 5 / 8]
+    for (batch, middle), row in zip(figure_2(), expected, strict=True):
+        torch.testing.assert_close(batch.encodings["random_walks"][middle], torch.tensor(row))
+
+
+def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
+    torch.manual_seed(0)
+    for encoding, alike in ((DistanceEncoding(3, 8), True), (PairWalkEncoding(3, 8), False)):
+        left, right = (encoding(batch)[middle] for batch, middle in figure_2())
+        assert torch.equal(left, right) == alike
+    assert float((left - right).abs().max().detach()) > 0.05
+
+
+@given(graph=graphs(max_nodes=7))
+def test_a_walk_is_back_after_three_steps_where_there_is_a_triangle_and_only_there(graph):
+    edges = undirected(graph)
+    plain = graph_of(len(graph.x), sorted(edges))
+    back = encoded(plain)[0].random_walks.diagonal()[2]
+    triangles = [
+        nodes
+        for nodes in combinations(range(len(graph.x)), 3)
+        if all(pair in edges for pair in combinations(nodes, 2))
+    ]
+    for i, chance in enumerate(back.tolist()):
+        assert (chance > 0) == any(i in nodes for nodes in triangles)

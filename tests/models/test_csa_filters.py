@@ -1,0 +1,274 @@
+"""CSA's attention in its three forms: one function, whatever is masked, silenced or far apart."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gtcourse import collate
+from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeTerms, csa_filters
+from tests.graphs.random_graphs import graph_of
+from tests.models.csas import encoded
+from tests.models.graphormers import large_weights
+
+B, N, D, H = 3, 7, 8, 2
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+FORMS = pytest.mark.parametrize("form", ["factorised", "chunked"])
+ALL_FORMS = pytest.mark.parametrize("form", ["direct", "factorised", "chunked"])
+MASKS = {
+    "no mask": None,
+    "keys": torch.tensor([[True] * 7, [True] * 4 + [False] * 3, [False] * 7]),
+    "pairs": torch.rand(B, N, N, generator=torch.Generator().manual_seed(1)) > 0.5,
+}
+MASKS["pairs"][0, 2] = False  # a row without any key
+SILENCED = {
+    "all heard": {},
+    "nodes silenced": {"node_ablation": 0.4},
+    "edges silenced": {"edge_ablation": 0.5},
+    "everything silenced": {"node_ablation": 0.2, "edge_ablation": 0.3, "channel_ablation": 0.3},
+}
+
+
+@pytest.fixture(params=["in one piece", "in small pieces"])
+def pieces(request, monkeypatch):
+    if request.param == "in small pieces":
+        monkeypatch.setitem(csa_filters.BLOCK, "cpu", 2 * D // H * N * N)  # two of six heads
+        monkeypatch.setattr(csa_filters, "CHUNK", 2 * B * D * N + 1)  # two of seven rows
+
+
+def inputs(*, values: bool = True, logits: int = D, seed: int = 0) -> tuple[Tensor, ...]:
+    generator = torch.Generator().manual_seed(seed)
+    shapes = (B, N, D), (B, logits, N, N), (B, D, N, N) if values else None
+    return tuple(
+        None if s is None else torch.randn(s, generator=generator).double().requires_grad_()
+        for s in shapes
+    )
+
+
+def everything_of(form: str, mask, h, logits, values, *, of_rows=False, **settings) -> dict:
+    """What one form returns, and the gradient of all that goes in."""
+    attention = large_weights(ChromaticSelfAttention(D, H, form=form, **settings)).train()
+    terms = EdgeTerms(logits, values)
+    torch.manual_seed(5)  # silences the same
+    z = attention(h, terms.rows if of_rows else terms, mask=mask)
+    given = {"h": h, "logits": logits, **dict(attention.named_parameters())}
+    given |= {} if values is None else {"values": values}
+    weights = torch.randn(z.shape, generator=torch.Generator().manual_seed(2)).double()
+    gradients = torch.autograd.grad((z * weights).sum(), [*given.values()])
+    return {"z": z, **dict(zip(given, gradients, strict=True))}
+
+
+def assert_alike(got: dict, expected: dict, **close) -> None:
+    assert list(got) == list(expected)
+    for name in expected:
+        torch.testing.assert_close(
+            got[name], expected[name], msg=lambda why, name=name: f"{name}: {why}", **close
+        )
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("values", [True, False], ids=["edge values", "no edge values"])
+@pytest.mark.parametrize("silenced", SILENCED.values(), ids=SILENCED)
+@pytest.mark.parametrize("score", ["dot", "additive"])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@FORMS
+def test_the_forms_are_one_function_with_one_gradient(form, mask, score, silenced, values):
+    given, settings = inputs(values=values), {"score": score, **silenced}
+    expected = everything_of("direct", mask, *given, **settings)
+    assert_alike(everything_of(form, mask, *given, **settings), expected, **CLOSE)
+    if form == "chunked":
+        of_rows = everything_of("factorised", mask, *given, of_rows=True, **settings)
+        assert_alike(of_rows, expected, **CLOSE)
+
+
+@pytest.mark.usefixtures("pieces")
+@FORMS
+def test_monochrome_terms_are_the_same_in_each_form(form):
+    given = inputs(logits=H)
+    expected = everything_of("direct", MASKS["pairs"], *given, edge_ablation=0.5)
+    got = everything_of(form, MASKS["pairs"], *given, edge_ablation=0.5)
+    assert_alike(got, expected, **CLOSE)
+
+
+def test_small_pieces_are_several(monkeypatch):
+    calls, blocks, direct, slices = [], [], csa_filters.direct, csa_filters._blocks
+    monkeypatch.setattr(csa_filters, "direct", lambda *a: calls.append(1) or direct(*a))
+    monkeypatch.setattr(csa_filters, "_blocks", lambda p: blocks.extend(slices(p)) or slices(p))
+    monkeypatch.setitem(csa_filters.BLOCK, "cpu", 2 * D // H * N * N)
+    monkeypatch.setattr(csa_filters, "CHUNK", 2 * B * D * N + 1)
+    everything_of("factorised", None, *inputs())
+    assert blocks == [slice(0, 2), slice(2, 4), slice(4, 6)] * 2  # forward and backward
+    assert not calls
+    everything_of("chunked", None, *inputs())
+    assert len(calls) == 4 * 2  # two rows at a time, and each again
+
+
+@pytest.mark.parametrize("values", [True, False], ids=["edge values", "no edge values"])
+@FORMS
+def test_gradients_are_those_of_finite_differences(form, values, monkeypatch):
+    monkeypatch.setattr(csa_filters, "CHUNK", 1)
+    generator = torch.Generator().manual_seed(0)
+    scores, value, logits, extra = (
+        torch.randn(shape, generator=generator).double().requires_grad_()
+        for shape in ((1, 2, 3, 3), (1, 2, 2, 3), (1, 4, 3, 3), (1, 4, 3, 3))
+    )
+    keep = torch.tensor([[[2.0, 0.0, 2.0], [0.0, 0.0, 2.0], [2.0, 2.0, 2.0]]]).double()[None]
+
+    def attend(scores, value, logits, *extra):
+        terms = EdgeTerms(logits, *extra)
+        if form == "chunked":
+            return csa_filters.by_rows(
+                lambda rows: scores[:, :, rows], value, terms.rows, keep=keep
+            )
+        return csa_filters.factorised(scores, value, terms, keep)
+
+    assert torch.autograd.gradcheck(attend, (scores, value, logits, *[extra] * values))
+
+
+@FORMS
+def test_a_factor_made_beforehand_changes_nothing(form):
+    h, logits, values = inputs()
+    attention = large_weights(ChromaticSelfAttention(D, H, form=form))
+    terms = EdgeTerms(logits, values)
+    factor = terms.with_factor().factor
+    assert not factor.requires_grad
+    torch.testing.assert_close(factor, torch.exp(logits - logits.amax(-1, keepdim=True)))
+    torch.testing.assert_close(attention(h, terms.with_factor()), attention(h, terms), **CLOSE)
+
+
+def extremes(size: float, meeting: str) -> tuple[Tensor, ...]:
+    """Scores, value, logits, values; "badly" has each factor small where the other is large."""
+    generator = torch.Generator().manual_seed(3)
+    scores = size * (2 * torch.rand(B, H, N, N, generator=generator) - 1)
+    logits = size * (2 * torch.rand(B, D, N, N, generator=generator) - 1)
+    if meeting == "badly":
+        logits = -scores.repeat_interleave(D // H, dim=1) + logits / size
+    value = torch.randn(B, H, D // H, N, generator=generator)
+    return scores, value, logits, torch.randn(B, D, N, N, generator=generator)
+
+
+def gather(form: str, scores: Tensor, value: Tensor, logits: Tensor, values: Tensor) -> dict:
+    given = [x.detach().requires_grad_() for x in (scores, value, logits, values)]
+    terms = EdgeTerms(*given[2:])
+    if form == "chunked":
+        z = csa_filters.by_rows(lambda rows: given[0][:, :, rows], given[1], terms.rows)
+    else:
+        z = getattr(csa_filters, form)(*given[:2], terms)
+    of = torch.autograd.grad(z.sum(), given)
+    return dict(zip(("z", "scores", "value", "logits", "values"), (z, *of), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "atol"), [(torch.float32, 2e-5), (torch.bfloat16, 0.03)], ids=["float32", "bfloat16"]
+)
+@pytest.mark.parametrize("meeting", ["anyhow", "badly"])
+@ALL_FORMS
+def test_logits_of_80_on_both_sides_are_as_exact_as_the_numbers_are(form, meeting, dtype, atol):
+    given = [x.to(dtype) for x in extremes(80.0, meeting)]
+    expected = gather("direct", *(x.double() for x in given))
+    got = gather(form, *given)
+    assert all(part.dtype == dtype for part in got.values())
+    got = {name: part.double() for name, part in got.items()}
+    assert_alike(got, expected, rtol=atol, atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("size", "meeting", "falls_back"),
+    [
+        (20.0, "anyhow", False),
+        (20.0, "badly", False),
+        (30.0, "badly", False),  # e^-60 is a number like any other
+        (80.0, "badly", True),
+        (300.0, "badly", True),
+    ],
+)
+def test_direct_is_called_where_the_factors_meet_so_badly_that_nothing_is_left_and_only_there(
+    size, meeting, falls_back, monkeypatch
+):
+    calls, direct, given = [], csa_filters.direct, extremes(size, meeting)
+    expected = gather("direct", *(x.double() for x in given))
+    monkeypatch.setattr(csa_filters, "direct", lambda *a: calls.append(1) or direct(*a))
+    got = {name: part.double() for name, part in gather("factorised", *given).items()}
+    assert bool(calls) == falls_back
+    assert_alike(got, expected, rtol=2e-4, atol=2e-4)
+
+
+@ALL_FORMS
+def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight_or_gradient(form):
+    scores, value, logits, values = (x.double() for x in extremes(1.0, "anyhow"))
+    logits[:, :, torch.arange(N), torch.arange(N).roll(1)] = -math.inf
+    logits[:, :3, 0, 1:] = -math.inf  # one key is left
+    out = (logits == -math.inf).unflatten(1, (H, -1))
+    expected = torch.exp(scores[:, :, None] + logits.unflatten(1, (H, -1)))
+    expected = expected / expected.sum(-1, keepdim=True)
+    messages = value[..., None, :] + values.unflatten(1, (H, -1))
+    got = gather(form, scores, value, logits, values)
+    torch.testing.assert_close(got["z"], (expected * messages).sum(-1), **CLOSE)
+    torch.testing.assert_close(got["values"].unflatten(1, (H, -1)), expected, **CLOSE)
+    assert not got["logits"].unflatten(1, (H, -1))[out].any()
+    assert all(bool(part.isfinite().all()) for part in got.values())
+
+
+def pairs_held(form: str) -> float:
+    """What backward needs beside its inputs and the factor, in tensors ``[B, d, N, N]``."""
+    wide, nodes = 32, 48
+    attention = ChromaticSelfAttention(wide, 2, form=form, edge_ablation=0.5)
+    h = torch.randn(2, nodes, wide)
+    logits, values = torch.randn(2, 2, wide, nodes, nodes, requires_grad=True).unbind()
+    terms = EdgeTerms(logits, values).with_factor()
+    given, held = {part.untyped_storage().data_ptr() for part in terms}, {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in given:
+            held[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        z = attention(h, terms)
+    z.sum().backward()
+    return sum(held.values()) / (4 * logits.numel())
+
+
+def test_the_factorised_form_holds_no_pairs_of_its_own_and_the_chunked_form_less():
+    held = {form: pairs_held(form) for form in ("direct", "factorised", "chunked")}
+    # Exp(q.k) and dropout have a number for each head; what is left is the nodes'.
+    assert held["direct"] > 2
+    assert held["chunked"] < held["factorised"] < 0.3
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that a tensor has, of all that are made."""
+
+    most = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        made = result if isinstance(result, tuple | list) else (result,)
+        self.most = max([self.most, *(t.numel() for t in made if isinstance(t, torch.Tensor))])
+        return result
+
+
+@pytest.mark.parametrize("share_edges", [True, False])
+def test_the_chunked_model_never_makes_a_vector_for_each_pair(share_edges, monkeypatch):
+    nodes, wide = 24, 32
+    config = CGTConfig(
+        d_model=wide,
+        num_layers=2,
+        node_steps=3,
+        d_position=4,
+        relative_steps=3,
+        rings="additive",
+        share_edges=share_edges,
+        form="chunked",
+    )
+    monkeypatch.setattr(csa_filters, "CHUNK", 2 * nodes * wide)
+    ring = [(i, (i + 1) % nodes) for i in range(nodes)]
+    model, batch = CGT(config), collate(encoded(graph_of(nodes, ring)))
+    batch.encodings["random_walks"] = batch.encodings["random_walks"].float()
+    with Largest() as seen:
+        model(batch).sum().backward()
+    assert seen.most < nodes * nodes * wide / 4

@@ -1,0 +1,311 @@
+"""CSA's attention and layer alone: what they contain, what is silenced, what is normalised."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gtcourse.models import (
+    ChromaticSelfAttention,
+    CSALayer,
+    EdgeTerms,
+    GraphormerAttention,
+    MultiHeadAttention,
+)
+from tests.models.graphormers import large_weights
+
+B, N, D, H = 2, 6, 8, 2
+K = D // H
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+FORMS = pytest.mark.parametrize("form", ["direct", "factorised", "chunked"])
+
+
+def attention_of(**settings) -> ChromaticSelfAttention:
+    return large_weights(ChromaticSelfAttention(D, H, **settings))
+
+
+def given(channels: int = D) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    h = torch.randn(B, N, D, generator=generator).double()
+    return h, torch.randn(B, channels, N, N, generator=generator).double()
+
+
+def same_weights(other: MultiHeadAttention, attention: ChromaticSelfAttention):
+    """Another attention with these projections; what it has of biases beside is zero."""
+    for name in ("query", "key", "value", "output"):
+        mine, theirs = getattr(attention, name), getattr(other, name)
+        theirs.weight.data = mine.weight.data
+        theirs.bias.data = torch.zeros(D).double() if mine.bias is None else mine.bias.data
+    return other.eval()
+
+
+@FORMS
+def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
+    """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""
+    attention, (h, bias) = attention_of(form=form), given(H)
+    mask = torch.tensor([[True] * N, [True] * 4 + [False] * 2])
+    expected, share = same_weights(GraphormerAttention(D, H), attention)(
+        h, bias, mask=mask, return_attention=True
+    )
+    for logits, of_heads in (
+        (bias, share),
+        (bias.repeat_interleave(K, dim=1), share.repeat_interleave(K, dim=1)),
+    ):
+        terms = EdgeTerms(logits)
+        torch.testing.assert_close(attention(h, terms, mask=mask), expected, **CLOSE)
+        z, a = attention(h, terms, mask=mask, return_attention=True)
+        torch.testing.assert_close(z, expected, **CLOSE)
+        torch.testing.assert_close(a, of_heads, **CLOSE)
+
+
+@FORMS
+def test_logits_constant_on_a_heads_channels_are_torchs_attention_with_that_mask(form):
+    attention, (h, bias) = attention_of(form=form), given(H)
+    other = nn.MultiheadAttention(D, H, batch_first=True).double().eval()
+    other.in_proj_weight.data = torch.cat(
+        [part.weight for part in (attention.query, attention.key, attention.value)]
+    )
+    other.in_proj_bias.data.zero_()
+    other.out_proj.load_state_dict(attention.output.state_dict())
+    expected, _ = other(h, h, h, attn_mask=bias.flatten(0, 1))
+    got = attention(h, EdgeTerms(bias.repeat_interleave(K, dim=1)))
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+@FORMS
+def test_logits_that_do_not_depend_on_who_is_heard_leave_multi_head_attention(form):
+    attention, (h, logits) = attention_of(form=form), given()
+    expected = same_weights(MultiHeadAttention(D, H), attention)(h)
+    constant = logits[..., :1].expand(-1, -1, -1, N)
+    torch.testing.assert_close(attention(h, EdgeTerms(constant)), expected, **CLOSE)
+
+
+@torch.no_grad()
+def test_the_logarithm_of_a_kernel_is_graphit():
+    """exp(Q_i . K_j) K_r(i, j), normalised: a head and a pair at a time."""
+    attention, (h, _) = attention_of(), given()
+    kernel = torch.rand(N, N, generator=torch.Generator().manual_seed(1)).double() + 0.1
+    logits = kernel.log().expand(B, H, N, N)
+    _, got = attention(h, EdgeTerms(logits), return_attention=True)
+    for b in range(B):
+        q, k = attention.query(h[b]), attention.key(h[b])
+        for head in range(H):
+            own = slice(head * K, head * K + K)
+            for i in range(N):
+                a = [
+                    math.exp(float(q[i, own] @ k[j, own]) / math.sqrt(K)) * float(kernel[i, j])
+                    for j in range(N)
+                ]
+                expected = torch.tensor([x / sum(a) for x in a], dtype=torch.float64)
+                torch.testing.assert_close(got[b, head, i], expected, **CLOSE)
+
+
+@FORMS
+@pytest.mark.parametrize("channels", [H, D], ids=["monochrome", "chromatic"])
+def test_the_logarithm_of_the_adjacency_leaves_neighbours_alone_to_be_heard(form, channels):
+    attention, (h, _) = attention_of(form=form), given()
+    graph = torch.eye(N).bool()
+    graph[[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]] = True  # two parts, and a node with none
+    terms = EdgeTerms(graph.double().log().expand(B, channels, N, N))
+    z, a = attention(h, terms, return_attention=True)
+    assert not a[:, :, ~graph].any()
+    expected = same_weights(MultiHeadAttention(D, H), attention)(h, mask=graph.expand(B, N, N))
+    torch.testing.assert_close(z, expected, **CLOSE)
+    torch.testing.assert_close(attention(h, terms), expected, **CLOSE)
+    moved = h.clone()
+    moved[:, 3:] += 7
+    torch.testing.assert_close(attention(moved, terms)[:, :3], z[:, :3], **CLOSE)
+
+
+@FORMS
+def test_in_the_additive_score_queries_and_heads_change_nothing(form):
+    attention, (h, logits) = attention_of(form=form, score="additive"), given()
+    before = attention(h, EdgeTerms(logits, logits))
+    before.square().sum().backward()
+    for part, learns in ((attention.query, False), (attention.key, True)):
+        assert bool((part.weight.grad.abs() > 1e-9).any()) == learns
+    other = large_weights(ChromaticSelfAttention(D, 4, score="additive"))
+    torch.testing.assert_close(other(h, EdgeTerms(logits, logits)), before, **CLOSE)
+    attention.query.weight.data.mul_(-3)
+    torch.testing.assert_close(attention(h, EdgeTerms(logits, logits)), before, **CLOSE)
+    attention.key.weight.data.mul_(-3)
+    assert not torch.allclose(attention(h, EdgeTerms(logits, logits)), before)
+
+
+@FORMS
+def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients(form):
+    attention, (h, logits) = attention_of(form=form), given()
+    attention.output.bias.data.zero_()
+    h.requires_grad_()
+    mask = torch.tensor([[True] * 4 + [False] * 2, [False] * N])
+    z, a = attention(h, EdgeTerms(logits), mask=mask, return_attention=True)
+    torch.testing.assert_close(attention(h, EdgeTerms(logits), mask=mask), z, **CLOSE)
+    assert torch.equal(z[1], torch.zeros(N, D).double())
+    assert not a[1].any()
+    assert not a[0, ..., 4:].any()
+    torch.testing.assert_close(a[0].sum(-1), torch.ones(D, N).double())
+    attention(h, EdgeTerms(logits), mask=mask).sum().backward()
+    assert bool(h.grad.isfinite().all())
+    assert not h.grad[1].any()
+    by_pair = mask[:, None].expand(-1, N, -1)
+    torch.testing.assert_close(attention(h, EdgeTerms(logits), mask=by_pair), z, **CLOSE)
+
+
+def kept(form: str, graphs: int = 200, **ablation) -> Tensor:
+    """What each weight is multiplied by in training, ``[graphs, channel, i, j]``.
+
+    Channel c of the value of pair (i, j) is 1 where j = c mod N, so z shows the weight of that j.
+    """
+    torch.manual_seed(1)
+    d = 2 * N
+    attention = ChromaticSelfAttention(d, 2, form=form, **ablation).double()
+    attention.value.weight.data.zero_()
+    attention.output.weight.data = torch.eye(d).double()
+    attention.output.bias.data.zero_()
+    shown = torch.eye(N).double().repeat(2, 1)  # [c, j]
+    logits = torch.randn(graphs, d, N, N).double()
+    terms = EdgeTerms(logits, shown[:, None].expand(graphs, d, N, N))
+    h = torch.randn(graphs, N, d).double()
+    torch.manual_seed(0)
+    ratio = attention.train()(h, terms) / attention.eval()(h, terms)
+    return ratio.unflatten(-1, (2, N)).transpose(1, 2)  # [graphs, two channels, i, j]
+
+
+@FORMS
+def test_node_ablation_silences_a_node_for_all_that_hear_it(form):
+    ratio = kept(form, node_ablation=0.3)
+    nodes = ratio[:, :1, :1]
+    torch.testing.assert_close(ratio, nodes.expand_as(ratio))
+    assert_silenced(nodes, 0.3)
+    assert bool((nodes.amax(-1) != nodes.amin(-1)).any())
+
+
+@FORMS
+def test_edge_ablation_silences_a_pair_in_all_channels_itself_included(form):
+    ratio = kept(form, edge_ablation=0.4)
+    pairs = ratio[:, :1]
+    torch.testing.assert_close(ratio, pairs.expand_as(ratio))
+    assert_silenced(pairs, 0.4)
+    assert_silenced(pairs.diagonal(dim1=-2, dim2=-1), 0.4)
+    heard = pairs > 0.5
+    for other in (heard.mT, heard.roll(1, -1), heard.roll(1, -2), heard.roll(1, 0)):
+        differs = float((heard != other).double().mean())
+        assert 0.36 < differs < 0.52  # 2 * 0.4 * 0.6; of (j, i) less, for i = j
+
+
+@FORMS
+def test_both_ablations_multiply(form):
+    ratio = kept(form, node_ablation=0.2, edge_ablation=0.5)
+    share = float((ratio[:, 0] == 0).double().mean())
+    assert abs(share - (1 - 0.8 * 0.5)) < 0.04
+    heard = ratio[ratio != 0]
+    torch.testing.assert_close(heard, torch.full_like(heard, 1 / (0.8 * 0.5)))
+
+
+@FORMS
+def test_channel_ablation_silences_a_channel_of_all_pairs_of_a_graph(form):
+    graphs = 300
+    torch.manual_seed(1)
+    attention = attention_of(form=form, channel_ablation=0.25)
+    attention.output.weight.data, attention.output.bias.data = torch.eye(D), torch.zeros(D)
+    attention.output.double()
+    h, logits = torch.randn(graphs, N, D).double(), torch.randn(graphs, D, N, N).double()
+    torch.manual_seed(0)
+    terms = EdgeTerms(logits, logits)
+    ratio = attention.train()(h, terms) / attention.eval()(h, terms)
+    torch.testing.assert_close(ratio, ratio[:, :1].expand_as(ratio))
+    assert_silenced(ratio[:, 0], 0.25)
+    assert bool((ratio[1:, 0] != ratio[:-1, 0]).any(dim=0).all())
+
+
+def assert_silenced(ratio: Tensor, share: float) -> None:
+    """That share is 0, and the others have grown so that the mean stays 1."""
+    heard = ratio[ratio.abs() > 1e-12]
+    torch.testing.assert_close(heard, torch.full_like(heard, 1 / (1 - share)))
+    assert abs(1 - heard.numel() / ratio.numel() - share) < 0.04
+
+
+@pytest.mark.parametrize("name", ["node_ablation", "edge_ablation", "channel_ablation"])
+@FORMS
+def test_filters_are_returned_from_before_the_ablations_and_what_is_gathered_from_after(name, form):
+    attention, (h, logits) = attention_of(form=form, **{name: 0.5}), given()
+    terms = EdgeTerms(logits, logits)
+    plain, expected = attention(h, terms, return_attention=True)
+    assert torch.equal(attention(h, terms, return_attention=True)[0], plain)
+    attention.train()
+    torch.manual_seed(0)
+    z, a = attention(h, terms, return_attention=True)
+    torch.manual_seed(0)
+    torch.testing.assert_close(attention(h, terms), z, **CLOSE)
+    assert torch.equal(a, expected)
+    assert not torch.allclose(z, plain)
+
+
+def test_projections_start_as_pytorchs_own():
+    torch.manual_seed(0)
+    attention = ChromaticSelfAttention(8, 2)
+    attention.reset_parameters()
+    torch.manual_seed(0)
+    ChromaticSelfAttention(8, 2)  # takes as many random numbers
+    for name in ("query", "key", "value", "output"):
+        expected = nn.Linear(8, 8, bias=name == "output")
+        assert torch.equal(getattr(attention, name).weight, expected.weight)
+        assert (getattr(attention, name).bias is None) == (name != "output")
+    assert torch.equal(attention.output.bias, expected.bias)
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [({"score": "sum"}, "one of dot, additive"), ({"form": "sparse"}, "one of direct, factorised")],
+)
+def test_an_unknown_score_or_form_is_refused(argument, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ChromaticSelfAttention(8, 2, **argument)
+
+
+def test_a_layers_statistics_are_those_of_the_real_nodes():
+    layer, (h, logits) = large_weights(CSALayer(D, H)), given()
+    mask = torch.tensor([[True] * N, [True] * 2 + [False] * 4])
+    terms, gathered = EdgeTerms(logits, logits), {}
+    for part in (layer.attention, layer.feed_forward):
+        part.register_forward_hook(lambda part, _, out: gathered.setdefault(part, out))
+    out = layer.train()(h, terms, mask=mask)
+    real = [(0, i) for i in range(N)] + [(1, 0), (1, 1)]
+    x = normalised(layer.attention_norm, [h[at] + gathered[layer.attention][at] for at in real])
+    fed = [gathered[layer.feed_forward][at] for at in real]
+    x = normalised(layer.feed_forward_norm, [a + b for a, b in zip(x, fed, strict=True)])
+    torch.testing.assert_close(torch.stack([out[at] for at in real]), torch.stack(x), **CLOSE)
+    assert not out[~mask].any()
+
+
+def normalised(norm: nn.BatchNorm1d, rows: list[Tensor]) -> list[Tensor]:
+    """By the statistics of these rows, which the running ones have moved a tenth towards."""
+    mean = sum(rows) / len(rows)
+    squares = sum((row - mean) ** 2 for row in rows)
+    torch.testing.assert_close(norm.running_mean, 0.1 * mean, **CLOSE)
+    torch.testing.assert_close(norm.running_var, 0.9 + 0.1 * squares / (len(rows) - 1), **CLOSE)
+    scale = torch.sqrt(squares / len(rows) + norm.eps)
+    return [(row - mean) / scale * norm.weight + norm.bias for row in rows]
+
+
+def test_the_layers_dropout_is_after_attention_within_the_network_and_after_it():
+    layer, (h, logits) = large_weights(CSALayer(D, H, dropout=1.0)).train(), given()
+    mask = torch.ones(B, N).bool()
+    out = layer(h, EdgeTerms(logits))
+    fresh = large_weights(CSALayer(D, H)).train()
+    expected = fresh.feed_forward_norm(fresh.attention_norm(h, mask), mask)
+    torch.testing.assert_close(out, expected, **CLOSE)
+    assert layer.feed_forward[2].p == 1.0
+
+
+@FORMS
+def test_a_layer_alone_runs_on_plain_tensors(form):
+    layer = CSALayer(8, 2, d_hidden=12, form=form, edge_ablation=0.5)
+    h, edges = torch.randn(2, 5, 8), EdgeTerms(torch.randn(2, 8, 5, 5))
+    assert layer(h, edges).shape == h.shape
+    out, a = layer.eval()(h, edges, return_attention=True)
+    torch.testing.assert_close(layer(h, edges), out)
+    torch.testing.assert_close(layer(h, edges.rows), out)
+    assert a.shape == (2, 8, 5, 5)
+    assert layer.feed_forward[0].out_features == 12
