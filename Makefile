@@ -89,6 +89,7 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and tak
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 	@$(BIN)/python -m benchmarks.grpe
+	@$(BIN)/python -m benchmarks.csa
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis

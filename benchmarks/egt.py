@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from benchmarks.graphormer import milliseconds, plain_step, rows
+from benchmarks.costs import milliseconds, rows
+from benchmarks.graphormer import plain_step
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddSVD, encode

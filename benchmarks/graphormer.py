@@ -12,8 +12,6 @@ The methods of 1 and of 2 take turns, so that whatever else the machine does mee
 from __future__ import annotations
 
 import multiprocessing
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from benchmarks.costs import milliseconds, rows
 from benchmarks.encodings import chain
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
@@ -110,32 +109,6 @@ def flag_step(model: nn.Module, batch: GraphBatch, steps: int) -> Callable[[], N
         flag.backward(model, TASK, batch)
 
     return step
-
-
-def milliseconds(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    """What each step takes, ``rounds`` times, in turn."""
-    times = {name: [] for name in steps}
-    for round_number in range(-2, rounds):  # two rounds to warm up
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            if round_number >= 0:
-                times[name].append(1000 * (time.perf_counter() - start))
-    return times
-
-
-def rows(times: dict[str, list[float]]) -> list[dict]:
-    """Medians, and the median of each method's ratio to the first one in the same round."""
-    first = next(iter(times.values()))
-    return [
-        {
-            "method": name,
-            "ms": round(statistics.median(values), 1),
-            "quartiles": [round(q, 1) for q in statistics.quantiles(values)[::2]],
-            "ratio": round(statistics.median(t / f for t, f in zip(values, first, strict=True)), 3),
-        }
-        for name, values in times.items()
-    ]
 
 
 def long_graph(kind: str, graph: Data) -> GraphBatch:

@@ -16,18 +16,14 @@ PyTorch's allocator gives out during the pass, at its highest.
 from __future__ import annotations
 
 import copy
-import json
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.costs import milliseconds, peak_mb, rows, traced
 from benchmarks.encodings import chain
-from benchmarks.graphormer import milliseconds, rows
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
@@ -121,26 +117,6 @@ def check_equal(case: Case) -> None:
         assert (one is None) == (other is None)  # of the other method's weights
         if one is not None:
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
-
-
-def traced(step: Callable[[], object]) -> list[dict]:
-    """What PyTorch's profiler saw of a step."""
-    step()  # once before, in which torch sets up what it needs
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        step()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        profiler.export_chrome_trace(str(path))
-        return json.loads(path.read_text())["traceEvents"]
-
-
-def peak_mb(trace: list[dict]) -> float:
-    """The most memory that was held at a time, above what stood before."""
-    changes = sorted(
-        (event["ts"], event["args"]["Bytes"]) for event in trace if event.get("name") == "[memory]"
-    )
-    held = torch.tensor([size for _, size in changes]).cumsum(0)
-    return round(int(held.max()) / 2**20, 2)
 
 
 def kernel(trace: list[dict]) -> str:

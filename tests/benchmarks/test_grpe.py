@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from benchmarks.costs import peak_mb, traced
 from benchmarks.grpe import (
     MEMORY_BAR,
     METHODS,
@@ -12,8 +13,6 @@ from benchmarks.grpe import (
     gathered,
     kernel,
     learned_bias,
-    peak_mb,
-    traced,
 )
 from gtcourse import load_dataset
 from gtcourse.models.relations import RelationTables
@@ -65,18 +64,6 @@ def test_every_method_gives_what_it_uses_a_gradient():
             {"x", "bias", "plain"} if method is learned_bias else {"x", "attention"} | tables
         )
         assert len([name for name in used if name.startswith(layer)]) == 8
-
-
-def test_the_peak_is_what_is_held_at_a_time():
-    def step():
-        first = torch.zeros(2**18)  # 1 MB
-        second = first + 1
-        del first
-        third = second + 1
-        return second, third
-
-    trace = traced(step)
-    assert peak_mb(trace) == 2.0
 
 
 def test_grpe_takes_hardly_more_memory_than_a_learned_bias():

@@ -1,0 +1,76 @@
+"""What a step takes, in time and in memory: measured the same way by every benchmark."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+Step = Callable[[], object]
+
+
+def milliseconds(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
+    """What each step takes, ``rounds`` times, in turn."""
+    times = {name: [] for name in steps}
+    for round_number in range(-2, rounds):  # two rounds to warm up
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            if round_number >= 0:
+                times[name].append(1000 * (time.perf_counter() - start))
+    return times
+
+
+def rows(times: dict[str, list[float]]) -> list[dict]:
+    """Medians, and the median of each method's ratio to the first one in the same round."""
+    first = next(iter(times.values()))
+    return [
+        {
+            "method": name,
+            "ms": round(statistics.median(values), 1),
+            "quartiles": [round(q, 1) for q in statistics.quantiles(values)[::2]],
+            "ratio": round(statistics.median(t / f for t, f in zip(values, first, strict=True)), 3),
+        }
+        for name, values in times.items()
+    ]
+
+
+def traced(step: Step) -> list[dict]:
+    """What PyTorch's profiler saw of a step on the CPU."""
+    step()  # once before, in which torch sets up what it needs
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        return json.loads(path.read_text())["traceEvents"]
+
+
+def peak_mb(trace: list[dict]) -> float:
+    """The most memory that was held at a time, above what stood before."""
+    changes = sorted(
+        (event["ts"], event["args"]["Bytes"]) for event in trace if event.get("name") == "[memory]"
+    )
+    held = torch.tensor([size for _, size in changes]).cumsum(0)
+    return round(int(held.max()) / 2**20, 2)
+
+
+def peak_mb_of(step: Step, device: str) -> float:
+    """The same of a step that runs on ``device``: "cuda", or the CPU."""
+    if device != "cuda":
+        return peak_mb(traced(step))
+    step()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    torch.cuda.synchronize()
+    return round((torch.cuda.max_memory_allocated() - before) / 2**20, 2)
