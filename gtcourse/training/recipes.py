@@ -7,6 +7,7 @@ count and result to compare with. The recipes of one paper are in a file of thei
 from __future__ import annotations
 
 from gtcourse.training.recipe import BUDGET, Recipe
+from gtcourse.training.recipes_csa import CSA_RECIPES
 from gtcourse.training.recipes_cycles import CYCLES
 from gtcourse.training.recipes_egt import EGT_RECIPES
 from gtcourse.training.recipes_graphormer import GRAPHORMER
@@ -27,5 +28,6 @@ def get_recipe(name: str) -> Recipe:
 
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (*CYCLES, *GRAPHORMER, *EGT_RECIPES, *GRPE_RECIPES)
+    recipe.name: recipe
+    for recipe in (*CYCLES, *GRAPHORMER, *EGT_RECIPES, *GRPE_RECIPES, *CSA_RECIPES)
 }
