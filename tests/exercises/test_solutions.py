@@ -17,6 +17,7 @@ from gtcourse.exercises import (
     chapter06,
     chapter07,
     chapter08,
+    chapter09,
 )
 from tests.exercises.solutions import checkers, folded_solutions
 
@@ -29,6 +30,7 @@ CHAPTERS = {
     "06_graphormer": (chapter06, {"torch": torch}),
     "07_egt": (chapter07, {"torch": torch}),
     "08_grpe": (chapter08, {"torch": torch}),
+    "09_csa": (chapter09, {"torch": torch}),
 }
 """Its checkers, and what its solutions may use of what the page has imported."""
 
@@ -53,7 +55,7 @@ def test_the_stub_is_not_attempted_yet(chapter, name):
 
 
 def test_all_chapters_with_exercises_are_here():
-    assert len(EXERCISES) == 36
+    assert len(EXERCISES) == 41
     assert {f"chapter{chapter[:2]}" for chapter in CHAPTERS} == {
         path.stem for path in FOLDER.glob("chapter*.py")
     }
