@@ -91,6 +91,11 @@ def check(config: CGTConfig) -> None:
         if getattr(config, name) not in choices:
             expected = ", ".join(map(str, choices))
             raise ValueError(f"{name} is {getattr(config, name)!r}; expected one of {expected}.")
+    if config.score == "additive" and not config.chromatic:
+        raise ValueError(
+            "score is 'additive' and chromatic False; expected chromatic, as the sum is one of "
+            "channels."
+        )
     for name in SHARES:
         if not 0 <= getattr(config, name) <= 1:
             raise ValueError(f"{name} is {getattr(config, name)}; expected a share from 0 to 1.")

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-BLOCK = {"cpu": 2**17, "cuda": 2**26}
+BLOCK = {"cpu": 2**18, "cuda": 2**26}
 """Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core."""
 
 CHUNK = 2**20
@@ -63,7 +63,9 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
             is masked
         returns: ``[B, H, K, R, N]``, with 1 in place of K where the terms are monochrome
     """
-    return (scores[:, :, None] + terms.logits.unflatten(1, (scores.shape[1], -1))).softmax(dim=-1)
+    # Added in float32 at least: a half's sum of two numbers near 100 is off by a quarter.
+    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(_at_least_float32(scores))
+    return (scores[:, :, None] + logits).softmax(dim=-1)
 
 
 def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
@@ -78,7 +80,7 @@ def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor |
     if values is not None:
         messages = messages + values.unflatten(1, (value.shape[1], -1))
     kept = filters if keep is None else filters * keep[:, :, None]
-    return (kept * messages).sum(dim=-1)
+    return (kept * messages).sum(dim=-1).to(value.dtype)
 
 
 def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None) -> Tensor:
@@ -174,7 +176,9 @@ class _Factorised(torch.autograd.Function):
         for block in _blocks(factor):
             filters = own[block, None] * factor[block]
             torch.sum(filters, dim=-1, out=total[block])
-            torch.sum(filters.mul_(_messages(value, values, keep, block)), dim=-1, out=z[block])
+            if keep is not None:
+                filters.mul_(keep[block, None])
+            torch.sum(filters.mul_(_messages(value, values, block)), dim=-1, out=z[block])
         z /= total.clamp(min=torch.finfo(total.dtype).tiny)
         ctx.save_for_backward(own, value, values, factor, keep, total, z)
         ctx.dtypes = scores.dtype, logits.dtype
@@ -188,37 +192,35 @@ class _Factorised(torch.autograd.Function):
         of_scores = torch.empty_like(own)
         of_value = torch.empty_like(value)
         of_logits = torch.empty_like(factor)
-        of_values = None if values is None else torch.empty_like(values)
+        of_values = torch.empty_like(factor)
         share = (gradient / total).to(factor.dtype)[..., None]
         for block in _blocks(factor):
             # The filters, times what arrives from above.
-            arriving = (own[block, None] * factor[block]).mul_(share[block])
-            change = _messages(value, values, keep, block) - z[block][..., None]
-            change = change.mul_(arriving)
-            of_logits[block] = change
+            arriving = torch.mul(own[block, None], factor[block], out=of_values[block])
+            arriving.mul_(share[block])
+            change = of_logits[block].copy_(_messages(value, values, block))
+            if keep is not None:
+                change.mul_(keep[block, None])
+            change.sub_(z[block][..., None]).mul_(arriving)
             of_scores[block] = change.sum(dim=1)
             if keep is not None:
                 arriving.mul_(keep[block, None])
             of_value[block] = arriving.sum(dim=2)
-            if of_values is not None:
-                of_values[block] = arriving
         scores_dtype, logits_dtype = ctx.dtypes
         return (
             of_scores.to(scores_dtype),
             of_value,
             of_logits.to(logits_dtype),
-            of_values,
+            None if values is None else of_values.to(values.dtype),
             None,
             None,
         )
 
 
-def _messages(value: Tensor, values: Tensor | None, keep: Tensor | None, block: slice) -> Tensor:
-    """:math:`V_j + E^\text{value}_{ij}` of a block, where dropout keeps it."""
+def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:
+    """:math:`V_j + E^\text{value}_{ij}` of a block."""
     messages = value[block][..., None, :]
-    if values is not None:
-        messages = messages + values[block]
-    return messages if keep is None else messages * keep[block, None]
+    return messages if values is None else messages + values[block]
 
 
 def _blocks(pairs: Tensor) -> Iterator[slice]:
