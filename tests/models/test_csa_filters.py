@@ -135,6 +135,8 @@ def test_a_factor_made_beforehand_changes_nothing(form):
     terms = EdgeTerms(logits, values)
     factor = terms.with_factor().factor
     assert not factor.requires_grad
+    of_half = EdgeTerms(logits.bfloat16()).with_factor().factor
+    assert of_half.dtype == torch.float32
     torch.testing.assert_close(factor, torch.exp(logits - logits.amax(-1, keepdim=True)))
     torch.testing.assert_close(attention(h, terms.with_factor()), attention(h, terms), **CLOSE)
 
