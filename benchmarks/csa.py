@@ -33,7 +33,7 @@ from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddRandomWalks, AddRings, encode
 from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeMaps, EdgeTerms, csa_filters
 from gtcourse.models.attention import over_heads
-from gtcourse.models.csa_edges import ALL, EdgeEncoding
+from gtcourse.models.csa_edges import ALL, PairEncoding
 from gtcourse.training.tasks import graph_regression
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -71,8 +71,9 @@ class Written(NamedTuple):
             attention.split_heads(project(h))
             for project in (attention.query, attention.key, attention.value)
         )
-        scores = attention._scores(query, key, over_heads(mask))
-        return attention._outward(self.gather(scores, value.mT, terms, attention._keep(h)), None)
+        mask = over_heads(mask)
+        scores = attention._scores(query, key, mask)
+        return attention._outward(self.gather(scores, value.mT, terms, attention._keep(h)), mask)
 
 
 def terms_last(maps: EdgeMaps, E: Tensor) -> EdgeTerms:
@@ -185,7 +186,7 @@ class Case(nn.Module):
         d, steps = CONFIG.d_model, CONFIG.relative_steps
         batch = collate(encode([chain(data.graphs, nodes)] * graphs, AddRandomWalks(steps)))
         self.batch = batch.to(DEVICE)
-        self.encoding = EdgeEncoding(CONFIG.num_edge_types, d, "walks", steps, rings=None)
+        self.encoding = PairEncoding(CONFIG.num_edge_types, d, "walks", steps, rings=None)
         self.maps = EdgeMaps(d, d, values=True, bias=True)
         self.attention = ChromaticSelfAttention(
             d, CONFIG.num_heads, edge_ablation=CONFIG.edge_ablation

@@ -8,13 +8,12 @@ A model of one head and 16 channels, whose channels are looked at (Figure 3).
 from dataclasses import asdict, replace
 from functools import partial
 
-import networkx as nx
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
+from gtcourse.graphs.chemistry import largest_ring, parse
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.models.channels import attention_by_kind, pair_kinds
@@ -57,12 +56,6 @@ def load() -> GraphDataset:
     return encode(data, AddRandomWalks(STEPS), AddRings(RING_SIZE), AddShortestPaths())
 
 
-def largest_ring(graph: Data) -> int:
-    """Atoms in the largest ring of a smallest set of smallest rings, as the target counts them."""
-    rings = nx.minimum_cycle_basis(nx.Graph(graph.edge_index.T.tolist()))
-    return max(map(len, rings), default=0)
-
-
 def scores(model: nn.Module, test: DenseLoader, large: Tensor) -> dict[str, object]:
     """The error on molecules with a ring of more than 6 atoms, and on the others; the channels'.
 
@@ -98,7 +91,7 @@ def rounded(shares: Tensor) -> list:
 
 
 def record(name: str, seed: int, epochs: int, data: GraphDataset) -> Record:
-    large = torch.tensor([largest_ring(graph) > 6 for graph in data.test])
+    large = torch.tensor([largest_ring(parse(graph.smiles)) > 6 for graph in data.test])
     return record_run(
         name,
         partial(CGT, RUNS[name]),

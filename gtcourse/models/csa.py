@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.categories import stacked_rows
 from gtcourse.models.csa_config import CGTConfig, check
-from gtcourse.models.csa_edges import ALL, EdgeEncoding, EdgeMaps
+from gtcourse.models.csa_edges import ALL, EdgeMaps, PairEncoding
 from gtcourse.models.csa_filters import EdgeTerms, EdgeTermsOfRows
 from gtcourse.models.csa_layers import CSALayer, NodeBatchNorm
+from gtcourse.models.features import Features
 from gtcourse.models.flat import HalvingMLP, squeeze_one
 from gtcourse.models.node_encodings import WalkEncoding
 
@@ -42,7 +42,7 @@ class CGT(nn.Module):
         self.config = config
         d = config.d_model
         self.node_encoding = NodeEncoding(config)
-        self.edge_encoding = EdgeEncoding(
+        self.edge_encoding = PairEncoding(
             config.num_edge_types, d, config.relative, config.relative_steps, config.rings
         )
         self.edge_maps = nn.ModuleList(
@@ -121,12 +121,8 @@ class NodeEncoding(nn.Module):
 
     def __init__(self, config: CGTConfig):
         super().__init__()
-        self.types = config.num_node_types
         width = config.d_model - config.d_position
-        if self.types:
-            self.embedding = nn.Embedding(sum(self.types), width)
-        else:
-            self.embedding = nn.Linear(config.num_node_features, width)
+        self.features = Features(config.num_node_types, config.num_node_features, width, "x")
         self.walks = None
         if config.node_steps:
             self.walks = WalkEncoding(
@@ -134,19 +130,8 @@ class NodeEncoding(nn.Module):
             )
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        if self.types:
-            h = self.embedding(stacked_rows(batch.x, "x", self.types)).sum(dim=-2)
-        else:
-            h = self.embedding(self._numbers(batch.x))
+        h = self.features(batch.x)
         return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
-
-    def _numbers(self, x: Tensor) -> Tensor:
-        columns = self.embedding.in_features
-        if not x.is_floating_point() or x.shape[-1] != columns:
-            raise ValueError(
-                f"x has {x.shape[-1]} columns of {x.dtype}; expected {columns} of floating point."
-            )
-        return x.to(self.embedding.weight.dtype)
 
 
 class NodeHead(nn.Sequential):

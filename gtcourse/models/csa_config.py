@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from gtcourse.encodings.transform import at_least
 from gtcourse.models.csa_edges import Relative, Rings
 from gtcourse.models.csa_layers import Form, Score
+from gtcourse.models.flat import Readout
+
+Target = Literal["graph", "node"]
+Activation = Literal["relu", "gelu"]
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,16 @@ class CGTConfig:
     num_node_types: tuple[int, ...] = (28,)
     num_node_features: int = 0
     num_edge_types: tuple[int, ...] = (4,)
-    target: Literal["graph", "node"] = "graph"
+    target: Target = "graph"
     num_targets: int = 1
     d_model: int = 64
     num_heads: int = 4
     num_layers: int = 10
     node_steps: int = 20
     d_position: int = 28
-    relative: Relative | None = "walks"
+    relative: Relative = "walks"
     relative_steps: int = 20
-    rings: Rings | None = None
+    rings: Rings = None
     chromatic: bool = True
     edge_values: bool = True
     share_edges: bool = True
@@ -54,20 +58,20 @@ class CGTConfig:
     node_ablation: float = 0.0
     edge_ablation: float = 0.5
     channel_ablation: float = 0.0
-    activation: Literal["relu", "gelu"] = "relu"
-    readout: Literal["sum", "mean"] = "sum"
+    activation: Activation = "relu"
+    readout: Readout = "sum"
 
 
 CHOICES = {
-    "target": ("graph", "node"),
-    "relative": (None, "walks", "distances"),
-    "rings": (None, "additive", "categorical"),
-    "score": ("dot", "additive"),
-    "form": ("factorised", "direct", "chunked"),
-    "activation": ("relu", "gelu"),
-    "readout": ("sum", "mean"),
+    "target": Target,
+    "relative": Relative,
+    "rings": Rings,
+    "score": Score,
+    "form": Form,
+    "activation": Activation,
+    "readout": Readout,
 }
-SHARES = ("dropout", "node_ablation", "edge_ablation", "channel_ablation")
+PROBABILITIES = ("dropout", "node_ablation", "edge_ablation", "channel_ablation")
 
 
 def check(config: CGTConfig) -> None:
@@ -87,7 +91,8 @@ def check(config: CGTConfig) -> None:
             raise ValueError(f"{name} is {types!r}; expected a tuple, such as (28,).")
         for value in types:
             at_least(1, **{name: value})
-    for name, choices in CHOICES.items():
+    for name, literal in CHOICES.items():
+        choices = get_args(literal)
         if getattr(config, name) not in choices:
             expected = ", ".join(map(str, choices))
             raise ValueError(f"{name} is {getattr(config, name)!r}; expected one of {expected}.")
@@ -96,7 +101,7 @@ def check(config: CGTConfig) -> None:
             "score is 'additive' and chromatic False; expected chromatic, as the sum is one of "
             "channels."
         )
-    for name in SHARES:
+    for name in PROBABILITIES:
         if not 0 <= getattr(config, name) <= 1:
             raise ValueError(f"{name} is {getattr(config, name)}; expected a share from 0 to 1.")
     if bool(config.num_node_types) == bool(config.num_node_features):

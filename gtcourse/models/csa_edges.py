@@ -17,8 +17,8 @@ from gtcourse.models.categories import combinations
 from gtcourse.models.csa_filters import EdgeTerms
 from gtcourse.models.node_encodings import read_encoding
 
-Relative = Literal["walks", "distances"]
-Rings = Literal["additive", "categorical"]
+Relative = Literal[None, "walks", "distances"]
+Rings = Literal[None, "additive", "categorical"]
 ALL = slice(None)
 
 
@@ -123,7 +123,7 @@ class PairWalkEncoding(nn.Module):
         return self.projection(walks.to(self.projection.weight.dtype))
 
 
-class EdgeEncoding(nn.Module):
+class PairEncoding(nn.Module):
     r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (Eq. 9), half of the width each.
 
     Args:
@@ -141,9 +141,9 @@ class EdgeEncoding(nn.Module):
         self,
         edge_types: tuple[int, ...],
         d_model: int,
-        relative: Relative | None,
+        relative: Relative,
         steps: int,
-        rings: Rings | None,
+        rings: Rings,
     ):
         super().__init__()
         of_relative = 0 if relative is None else d_model // 2

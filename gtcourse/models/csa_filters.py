@@ -31,7 +31,7 @@ class EdgeTerms(NamedTuple):
     Attributes:
         logits: ``[B, d, R, N]``, :math:`E_{ij}` of Eq. 5: a number for each channel; or ``[B, H, R,
             N]``, one for each head, :math:`e_{ij}` of Eq. 4. :math:`-\infty` gives a pair no
-            weight; no row may have nothing else.
+            weight; no row may have nothing else where its mask lets it listen.
         values: ``[B, d, R, N]``, :math:`E^\text{value}_{ij}` of Eq. 7, or None.
         factor: ``[B, d, R, N]``, :math:`\exp(E_{ij} - \max_k E_{ik})` where several layers share
             the logits and so compute it once; it carries no gradient. None has it computed.
@@ -101,7 +101,7 @@ def factorised(
     pass. Monochrome terms have no product of this size, and go to :func:`direct` as well.
 
     Shapes:
-        as of :func:`direct`
+        as of :func:`direct`, the terms' first axis with all B graphs
     """
     (B, H, R, N), K = scores.shape, value.shape[2]
     if terms.logits.shape[1] < H * K:
@@ -174,11 +174,11 @@ class _Factorised(torch.autograd.Function):
         total = factor.new_empty(factor.shape[:-1])
         z = torch.empty_like(total)
         for block in _blocks(factor):
-            filters = own[block, None] * factor[block]
-            torch.sum(filters, dim=-1, out=total[block])
+            product = own[block, None] * factor[block]
+            torch.sum(product, dim=-1, out=total[block])
             if keep is not None:
-                filters.mul_(keep[block, None])
-            torch.sum(filters.mul_(_messages(value, values, block)), dim=-1, out=z[block])
+                product.mul_(keep[block, None])
+            torch.sum(product.mul_(_messages(value, values, block)), dim=-1, out=z[block])
         z /= total.clamp(min=torch.finfo(total.dtype).tiny)
         ctx.save_for_backward(own, value, values, factor, keep, total, z)
         ctx.dtypes = scores.dtype, logits.dtype
@@ -192,12 +192,14 @@ class _Factorised(torch.autograd.Function):
         of_scores = torch.empty_like(own)
         of_value = torch.empty_like(value)
         of_logits = torch.empty_like(factor)
-        of_values = torch.empty_like(factor)
-        share = (gradient / total).to(factor.dtype)[..., None]
+        of_values = None if values is None else torch.empty_like(factor)
+        # One after the other: a gradient over a total near 0 may be too large to be a number.
+        share, gradient = total.reciprocal()[..., None], gradient[..., None]
         for block in _blocks(factor):
             # The filters, times what arrives from above.
-            arriving = torch.mul(own[block, None], factor[block], out=of_values[block])
-            arriving.mul_(share[block])
+            place = None if values is None else of_values[block]
+            arriving = torch.mul(own[block, None], factor[block], out=place)
+            arriving.mul_(share[block]).mul_(gradient[block])
             change = of_logits[block].copy_(_messages(value, values, block))
             if keep is not None:
                 change.mul_(keep[block, None])
@@ -224,7 +226,7 @@ def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:
 
 
 def _blocks(pairs: Tensor) -> Iterator[slice]:
-    """Along the first axis."""
+    """Along the first axis, one of its entries at least."""
     size = BLOCK.get(pairs.device.type, BLOCK["cuda"])
     step = max(1, size // pairs[0].numel())
     return (slice(start, start + step) for start in range(0, len(pairs), step))

@@ -5,7 +5,7 @@ Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,7 @@ from gtcourse.models.flat import FlatBatchNorm
 from gtcourse.models.layers import FeedForward
 
 Score = Literal["dot", "additive"]
-Form = Literal["direct", "factorised", "chunked"]
+Form = Literal["factorised", "direct", "chunked"]
 
 
 class ChromaticSelfAttention(MultiHeadAttention):
@@ -46,7 +46,8 @@ class ChromaticSelfAttention(MultiHeadAttention):
 
     Shapes:
         h: ``[B, N, d]``; edges: their terms, ``[B, d, N, N]`` or ``[B, H, N, N]``, or a function
-            from rows to those of the rows, which is always worked through in chunks
+            from rows to those of the rows, which is worked through in chunks whatever the form,
+            but not with ``return_attention``; an additive score takes chromatic terms
         mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
         returns: ``[B, N, d]``, zeros before the output projection for a node whose keys are all
             masked; with ``return_attention`` also :math:`\tilde a` ``[B, d, N, N]``, or ``[B, H, N,
@@ -69,8 +70,8 @@ class ChromaticSelfAttention(MultiHeadAttention):
         super().__init__(d_model, num_heads, bias=False)
         self.output = nn.Linear(d_model, d_model)
         for name, value, choices in (
-            ("score", score, ("dot", "additive")),
-            ("form", form, ("direct", "factorised", "chunked")),
+            ("score", score, get_args(Score)),
+            ("form", form, get_args(Form)),
         ):
             if value not in choices:
                 raise ValueError(f"{name} is {value!r}; expected one of {', '.join(choices)}.")
@@ -108,10 +109,10 @@ class ChromaticSelfAttention(MultiHeadAttention):
         keep, everything = self._keep(h), slice(None)
         if return_attention:
             scores, terms = scores_of(everything), terms_of(everything)
-            filters = csa_filters.filters(scores, terms)
-            z = self._outward(csa_filters.gather(filters, value, terms.values, keep), mask)
-            filters = filters.flatten(1, 2)
-            return z, filters if mask is None else filters.masked_fill(~mask, 0.0)
+            a = csa_filters.filters(scores, terms)
+            z = self._outward(csa_filters.gather(a, value, terms.values, keep), mask)
+            a = a.flatten(1, 2)
+            return z, a if mask is None else a.masked_fill(~mask, 0.0)
         if callable(edges) or self.form == "chunked":
             z = csa_filters.by_rows(scores_of, value, terms_of, keep)
         else:
@@ -155,7 +156,9 @@ def rows_of(mask: Tensor | None, rows: slice) -> Tensor | None:
 
 def _added(query: Tensor, key: Tensor, terms: EdgeTerms) -> EdgeTerms:
     """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
-    query, key = (x.mT.flatten(1, 2) for x in (query, key))  # [B, d, R], [B, d, N]
+    # In float32 at least, as filters() adds: what cancels would leave its rounding.
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    query, key = (x.mT.flatten(1, 2).to(dtype) for x in (query, key))  # [B, d, R], [B, d, N]
     return EdgeTerms(terms.logits + (query[..., None] + key[..., None, :]), terms.values)
 
 

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from gtcourse import collate
 from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode
 from gtcourse.models import BondEncoding, DistanceEncoding, EdgeMaps, PairWalkEncoding
-from gtcourse.models.csa_edges import EdgeEncoding
+from gtcourse.models.csa_edges import PairEncoding
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.encodings import undirected
@@ -130,7 +130,7 @@ def test_walks_are_encoded_linearly(graph):
 @pytest.mark.parametrize("relative", ["walks", "distances", None])
 def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
     batch = collate(encoded(graph_of(5, [(0, 1), (1, 2), (2, 0), (3, 4)])))
-    encoding = large_weights(EdgeEncoding((4,), 7, relative, STEPS, "additive"))
+    encoding = large_weights(PairEncoding((4,), 7, relative, STEPS, "additive"))
     no_ring, on_ring = encoding.ring.weight.data.clone()
     with_rings = encoding(batch)
     encoding.ring.weight.data.zero_()
@@ -144,7 +144,7 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
 def test_bond_and_relative_encoding_stand_side_by_side():
     batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
     for relative, width in (("walks", 4), ("distances", 4), (None, 0)):
-        encoding = EdgeEncoding((4,), 9, relative, STEPS, None).double()
+        encoding = PairEncoding((4,), 9, relative, STEPS, None).double()
         E = encoding(batch)
         assert E.shape == (1, 4, 4, 9)
         assert torch.equal(E[..., : 9 - width], encoding.bonds(batch))
@@ -157,7 +157,7 @@ def test_bond_and_relative_encoding_stand_side_by_side():
 def test_some_rows_of_the_pairs_are_rows_of_all(relative, rings):
     some = [graph_of(6, [(0, 1), (1, 2), (2, 0), (3, 3), (4, 5)]), graph_of(4, [(0, 1)])]
     batch = collate(encoded(*some))
-    encoding = large_weights(EdgeEncoding((4,), 8, relative, STEPS, rings))
+    encoding = large_weights(PairEncoding((4,), 8, relative, STEPS, rings))
     maps = large_weights(EdgeMaps(8, 8, values=True, bias=True))
     E = encoding(batch)
     for rows in (slice(0, 2), slice(2, 5), slice(5, 6), slice(None)):

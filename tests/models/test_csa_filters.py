@@ -199,6 +199,32 @@ def test_direct_is_called_where_the_factors_meet_so_badly_that_nothing_is_left_a
 
 
 @ALL_FORMS
+@pytest.mark.parametrize("values", [True, False], ids=["edge values", "no edge values"])
+def test_a_large_gradient_of_a_row_with_small_products_arrives(form, values):
+    """As of a loss that is scaled for float16: e^-70 times 1e10 is a number, 1e10 e^70 is none."""
+    far = torch.tensor([70.0, 0.0])
+    given = [
+        far.expand(1, 1, 2, 2).clone().requires_grad_(),
+        torch.randn(1, 1, 3, 2, generator=torch.Generator().manual_seed(0)).requires_grad_(),
+        far.flip(0).expand(1, 3, 2, 2).clone().requires_grad_(),
+    ]
+    edge_values = torch.zeros_like(given[2]) if values else None
+
+    def gradients(form: str, dtype: torch.dtype) -> list[Tensor]:
+        scores, value, logits = (x.to(dtype) for x in given)
+        terms = EdgeTerms(logits, None if edge_values is None else edge_values.to(dtype))
+        if form == "chunked":
+            z = csa_filters.by_rows(lambda rows: scores[:, :, rows], value, terms.rows)
+        else:
+            z = getattr(csa_filters, form)(scores, value, terms)
+        return torch.autograd.grad(z.sum() * 1e10, given)
+
+    expected = gradients("direct", torch.float64)
+    for got, there in zip(gradients(form, torch.float32), expected, strict=True):
+        torch.testing.assert_close(got, there, rtol=1e-4, atol=1e4)
+
+
+@ALL_FORMS
 def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight_or_gradient(form):
     scores, value, logits, values = (x.double() for x in extremes(1.0, "anyhow"))
     logits[:, :, torch.arange(N), torch.arange(N).roll(1)] = -math.inf

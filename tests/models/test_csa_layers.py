@@ -134,6 +134,17 @@ def test_in_the_additive_score_queries_and_heads_change_nothing(form):
 
 
 @FORMS
+def test_in_half_precision_what_cancels_in_the_additive_score_leaves_no_rounding(form):
+    """The same attention as with queries of zero, but for the rounding of Q_i + K_j + E_ij."""
+    attention, (h, logits) = attention_of(form=form, score="additive"), given()
+    attention.query.weight.data.mul_(40)
+    attention, h, terms = attention.bfloat16(), h.bfloat16(), EdgeTerms(logits.bfloat16())
+    got = attention(h, terms)
+    attention.query.weight.data.zero_()
+    torch.testing.assert_close(got, attention(h, terms), rtol=0.01, atol=0.01)
+
+
+@FORMS
 def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients(form):
     attention, (h, logits) = attention_of(form=form), given()
     attention.output.bias.data.zero_()
@@ -257,7 +268,7 @@ def test_projections_start_as_pytorchs_own():
 
 @pytest.mark.parametrize(
     ("argument", "sentence"),
-    [({"score": "sum"}, "one of dot, additive"), ({"form": "sparse"}, "one of direct, factorised")],
+    [({"score": "sum"}, "one of dot, additive"), ({"form": "sparse"}, "one of factorised, direct")],
 )
 def test_an_unknown_score_or_form_is_refused(argument, sentence):
     with pytest.raises(ValueError, match=sentence):
