@@ -1,4 +1,4 @@
-"""The run that chapters 03 and 05 to 08 record: one recipe, any model, any task."""
+"""The run that chapters 03 and 05 to 09 record: one recipe, any model, any task."""
 
 import argparse
 from collections.abc import Callable, Iterable
