@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse import collate
 from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeTerms, csa_filters
 from tests.graphs.random_graphs import graph_of
 from tests.models.csas import encoded
 from tests.models.graphormers import large_weights
+from tests.models.largest import Largest
 
 B, N, D, H = 3, 7, 8, 2
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -266,18 +266,6 @@ def test_the_factorised_form_holds_no_pairs_of_its_own_and_the_chunked_form_less
     # Exp(q.k) and dropout have a number for each head; what is left is the nodes'.
     assert held["direct"] > 2
     assert held["chunked"] < held["factorised"] < 0.3
-
-
-class Largest(TorchDispatchMode):
-    """The most numbers that a tensor has, of all that are made."""
-
-    most = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        made = result if isinstance(result, tuple | list) else (result,)
-        self.most = max([self.most, *(t.numel() for t in made if isinstance(t, torch.Tensor))])
-        return result
 
 
 @pytest.mark.parametrize("share_edges", [True, False])

@@ -3,10 +3,10 @@
 import pytest
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.models import GRPEAttention, GRPELayer, RelationTables
 from tests.models.graphormers import large_weights
+from tests.models.largest import Largest
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -111,18 +111,6 @@ def test_a_masked_key_has_no_share_however_small_the_logits_are():
     mask = torch.tensor([[True, True, False]])
     z = attention(x, relation, tables, mask=mask)
     torch.testing.assert_close(z[:, :2], attention(x[:, :2], relation[:, :2, :2], tables), **CLOSE)
-
-
-class Largest(TorchDispatchMode):
-    """The most numbers that a tensor has, of all that are made."""
-
-    most = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        made = result if isinstance(result, tuple | list) else (result,)
-        self.most = max([self.most, *(t.numel() for t in made if isinstance(t, torch.Tensor))])
-        return result
 
 
 @pytest.mark.parametrize("key_context", ["key_column", "query_row"])

@@ -15,6 +15,7 @@ from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipes import RECIPES, get_recipe
 from gtcourse.training.recipes_csa import CSA_RECIPES
 from tests.graphs.random_graphs import graph_of, random_features
+from tests.training.one_step import assert_a_step_is_taken_and_judged
 
 NAMES = [recipe.name for recipe in CSA_RECIPES]
 
@@ -291,14 +292,4 @@ def test_a_recipes_model_task_and_transforms_fit_together(name):
     model = recipe.build_model.func(replace(config, num_layers=2))
     data = data_for(config, torch.Generator().manual_seed(1))
     batch = collate(encode(data, *recipe.transforms), target=config.target)
-    optimizer = recipe.optimizer(model.parameters())
-    loss = recipe.task.loss(model(batch), batch)
-    loss.backward()
-    assert loss.isfinite()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-    optimizer.step()
-    model.eval()
-    metrics = recipe.task.metrics()
-    with torch.no_grad():
-        recipe.task.update(metrics, model(batch), batch)
-    assert metrics.compute()[recipe.task.monitor].isfinite()
+    assert_a_step_is_taken_and_judged(recipe, model, batch)

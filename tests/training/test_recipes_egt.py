@@ -14,6 +14,7 @@ from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipes import RECIPES, get_recipe
 from gtcourse.training.recipes_egt import EGT_RECIPES
 from tests.graphs.random_graphs import graph_of, random_features
+from tests.training.one_step import assert_a_step_is_taken_and_judged
 
 NAMES = [recipe.name for recipe in EGT_RECIPES]
 
@@ -330,16 +331,5 @@ def test_a_recipes_model_task_and_transforms_fit_together(name):
     model = recipe.build_model.func(narrow, *recipe.build_model.args[1:])
     data = data_for(config, torch.Generator().manual_seed(1))
     batch = collate(encode(data, *recipe.transforms), target=config.target)
-    optimizer = recipe.optimizer(model.parameters())
-    before = recipe.task.loss(model(batch, **recipe.task.asks), batch)
-    before.backward()
-    assert before.isfinite()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-    optimizer.step()
-    model.eval()
-    metrics = recipe.task.metrics()
-    with torch.no_grad():
-        recipe.task.update(metrics, model(batch), batch)
-    score = metrics.compute()[recipe.task.monitor]
-    assert score.isfinite()
+    assert_a_step_is_taken_and_judged(recipe, model, batch)
     assert all(key.endswith(f"_{recipe.task.monitor}") for key in recipe.paper_result)
