@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
@@ -27,6 +30,42 @@ def milliseconds(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
             if round_number >= 0:
                 times[name].append(1000 * (time.perf_counter() - start))
     return times
+
+
+@contextmanager
+def apart(steps: dict[str, Step]) -> Iterator[dict[str, Step]]:
+    """The steps, each in a process of its own that waits for its turn, as a model in training is.
+
+    What one step leaves to the C library's allocator changes the time of the next: memory that was
+    given back to the system has to be fetched again, page by page.
+    """
+    context = multiprocessing.get_context("fork")
+    pipes = {name: context.Pipe() for name in steps}
+    workers = [
+        context.Process(target=_serve, args=(steps[name], end), daemon=True)
+        for name, (_, end) in pipes.items()
+    ]
+    for worker in workers:
+        worker.start()
+
+    def asking(connection: Connection) -> Step:
+        def ask() -> None:
+            connection.send(True)
+            connection.recv()
+
+        return ask
+
+    yield {name: asking(connection) for name, (connection, _) in pipes.items()}
+    for connection, _ in pipes.values():
+        connection.send(False)
+    for worker in workers:
+        worker.join()
+
+
+def _serve(step: Step, end: Connection) -> None:
+    while end.recv():
+        step()
+        end.send(None)
 
 
 def rows(times: dict[str, list[float]]) -> list[dict]:

@@ -11,7 +11,8 @@ Of the model's three forms, and of others that are written here, to see what mak
 channels last, ``[B, N, N, d]``, as the equations read and the authors' code has them; and, in ten
 layers, the direct form computed again in the backward pass, and two factors without that. All have
 the same weights and, which is checked first, give the same numbers and gradients. They take turns,
-so that whatever else the machine does meets all of them. It runs on a GPU where there is one.
+so that whatever else the machine does meets all of them, each in a process of its own, as in
+training. It runs on a GPU where there is one.
 Memory is that of tensors, all that PyTorch's allocator gives out during the pass, at its highest.
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from benchmarks.costs import milliseconds, peak_mb_of, rows
+from benchmarks.costs import apart, milliseconds, peak_mb_of, rows
 from benchmarks.encodings import chain
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
@@ -227,7 +229,8 @@ def check_equal(steps: dict[str, Step]) -> None:
 
 
 def compare(steps: dict[str, Step], rounds: int) -> list[dict]:
-    compared = rows(milliseconds(steps, rounds))
+    with apart(steps) if DEVICE == "cpu" else nullcontext(steps) as waiting:
+        compared = rows(milliseconds(waiting, rounds))
     for row, step in zip(compared, steps.values(), strict=True):
         row["peak_mb"] = peak_mb_of(step, DEVICE)
     return compared

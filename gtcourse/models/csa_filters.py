@@ -193,18 +193,17 @@ class _Factorised(torch.autograd.Function):
         of_value = torch.empty_like(value)
         of_logits = torch.empty_like(factor)
         of_values = None if values is None else torch.empty_like(factor)
-        # One after the other: a gradient over a total near 0 may be too large to be a number.
-        share, gradient = total.reciprocal()[..., None], gradient[..., None]
+        pull = (gradient / total).to(factor.dtype)[..., None]
         for block in _blocks(factor):
             # The filters, times what arrives from above.
             place = None if values is None else of_values[block]
-            arriving = torch.mul(own[block, None], factor[block], out=place)
-            arriving.mul_(share[block]).mul_(gradient[block])
-            change = of_logits[block].copy_(_messages(value, values, block))
-            if keep is not None:
-                change.mul_(keep[block, None])
-            change.sub_(z[block][..., None]).mul_(arriving)
-            of_scores[block] = change.sum(dim=1)
+            arriving = torch.mul(own[block, None], pull[block], out=place).mul_(factor[block])
+            messages, change = _messages(value, values, block), of_logits[block]
+            if keep is None:
+                torch.sub(messages, z[block][..., None], out=change)
+            else:
+                torch.addcmul(-z[block][..., None], messages, keep[block, None], out=change)
+            of_scores[block] = change.mul_(arriving).sum(dim=1)
             if keep is not None:
                 arriving.mul_(keep[block, None])
             of_value[block] = arriving.sum(dim=2)
@@ -237,6 +236,6 @@ def _at_least_float32(tensor: Tensor) -> torch.dtype:
 
 
 def _vanished(total: Tensor) -> Tensor:
-    """Whether some row's products are so small together that single ones may have become zero."""
-    numbers = torch.finfo(total.dtype)
-    return (total < numbers.tiny / numbers.eps).any()
+    """Whether some row's products are so small together that single ones, or a gradient divided by
+    their sum, may be no numbers any more."""
+    return (total < torch.finfo(total.dtype).tiny ** 0.5).any()
