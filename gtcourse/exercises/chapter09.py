@@ -77,24 +77,32 @@ def check_heat_bias(heat_bias: Callable[[Tensor, float], Tensor]) -> None:
 
     laplacian = table(lambda i, j: (i == j) * degrees[i] - A[i][j])
     heat = _exponential(-t * laplacian)
-    by_walk = _exponential(-t * table(lambda i, j: (i == j) - A[i][j] / degrees[i]))
+    by_walk = table(lambda i, j: (i == j) - A[i][j] / degrees[i])
+    symmetric = table(lambda i, j: (i == j) - A[i][j] / math.sqrt(degrees[i] * degrees[j]))
+    adjacency = table(lambda i, j: A[i][j])
     got = heat_bias(torch.tensor(A).double(), t)
+    if isinstance(got, Tensor) and got.isnan().any():
+        for matrix, message in (
+            (-laplacian, "heat grows: the sign of t L is the wrong one."),
+            (adjacency, "this is exp(-t A); the kernel has the Laplacian D - A."),
+        ):
+            wrong = log(_exponential(-t * matrix))
+            if got.shape == wrong.shape and torch.allclose(_finite(got), _finite(wrong)):
+                raise Mistake(f"{message} It has negative entries, which have no logarithm.")
+        raise Mistake("an entry is NaN, a logarithm of a negative number: is it the kernel's?")
     mistakes = {
         "this is the kernel itself; the bias is its logarithm.": heat,
         "this is -t L: the exponential is that of a matrix, torch.matrix_exp, not of each entry, "
         "which the logarithm undoes.": -t * laplacian,
-        "heat grows: the sign of t L is the wrong one.": log(_exponential(t * laplacian)),
-        "this is exp(-t A); the kernel has the Laplacian D - A.": log(
-            _exponential(-t * table(lambda i, j: A[i][j]))
+        "this is exp(t A); the kernel has the Laplacian D - A.": log(_exponential(t * adjacency)),
+        "this is the Laplacian of the random walk, I - P; the kernel has D - A.": log(
+            _exponential(-t * by_walk)
         ),
-        "this is exp(t A); the kernel has the Laplacian D - A.": log(
-            _exponential(t * table(lambda i, j: A[i][j]))
+        "this is the normalised Laplacian; the kernel has D - A.": log(
+            _exponential(-t * symmetric)
         ),
-        "this is the Laplacian of the random walk, I - P; the kernel has D - A.": log(by_walk),
         "t is missing.": log(_exponential(-laplacian)),
     }
-    if isinstance(got, Tensor) and got.isnan().any() and got.shape == heat.shape:
-        raise Mistake("an entry is NaN, a logarithm of a negative number: is it the kernel's?")
     expect(_finite(got), _finite(log(heat)), {m: _finite(x) for m, x in mistakes.items()})
 
 
@@ -221,87 +229,102 @@ def check_attention_filters(
     )
 
 
-@checker("a times what arrives times how far the message is from the mean.")
-def check_backward(backward: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
-    """``backward(a, m, g)``: ``[K, N, N]`` twice, ``[K, N]`` to ``[K, N, N]`` and ``[N, N]``."""
+@checker("a silenced pair gathers nothing, and still takes weight from the others.")
+def check_backward(
+    backward: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
+) -> None:
+    """``backward(a, m, keep, g)`` to the gradients of E and s.
+
+    Shapes:
+        ``[K, N, N]`` twice, ``[N, N]``, ``[K, N]`` to ``[K, N, N]`` and ``[N, N]``
+    """
     K, N = 3, 4
     m, g = [_numbers(N, N, 4 + c) for c in range(K)], _numbers(K, N, 3)
+    f = [[2.0 * ((i + 2 * j) % 3 > 0) for j in range(N)] for i in range(N)]
     raw = [[[1.0 + (3 * i + 5 * j + c) % 7 for j in range(N)] for i in range(N)] for c in range(K)]
     a = [[[w / sum(row) for w in row] for row in table] for table in raw]
-    z = [[sum(x * y for x, y in zip(a[c][i], m[c][i], strict=True)) for i in range(N)]
-         for c in range(K)]  # fmt: skip
+    kept = [[[f[i][j] * m[c][i][j] for j in range(N)] for i in range(N)] for c in range(K)]
+
+    def gathered(message: list) -> list:
+        return [[sum(x * y for x, y in zip(a[c][i], message[c][i], strict=True)) for i in range(N)]
+                for c in range(K)]  # fmt: skip
+
+    z, z_of_all = gathered(kept), gathered(m)
 
     def gradient(entry: Callable[[int, int, int], float]) -> Tensor:
         return torch.tensor(
             [[[entry(c, i, j) for j in range(N)] for i in range(N)] for c in range(K)]
         )
 
-    got = backward(torch.tensor(a), torch.tensor(m), torch.tensor(g))
+    got = backward(torch.tensor(a), torch.tensor(m), torch.tensor(f), torch.tensor(g))
     if not isinstance(got, tuple | list) or len(got) != 2:
         raise Mistake("expected two tensors: the gradients of E and of s.")
-    right = gradient(lambda c, i, j: a[c][i][j] * g[c][i] * (m[c][i][j] - z[c][i]))
-    try:
-        expect(
-            got[0],
-            right,
-            {
-                "z is missing: weight that j gains is lost by the others.": gradient(
-                    lambda c, i, j: a[c][i][j] * g[c][i] * m[c][i][j]
-                ),
-                "this is the gradient of the messages, a times g.": gradient(
-                    lambda c, i, j: a[c][i][j] * g[c][i]
-                ),
-                "g is missing: this is the gradient of the sum of z.": gradient(
-                    lambda c, i, j: a[c][i][j] * (m[c][i][j] - z[c][i])
-                ),
-                "a is missing: a weight near 0 hardly moves.": gradient(
-                    lambda c, i, j: g[c][i] * (m[c][i][j] - z[c][i])
-                ),
-                "this is the gradient of a, as if it were no softmax.": gradient(
-                    lambda c, i, j: g[c][i] * m[c][i][j]
-                ),
-                "the sign is turned: it is m - z.": -right,
-                "g and z are those of j; they belong to i, who listens.": gradient(
-                    lambda c, i, j: a[c][i][j] * g[c][j] * (m[c][i][j] - z[c][j])
-                ),
-                "g is that of j; it belongs to i, who listens.": gradient(
-                    lambda c, i, j: a[c][i][j] * g[c][j] * (m[c][i][j] - z[c][i])
-                ),
-                "z is that of j; it belongs to i, who listens.": gradient(
-                    lambda c, i, j: a[c][i][j] * g[c][i] * (m[c][i][j] - z[c][j])
-                ),
-                "a (1 - a) is the derivative of a sigmoid; a softmax has m - z.": gradient(
-                    lambda c, i, j: a[c][i][j] * (1 - a[c][i][j]) * g[c][i] * m[c][i][j]
-                ),
-            },
-        )
-        expect(
-            got[1],
-            right.sum(dim=0),
-            {
-                "it is that of E again; s is shared by the channels, so sum over them.": right,
-                "this is a mean over channels; their gradients add up.": right.mean(dim=0),
-                "the sum runs over the nodes that listen, not over the channels.": right.sum(dim=1),
-                "the sum runs over j, not over the channels.": right.sum(dim=2),
-                "this is the first channel's alone.": right[0],
-            },
-        )
-    except Mistake as mistake:
-        part = "E" if not _same(got[0], right) else "s"
-        raise Mistake(f"the gradient of {part}: {mistake}") from None
-
-
-def _same(got: object, right: Tensor) -> bool:
-    return (
-        isinstance(got, Tensor)
-        and got.shape == right.shape
-        and torch.allclose(got.to(right), right, atol=1e-4)
-    )
+    right = gradient(lambda c, i, j: a[c][i][j] * g[c][i] * (kept[c][i][j] - z[c][i]))
+    of_E = {
+        "keep is missing: this is the way back without an ablation.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * (m[c][i][j] - z_of_all[c][i])
+        ),
+        "a silenced pair has no gradient here, but its weight is taken from the others: keep "
+        "stands at m alone, not at z.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * f[i][j] * (m[c][i][j] - z[c][i])
+        ),
+        "keep stands before (m - z), and z is without it; it belongs to m, in z as well.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * f[i][j] * (m[c][i][j] - z_of_all[c][i])
+        ),
+        "z is without keep: it is what was gathered, with the silenced pairs left out.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * (kept[c][i][j] - z_of_all[c][i])
+        ),
+        "m is without keep: a silenced pair's message is 0.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * (m[c][i][j] - z[c][i])
+        ),
+        "z is missing: weight that j gains is lost by the others.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * kept[c][i][j]
+        ),
+        "this is the gradient of the messages.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * f[i][j]
+        ),
+        "g is missing: this is the gradient of the sum of z.": gradient(
+            lambda c, i, j: a[c][i][j] * (kept[c][i][j] - z[c][i])
+        ),
+        "a is missing: a weight near 0 hardly moves.": gradient(
+            lambda c, i, j: g[c][i] * (kept[c][i][j] - z[c][i])
+        ),
+        "this is the gradient of a, as if it were no softmax.": gradient(
+            lambda c, i, j: g[c][i] * kept[c][i][j]
+        ),
+        "the sign is turned: it is the message minus z.": -right,
+        "g and z are those of j; they belong to i, who listens.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][j] * (kept[c][i][j] - z[c][j])
+        ),
+        "g is that of j; it belongs to i, who listens.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][j] * (kept[c][i][j] - z[c][i])
+        ),
+        "z is that of j; it belongs to i, who listens.": gradient(
+            lambda c, i, j: a[c][i][j] * g[c][i] * (kept[c][i][j] - z[c][j])
+        ),
+    }
+    of_s = {
+        "it is that of E again; s is shared by the channels, so sum over them.": right,
+        "this is a mean over channels; their gradients add up.": right.mean(dim=0),
+        "the sum runs over the nodes that listen, not over the channels.": right.sum(dim=1),
+        "the sum runs over j, not over the channels.": right.sum(dim=2),
+        "this is the first channel's alone.": right[0],
+    }
+    for name, part, expected, mistakes in (
+        ("E", got[0], right, of_E),
+        ("s", got[1], right.sum(dim=0), of_s),
+    ):
+        try:
+            expect(part, expected, mistakes)
+        except Mistake as mistake:
+            raise Mistake(f"the gradient of {name}: {mistake}") from None
 
 
 def _finite(table: object) -> object:
-    """-inf as a large negative number, which can be compared."""
-    return table.double().clamp(min=-1e3) if isinstance(table, Tensor) else table
+    """-inf (and NaN) as a large negative number, which can be compared."""
+    if not isinstance(table, Tensor):
+        return table
+    return table.double().nan_to_num(nan=-math.inf).clamp(min=-1e3)
 
 
 def _exponential(matrix: Tensor) -> Tensor:

@@ -42,13 +42,20 @@ def heat(A, t):
 HEAT = [
     (lambda A, t: heat(A, t).exp(), "the kernel itself"),
     (lambda A, t: (-t * laplacian(A)).exp().log(), "not of each entry"),
-    (lambda A, t: heat(A, -t).nan_to_num(nan=0.0), "the numbers are not"),
-    (lambda A, t: heat(A, -t), "NaN, a logarithm of a negative number"),
-    (lambda A, t: torch.matrix_exp(-t * A).log(), "NaN, a logarithm of a negative number"),
+    (lambda A, t: heat(A, -t), "heat grows"),
+    (lambda A, t: torch.matrix_exp(-t * A).log(), "this is exp(-t A)"),
+    (lambda A, t: torch.matrix_exp(-2 * t * A).log(), "NaN, a logarithm of a negative number"),
+    (lambda A, t: heat(A, -t)[0], "NaN, a logarithm of a negative number"),
     (lambda A, t: torch.matrix_exp(t * A).log(), "this is exp(t A)"),
     (
         lambda A, t: torch.matrix_exp(-t * (torch.eye(len(A)) - A / A.sum(1, True))).log(),
         "the Laplacian of the random walk",
+    ),
+    (
+        lambda A, t: torch.matrix_exp(
+            t * A / (A.sum(0) * A.sum(1, True)).sqrt() - t * torch.eye(len(A))
+        ).log(),
+        "the normalised Laplacian",
     ),
     (lambda A, t: heat(A, 1.0), "t is missing"),
     (lambda A, t: heat(A, t)[0], "expected the shape"),
@@ -140,45 +147,68 @@ FILTERS = [
 ]  # fmt: skip
 
 
-def backward(a, m, g, *, z=None, of_s=None):
-    z = (a * m).sum(dim=-1) if z is None else z
-    of_E = a * g[..., None] * (m - z[..., None])
+def backward(a, m, keep, g, *, z=None, of_s=None):
+    """A right answer, but for what is given."""
+    kept = keep * m
+    z = (a * kept).sum(dim=-1) if z is None else z
+    of_E = a * g[..., None] * (kept - z[..., None])
     return of_E, of_E.sum(dim=0) if of_s is None else of_s(of_E)
 
 
-def mean_of(a, m):
-    return (a * m).sum(dim=-1)
+def pooled(a, m, keep=1.0):
+    return (a * keep * m).sum(dim=-1)
+
+
+def of_first(gradient):
+    """An answer of which only the first part is looked at."""
+    return lambda a, m, f, g: (gradient(a, m, f, g, pooled(a, m, f)), None)
 
 
 BACKWARD = [
-    (lambda a, m, g: backward(a, m, g, z=0 * g), "of E: z is missing"),
-    (lambda a, m, g: (a * g[..., None], None), "of E: this is the gradient of the messages"),
-    (lambda a, m, g: backward(a, m, 0 * g + 1), "of E: g is missing"),
-    (lambda a, m, g: (g[..., None] * (m - mean_of(a, m)[..., None]), 0), "of E: a is missing"),
-    (lambda a, m, g: (g[..., None] * m, 0), "as if it were no softmax"),
-    (lambda a, m, g: backward(a, m, -g), "of E: the sign is turned"),
+    (lambda a, m, f, g: backward(a, m, 0 * f + 1, g), "of E: keep is missing"),
     (
-        lambda a, m, g: (a * g[:, None] * (m - mean_of(a, m)[:, None]), 0),
+        of_first(lambda a, m, f, g, z: a * g[..., None] * f * (m - z[..., None])),
+        "a silenced pair has",
+    ),
+    (
+        lambda a, m, f, g: (a * g[..., None] * f * (m - pooled(a, m)[..., None]), None),
+        "keep stands before (m - z)",
+    ),
+    (lambda a, m, f, g: backward(a, m, f, g, z=pooled(a, m)), "of E: z is without keep"),
+    (
+        of_first(lambda a, m, f, g, z: a * g[..., None] * (m - z[..., None])),
+        "of E: m is without keep",
+    ),
+    (lambda a, m, f, g: backward(a, m, f, g, z=0 * g), "of E: z is missing"),
+    (
+        of_first(lambda a, m, f, g, z: a * g[..., None] * f),
+        "of E: this is the gradient of the messages",
+    ),
+    (lambda a, m, f, g: backward(a, m, f, 0 * g + 1), "of E: g is missing"),
+    (of_first(lambda a, m, f, g, z: g[..., None] * (f * m - z[..., None])), "of E: a is missing"),
+    (of_first(lambda a, m, f, g, z: g[..., None] * f * m), "as if it were no softmax"),
+    (lambda a, m, f, g: backward(a, m, f, -g), "of E: the sign is turned"),
+    (
+        of_first(lambda a, m, f, g, z: a * g[:, None] * (f * m - z[:, None])),
         "g and z are those of j",
     ),
     (
-        lambda a, m, g: (a * g[:, None] * (m - mean_of(a, m)[..., None]), 0),
+        of_first(lambda a, m, f, g, z: a * g[:, None] * (f * m - z[..., None])),
         "of E: g is that of j",
     ),
     (
-        lambda a, m, g: (a * g[..., None] * (m - mean_of(a, m)[:, None]), 0),
+        of_first(lambda a, m, f, g, z: a * g[..., None] * (f * m - z[:, None])),
         "of E: z is that of j",
     ),
-    (lambda a, m, g: (a * (1 - a) * g[..., None] * m, 0), "a sigmoid"),
-    (lambda a, m, g: backward(a, m, g, of_s=lambda E: E), "of s: it is that of E again"),
-    (lambda a, m, g: backward(a, m, g, of_s=lambda E: E.mean(dim=0)), "of s: this is a mean"),
-    (lambda a, m, g: backward(a, m, g, of_s=lambda E: E.sum(dim=1)), "nodes that listen"),
-    (lambda a, m, g: backward(a, m, g, of_s=lambda E: E.sum(dim=2)), "of s: the sum runs over j"),
-    (lambda a, m, g: backward(a, m, g, of_s=lambda E: E[0]), "the first channel's alone"),
-    (lambda a, m, g: backward(a, m, g, of_s=lambda E: -E.sum(dim=0)), "of s: the shape is right"),
-    (lambda a, m, g: backward(a, m, 2 * g), "of E: the shape is right"),
-    (lambda a, m, g: backward(a, m, g)[0], "expected two tensors"),
-    (lambda a, m, g: (1.0, 2.0), "of E: expected a tensor"),
+    (lambda *x: backward(*x, of_s=lambda E: E), "of s: it is that of E again"),
+    (lambda *x: backward(*x, of_s=lambda E: E.mean(dim=0)), "of s: this is a mean"),
+    (lambda *x: backward(*x, of_s=lambda E: E.sum(dim=1)), "nodes that listen"),
+    (lambda *x: backward(*x, of_s=lambda E: E.sum(dim=2)), "of s: the sum runs over j"),
+    (lambda *x: backward(*x, of_s=lambda E: E[0]), "the first channel's alone"),
+    (lambda *x: backward(*x, of_s=lambda E: -E.sum(dim=0)), "of s: the shape is right"),
+    (lambda a, m, f, g: backward(a, m, f, 2 * g), "of E: the shape is right"),
+    (lambda *x: backward(*x)[0], "expected two tensors"),
+    (lambda *x: (1.0, 2.0), "of E: expected a tensor"),
 ]
 
 WRONG = [
@@ -231,9 +261,9 @@ def test_filters_may_be_two_factors():
 
 
 def test_gradients_may_be_those_of_autograd():
-    def by_autograd(a, m, g):
+    def by_autograd(a, m, keep, g):
         E, s = a.log().requires_grad_(), torch.zeros_like(a[0], requires_grad=True)
-        z = ((s + E).softmax(dim=-1) * m).sum(dim=-1)
+        z = ((s + E).softmax(dim=-1) * keep * m).sum(dim=-1)
         return torch.autograd.grad(z, (E, s), g)
 
     assert chapter09.check_backward(by_autograd).passed
