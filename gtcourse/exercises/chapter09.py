@@ -239,69 +239,42 @@ def check_backward(
         ``[K, N, N]`` twice, ``[N, N]``, ``[K, N]`` to ``[K, N, N]`` and ``[N, N]``
     """
     K, N = 3, 4
-    m, g = [_numbers(N, N, 4 + c) for c in range(K)], _numbers(K, N, 3)
-    f = [[2.0 * ((i + 2 * j) % 3 > 0) for j in range(N)] for i in range(N)]
-    raw = [[[1.0 + (3 * i + 5 * j + c) % 7 for j in range(N)] for i in range(N)] for c in range(K)]
-    a = [[[w / sum(row) for w in row] for row in table] for table in raw]
-    kept = [[[f[i][j] * m[c][i][j] for j in range(N)] for i in range(N)] for c in range(K)]
-
-    def gathered(message: list) -> list:
-        return [[sum(x * y for x, y in zip(a[c][i], message[c][i], strict=True)) for i in range(N)]
-                for c in range(K)]  # fmt: skip
-
-    z, z_of_all = gathered(kept), gathered(m)
-
-    def gradient(entry: Callable[[int, int, int], float]) -> Tensor:
-        return torch.tensor(
-            [[[entry(c, i, j) for j in range(N)] for i in range(N)] for c in range(K)]
-        )
-
-    got = backward(torch.tensor(a), torch.tensor(m), torch.tensor(f), torch.tensor(g))
+    m = torch.tensor([_numbers(N, N, 4 + c) for c in range(K)])
+    g = torch.tensor(_numbers(K, N, 3))
+    keep = torch.tensor([[2.0 * ((i + 2 * j) % 3 > 0) for j in range(N)] for i in range(N)])
+    a = torch.tensor(
+        [[[1.0 + (3 * i + 5 * j + c) % 7 for j in range(N)] for i in range(N)] for c in range(K)]
+    )
+    a = a / a.sum(dim=-1, keepdim=True)
+    got = backward(a.clone(), m.clone(), keep.clone(), g.clone())
     if not isinstance(got, tuple | list) or len(got) != 2:
         raise Mistake("expected two tensors: the gradients of E and of s.")
-    right = gradient(lambda c, i, j: a[c][i][j] * g[c][i] * (kept[c][i][j] - z[c][i]))
+
+    kept = keep * m
+    z, z_of_all = ((a * message).sum(dim=-1, keepdim=True) for message in (kept, m))  # [K, N, 1]
+    of_j = g[:, None, :]  # [K, 1, N]
+    g = g[..., None]
+    right = a * g * (kept - z)
     of_E = {
-        "keep is missing: this is the way back without an ablation.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * (m[c][i][j] - z_of_all[c][i])
-        ),
+        "keep is missing: this is the way back without an ablation.": a * g * (m - z_of_all),
         "a silenced pair has no gradient here, but its weight is taken from the others: keep "
-        "stands at m alone, not at z.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * f[i][j] * (m[c][i][j] - z[c][i])
+        "stands at m alone, not at z.": a * g * keep * (m - z),
+        "keep stands before (m - z), and z is without it; it belongs to m, in z as well.": (
+            a * g * keep * (m - z_of_all)
         ),
-        "keep stands before (m - z), and z is without it; it belongs to m, in z as well.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * f[i][j] * (m[c][i][j] - z_of_all[c][i])
+        "z is without keep: it is what was gathered, with the silenced pairs left out.": (
+            a * g * (kept - z_of_all)
         ),
-        "z is without keep: it is what was gathered, with the silenced pairs left out.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * (kept[c][i][j] - z_of_all[c][i])
-        ),
-        "m is without keep: a silenced pair's message is 0.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * (m[c][i][j] - z[c][i])
-        ),
-        "z is missing: weight that j gains is lost by the others.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * kept[c][i][j]
-        ),
-        "this is the gradient of the messages.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * f[i][j]
-        ),
-        "g is missing: this is the gradient of the sum of z.": gradient(
-            lambda c, i, j: a[c][i][j] * (kept[c][i][j] - z[c][i])
-        ),
-        "a is missing: a weight near 0 hardly moves.": gradient(
-            lambda c, i, j: g[c][i] * (kept[c][i][j] - z[c][i])
-        ),
-        "this is the gradient of a, as if it were no softmax.": gradient(
-            lambda c, i, j: g[c][i] * kept[c][i][j]
-        ),
+        "m is without keep: a silenced pair's message is 0.": a * g * (m - z),
+        "z is missing: weight that j gains is lost by the others.": a * g * kept,
+        "this is the gradient of the messages.": a * g * keep,
+        "g is missing: this is the gradient of the sum of z.": a * (kept - z),
+        "a is missing: a weight near 0 hardly moves.": g * (kept - z),
+        "this is the gradient of a, as if it were no softmax.": g * kept,
         "the sign is turned: it is the message minus z.": -right,
-        "g and z are those of j; they belong to i, who listens.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][j] * (kept[c][i][j] - z[c][j])
-        ),
-        "g is that of j; it belongs to i, who listens.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][j] * (kept[c][i][j] - z[c][i])
-        ),
-        "z is that of j; it belongs to i, who listens.": gradient(
-            lambda c, i, j: a[c][i][j] * g[c][i] * (kept[c][i][j] - z[c][j])
-        ),
+        "g and z are those of j; they belong to i, who listens.": a * of_j * (kept - z.mT),
+        "g is that of j; it belongs to i, who listens.": a * of_j * (kept - z),
+        "z is that of j; it belongs to i, who listens.": a * g * (kept - z.mT),
     }
     of_s = {
         "it is that of E again; s is shared by the channels, so sum over them.": right,
