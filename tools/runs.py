@@ -1,4 +1,4 @@
-"""The run that chapters 03 and 05 to 09 record: one recipe, any model, any task."""
+"""The run that chapters 03 and 05 to 10 record: one recipe, any model, any task."""
 
 import argparse
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from gtcourse import DenseLoader, device
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.training.fit import count_parameters, evaluate, fit
-from gtcourse.training.records import Record, write_record
+from gtcourse.training.records import Record, write_record, write_weights
 from gtcourse.training.tasks import Task, graph_regression
 
 BATCH_SIZE, BUCKETS = 128, 4
@@ -40,6 +40,7 @@ def record_run(
     groups: Groups = one_group,
     task: Task | None = None,
     batch_size: int = BATCH_SIZE,
+    weights: Path | None = None,
 ) -> Record:
     """Trains a model and says what came out.
 
@@ -49,6 +50,7 @@ def record_run(
         more_scores: of the trained model on the test loader, beside the task's.
         groups: the optimiser's groups of parameters, each with its peak rate as "lr".
         task: graph regression, judged by MAE, where it is None.
+        weights: the folder of records in which the trained weights are kept; None: nowhere.
     """
     train = DenseLoader(
         data.train, batch_size, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
@@ -65,7 +67,7 @@ def record_run(
     history = fit(
         model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
     )
-    return Record(
+    record = Record(
         name=name,
         config=config
         | {
@@ -89,6 +91,9 @@ def record_run(
         },
         command=command,
     )
+    if weights is not None:
+        write_weights(record, model.state_dict(), weights)
+    return record
 
 
 def command_line(

@@ -119,19 +119,19 @@ class Recipe:
             )
         if self.steps is not None and "epochs" in changes:
             changes.setdefault("steps", None)
-        said = {name: _text(value) for name, value in changes.items()}
+        said = {name: as_text(value) for name, value in changes.items()}
         return replace(self, **changes, changed=self.changed | said)
 
     def config(self) -> dict:
         """For a record: the recipe as text and numbers, its changes among them."""
         names = {f.name for f in fields(self)} - {"paper_parameters", "paper_result"}
-        return {name: _text(getattr(self, name)) for name in sorted(names)}
+        return {name: as_text(getattr(self, name)) for name in sorted(names)}
 
 
 BUDGET = {"epochs", "steps", "batch_size", "optimizer", "schedule", "stop_below_lr", "flag"}
 
 
-def _text(value: object) -> object:
+def as_text(value: object) -> object:
     """What JSON can hold."""
     if isinstance(value, partial):
         arguments = [*map(repr, value.args), *(f"{k}={v!r}" for k, v in value.keywords.items())]
@@ -139,7 +139,7 @@ def _text(value: object) -> object:
     if isinstance(value, Task):
         return value.name
     if isinstance(value, tuple):
-        return [_text(part) for part in value]
+        return [as_text(part) for part in value]
     if isinstance(value, Encoding | Flag):
         return repr(value)
     return getattr(value, "__name__", value)

@@ -10,11 +10,14 @@ import platform
 import subprocess
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from gtcourse.graphs.npz import replacing
 
@@ -34,6 +37,8 @@ class Record:
         result: final metrics by name, for instance ``{"test_mae": …}``.
         command: what to type for the same run.
         commit, device, versions, date: where it ran; filled in when it is made.
+        weights: SHA-256 of the file of the trained weights, where they are kept
+            (:func:`write_weights`); otherwise empty.
     """
 
     name: str
@@ -49,11 +54,20 @@ class Record:
     device: str = field(default_factory=lambda: device_name())
     versions: dict = field(default_factory=lambda: installed_versions())
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
+    weights: str = ""
 
     @property
     def filename(self) -> str:
         """Where :func:`recorded` looks for it, in the package's folder ``recorded``."""
         return f"{_stem(self.name)}{self.seed}.json"
+
+    @property
+    def weights_filename(self) -> str:
+        """Where :func:`read_weights` looks for its weights, in the same folder."""
+        return f"weights/{_stem(self.name)}{self.seed}.pt"
+
+
+MAY_BE_EMPTY = {"weights"}
 
 
 def write_record(record: Record, path: Path | str) -> None:
@@ -100,13 +114,41 @@ def recorded(name: str) -> list[Record]:
     return sorted((read_record(path) for path in paths), key=lambda record: record.seed)
 
 
+def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> None:
+    """Keeps a run's weights in the records' ``folder``, and their checksum in the record."""
+    path = folder / record.weights_filename
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        torch.save({name: weight.detach().cpu() for name, weight in weights.items()}, temporary)
+    record.weights = sha256(path.read_bytes()).hexdigest()
+
+
+def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor]:
+    """The weights that a recorded run ended with, by the names of ``state_dict``.
+
+    Args:
+        folder: of the records; the package's own where it is None.
+
+    Raises:
+        ValueError: none are kept, or the file is missing or not the one that was recorded.
+    """
+    path = (folder or Path(str(files("gtcourse") / "recorded"))) / record.weights_filename
+    if not record.weights or not path.is_file():
+        raise ValueError(f"no weights of {record.name!r} with seed {record.seed} are kept.")
+    content = path.read_bytes()
+    if sha256(content).hexdigest() != record.weights:
+        raise ValueError(f"{path} is damaged; expected the file of which the record has the sum.")
+    return torch.load(BytesIO(content), map_location="cpu", weights_only=True)
+
+
 def _stem(name: str) -> str:
     return name.replace("/", "-") + "-seed"
 
 
 def _refuse_incomplete(content: dict, what: str) -> None:
     known = {f.name for f in fields(Record)}
-    missing = sorted(n for n in known if content.get(n) in (None, "", {}, []))
+    needed = known - MAY_BE_EMPTY
+    missing = sorted(n for n in needed if content.get(n) in (None, "", {}, []))
     if missing:
         raise ValueError(f"{what} has no {', '.join(missing)}; expected every field of a record.")
     unknown = sorted({*content} - known)
