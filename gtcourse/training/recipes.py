@@ -7,11 +7,13 @@ count and result to compare with. The recipes of one paper are in a file of thei
 from __future__ import annotations
 
 from gtcourse.training.recipe import BUDGET, Recipe
+from gtcourse.training.recipes_baselines import BASELINES
 from gtcourse.training.recipes_csa import CSA_RECIPES
 from gtcourse.training.recipes_cycles import CYCLES
 from gtcourse.training.recipes_egt import EGT_RECIPES
 from gtcourse.training.recipes_graphormer import GRAPHORMER
 from gtcourse.training.recipes_grpe import GRPE_RECIPES
+from gtcourse.training.recipes_signnet import SIGNNET
 
 __all__ = ["BUDGET", "RECIPES", "Recipe", "get_recipe"]
 
@@ -29,5 +31,13 @@ def get_recipe(name: str) -> Recipe:
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for recipe in (*CYCLES, *GRAPHORMER, *EGT_RECIPES, *GRPE_RECIPES, *CSA_RECIPES)
+    for recipe in (
+        *CYCLES,
+        *BASELINES,
+        *SIGNNET,
+        *GRAPHORMER,
+        *EGT_RECIPES,
+        *GRPE_RECIPES,
+        *CSA_RECIPES,
+    )
 }

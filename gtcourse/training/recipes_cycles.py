@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from torch.optim import Adam, Optimizer
-from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.optim import Adam
 
 from gtcourse.encodings import AddLaplacianEigenvectors
 from gtcourse.models import GIN, GatedGCN, GatedGCNConfig, GINConfig, LaplacianEncoding
 from gtcourse.training.recipe import Recipe
+from gtcourse.training.schedules import halve_on_plateau
 from gtcourse.training.tasks import graph_multiclass
 
 
@@ -25,7 +25,7 @@ def _cycles(name: str, build_model, parameters: int, *percent: tuple[float, floa
         transforms=(eigenvectors,) if with_pe else (),
         task=graph_multiclass(2),
         optimizer=partial(Adam, lr=1e-4),
-        schedule=_halve_on_plateau,
+        schedule=partial(halve_on_plateau, patience=10, mode="max"),
         epochs=1000,
         batch_size=25,
         source="CS224W, Laplacian Eigenvectors in Practice; settings of benchmarking-gnns, CYCLES",
@@ -38,10 +38,6 @@ def _cycles(name: str, build_model, parameters: int, *percent: tuple[float, floa
             "for each batch; the weights best in validation, there the last"
         ),
     )
-
-
-def _halve_on_plateau(optimizer: Optimizer, steps: int) -> ReduceLROnPlateau:
-    return ReduceLROnPlateau(optimizer, mode="max", factor=0.5, patience=10)
 
 
 def _gin(pe: bool) -> GIN:

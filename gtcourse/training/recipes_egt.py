@@ -31,6 +31,9 @@ RANK = 8
 HOPS = 3
 """ν of "do"."""
 
+PRINTED = {"100k": 100_000, "500k": 500_000}
+"""Parameters of a column, "≈100K" or "≈500K"."""
+
 
 def _recipes() -> Iterator[Recipe]:
     for table, rows in RESULTS.items():
@@ -65,7 +68,7 @@ def _recipe(model: str, dataset: str, table: str, printed: str) -> Recipe:
         epochs=setting.epochs,
         batch_size=setting.batch_size,
         source=f"Hussain et al., 2021, {table}; settings of Tables 4 and 5",
-        paper_parameters={"100k": 100_000, "500k": 500_000}[size],
+        paper_parameters=PRINTED[size],
         paper_result={f"test_{task.monitor}": result},
         notes="; ".join(_notes(model, dataset, config, task)),
     )
@@ -130,6 +133,7 @@ def _notes(model: str, dataset: str, config: EGTConfig, task: Task) -> Iterator[
     # Theirs were counted for these; there is no reason to think that others differ.
     counted = dataset.startswith("zinc") or not {"simple", "ungated"} & {*variants}
     yield f"{count:,} parameters" + (AS_THEIRS if counted and "epe" not in variants else "")
+    yield f"about {PRINTED[model.split('-')[1]]:,} are printed, for a column of models"
     yield KERAS
     if task.monitor != "mae":
         yield (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 
 def warmup_then_linear(
@@ -82,6 +83,21 @@ def warmup_then_cosine(
         return math.cos(math.pi / 2 * done) if quarter else (1 + math.cos(math.pi * done)) / 2
 
     return _warmup_then(optimizer, total, warmup, [decay] * len(optimizer.param_groups))
+
+
+def halve_on_plateau(
+    optimizer: Optimizer, total: int, *, patience: int, mode: Literal["min", "max"]
+) -> ReduceLROnPlateau:
+    """Half the rate after more than ``patience`` epochs without a better score (the benchmark's).
+
+    Better by a part in ten thousand, as torch has it by default, which the benchmark leaves as it
+    is. The epoch of the halving does not count among the next ones.
+
+    Args:
+        total: not needed, as nobody knows when a plateau comes.
+        patience: epochs that may be no better; mode: whether a better score is small or large.
+    """
+    return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
 
 
 def _warmup_then(
