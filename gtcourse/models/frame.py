@@ -1,0 +1,96 @@
+r"""One form for every layer of the course: a logit, a message, a normaliser, and the pairs' share.
+
+.. math::
+    z_{ic} = \sum_j a_{ijc}\, m_{ijc}, \qquad
+    a_{i \cdot c} = \operatorname{normaliser}(s_{i \cdot c}) \cdot \text{gate}, \qquad
+    m_{ij} = v_j + v_{ij}
+
+:mod:`gtcourse.models.frame_models` reads the terms from the package's own layers.
+
+Shapes: B graphs, N nodes (padded), d width, C weights of a pair: 1, H heads or d channels. Channel
+c of a message is weighed by weight c // (d / C).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one layer puts into the form for one batch.
+
+    Attributes:
+        content: ``[B, C, N, N]``, the logits as far as the two nodes make them; row i receives.
+        value: ``[B, N, d]``, what node j hands to whoever hears it.
+        structure: ``[B, C, N, N]``, what the pair adds to the logits, or multiplies node content
+            with; None where it adds nothing.
+        pair_value: ``[B, d, N, N]``, what the pair adds to the value; None for nothing.
+        gate: ``[B, C, N, N]``, what the pair multiplies the weights by after the normaliser; None
+            for nothing.
+        heard: bool, broadcast to ``[B, C, N, N]``, True where i may hear j; None for everybody.
+        normaliser: a name in ``NORMALISERS``.
+    """
+
+    content: Tensor
+    value: Tensor
+    structure: Tensor | None = None
+    pair_value: Tensor | None = None
+    gate: Tensor | None = None
+    heard: Tensor | None = None
+    normaliser: str = "softmax"
+
+    @property
+    def logits(self) -> Tensor:
+        r"""The sum, ``[B, C, N, N]``, and :math:`-\infty` where i does not hear j."""
+        logits = self.content if self.structure is None else self.content + self.structure
+        return logits if self.heard is None else logits.masked_fill(~self.heard, -math.inf)
+
+
+def attend(terms: Terms) -> tuple[Tensor, Tensor]:
+    """What each node gathers, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
+
+    A node that hears nobody gathers zeros. What a layer does with the sum (an output projection, a
+    node's own vector beside it) is not part of the form:
+    :class:`gtcourse.models.frame_models.Frame` has it as ``after``.
+    """
+    weights = NORMALISERS[terms.normaliser](terms.logits)
+    if terms.gate is not None:
+        weights = weights * terms.gate
+    shape = (weights.shape[1], -1)  # C groups of d / C channels
+    value = terms.value.mT.unflatten(1, shape)  # [B, C, K, N]
+    z = torch.einsum("bcij,bckj->bcki", weights, value)
+    if terms.pair_value is not None:
+        pair_value = terms.pair_value.unflatten(1, shape)  # [B, C, K, N, N]
+        z = z + torch.einsum("bcij,bckij->bcki", weights, pair_value)
+    return z.flatten(1, 2).mT, weights
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Weights that sum to one over j; zeros for a node that hears nobody."""
+    alive = (logits > -math.inf).any(dim=-1, keepdim=True)
+    return logits.masked_fill(~alive, 0.0).softmax(dim=-1).masked_fill(~alive, 0.0)
+
+
+def total(logits: Tensor) -> Tensor:
+    r""":math:`e^s`, divided by nothing: logits of 0 make a sum over those that are heard."""
+    return logits.exp()
+
+
+def gates(logits: Tensor) -> Tensor:
+    r""":math:`\sigma(s)` over the sum of all that are heard and :math:`10^{-6}` (GatedGCN)."""
+    opened = logits.sigmoid()
+    return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
+
+
+NORMALISERS: dict[str, Callable[[Tensor], Tensor]] = {
+    "softmax": softmax,
+    "sum": total,
+    "gates": gates,
+}
+r"""All of them take :math:`-\infty` for "not heard", and give it no weight."""
