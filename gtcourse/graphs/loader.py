@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ class DenseLoader:
     """Iterates over batches of a data set that is padded once and kept on the device.
 
     A batch is an indexing operation, so the accelerator never waits for Python to collate. Each
-    batch is cut to its own largest graph.
+    batch is cut to its own largest graph, or to its bucket's.
 
     Args:
         graphs: PyG graphs, as :func:`collate` takes them.
@@ -27,6 +28,8 @@ class DenseLoader:
         buckets: the data are cut by size into this many parts of (almost) equal count, and a batch
             takes its graphs from one of them: less padding, but a batch's graphs are alike in size.
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
+        few_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
+            model meets as many shapes as there are buckets (with ``drop_last``, no more).
         num_node_types, num_edge_types: refuse categories beyond these, as :func:`collate` does.
 
     Raises:
@@ -43,6 +46,7 @@ class DenseLoader:
         seed: int = 0,
         buckets: int = 1,
         drop_last: bool = False,
+        few_shapes: bool = False,
         num_node_types: int | None = None,
         num_edge_types: int | None = None,
     ):
@@ -56,13 +60,10 @@ class DenseLoader:
         # Once for the whole data set: a part of it might look like another kind of target.
         target = target_level(graphs, None)
         self.num_graphs = len(graphs)
-        self.batch_size, self.shuffle, self.seed, self.drop_last = (
-            batch_size,
-            shuffle,
-            seed,
-            drop_last,
-        )
+        self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
+        self.drop_last, self.few_shapes = drop_last, few_shapes
         self.epoch = 0
+        self._rank, self._world, self._even = 0, 1, False
         sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
         # Without shuffling the order given is kept, unless buckets reorder it.
         order = sizes.argsort(stable=True) if buckets > 1 else torch.arange(len(graphs))
@@ -77,32 +78,59 @@ class DenseLoader:
         """Chooses the order of the next pass; without it, each pass moves on to the next."""
         self.epoch = epoch
 
+    def shard(self, rank: int, world: int, *, even: bool) -> DenseLoader:
+        """The same batches, of which this process has every ``world``-th graph.
+
+        Args:
+            rank: which process this is; world: how many there are.
+            even: every process has its part of each batch, as training needs it: a batch of fewer
+                graphs than processes is left out. Otherwise such a batch is none for some of them.
+
+        Raises:
+            ValueError: there are fewer graphs than processes.
+        """
+        if self.num_graphs < world:
+            raise ValueError(
+                f"there are {self.num_graphs} graphs for {world} processes; expected one or more "
+                "for each."
+            )
+        part = copy(self)
+        part._rank, part._world, part._even = rank, world, even
+        return part
+
     def __len__(self) -> int:
         return sum(len(self._cut(len(sizes))) for sizes in self._sizes)
 
     def __iter__(self) -> Iterator[GraphBatch]:
         generator = torch.Generator().manual_seed(1_000_003 * self.seed + self.epoch)
         self.epoch += 1
-        batches = [
-            (bucket, index)
-            for bucket, sizes in enumerate(self._sizes)
-            for index in self._batches(len(sizes), generator)
+        orders = [self._order(len(sizes), generator) for sizes in self._sizes]
+        # Moved once for each bucket: a transfer for each batch would make the device wait.
+        moved = [
+            order.to(bucket.mask.device)
+            for order, bucket in zip(orders, self._buckets, strict=True)
         ]
-        order = range(len(batches))
+        batches = [
+            (bucket, start)
+            for bucket, order in enumerate(orders)
+            for start in self._cut(len(order))
+        ]
+        places = range(len(batches))
         if self.shuffle:
-            order = torch.randperm(len(batches), generator=generator).tolist()
-        for place in order:
-            bucket, index = batches[place]
-            whole, longest = self._buckets[bucket], int(self._sizes[bucket][index].max())
-            yield whole.trim(longest).select(index.to(whole.mask.device))
+            places = torch.randperm(len(batches), generator=generator).tolist()
+        for bucket, start in (batches[place] for place in places):
+            rows = slice(start + self._rank, start + self.batch_size, self._world)
+            index = orders[bucket][rows]
+            if len(index):
+                sizes = self._sizes[bucket]
+                longest = int((sizes if self.few_shapes else sizes[index]).max())
+                yield self._buckets[bucket].trim(longest).select(moved[bucket][rows])
 
-    def _batches(self, count: int, generator: torch.Generator) -> Sequence[Tensor]:
-        order = torch.arange(count)
-        if self.shuffle:
-            order = torch.randperm(count, generator=generator)
-        return [order[start : start + self.batch_size] for start in self._cut(count)]
+    def _order(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.randperm(count, generator=generator) if self.shuffle else torch.arange(count)
 
     def _cut(self, count: int) -> range:
         """Where the batches of ``count`` graphs start."""
-        whole = count - count % self.batch_size if self.drop_last else count
-        return range(0, whole, self.batch_size)
+        rest = count % self.batch_size
+        left_out = self.drop_last or (self._even and rest < self._world)
+        return range(0, count - rest if left_out else count, self.batch_size)

@@ -20,7 +20,6 @@ from torch_geometric.nn import GATConv, GINConv
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.flat import (
     EdgeInput,
-    FlatBatchNorm,
     HalvingMLP,
     NodeInput,
     Readout,
@@ -29,6 +28,7 @@ from gtcourse.models.flat import (
     squeeze_one,
 )
 from gtcourse.models.gated import GatedGCNLayer
+from gtcourse.models.norms import FlatBatchNorm
 
 
 @dataclass(frozen=True)

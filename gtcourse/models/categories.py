@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -68,15 +70,24 @@ def _of_columns(values: Tensor, name: str, sizes: tuple[int, ...]) -> tuple[Tens
             f"{name} has {values.shape[-1]} columns of {values.dtype}; expected {len(sizes)} of "
             "integer categories."
         )
-    size = torch.tensor(sizes, device=values.device)
+    size = _on_device(sizes, values.device)
     return _checked(values, name, size), size
+
+
+@cache
+def _on_device(sizes: tuple[int, ...], device: torch.device) -> Tensor:
+    """Moved once: a GPU would be waited for each time."""
+    with torch.inference_mode(False):
+        return torch.tensor(sizes, device=device)
 
 
 def _checked(values: Tensor, name: str, sizes: Tensor) -> Tensor:
     """The values, each below its column's size ``[F]``."""
     # Checked here: a category too large would silently be another column, or another place.
     wrong = (values < 0) | (values >= sizes)
-    if bool(wrong.any()):
+    if wrong.is_cuda:  # asked of the GPU without waiting for its answer
+        torch._assert_async(~wrong.any(), f"{name} holds a category that the model has no row for.")
+    elif bool(wrong.any()):
         *_, column = wrong.nonzero()[0].tolist()
         where = f" in column {column}" if len(sizes) > 1 else ""
         raise ValueError(

@@ -14,10 +14,11 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.csa_config import CGTConfig, check
 from gtcourse.models.csa_edges import ALL, EdgeMaps, PairEncoding
 from gtcourse.models.csa_filters import EdgeTerms, EdgeTermsOfRows
-from gtcourse.models.csa_layers import CSALayer, NodeBatchNorm
+from gtcourse.models.csa_layers import CSALayer
 from gtcourse.models.features import Features
 from gtcourse.models.flat import HalvingMLP, squeeze_one
 from gtcourse.models.node_encodings import WalkEncoding
+from gtcourse.models.norms import NodeBatchNorm
 
 
 class CGT(nn.Module):

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from gtcourse.models import csa_filters
 from gtcourse.models.attention import MultiHeadAttention, over_heads
 from gtcourse.models.csa_filters import EdgeTerms, EdgeTermsOfRows
-from gtcourse.models.flat import FlatBatchNorm
 from gtcourse.models.layers import FeedForward
+from gtcourse.models.norms import NodeBatchNorm
 
 Score = Literal["dot", "additive"]
 Form = Literal["factorised", "direct", "chunked"]
@@ -215,16 +215,3 @@ class CSALayer(nn.Module):
         h = self.attention_norm(h + self.dropout(z), mask)
         h = self.feed_forward_norm(h + self.dropout(self.feed_forward(h)), mask)
         return (h, attention) if return_attention else h
-
-
-class NodeBatchNorm(FlatBatchNorm):
-    """Batch normalisation over the real nodes of a padded batch.
-
-    Shapes:
-        h: ``[B, N, d]``; mask: ``[B, N]``, True at real nodes
-        returns: ``[B, N, d]``, zeros at padding
-    """
-
-    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
-        nodes = super().forward(h[mask])
-        return torch.zeros_like(h, dtype=nodes.dtype).masked_scatter(mask[..., None], nodes)

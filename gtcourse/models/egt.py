@@ -124,16 +124,16 @@ class EGT(nn.Module):
 
     def pairs(self, batch: GraphBatch) -> Pairs:
         """The pairs that attend and have a vector: all of a graph's, or neighbours and itself."""
-        mask = batch.pair_mask
+        mask, dense = batch.pair_mask, batch.mask.is_cuda
         if self.config.variant == "constrained":
             loops = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
             mask = mask & (batch.adjacency | loops)
         if self.q == 0:
-            return Pairs(mask)
+            return Pairs(mask, dense)
         real = F.pad(batch.mask, (self.q, 0), value=True)
         virtual = torch.arange(real.shape[1], device=mask.device) < self.q
         with_virtual = real[:, :, None] & real[:, None, :] & (virtual[:, None] | virtual)
-        return Pairs(F.pad(mask, (self.q, 0, self.q, 0)) | with_virtual)
+        return Pairs(F.pad(mask, (self.q, 0, self.q, 0)) | with_virtual, dense)
 
     @property
     def q(self) -> int:

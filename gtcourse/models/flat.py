@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Literal
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch_geometric.nn import global_add_pool, global_mean_pool
 
 from gtcourse.graphs.batch import GraphBatch
@@ -100,21 +99,6 @@ class EdgeInput(nn.Module):
 def _refuse_floats(values: Tensor, name: str, option: str) -> None:
     if values.is_floating_point():
         raise ValueError(f"{name} is {values.dtype}; expected integer categories for {option}.")
-
-
-class FlatBatchNorm(nn.BatchNorm1d):
-    """Batch normalisation over real rows; fewer than two use the running statistics.
-
-    One row has no variance: torch refuses it in training, and no rows at all would turn the running
-    statistics into NaN. A batch of one node or without edges is a graph like any other here.
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training and len(x) < 2:
-            return F.batch_norm(
-                x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
-            )
-        return super().forward(x)
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:

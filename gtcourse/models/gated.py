@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn import MessagePassing
 
-from gtcourse.models.flat import FlatBatchNorm
+from gtcourse.models.norms import FlatBatchNorm
 
 
 class GatedGCNConv(MessagePassing):

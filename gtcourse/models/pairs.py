@@ -15,16 +15,20 @@ class Pairs:
     """The pairs of a batch that are computed, in row-major order.
 
     Args:
-        mask: ``[B, N, N]`` bool, True at these pairs.
+        mask: ``[B, N, N]`` bool, True at the pairs that count.
+        dense: compute the others as well, so that P is B N². How many pairs count need not be known
+            then, for which a GPU would be waited for at every batch. What is computed of the others
+            means nothing; the mask says which they are.
 
     Attributes:
-        index: ``[P]``, where each pair stands in ``[B N N]``.
+        index: ``[P]``, where each pair stands in ``[B N N]``; None where it is all of them.
     """
 
-    def __init__(self, mask: Tensor):
-        self.mask = mask
-        self.index = mask.flatten().nonzero().squeeze(1)
-        self.all = len(self.index) == mask.numel()
+    def __init__(self, mask: Tensor, dense: bool = False):
+        self.mask, self.index = mask, None
+        if not dense:
+            index = mask.flatten().nonzero().squeeze(1)
+            self.index = None if len(index) == mask.numel() else index
 
     @classmethod
     def of(cls, mask: Tensor | None, h: Tensor) -> Pairs:
@@ -46,18 +50,21 @@ class Pairs:
     def ends(self) -> tuple[Tensor, Tensor]:
         """Row i and row j of each pair in ``[B N]``, each ``[P]``."""
         N = self.mask.shape[-1]
-        graph, pair = self.index // (N * N), self.index % (N * N)
+        index = self.index
+        if index is None:
+            index = torch.arange(self.mask.numel(), device=self.mask.device)
+        graph, pair = index // (N * N), index % (N * N)
         return graph * N + pair // N, graph * N + pair % N
 
     def pack(self, dense: Tensor) -> Tensor:
         """``[B, N, N, …]`` to ``[P, …]``."""
         rows = dense.reshape(-1, *dense.shape[3:])
-        return rows if self.all else rows.index_select(0, self.index)
+        return rows if self.index is None else rows.index_select(0, self.index)
 
     def unpack(self, rows: Tensor) -> Tensor:
-        """``[P, …]`` to ``[B, N, N, …]``, zeros at all other pairs."""
+        """``[P, …]`` to ``[B, N, N, …]``, zeros at all pairs that are not computed."""
         shape = (*self.mask.shape, *rows.shape[1:])
-        if self.all:
+        if self.index is None:
             return rows.view(shape)
         padded = rows.new_zeros(self.mask.numel(), *rows.shape[1:])
         return padded.index_copy(0, self.index, rows).view(shape)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.flat import FlatBatchNorm
 from gtcourse.models.node_encodings import read_encoding
+from gtcourse.models.norms import FlatBatchNorm
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """The training loop: any model, any task, any device; interrupted anywhere, it resumes.
 
-One epoch reads as in a textbook. Around it: Lightning Fabric for device and precision, a progress
+One epoch reads as in a textbook. Around it: Lightning Fabric for devices and precision, a progress
 bar, the best weights by validation, early stopping, and a checkpoint after each epoch.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import Checkpoint, write_curve
 from gtcourse.training.flag import Flag
+from gtcourse.training.processes import launch, over_processes, weight_among_processes
 from gtcourse.training.tasks import Task
 
 
@@ -60,9 +62,11 @@ def fit(
     grad_clip: float | None = None,
     flag: Flag | None = None,
     precision: str = "32-true",
-    compile: bool = False,
+    compile: bool | str = False,
+    devices: int = 1,
     seed: int = 0,
     out: Path | str | None = None,
+    tensorboard: bool = False,
     progress: bool = True,
 ) -> History:
     """Trains ``model`` in place and leaves it with its best weights by validation.
@@ -82,10 +86,15 @@ def fit(
             (:class:`gtcourse.training.flag.Flag`); the training loss is then the mean over its
             passes.
         precision: Fabric's: "32-true" or "bf16-mixed".
-        compile: use ``torch.compile``.
+        compile: use ``torch.compile``; a word is its mode, such as "reduce-overhead", which replays
+            CUDA graphs and wants batches of few shapes
+            (:class:`~gtcourse.graphs.loader.DenseLoader`).
+        devices: processes on this machine, each with a device of its own, or on a CPU with one
+            thread; each takes its share of every batch. Under ``torchrun`` its number counts.
         seed: of dropout, and of whatever else is random in training.
         out: a folder for ``last.ckpt`` and ``curve.csv``. If it holds a run's checkpoint, that run
             is continued from the epoch after it: on a CPU, bit for bit what it would have been.
+        tensorboard: also log the curve for TensorBoard, below ``out``.
         progress: show a bar while it runs.
 
     Returns:
@@ -94,18 +103,25 @@ def fit(
     Raises:
         ValueError: there is nothing to do, arguments do not fit together, or ``out`` holds the
             checkpoint of another run.
+        RuntimeError: the training loss is no longer a finite number.
     """
     _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
     _refuse_a_model_that_cannot_be_asked(model, task)
     if flag is not None:
         flag.refuse(model)
-    from lightning_fabric import Fabric  # seconds to import, and only training needs it
+    if tensorboard and out is None:
+        raise ValueError("tensorboard needs a folder for its files; expected out as well.")
 
-    fabric = Fabric(accelerator=device().type, devices=1, precision=precision)
+    fabric = launch(device().type, devices, precision)
+    rank, world = fabric.global_rank, fabric.world_size
+    if world > 1:
+        train = train.shard(rank, world, even=True)
+        val = None if val is None else val.shard(rank, world, even=False)
     optimizer = optimizer or Adam(model.parameters(), lr=lr)
     torch.manual_seed(seed)
     # The wrapped model shares its weights with the caller's.
-    wrapped, wrapped_optimizer = fabric.setup(torch.compile(model) if compile else model, optimizer)
+    wrapped, wrapped_optimizer = fabric.setup(_compiled(model, compile), optimizer)
+    judged = wrapped if world == 1 else model  # DDP's forward waits for the other processes
     history = History()
     checkpoint = None
     if out is not None:
@@ -113,11 +129,12 @@ def fit(
         settings |= _config(model)  # variants of a model may have weights of the same shapes
         checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed, **settings)
         history = History(**checkpoint.load())
-        if history.epochs:  # the kill may have come between the checkpoint and its curve
+        if history.epochs and rank == 0:  # the kill may have come just before its curve
             write_curve(Path(out) / "curve.csv", history.epochs)
     best_weights = checkpoint.best_weights if checkpoint else None
+    board = _tensorboard(Path(out)) if tensorboard and rank == 0 else None
 
-    bar = _bar(range(len(history.epochs), epochs), progress)
+    bar = _bar(range(len(history.epochs), epochs), progress and rank == 0)
     for epoch in bar:
         rate = optimizer.param_groups[0]["lr"]
         too_slow = stop_below_lr is not None and rate < stop_below_lr
@@ -125,12 +142,19 @@ def fit(
             break
         start = time.perf_counter()
         train.set_epoch(epoch)
+        if world > 1:  # the checkpoint holds the random state of one process alone
+            torch.manual_seed(hash((seed, epoch, rank)))
         row = {"epoch": epoch, "lr": rate}
         row["train_loss"] = _train_epoch(
             fabric, wrapped, task, train, wrapped_optimizer, schedule, grad_clip, flag
         )
+        if not math.isfinite(row["train_loss"]):
+            raise RuntimeError(
+                f"the training loss is {row['train_loss']} in epoch {epoch}; expected a finite "
+                "number. A lower learning rate or a gradient clipped by its norm may help."
+            )
         if val is not None:
-            scores = evaluate(wrapped, task, val)
+            scores = evaluate(judged, task, val)
             row |= {f"val_{name}": value for name, value in scores.items()}
             if isinstance(schedule, ReduceLROnPlateau):
                 schedule.step(scores[task.monitor])
@@ -139,10 +163,14 @@ def fit(
         if _is_best(task, row, history.best, val is not None):
             history.best = row
             best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
-        if checkpoint is not None:
+        if checkpoint is not None and rank == 0:
             checkpoint.save(asdict(history), best_weights)
             write_curve(Path(out) / "curve.csv", history.epochs)
+        if board is not None:
+            board.log_metrics(row, step=epoch)
         bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds")})
+    if board is not None:
+        board.finalize("success")
     if best_weights is not None:
         model.load_state_dict(best_weights)
     return history
@@ -168,6 +196,19 @@ def count_parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
+def _compiled(model: nn.Module, mode: bool | str) -> nn.Module:
+    if not mode:
+        return model
+    # One graph for each shape: those that serve all shapes cannot be replayed.
+    return torch.compile(model) if mode is True else torch.compile(model, mode=mode, dynamic=False)
+
+
+def _tensorboard(folder: Path):
+    from lightning_fabric.loggers import TensorBoardLogger
+
+    return TensorBoardLogger(folder, name="tensorboard", version="")
+
+
 def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip, flag) -> float:
     """One pass; returns the mean training loss over graphs."""
     model.train()
@@ -175,20 +216,22 @@ def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip, fl
     for batch in loader:
         batch = batch.to(fabric.device)
         optimizer.zero_grad()
+        weight = weight_among_processes(fabric, task, batch)
         if flag is None:
             loss = task.loss(model(batch, **task.asks), batch)
-            fabric.backward(loss)
+            fabric.backward(loss * weight)
         else:
-            loss = flag.backward(model, task, batch, fabric.backward)
+            loss = flag.backward(model, task, batch, lambda part: fabric.backward(part * weight))
         if grad_clip is not None:
-            fabric.clip_gradients(model, optimizer, max_norm=grad_clip)
+            # Whether the norm is finite is not asked here: the answer would have to be waited for.
+            fabric.clip_gradients(model, optimizer, max_norm=grad_clip, error_if_nonfinite=False)
         optimizer.step()
         if isinstance(schedule, LRScheduler) and not isinstance(schedule, ReduceLROnPlateau):
             schedule.step()
         # Summed on the device: reading it here would make the device wait at every step.
         total = total + loss.detach() * batch.num_graphs
         graphs += batch.num_graphs
-    return float(total / graphs)
+    return over_processes(fabric, total, graphs)
 
 
 def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience) -> None:

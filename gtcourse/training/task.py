@@ -16,6 +16,11 @@ from torchmetrics import Metric, MetricCollection
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 
 
+def graphs_of(batch: GraphBatch) -> int:
+    """How many graphs there are: what most losses are a mean over."""
+    return batch.num_graphs
+
+
 @dataclass(frozen=True)
 class Task:
     """A loss, metrics, and the metric that decides which weights are best.
@@ -28,6 +33,8 @@ class Task:
             predictions are those of ``model(batch)``.
         metrics: makes a fresh collection.
         monitor: the metric that decides; mode: whether it is to be small or large.
+        size: what the loss is a mean over: graphs, known targets, or the sum of their weights. The
+            processes of a run weigh theirs by it and so have, together, the gradient of one.
         asks: keyword arguments that the model is given in training, where the loss needs more than
             the predictions: ``model(batch, **asks)``. It is not given them when it is evaluated.
     """
@@ -38,6 +45,7 @@ class Task:
     metrics: Callable[[], MetricCollection]
     monitor: str
     mode: Literal["min", "max"]
+    size: Callable[[GraphBatch], Tensor | int] = graphs_of
     asks: dict[str, object] = field(default_factory=dict)
 
     def improves(self, value: float, best: float | None) -> bool:
@@ -91,9 +99,13 @@ def classes_task(
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
         y = class_targets(prediction, batch, num_classes)
-        return mean_cross_entropy(
-            prediction, y, None if weights is None else prediction.new_tensor(weights)
-        )
+        return mean_cross_entropy(prediction, y, weights_on(prediction))
+
+    def size(batch: GraphBatch) -> Tensor:
+        return total_weight(batch.y, weights_on(batch.mask.float()))
+
+    def weights_on(like: Tensor) -> Tensor | None:
+        return None if weights is None else like.new_tensor(weights)
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         y = class_targets(prediction, batch, num_classes)
@@ -106,6 +118,7 @@ def classes_task(
         metrics=lambda: metric_collection(**{score: metric}),
         monitor=score,
         mode="max",
+        size=size,
     )
 
 
@@ -122,6 +135,13 @@ def total_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None
 
 def mean_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
     """:func:`total_cross_entropy` over the sum of the targets' weights; 0 where none is known."""
-    known = y != MISSING_LABEL
-    size = known.sum() if weights is None else weights[y[known]].sum()
+    size = total_weight(y, weights)
     return total_cross_entropy(logits, y, weights) / size.where(size > 0, 1)
+
+
+def total_weight(y: Tensor, weights: Tensor | None) -> Tensor:
+    """The sum of the known targets' weights; how many are known where all weigh the same."""
+    known = y != MISSING_LABEL
+    if weights is None:
+        return known.sum()
+    return (weights[y.where(known, 0).long()] * known).sum()

@@ -29,6 +29,7 @@ def graph_regression() -> Task:
         metrics=lambda: metric_collection(mae=MeanAbsoluteError()),
         monitor="mae",
         mode="min",
+        size=_known_targets,
     )
 
 
@@ -60,6 +61,7 @@ def graph_classification(num_tasks: int = 1) -> Task:
         metrics=lambda: metric_collection(**metrics),
         monitor=next(iter(metrics)),
         mode="max",
+        size=_known_targets,
     )
 
 
@@ -126,6 +128,10 @@ def _mean_over_known(
         return (losses * known).sum() / known.sum().clamp(min=1)
 
     return loss
+
+
+def _known_targets(batch: GraphBatch) -> Tensor:
+    return (~batch.y.isnan()).sum()
 
 
 def _update_known(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:

@@ -20,8 +20,9 @@ from gtcourse.models import (
     LaplacianEncoding,
 )
 from gtcourse.models.baselines import GATLayer, GINLayer
-from gtcourse.models.flat import FlatBatchNorm, pool
+from gtcourse.models.flat import pool
 from gtcourse.models.gated import GatedGCNLayer
+from gtcourse.models.norms import FlatBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs, permuted
 from tests.loops.convolutions import gat_layer_loop, gated_gcn_layer_loop, gin_layer_loop
 

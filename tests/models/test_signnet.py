@@ -21,7 +21,7 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
-from gtcourse.models.flat import FlatBatchNorm
+from gtcourse.models.norms import FlatBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs, permuted
 from tests.loops.signnet import signnet_loop
 

@@ -1,0 +1,71 @@
+"""Several processes for one run: each has its share of every batch, and together the same gradient.
+
+A loss is a mean, over graphs or over known targets, and DDP takes the mean of the processes'
+gradients. Where a batch does not divide evenly, or one share has more known targets, the mean of
+the means would be another number: each process weighs its loss by its share of what is averaged.
+"""
+
+from __future__ import annotations
+
+import os
+
+import torch
+from torch import Tensor
+
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.training.task import Task
+
+
+def launch(accelerator: str, devices: int, precision: str):
+    """A Fabric whose processes run; those beside this one run the same program from its start.
+
+    Under ``torchrun`` its processes are taken, on however many machines.
+
+    Args:
+        accelerator: "cuda", "mps" or "cpu"; devices: processes on this machine.
+
+    Raises:
+        ValueError: ``devices`` is below 1.
+    """
+    if devices < 1:
+        raise ValueError(f"devices is {devices}; expected 1 or more.")
+    from lightning_fabric import Fabric  # seconds to import, and only training needs it
+    from lightning_fabric.strategies import DDPStrategy
+
+    devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
+    machines = int(os.environ.get("GROUP_WORLD_SIZE", 1))
+    several = devices * machines > 1
+    fabric = Fabric(
+        accelerator=accelerator,
+        devices=devices,
+        num_nodes=machines,
+        # GatedGCN's last edges are read by nobody, and so is what EGT has for an absent objective.
+        strategy=DDPStrategy(find_unused_parameters=True) if several else "auto",
+        precision=precision,
+    )
+    if several:
+        fabric.launch()
+    return fabric
+
+
+def weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | float:
+    """What this process multiplies its loss by, so that the mean of all is the loss of the batch.
+
+    .. math:: w_r = W \\frac{s_r}{\\sum_{r'} s_{r'}}
+
+    with W processes and :math:`s_r` the size of process r's share (:attr:`Task.size`).
+    """
+    if fabric.world_size == 1:
+        return 1.0
+    own = torch.zeros((), device=fabric.device) + task.size(batch)
+    of_all = fabric.all_reduce(own.clone(), reduce_op="sum")
+    return own * fabric.world_size / of_all.clamp(min=torch.finfo(own.dtype).tiny)
+
+
+def over_processes(fabric, total: Tensor, count: int) -> float:
+    """``total / count``, both summed over the processes."""
+    if fabric.world_size == 1:
+        return float(total / count)
+    both = torch.stack([total.float(), torch.full_like(total, count, dtype=torch.float32)])
+    total, count = fabric.all_reduce(both, reduce_op="sum")
+    return float(total / count)
