@@ -1,6 +1,7 @@
 """One look for the book: transparent background, mid-grey ink, colour-blind safe colours."""
 
 from gtcourse.plots.curves import learning_curve
+from gtcourse.plots.explorer import explorer
 from gtcourse.plots.graphs import draw_graph
 from gtcourse.plots.matrices import attention_map
 from gtcourse.plots.molecules import molecules
@@ -14,6 +15,7 @@ __all__ = [
     "SEQUENTIAL",
     "attention_map",
     "draw_graph",
+    "explorer",
     "learning_curve",
     "molecules",
     "over_seeds",
