@@ -151,23 +151,24 @@ def grpe_terms(
     *,
     mask: Tensor | None = None,
 ) -> Terms:
-    """Two contexts and a vector beside the value, written out for every pair."""
+    """Two contexts in the logits, and a vector beside the value, here written for every pair."""
     terms = transformer_terms(attention, h, mask=mask)
     query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
-    of_key = "bhjk" if attention.key_context == "key_column" else "bhik"
+    pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
+    of_column = attention.key_context == "key_column"
     contexts = []
-    for who, x, table in (("bhik", query, tables.key), (of_key, key, tables.query)):
+    for x, table, column in ((query, tables.key, False), (key, tables.query, of_column)):
         if table is not None:
-            vectors = table[relation].unflatten(-1, (attention.num_heads, -1))
-            met = torch.einsum(f"{who},bijhk->bhij", x, vectors)
-            contexts.append(met / math.sqrt(x.shape[-1]))
+            met = x @ attention.split_heads(table).mT / math.sqrt(x.shape[-1])  # [B, H, N, T]
+            contexts.append(met.mT.gather(2, pair) if column else met.gather(3, pair))
     if tables.bias is not None:
-        contexts.append(tables.bias[relation].permute(0, 3, 1, 2))
+        contexts.append(F.embedding(relation, tables.bias).permute(0, 3, 1, 2))
+    vectors = None if tables.value is None else F.embedding(relation, tables.value)
     return Terms(
         content=terms.content,
         structure=sum(contexts) if contexts else None,
         value=terms.value,
-        pair_value=None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2),
+        pair_value=None if vectors is None else vectors.permute(0, 3, 1, 2),
         heard=terms.heard,
     )
 

@@ -56,11 +56,11 @@ SPECIAL_CASES = (
         HERE, "test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer",
     ),
     SpecialCase(
-        "GRPE", "value term", "scalars and the value term, without contexts",
+        "GRPE", "bias + value", "a number and a vector for each relation, no contexts",
         HERE, "test_csa_with_vectors_of_relations_is_grpe_without_contexts",
     ),
     SpecialCase(
-        "CSA", "value term", "numbers for heads, and edge values, of a pair's relation",
+        "CSA", "bias + value", "numbers for heads, and edge values, made of a pair's relation",
         HERE, "test_csa_with_vectors_of_relations_is_grpe_without_contexts",
     ),
     SpecialCase(

@@ -6,7 +6,7 @@ from gtcourse.plots.graphs import draw_graph
 from gtcourse.plots.matrices import attention_map
 from gtcourse.plots.molecules import molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, SEQUENTIAL, show, use_style
-from gtcourse.plots.tables import over_seeds, table
+from gtcourse.plots.tables import formula_table, over_seeds, table
 
 __all__ = [
     "COLORS",
@@ -16,6 +16,7 @@ __all__ = [
     "attention_map",
     "draw_graph",
     "explorer",
+    "formula_table",
     "learning_curve",
     "molecules",
     "over_seeds",

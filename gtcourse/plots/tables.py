@@ -50,6 +50,24 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     return Table(columns, rows)
 
 
+class FormulaTable(Table):
+    """A table whose cells may hold formulas, ``$…$``, and links: Markdown, which typesets them."""
+
+    def _repr_markdown_(self) -> str:
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    _repr_html_ = None
+
+
+def formula_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> FormulaTable:
+    """A :class:`FormulaTable`; as the last expression of a cell it is shown.
+
+    In the book the cell needs ``markdown_format: myst`` among its ``mystnb`` settings.
+    """
+    return FormulaTable(columns, rows)
+
+
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
     """Mean ± standard deviation over seeds, and how many seeds; one value as it is."""
     if len(values) == 1:
