@@ -7,6 +7,11 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.waiting import refuse
+
+ALL = slice(None)
+
 CATEGORY_STRIDE = 512
 """Rows of a table that belong to one column of categories, where there are several."""
 
@@ -63,6 +68,14 @@ def combinations(values: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
     return (values * (size.cumprod(0) // size)).sum(dim=-1)
 
 
+def edges_alone(batch: GraphBatch, rows: slice = ALL) -> Tensor:
+    """The features of the edges, ``[B, R, N, F]``, with 0 where there is none.
+
+    What stands there in the batch is no data, and must not be looked up.
+    """
+    return batch.edge_attr[:, rows].masked_fill(~batch.adjacency[:, rows, :, None], 0)
+
+
 def _of_columns(values: Tensor, name: str, sizes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """The values, each below its column's size, and the sizes ``[F]``."""
     if values.is_floating_point() or values.shape[-1] != len(sizes):
@@ -85,13 +98,14 @@ def _checked(values: Tensor, name: str, sizes: Tensor) -> Tensor:
     """The values, each below its column's size ``[F]``."""
     # Checked here: a category too large would silently be another column, or another place.
     wrong = (values < 0) | (values >= sizes)
-    if wrong.is_cuda:  # asked of the GPU without waiting for its answer
-        torch._assert_async(~wrong.any(), f"{name} holds a category that the model has no row for.")
-    elif bool(wrong.any()):
+
+    def sentence() -> str:
         *_, column = wrong.nonzero()[0].tolist()
         where = f" in column {column}" if len(sizes) > 1 else ""
-        raise ValueError(
+        return (
             f"{name} holds the category {int(values[wrong][0])}{where}; expected 0 to "
             f"{int(sizes[column]) - 1}."
         )
+
+    refuse(wrong, sentence)
     return values.long()

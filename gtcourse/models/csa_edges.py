@@ -13,13 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.categories import combinations
+from gtcourse.models.categories import ALL, combinations, edges_alone
 from gtcourse.models.csa_filters import EdgeTerms
 from gtcourse.models.node_encodings import read_encoding
 
 Relative = Literal[None, "walks", "distances"]
 Rings = Literal[None, "additive", "categorical"]
-ALL = slice(None)
 
 
 class BondEncoding(nn.Module):
@@ -53,9 +52,8 @@ class BondEncoding(nn.Module):
         ring = read_ring(batch, rows) if self.with_rings else torch.zeros_like(edge)
         types = math.prod(self.edge_types)
         # The rows of one table: types without a ring, types on one, no edge, itself.
-        kind = 2 * types + ring.long()
-        found = edge.nonzero(as_tuple=True)
-        kind[found] = self._type(batch, rows, found) + types * ring[found]
+        of_edge = self._type(batch, rows) + types * ring.long()
+        kind = torch.where(edge, of_edge, 2 * types + ring.long())
         nodes = torch.arange(edge.shape[-1], device=edge.device)
         loops = (nodes[rows, None] == nodes) & ~edge
         return F.embedding(kind.masked_fill(loops, 2 * types + 2), self._table())
@@ -70,14 +68,15 @@ class BondEncoding(nn.Module):
         table = table.expand(2, -1, -1).flatten(0, 1)
         return torch.cat([table, self.no_edge.weight.expand(2, -1), self.itself.weight])
 
-    def _type(self, batch: GraphBatch, rows: slice, edges: tuple[Tensor, ...]) -> Tensor:
+    def _type(self, batch: GraphBatch, rows: slice) -> Tensor:
+        """The combination of each edge's categories, ``[B, R, N]``; anything elsewhere."""
         if not self.edge_types:
-            return torch.zeros_like(edges[0])
+            return torch.zeros_like(batch.adjacency[:, rows], dtype=torch.long)
         if batch.edge_attr is None:
             raise ValueError(
                 "the graphs have no edge_attr; expected it, or num_edge_types = () in the model."
             )
-        return combinations(batch.edge_attr[:, rows][edges], "edge_attr", self.edge_types)
+        return combinations(edges_alone(batch, rows), "edge_attr", self.edge_types)
 
 
 class DistanceEncoding(nn.Module):

@@ -18,6 +18,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from gtcourse.models import waiting
+
 BLOCK = {"cpu": 2**18, "cuda": 2**26}
 """Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core."""
 
@@ -98,7 +100,8 @@ def factorised(
     taken from the logits of a row leaves its softmax as it is, so each factor is at most 1. Should
     their largest numbers meet so badly that a row's products vanish all together, as for logits
     that lie hundreds apart, the whole is computed by :func:`direct`, and again in the backward
-    pass. Monochrome terms have no product of this size, and go to :func:`direct` as well.
+    pass; on a GPU, where that answer is not waited for, the run ends with an error. Monochrome
+    terms have no product of this size, and go to :func:`direct` as well.
 
     Shapes:
         as of :func:`direct`, the terms' first axis with all B graphs
@@ -113,7 +116,10 @@ def factorised(
         for part in (terms.logits, terms.values, factor)
     )
     z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, all_keep)
-    if bool(_vanished(total)):
+    vanished = _vanished(total)
+    if not waiting.may_wait(vanished):
+        waiting.refuse(vanished, "a row's products have vanished; expected form='direct' for it.")
+    elif bool(vanished):
         return checkpoint(direct, scores, value, terms, keep, use_reentrant=False)
     return z.unflatten(0, (B, H))
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models import waiting
 from gtcourse.models.egt_config import EGTConfig, check
 from gtcourse.models.egt_inputs import EdgeInput, NodeInput
 from gtcourse.models.egt_layers import EGTLayer
@@ -124,7 +125,7 @@ class EGT(nn.Module):
 
     def pairs(self, batch: GraphBatch) -> Pairs:
         """The pairs that attend and have a vector: all of a graph's, or neighbours and itself."""
-        mask, dense = batch.pair_mask, batch.mask.is_cuda
+        mask, dense = batch.pair_mask, not waiting.may_wait(batch.mask)
         if self.config.variant == "constrained":
             loops = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
             mask = mask & (batch.adjacency | loops)

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.models import waiting
+from gtcourse.models.categories import edges_alone
 from gtcourse.models.features import Features
 from gtcourse.models.node_encodings import read_encoding
 from gtcourse.models.pairs import Pairs
@@ -80,9 +82,14 @@ class EdgeInput(nn.Module):
             return e
         edge, real = (pairs.pack(self._padded(pair)) for pair in (batch.adjacency, batch.pair_mask))
         e = e + self.no_edge * (real & ~edge)[:, None]
+        if batch.edge_attr is None or not waiting.may_wait(edge):
+            attributes = None if batch.edge_attr is None else edges_alone(batch)
+            features = self.features(attributes) * batch.adjacency[..., None]
+            q = self.virtual_nodes
+            return e + pairs.pack(F.pad(features, (0, 0, q, 0, q, 0))).to(e.dtype)
         # In a batch's row-major order the edges are in the order of the table's rows.
-        attributes = None if batch.edge_attr is None else batch.edge_attr[batch.adjacency]
-        return e.index_add(0, edge.nonzero().squeeze(1), self.features(attributes).to(e.dtype))
+        features = self.features(batch.edge_attr[batch.adjacency])
+        return e.index_add(0, edge.nonzero().squeeze(1), features.to(e.dtype))
 
     def _structure(self, batch: GraphBatch) -> Tensor:
         """``[B, N, N]``, the row of each pair in the table."""

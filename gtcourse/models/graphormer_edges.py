@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from gtcourse.encodings.distances import by_length
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models import waiting
 from gtcourse.models.categories import category_rows
 from gtcourse.models.node_encodings import read_encoding
 
@@ -79,13 +80,33 @@ class EdgeEncoding(nn.Module):
         table = self.table()
         path_edges = path_edges[..., : self.max_length, :]
         place = torch.arange(path_edges.shape[-2], device=distance.device)
-        on_path = place < distance[..., None]
+        on_path = place < distance[..., None]  # [B, N, N, L]
+        if waiting.may_wait(distance):
+            return self._bags_as_long_as_paths(path_edges, on_path, place, table)
+        return self._bags_of_one_length(path_edges, on_path, place, table)
+
+    def _bags_as_long_as_paths(
+        self, path_edges: Tensor, on_path: Tensor, place: Tensor, table: Tensor
+    ) -> Tensor:
+        """Only what is on a path is listed: how much that is, the data say."""
         edges = category_rows(path_edges[on_path], "path_edges", table.shape[1])  # [paths, F]
         rows = place.expand(on_path.shape)[on_path][:, None] * table.shape[1] + edges
-        ends = (distance.clamp(0, len(place)) * rows.shape[1]).flatten().cumsum(0)
+        ends = (on_path.sum(dim=-1) * rows.shape[1]).flatten().cumsum(0)
         starts = F.pad(ends[:-1], (1, 0))
         mean = F.embedding_bag(rows.flatten(), table.flatten(0, 1), starts, mode="mean")
-        return mean.unflatten(0, distance.shape)
+        return mean.unflatten(0, on_path.shape[:-1])
+
+    def _bags_of_one_length(
+        self, path_edges: Tensor, on_path: Tensor, place: Tensor, table: Tensor
+    ) -> Tensor:
+        """All places are listed, and those behind a path's end left out of its mean."""
+        nothing = table.shape[0] * table.shape[1]
+        edges = path_edges.masked_fill(~on_path[..., None], 0)
+        rows = place[:, None] * table.shape[1] + category_rows(edges, "path_edges", table.shape[1])
+        rows = rows.masked_fill(~on_path[..., None], nothing).flatten(0, 2).flatten(1)
+        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))
+        mean = F.embedding_bag(rows, table, mode="mean", padding_idx=nothing)
+        return mean.unflatten(0, on_path.shape[:-1])
 
     def along_trees(self, batch: GraphBatch, distance: Tensor) -> Tensor:
         """Sums along paths, near pairs first: each is its parent's sum and one edge more."""
@@ -121,11 +142,14 @@ class EdgeEncoding(nn.Module):
 
     def _refuse_short(self, path_edges: Tensor, distance: Tensor) -> None:
         length = path_edges.shape[-2]
-        if length < self.max_length and int(distance.max()) > length:
-            raise ValueError(
-                f"path_edges holds the first {length} edges of paths of up to "
-                f"{int(distance.max())}; expected AddPathEdges({self.max_length}), or a model of "
-                f"max_path_length = {length}."
+        if length < self.max_length:
+            waiting.refuse(
+                distance > length,
+                lambda: (
+                    f"path_edges holds the first {length} edges of paths of up to "
+                    f"{int(distance.max())}; expected AddPathEdges({self.max_length}), or a model "
+                    f"of max_path_length = {length}."
+                ),
             )
 
 

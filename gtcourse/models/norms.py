@@ -71,8 +71,20 @@ def several_processes() -> bool:
 
 def over_all(value: Tensor) -> Tensor:
     """The sum over the processes of a run, through which gradients flow to each of them."""
-    if not several_processes():
-        return value
-    from torch.distributed.nn.functional import all_reduce
+    return _OverAll.apply(value) if several_processes() else value
 
-    return all_reduce(value)
+
+class _OverAll(torch.autograd.Function):
+    """A number of this process is in the sum of each, whose gradients it therefore gets all of."""
+
+    @staticmethod
+    def forward(ctx, value):
+        total = value.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx, gradient):
+        total = gradient.clone()
+        dist.all_reduce(total)
+        return total

@@ -19,8 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.categories import combinations
+from gtcourse.models.categories import combinations, edges_alone
 from gtcourse.models.node_encodings import read_encoding
+from gtcourse.models.waiting import refuse
 
 
 class RelationTables(NamedTuple):
@@ -115,8 +116,7 @@ class Relations(nn.Module):
         distance = self._distances(batch)
         relation = (distance + self.num_edge_types - 1).clamp(max=far)  # two steps come after E
         relation = relation.masked_fill(distance == UNREACHABLE, far + 1)
-        edges = batch.adjacency.nonzero(as_tuple=True)
-        relation[edges] = 1 + self._type(batch, edges)
+        relation = torch.where(batch.adjacency, 1 + self._type(batch), relation)
         relation.diagonal(dim1=1, dim2=2).fill_(0)  # a loop is no edge to another
         if self.virtual_node:
             relation = F.pad(relation, (1, 0, 1, 0), value=far + 2)
@@ -125,22 +125,22 @@ class Relations(nn.Module):
 
     def _distances(self, batch: GraphBatch) -> Tensor:
         distance = read_encoding(batch, "distance").long()
-        if bool(((distance == 1) & ~batch.adjacency & batch.pair_mask).any()):
-            raise ValueError(
-                "distance is 1 for a pair without an edge; expected the steps of a shortest path "
-                "from i to j along the edges, as AddShortestPaths() has them."
-            )
+        refuse(
+            (distance == 1) & ~batch.adjacency & batch.pair_mask,
+            "distance is 1 for a pair without an edge; expected the steps of a shortest path "
+            "from i to j along the edges, as AddShortestPaths() has them.",
+        )
         return distance
 
-    def _type(self, batch: GraphBatch, edges: tuple[Tensor, ...]) -> Tensor:
-        """The type of each edge, ``[ΣE]``, 0 to E - 1."""
+    def _type(self, batch: GraphBatch) -> Tensor:
+        """The type of each edge, ``[B, N, N]``, 0 to E - 1; anything elsewhere."""
         if not self.edge_types:
-            return torch.zeros_like(edges[0])
+            return torch.zeros_like(batch.adjacency, dtype=torch.long)
         if batch.edge_attr is None:
             raise ValueError(
                 "the graphs have no edge_attr; expected it, or num_edge_types = () in the model."
             )
-        values = batch.edge_attr[edges]
+        values = edges_alone(batch)
         if self.edge_step is not None:
             return self._cut_off(values)
         return combinations(values, "edge_attr", self.edge_types)
@@ -151,8 +151,12 @@ class Relations(nn.Module):
                 f"edge_attr has {values.shape[-1]} columns of {values.dtype}; expected one of "
                 "floating point for edge_step."
             )
-        wrong = values[~(values >= 0)]
-        if len(wrong):
-            raise ValueError(f"edge_attr holds {wrong[0].item()}; expected numbers from 0 on.")
-        types = values[:, 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, but 0.3 / 0.1 is a little less
+        wrong = ~(values >= 0)
+        refuse(
+            wrong,
+            lambda: f"edge_attr holds {float(values[wrong][0])}; expected numbers from 0 on.",
+        )
+        types = values[..., 0] * (
+            1 / self.edge_step
+        )  # 0.3 * 10 is 3, but 0.3 / 0.1 is a little less
         return types.clamp(max=self.num_edge_types - 1).long()

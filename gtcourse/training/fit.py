@@ -22,7 +22,8 @@ from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import Checkpoint, write_curve
 from gtcourse.training.flag import Flag
-from gtcourse.training.processes import launch, over_processes, weight_among_processes
+from gtcourse.training.processes import launch, over_processes
+from gtcourse.training.step import compiled, train_step
 from gtcourse.training.tasks import Task
 
 
@@ -120,7 +121,7 @@ def fit(
     optimizer = optimizer or Adam(model.parameters(), lr=lr)
     torch.manual_seed(seed)
     # The wrapped model shares its weights with the caller's.
-    wrapped, wrapped_optimizer = fabric.setup(_compiled(model, compile), optimizer)
+    wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
     judged = wrapped if world == 1 else model  # DDP's forward waits for the other processes
     history = History()
     checkpoint = None
@@ -196,13 +197,6 @@ def count_parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def _compiled(model: nn.Module, mode: bool | str) -> nn.Module:
-    if not mode:
-        return model
-    # One graph for each shape: those that serve all shapes cannot be replayed.
-    return torch.compile(model) if mode is True else torch.compile(model, mode=mode, dynamic=False)
-
-
 def _tensorboard(folder: Path):
     from lightning_fabric.loggers import TensorBoardLogger
 
@@ -215,21 +209,9 @@ def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip, fl
     total, graphs = 0.0, 0
     for batch in loader:
         batch = batch.to(fabric.device)
-        optimizer.zero_grad()
-        weight = weight_among_processes(fabric, task, batch)
-        if flag is None:
-            loss = task.loss(model(batch, **task.asks), batch)
-            fabric.backward(loss * weight)
-        else:
-            loss = flag.backward(model, task, batch, lambda part: fabric.backward(part * weight))
-        if grad_clip is not None:
-            # Whether the norm is finite is not asked here: the answer would have to be waited for.
-            fabric.clip_gradients(model, optimizer, max_norm=grad_clip, error_if_nonfinite=False)
-        optimizer.step()
-        if isinstance(schedule, LRScheduler) and not isinstance(schedule, ReduceLROnPlateau):
-            schedule.step()
+        loss = train_step(fabric, model, task, batch, optimizer, schedule, grad_clip, flag)
         # Summed on the device: reading it here would make the device wait at every step.
-        total = total + loss.detach() * batch.num_graphs
+        total = total + loss * batch.num_graphs
         graphs += batch.num_graphs
     return over_processes(fabric, total, graphs)
 

@@ -57,7 +57,7 @@ def weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | fl
     """
     if fabric.world_size == 1:
         return 1.0
-    own = torch.zeros((), device=fabric.device) + task.size(batch)
+    own = torch.zeros((), dtype=torch.float64, device=fabric.device) + task.size(batch)
     of_all = fabric.all_reduce(own.clone(), reduce_op="sum")
     return own * fabric.world_size / of_all.clamp(min=torch.finfo(own.dtype).tiny)
 

@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.training.budget import device
 from gtcourse.training.fit import History, fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
@@ -77,7 +78,7 @@ class Recipe:
             train: with batches of ``batch_size`` graphs, shuffled; val: as ``fit`` takes it.
             options: ``fit``'s others, such as ``seed``, ``out``, ``precision`` and ``patience``.
         """
-        optimizer = self.optimizer(model.parameters())
+        model, optimizer, schedule = self.start(model, len(train))
         return fit(
             model,
             self.task,
@@ -85,12 +86,20 @@ class Recipe:
             val,
             epochs=self._epochs(len(train)),
             optimizer=optimizer,
-            schedule=self.schedule(optimizer, self.total_steps(len(train))),
+            schedule=schedule,
             stop_below_lr=self.stop_below_lr,
             grad_clip=self.grad_clip,
             flag=self.flag,
             **options,
         )
+
+    def start(
+        self, model: nn.Module, steps_per_epoch: int
+    ) -> tuple[nn.Module, Optimizer, LRScheduler | ReduceLROnPlateau]:
+        """The model on its device, its optimiser (fused on a GPU) and the schedule of that."""
+        model, fused = model.to(device()), {"fused": True} if device().type == "cuda" else {}
+        optimizer = self.optimizer(model.parameters(), **fused)
+        return model, optimizer, self.schedule(optimizer, self.total_steps(steps_per_epoch))
 
     def total_steps(self, steps_per_epoch: int) -> int:
         """The schedule's length: ``steps``, or those of all epochs where the paper counts these."""

@@ -1,0 +1,5 @@
+"""``python -m gtcourse``: the command line."""
+
+from gtcourse.cli import main
+
+main()

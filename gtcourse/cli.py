@@ -1,0 +1,223 @@
+"""``gtcourse recipes | train | results | data | bench``: the course from a terminal.
+
+Each command only reads its arguments and shows what comes back; the work is elsewhere in the
+package, and imported when it is needed, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(
+    help="Graph Transformers, from each paper's recipe to a recorded result.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+console = Console()
+
+RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="for instance csa-rings/zinc")]
+DataOption = Annotated[
+    str,
+    typer.Option(
+        help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
+        "as molecules, or the path of an .npz graph file."
+    ),
+]
+
+
+@app.command()
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="say everything about this one")] = None,
+    dataset: Annotated[str | None, typer.Option(help="only those for this data set")] = None,
+) -> None:
+    """List every published configuration, or say everything about one."""
+    from gtcourse.training.recipes import RECIPES, get_recipe
+    from gtcourse.training.results import printed
+
+    if name is not None:
+        recipe = get_recipe(name)
+        for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
+            console.print(f"[bold]{key}[/]: {value}", highlight=False)
+        return
+    table = Table("recipe", "parameters", "paper", "source")
+    for recipe in RECIPES.values():
+        if dataset in (None, recipe.dataset):
+            scores = ", ".join(f"{metric} {value:g}" for metric, (value, _) in printed(recipe))
+            table.add_row(recipe.name, f"{recipe.paper_parameters:,}", scores, recipe.source)
+    console.print(table)
+
+
+@app.command()
+def train(
+    recipe: RecipeName,
+    data: DataOption = "embedded",
+    budget: Annotated[
+        str, typer.Option(help="paper (the whole recipe), short (1 % of it) or smoke (a check)")
+    ] = "paper",
+    epochs: Annotated[int | None, typer.Option(help="in place of the budget's")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
+    graphs: Annotated[int | None, typer.Option(help="train on the first so many")] = None,
+    seed: Annotated[list[int], typer.Option(help="give it again for several runs")] = [0],  # noqa: B006
+    jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,
+    out: Annotated[Path, typer.Option(help="a folder for each run is made in it")] = Path("runs"),
+    resume: Annotated[bool, typer.Option("--resume", help="continue a run that stopped")] = False,
+    devices: Annotated[int, typer.Option(help="processes on this machine (DDP)")] = 1,
+    precision: Annotated[str, typer.Option(help="32-true or bf16-mixed")] = "32-true",
+    compile: Annotated[
+        bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
+    ] = False,
+    buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
+) -> None:
+    """Train with a recipe; write logs, checkpoint, weights and a record.
+
+    [bold]gtcourse train csa-rings/zinc --data molecules --budget smoke[/]
+    """
+    if len(seed) > 1:
+        raise typer.Exit(_one_process_for_each(seed, jobs))
+    from gtcourse.training import run
+    from gtcourse.training.recipes import get_recipe
+
+    if budget not in run.BUDGETS:
+        raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
+    whole = run.data_for(get_recipe(recipe), data)
+    chosen, used = run.at_budget(
+        get_recipe(recipe), whole, run.BUDGETS[budget], epochs, batch_size, graphs
+    )
+    name = run.run_name(chosen, used)
+    folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
+    first = run.is_first_process()
+    if first:
+        console.print(f"[bold]{name}[/], seed {seed[0]}, on {used.source}: {folder}")
+    record = run.train(
+        chosen,
+        used,
+        command="gtcourse " + shlex.join(word for word in sys.argv[1:] if word != "--resume"),
+        seed=seed[0],
+        out=folder,
+        resume=resume,
+        devices=devices,
+        precision=precision,
+        compile="reduce-overhead" if compile else False,
+        buckets=buckets,
+        tensorboard=True,
+    )
+    if first:
+        scores = {metric: score[0] for metric, score in chosen.paper_result.items()
+                  if isinstance(score, tuple)}  # fmt: skip
+        for metric, value in record.result.items():
+            paper = f"   (the paper's run on {chosen.dataset}: {scores[metric]:g})"
+            paper = paper if metric in scores else ""
+            console.print(f"{metric:>16} {value:.5g}{paper}", highlight=False)
+        console.print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
+
+
+@app.command()
+def results(
+    folders: Annotated[list[Path], typer.Argument(help="of records; searched to the bottom")],
+    dataset: Annotated[str | None, typer.Option(help="only recipes for this data set")] = None,
+    all: Annotated[bool, typer.Option("--all", help="also recipes that were not run")] = False,
+) -> None:
+    """Show recorded runs beside the papers' numbers."""
+    from gtcourse.training import results as recorded
+
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
+    table = Table(*recorded.COLUMNS)
+    for result in recorded.results(recorded.read_results(folders), dataset):
+        if result.records or all:
+            table.add_row(*recorded.row(result))
+    console.print(table)
+
+
+@app.command()
+def data(
+    name: Annotated[str | None, typer.Argument(help="load this one (built or downloaded)")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="'download', or the path of a graph file")
+    ] = None,
+) -> None:
+    """List the data sets, or load one and say what it holds."""
+    from gtcourse.graphs.load import GENERATED, NAMES, PUBLICATIONS, load_dataset
+
+    if name is None:
+        table = Table("name", "without a network", "published graphs")
+        for known in NAMES:
+            table.add_row(
+                known, "yes" if known in GENERATED else "", "yes" if known in PUBLICATIONS else ""
+            )
+        console.print(table)
+        return
+    graphs = load_dataset(name, source)
+    sizes = [graph.num_nodes for graph in graphs]
+    edges = sum(graph.edge_index.shape[1] for graph in graphs)
+    console.print(f"[bold]{graphs.name}[/]: {graphs.source}", highlight=False)
+    console.print(f"graphs: {graphs.split_sizes}", highlight=False)
+    console.print(
+        f"nodes: {min(sizes)} to {max(sizes)}, {sum(sizes) / len(sizes):.2f} on average; "
+        f"edges: {edges / len(sizes):.2f}; targets of: {graphs.target}",
+        highlight=False,
+    )
+
+
+@app.command()
+def bench(
+    recipe: RecipeName,
+    data: DataOption = "embedded",
+    steps: Annotated[int, typer.Option(help="that are timed, after as many that are not")] = 20,
+    precision: Annotated[str, typer.Option(help="32-true or bf16-mixed")] = "32-true",
+    compile: Annotated[
+        bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
+    ] = False,
+    buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
+) -> None:
+    """Measure a recipe's training step here, and how long the whole recipe would take."""
+    from gtcourse.training import run, speed
+    from gtcourse.training.recipes import get_recipe
+
+    chosen = get_recipe(recipe)
+    graphs = run.data_for(chosen, data)
+    mode = "reduce-overhead" if compile else False
+    measured = speed.measure(
+        chosen, graphs, steps=steps, precision=precision, compile=mode, buckets=buckets
+    )
+    for name, value in measured.items():
+        console.print(f"{name:>20} {value}", highlight=False)
+
+
+def _one_process_for_each(seeds: list[int], jobs: int) -> int:
+    """The same command for each seed, so many at once; 1 if one of them failed."""
+    words = sys.argv[1:]
+    while "--seed" in words:
+        place = words.index("--seed")
+        del words[place : place + 2]
+    waiting, running, failed = list(seeds), [], False
+    while waiting or running:
+        while waiting and len(running) < max(1, jobs):
+            command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(waiting.pop(0))]
+            running.append(subprocess.Popen(command))
+        failed |= running.pop(0).wait() != 0
+    return int(failed)
+
+
+def main() -> None:
+    """The command's entry: what cannot be done is said in a sentence, without a traceback."""
+    try:
+        app()
+    except (ValueError, KeyError, RuntimeError, ModuleNotFoundError) as error:
+        console.print(f"[bold red]gtcourse:[/] {error}", highlight=False)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Recorded runs of recipes beside what their papers print."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+
+from gtcourse.training.recipes import RECIPES, Recipe
+from gtcourse.training.records import Record, read_record
+
+
+@dataclass(frozen=True)
+class Result:
+    """What several seeds of one recipe gave, at one budget on the same data.
+
+    Attributes:
+        recipe: as published; metric: the one that is compared, for instance "test_mae".
+        paper: (mean, standard deviation or None), as printed.
+        records: the runs, by seed; none where the recipe was not run.
+    """
+
+    recipe: Recipe
+    metric: str
+    paper: tuple[float, float | None]
+    records: tuple[Record, ...] = ()
+
+    @property
+    def values(self) -> list[float]:
+        return [record.result[self.metric] for record in self.records]
+
+    @property
+    def gap(self) -> float | None:
+        """What the paper's number has to be added to give ours; None where there is none."""
+        return mean(self.values) - self.paper[0] if self.records else None
+
+    @property
+    def data(self) -> str:
+        return self.records[0].data["source"] if self.records else ""
+
+    @property
+    def budget(self) -> str:
+        """How much of the published run was run."""
+        if not self.records:
+            return ""
+        changed = self.records[0].config.get("changed", {})
+        if not changed:
+            return "the paper's"
+        ours, theirs = self.records[0].config["epochs"], self.recipe.epochs
+        graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
+        return f"{ours} of {theirs:,} epochs{graphs}"
+
+
+def read_results(folders: Iterable[Path]) -> list[Record]:
+    """Every record of a recipe's run in folders and the folders in them.
+
+    Raises:
+        ValueError: a file is no record, a field of it is missing, or its recipe does not exist.
+    """
+    records = []
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*-seed*.json")):
+            record = read_record(path)
+            if recipe_of(record) not in RECIPES:
+                raise ValueError(
+                    f"{path} is the record of {record.name!r}; expected the run of a recipe."
+                )
+            records.append(record)
+    return records
+
+
+def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
+    """A result for each recipe, data and budget; one without records where a recipe has none.
+
+    Args:
+        dataset: only the recipes for this one.
+    """
+    runs = defaultdict(list)
+    for record in records:
+        budget = str(record.config.get("changed", {}))
+        runs[recipe_of(record), record.data["source"], budget].append(record)
+    found = []
+    for name, recipe in RECIPES.items():
+        if dataset is not None and recipe.dataset != dataset:
+            continue
+        groups = [group for (of, *_), group in runs.items() if of == name]
+        for metric, paper in printed(recipe):
+            found += [
+                Result(recipe, metric, paper, tuple(sorted(group, key=lambda run: run.seed)))
+                for group in groups or [()]
+            ]
+    return found
+
+
+def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
+    """The paper's numbers by metric; without those for several sizes of the training set."""
+    return [
+        (metric, score) for metric, score in recipe.paper_result.items() if isinstance(score, tuple)
+    ]
+
+
+def recipe_of(record: Record) -> str:
+    """The name of the recipe that was run, perhaps on other data."""
+    return record.name.split("-on-")[0]
+
+
+def spread(values: list[float]) -> str:
+    """Mean ± standard deviation over seeds, and how many there are."""
+    if not values:
+        return "not yet run"
+    seeds = f"({len(values)} seed{'s' if len(values) > 1 else ''})"
+    deviation = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+    return f"{mean(values):.3f}{deviation} {seeds}"
+
+
+COLUMNS = ("recipe", "metric", "paper", "recorded", "gap", "budget", "data")
+
+
+def row(result: Result) -> tuple[str, ...]:
+    """A line of the table, as text."""
+    value, deviation = result.paper
+    return (
+        result.recipe.name,
+        result.metric,
+        f"{value:g}" + (f" ± {deviation:g}" if deviation is not None else ""),
+        spread(result.values),
+        "" if result.gap is None else f"{result.gap:+.3f}",
+        result.budget,
+        result.data,
+    )
