@@ -1,21 +1,16 @@
-"""GRPE's recipes: the paper's tables, the authors' parameter counts, and that each one trains."""
+"""GRPE's recipes: the paper's tables, the authors' parameter counts, the settings."""
 
 import json
-from dataclasses import replace
 from functools import cache
 
 import pytest
 import torch
 from torch.optim import AdamW
 
-from gtcourse.encodings import encode
-from gtcourse.graphs import collate
 from gtcourse.models import GRPE
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipes import RECIPES, get_recipe
 from gtcourse.training.recipes_grpe import GRPE_RECIPES
-from tests.graphs.random_graphs import graph_of, random_features
-from tests.training.one_step import assert_a_step_is_taken_and_judged
 
 NAMES = [recipe.name for recipe in GRPE_RECIPES]
 
@@ -161,40 +156,3 @@ def test_a_grpe_recipe_says_everything_in_json(name):
     assert config["optimizer"].startswith("AdamW(lr=0.0002, ")
     assert config["schedule"].startswith("warmup_then_linear(warmup=0.")
     assert config["transforms"] == ["AddShortestPaths(max_distance=None)"]
-
-
-def data_for(name, generator):
-    """Graphs with the features and targets that the data set has: a ring each, and one node."""
-
-    config, dataset = config_of(name), name.split("/")[1]
-    atoms = {"zinc": (28,), "mnist": (), "cifar10": ()}.get(
-        dataset, (119, 5, 12, 12, 10, 6, 6, 2, 2)
-    )
-    bonds = () if config.edge_step else config.num_edge_types
-    graphs = []
-    for n in (1, 4, 9):
-        ring = [(i, (i + 1) % n) for i in range(n)] if n > 1 else []
-        edges = [*ring, *((j, i) for i, j in ring)]
-        graph = graph_of(n, edges)
-        graph.x = random_features(generator, n, atoms, config.num_node_features)
-        graph.edge_attr = random_features(generator, len(edges), bonds, 1)
-        del graph.distance, graph.laplacian_eigenvectors
-        if dataset == "molpcba":
-            graph.y = torch.randint(0, 2, (1, 128), generator=generator).float()
-            graph.y[:, ::3] = torch.nan
-        elif config.num_targets == 10:
-            graph.y = torch.randint(0, 10, (1,), generator=generator)
-        graphs.append(graph)
-    return graphs
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recipes_model_task_and_transforms_fit_together(name):
-    """A step of a narrow model on small graphs, and its judgement."""
-    recipe = get_recipe(name)
-    narrow = replace(config_of(name), d_model=32, num_layers=2)
-    torch.manual_seed(0)
-    model = recipe.build_model.func(narrow)
-    data = data_for(name, torch.Generator().manual_seed(1))
-    batch = collate(encode(data, *recipe.transforms))
-    assert_a_step_is_taken_and_judged(recipe, model, batch)
