@@ -142,7 +142,7 @@
       const cell = place(event);
       const atom = event.target.closest(".atom");
       const [i, j] = cell || (atom ? [state.atom, Number(atom.dataset.atom)] : [-1, -1]);
-      if (i >= 0) reading.textContent = `Atom ${i} gives atom ${j} ${two(state.rows[i][j])}.`;
+      if (i >= 0) reading.textContent = `Atom ${i} takes ${two(state.rows[i][j])} from atom ${j}.`;
     });
     root.addEventListener("keydown", (event) => {
       const atom = event.target.closest(".atom");
