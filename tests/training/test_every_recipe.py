@@ -10,7 +10,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
-from fractions import Fraction
 from functools import cache
 
 import pytest
@@ -198,10 +197,9 @@ def test_the_rate_of_every_step_is_that_of_the_published_formula(name):
     assert (warmed is None) != (plateau is None)
     optimizer = recipe.optimizer([parameter])
     if warmed is not None:
-        formula, peak, *spans = warmed
-        share = Fraction(*spans)  # on a run as short as it can be with three steps of warm-up
-        times = -(-3 // share.numerator)
-        warmup, total = share.numerator * times, share.denominator * times
+        formula, peak, warmup, total = warmed
+        if total > 2000:  # optimiser steps
+            warmup, total = warmup // 1000, total // 1000
         expected = [formula(step, peak, warmup, total) for step in range(1, total + 3)]
         assert walked(optimizer, recipe.schedule(optimizer, total), len(expected)) == pytest.approx(
             expected, rel=1e-12, abs=1e-18
