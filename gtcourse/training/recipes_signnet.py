@@ -83,7 +83,7 @@ WHERE_IT_ENTERS = (
     "{ours} parameters, in the authors' code {theirs}: there rho ends in {k} numbers ({last}), "
     "which a linear map takes to the width ({widen}) and another, of it and the atom's vector "
     "beside each other, to the width again ({beside}); here rho ends in the width ({here}) and is "
-    "added to the atom's vector, which is the same function with fewer numbers"
+    "added to the atom's vector; as linear maps in a row are one, it can be whatever theirs is"
 )
 PADDING = (
     "a column of zeros, of a graph with fewer eigenvectors, takes no part; there it does in the "

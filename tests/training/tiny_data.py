@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
+from gtcourse.graphs.files import write_graphs
 from tests.graphs.random_graphs import random_features
 
 SIZES = (5, 1, 7, 3, 4, 6)
@@ -21,12 +23,14 @@ class Form:
 
     Attributes:
         labels: classes of a target, or None for a number; targets: of a graph.
+        least_bond: the first category of edges that occurs.
         directed: an edge may lack the one back.
     """
 
     atoms: tuple[int, ...] = ()
     numbers: int = 0
     bonds: tuple[int, ...] = ()
+    least_bond: int = 0
     edge_numbers: int = 0
     target: str = "graph"
     labels: int | None = None
@@ -34,7 +38,7 @@ class Form:
     directed: bool = False
 
 
-ZINC = Form(atoms=(28,), bonds=(4,))
+ZINC = Form(atoms=(28,), bonds=(4,), least_bond=1)
 FORMS = {
     "zinc": ZINC,
     "zinc-full": ZINC,
@@ -74,6 +78,7 @@ def _graph(form: Form, number: int, generator: torch.Generator) -> Data:
     graph = Data(x=_features(generator, n, form.atoms, form.numbers), edge_index=index)
     if form.bonds or form.edge_numbers:
         graph.edge_attr = _features(generator, len(edges), form.bonds, form.edge_numbers)
+        graph.edge_attr.clamp_(min=form.least_bond)
     graph.y = _targets(form, {"graph": 1, "node": n, "edge": len(edges)}[form.target], generator)
     return graph
 
@@ -107,3 +112,9 @@ def _targets(form: Form, count: int, generator: torch.Generator) -> Tensor:
     answers = labels.float()
     answers[:, ::3] = torch.nan  # questions that nobody asked
     return answers
+
+
+def tiny_zinc_file(folder: Path) -> Path:
+    """Six graphs a split as a graph file of ZINC."""
+    write_graphs(folder / "zinc.npz", tiny("zinc", 6))
+    return folder / "zinc.npz"
