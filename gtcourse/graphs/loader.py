@@ -87,12 +87,13 @@ class DenseLoader:
                 graphs than processes is left out. Otherwise such a batch is none for some of them.
 
         Raises:
-            ValueError: there are fewer graphs than processes.
+            ValueError: there are fewer graphs than processes, or in a batch that all have to share.
         """
-        if self.num_graphs < world:
+        fewest = min(self.num_graphs, self.batch_size) if even else self.num_graphs
+        if fewest < world:
             raise ValueError(
-                f"there are {self.num_graphs} graphs for {world} processes; expected one or more "
-                "for each."
+                f"there are {fewest} graphs{' in a batch' if even else ''} for {world} processes; "
+                "expected one or more for each."
             )
         part = copy(self)
         part._rank, part._world, part._even = rank, world, even

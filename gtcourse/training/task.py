@@ -102,7 +102,7 @@ def classes_task(
         return mean_cross_entropy(prediction, y, weights_on(prediction))
 
     def size(batch: GraphBatch) -> Tensor:
-        return total_weight(batch.y, weights_on(batch.mask.float()))
+        return total_weight(batch.y, weights_on(batch.mask.double()))
 
     def weights_on(like: Tensor) -> Tensor | None:
         return None if weights is None else like.new_tensor(weights)

@@ -71,3 +71,38 @@ def test_drop_last_leaves_out_the_small_batch():
 def test_sizes_below_one_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} is 0; expected 1 or more"):
         DenseLoader(numbered(2), **({"batch_size": 2} | {name: 0}))
+
+
+def test_with_few_shapes_a_batch_is_as_wide_as_its_bucket():
+    loader = DenseLoader(numbered(24), 4, shuffle=True, buckets=3, few_shapes=True, drop_last=True)
+    shapes = {batch.mask.shape for _ in range(3) for batch in loader}
+    assert len(shapes) == 3
+
+
+@given(st.integers(4, 30), st.integers(1, 9), st.integers(1, 3), st.integers(2, 4))
+def test_processes_share_every_batch(count, batch_size, buckets, world):
+    loader = DenseLoader(numbered(count), batch_size, buckets=buckets, shuffle=True)
+    loader.set_epoch(5)
+    whole = [set(batch.y.tolist()) for batch in loader]
+    for even in (True, False):
+        if even and batch_size < world:
+            with pytest.raises(ValueError, match=f"{batch_size} graphs in a batch for {world} pro"):
+                loader.shard(0, world, even=True)
+            continue
+        parts = [loader.shard(rank, world, even=even) for rank in range(world)]
+        for part in parts:
+            part.set_epoch(5)
+        shares = [[set(batch.y.tolist()) for batch in part] for part in parts]
+        seen = sorted(number for share in shares for batch in share for number in batch)
+        if even:  # a step is one for all of them, or for none
+            kept = [batch for batch in whole if len(batch) >= world]
+            together = [set().union(*step) for step in zip(*shares, strict=True)]
+            assert sorted(map(sorted, together)) == sorted(map(sorted, kept))
+            assert all(share for share in zip(*shares, strict=True))
+        else:
+            assert seen == list(range(count))
+
+
+def test_fewer_graphs_than_processes_are_refused():
+    with pytest.raises(ValueError, match="there are 2 graphs for 3 processes; expected one or"):
+        DenseLoader(numbered(2), 2).shard(0, 3, even=False)

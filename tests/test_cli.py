@@ -1,0 +1,94 @@
+"""The command line: what it lists, what it runs, and how it says no."""
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from gtcourse.cli import app, main
+from gtcourse.training.recipes import RECIPES
+from tests.training.tiny_data import tiny_zinc_file
+
+WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+
+
+def call(*words: str) -> str:
+    done = CliRunner().invoke(app, words, env=WIDE)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("command", ["recipes", "train", "results", "data", "bench"])
+def test_every_command_explains_itself(command):
+    assert "Usage" in call(command, "--help")
+
+
+def test_recipes_are_listed_by_data_set_and_one_is_told_whole():
+    listed = call("recipes", "--dataset", "zinc")
+    for name, recipe in RECIPES.items():
+        assert (name in listed) == (recipe.dataset == "zinc")
+    told = call("recipes", "csa-rings/zinc")
+    assert "paper_result: {'test_mae': (0.056, 0.002)}" in told
+    assert "warmup_then_cosine" in told
+
+
+def test_data_sets_are_listed_and_one_is_described():
+    assert "ogbg-molhiv" in call("data")
+    told = call("data", "csl")
+    assert "'train': " in told
+    assert "nodes: 41 to 41" in told
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tiny_zinc_file(tmp_path)
+
+
+def test_a_run_is_made_and_shown_beside_the_paper(monkeypatch, tmp_path, file):
+    words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "2"]
+    words += ["--out", str(tmp_path / "runs")]
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
+    said = call(*words)
+    assert "test_mae" in said
+    assert "(the paper's run on zinc: 0.387)" in said
+    shown = call("results", str(tmp_path / "runs"))
+    assert "gin-100k/zinc" in shown
+    assert "2 of 1,000 epochs" in shown
+    assert "csa/zinc" not in shown
+    assert "not yet run" in call("results", str(tmp_path / "runs"), "--all", "--dataset", "zinc")
+
+
+def test_a_step_is_measured(file):
+    said = call("bench", "gin-100k/zinc", "--data", str(file), "--steps", "2")
+    assert "ms of 128 graphs" in said
+    assert "whole recipe" in said
+
+
+@pytest.mark.slow
+def test_seeds_are_run_beside_each_other(monkeypatch, tmp_path, file):
+    words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "2", "--seed", "0"]
+    words += ["--seed", "3", "--jobs", "2", "--out", str(tmp_path / "runs")]
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
+    call(*words)
+    records = sorted(path.name for path in (tmp_path / "runs").rglob("*-seed*.json"))
+    assert records == ["gin-100k-zinc-seed0.json", "gin-100k-zinc-seed3.json"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["recipes", "csa"], "there is no recipe 'csa'; expected one of"),
+        (["train", "csa/zinc", "--data", "nowhere"], "data is 'nowhere'; expected 'embedded'"),
+        (["train", "csa/zinc", "--budget", "huge"], "budget is 'huge'; expected one of paper"),
+        (["results", "nowhere"], "nowhere is no folder; expected one with the records"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(monkeypatch, capsys, words, sentence):
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert sentence in said
+    assert "Traceback" not in said

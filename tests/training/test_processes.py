@@ -1,0 +1,46 @@
+"""Several processes: their shares of a batch, and one gradient."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from gtcourse.training.processes import launch
+from gtcourse.training.tasks import graph_regression, node_classification
+from tests.training.two_processes import MODELS, gradients, graphs
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_gradients_of_one(tmp_path):
+    """With batch norm, with targets missing, and where the batch cannot be cut in half."""
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2",
+        "--standalone", "-m", "tests.training.two_processes", str(tmp_path / "two.pt"),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    two = torch.load(tmp_path / "two.pt")
+    assert {*two} == {*MODELS}
+    for name in MODELS:
+        one = gradients(name)
+        assert any(gradient.abs().max() > 1e-3 for gradient in one.values())
+        torch.testing.assert_close(two[name], one, rtol=1e-10, atol=1e-12)
+
+
+def test_a_loss_is_a_mean_over_what_its_task_says():
+    from gtcourse.graphs import collate
+
+    batch = collate(graphs("graph"))
+    assert int(graph_regression().size(batch)) == 6  # of seven targets one is missing
+    batch = collate(graphs("node"))
+    known = batch.y[batch.y >= 0]
+    assert int(node_classification(2).size(batch)) == len(known)
+    weights = torch.tensor([0.7, 0.3], dtype=torch.float64)[known]
+    task = node_classification(2, [30, 70])
+    torch.testing.assert_close(task.size(batch), weights.sum())
+
+
+def test_no_process_is_none():
+    with pytest.raises(ValueError, match="devices is 0; expected 1 or more"):
+        launch("cpu", 0, "32-true")

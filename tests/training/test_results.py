@@ -1,0 +1,77 @@
+"""Recorded runs beside the papers' numbers."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from gtcourse.training.recipes import RECIPES, get_recipe
+from gtcourse.training.records import Record, write_record
+from gtcourse.training.results import read_results, results, row
+
+DATA = {"name": "zinc", "source": "file: zinc.npz", "checksum": "0", "sizes": {"train": 1}}
+
+
+def a_run(seed=0, mae=0.3, **changes) -> Record:
+    record = Record(
+        name="csa-rings/zinc",
+        config=get_recipe("csa-rings/zinc").at(epochs=10).config(),
+        data=DATA,
+        seed=seed,
+        seconds=1.0,
+        parameters=346_405,
+        curve=[{"epoch": 0}],
+        result={"test_mae": mae},
+        command="gtcourse train csa-rings/zinc",
+    )
+    return replace(record, **changes)
+
+
+def of(name, records):
+    return [result for result in results(records) if result.recipe.name == name]
+
+
+def test_seeds_of_a_budget_are_one_row_beside_the_papers():
+    (found,) = of("csa-rings/zinc", [a_run(0, 0.3), a_run(1, 0.4)])
+    assert found.values == [0.3, 0.4]
+    assert found.gap == pytest.approx(0.35 - 0.056)
+    assert row(found) == (
+        "csa-rings/zinc", "test_mae", "0.056 ± 0.002", "0.350 ± 0.071 (2 seeds)", "+0.294",
+        "10 of 2,000 epochs", "file: zinc.npz",
+    )  # fmt: skip
+
+
+def test_other_data_and_other_budgets_are_rows_of_their_own():
+    published = a_run(config=get_recipe("csa-rings/zinc").config())
+    on_others = a_run(name="csa-rings/zinc-on-molecules", data=DATA | {"source": "embedded"})
+    found = of("csa-rings/zinc", [a_run(), published, on_others])
+    assert {result.budget for result in found} == {"10 of 2,000 epochs", "the paper's"}
+    assert {result.data for result in found} == {"file: zinc.npz", "embedded"}
+
+
+def test_a_recipe_that_was_not_run_says_so():
+    (found,) = of("csa/zinc", [a_run()])
+    assert found.gap is None
+    assert row(found)[3:] == ("not yet run", "", "", "")
+
+
+def test_every_recipe_with_a_printed_result_has_a_row():
+    rows = {result.recipe.name for result in results([])}
+    assert rows == {name for name in RECIPES if not name.endswith("/cycles")}
+    assert {r.recipe.dataset for r in results([], dataset="zinc")} == {"zinc"}
+
+
+def test_a_record_with_a_field_missing_is_no_result(tmp_path):
+    write_record(a_run(), tmp_path / "deep" / "csa-rings-zinc-seed0.json")
+    assert read_results([tmp_path]) == [a_run()]
+    content = asdict(a_run(seed=1))
+    del content["commit"]
+    (tmp_path / "csa-rings-zinc-seed1.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"seed1.json has no commit; expected every field"):
+        read_results([tmp_path])
+
+
+def test_a_record_of_something_else_is_no_result(tmp_path):
+    write_record(a_run(name="bag/molecules"), tmp_path / "bag-molecules-seed0.json")
+    with pytest.raises(ValueError, match="the record of 'bag/molecules'; expected the run of a"):
+        read_results([tmp_path])

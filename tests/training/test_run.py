@@ -1,0 +1,123 @@
+"""A run from data to record: its budget, its folder, killed and continued."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from gtcourse.training.recipes import get_recipe
+from gtcourse.training.records import read_record
+from gtcourse.training.run import BUDGETS, at_budget, claim, data_for, first, train
+from tests.training.tiny_data import tiny, tiny_zinc_file
+
+RECIPE = get_recipe("gin-100k/zinc").at(epochs=3, batch_size=4)
+
+
+def run(out=None, data=None, **options):
+    data = tiny("zinc", 6) if data is None else data
+    return train(RECIPE, data, command="none", out=out, progress=False, **options)
+
+
+def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
+    record = run(tmp_path, tensorboard=True)
+    found = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
+    expected = {"run.json", "last.ckpt", "curve.csv", "weights.pt", "tensorboard"}
+    assert found == expected | {"gin-100k-zinc-seed0.json"}
+    read = read_record(tmp_path / "gin-100k-zinc-seed0.json")
+    assert read == record
+    assert read.result["steps"] == 3 * 2
+    assert read.config["changed"] == {"epochs": 3, "batch_size": 4}
+    assert read.config["buckets"] == 1
+    assert set(read.result) == {"test_mae", "val_mae", "best_epoch", "steps"}
+    model = RECIPE.build_model()
+    model.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another():
+    assert run().curve[-1]["train_loss"] == run().curve[-1]["train_loss"]
+    assert run().curve[-1]["train_loss"] != run(seed=1).curve[-1]["train_loss"]
+
+
+def test_a_budget_is_remembered_with_the_graphs_it_leaves():
+    recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["smoke"])
+    assert recipe.changed == {"epochs": 2, "graphs": 256}
+    assert len(data.train) == 12
+    recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["paper"])
+    assert recipe.changed == {}
+    recipe, data = at_budget(
+        get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["short"], None, 5, 8
+    )
+    assert recipe.changed == {"epochs": 10, "batch_size": 5, "graphs": 8}
+    assert data.split_sizes == {"train": 8, "val": 2, "test": 2}
+
+
+def test_a_cut_keeps_the_first_graphs_and_one_of_each_split():
+    data = tiny("zinc", 6)
+    cut = first(data, 2)
+    assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
+    assert cut.train == data.train[:2]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "source", "sentence"),
+    [
+        ("csa/zinc", "nowhere.npz", "data is 'nowhere.npz'; expected 'embedded', 'real', the path"),
+        ("csa-small/pcqm4mv2", "embedded", "nothing embedded stands in for 'pcqm4mv2'; expected"),
+    ],
+)
+def test_data_that_is_not_there_is_refused(recipe, source, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        data_for(get_recipe(recipe), source)
+
+
+def test_a_folder_holds_one_run(tmp_path):
+    what = {"config": {"epochs": 3, "lr": 0.1}, "data": {"name": "zinc"}, "seed": 0}
+    with pytest.raises(ValueError, match="holds no run to resume"):
+        claim(tmp_path, what, resume=True)
+    claim(tmp_path, what, resume=False)
+    with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
+        claim(tmp_path, what, resume=False)
+    claim(tmp_path, what, resume=True)
+    other = what | {"config": {"epochs": 4, "lr": 0.1}, "seed": 1}
+    with pytest.raises(ValueError, match="another run, which differs in config epochs, seed;"):
+        claim(tmp_path, other, resume=True)
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumed_by_the_command_has_the_weights_of_one_that_was_not(tmp_path):
+    file = tiny_zinc_file(tmp_path)
+
+    def command(out, *more):
+        return [
+            sys.executable, "-m", "gtcourse", "train", "gin-100k/zinc", "--data",
+            str(file), "--epochs", "40", "--out", str(tmp_path / out), *more,
+        ]  # fmt: skip
+
+    whole = subprocess.run(command("whole"), capture_output=True, text=True, check=False)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    process = subprocess.Popen(command("killed"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    folder = tmp_path / "killed" / "gin-100k-zinc-seed0"
+    while process.poll() is None and not (folder / "last.ckpt").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (folder / "weights.pt").exists(), "the run was over before it was killed"
+    done = subprocess.run(command("killed", "--resume"), capture_output=True, text=True, check=True)
+    assert "the record:" in done.stdout
+    expected, found = (
+        torch.load(tmp_path / out / "gin-100k-zinc-seed0" / "weights.pt", weights_only=True)
+        for out in ("whole", "killed")
+    )
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    runs = [
+        json.loads(
+            (tmp_path / out / "gin-100k-zinc-seed0" / "gin-100k-zinc-seed0.json").read_text()
+        )
+        for out in ("whole", "killed")
+    ]
+    assert runs[0]["result"] == runs[1]["result"]
+    assert "--resume" not in runs[1]["command"]
