@@ -47,8 +47,9 @@ notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOT
 sync: $(STAMP)  ## bring each notebook and its text source into agreement
 	@$(BIN)/python -m tools.notebooks sync
 
-tables: $(STAMP)  ## write the measured run times into README and book
+tables: $(STAMP)  ## write the measured run times and the recorded results into README and book
 	@$(BIN)/python -m tools.run_times write
+	@$(BIN)/python -m tools.results write
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
@@ -65,10 +66,11 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
 
-checks: $(STAMP)  ## pairs, stale outputs, address, run times
+checks: $(STAMP)  ## pairs, stale outputs, address, run times, results
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
+	$(BIN)/python -m tools.results check
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml

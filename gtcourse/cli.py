@@ -86,6 +86,7 @@ def train(
         raise typer.Exit(_one_process_for_each(seed, jobs))
     from gtcourse.training import run
     from gtcourse.training.recipes import get_recipe
+    from gtcourse.training.results import printed
 
     if budget not in run.BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
@@ -112,11 +113,11 @@ def train(
         tensorboard=True,
     )
     if first:
-        scores = {metric: score[0] for metric, score in chosen.paper_result.items()
-                  if isinstance(score, tuple)}  # fmt: skip
+        scores = dict(printed(chosen))
         for metric, value in record.result.items():
-            paper = f"   (the paper's run on {chosen.dataset}: {scores[metric]:g})"
-            paper = paper if metric in scores else ""
+            paper = ""
+            if metric in scores:
+                paper = f"   (the paper's run on {chosen.dataset}: {scores[metric][0]:g})"
             console.print(f"{metric:>16} {value:.5g}{paper}", highlight=False)
         console.print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 

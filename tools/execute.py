@@ -26,6 +26,13 @@ ENVIRONMENT = {
 }
 UNSET = ("GTCOURSE_BUDGET", "MPLBACKEND")
 
+# Runs in the notebook's own kernel before its first cell: from then on, what is read is known.
+WATCH = """
+import sys as _sys
+_opened = set()
+_sys.addaudithook(lambda event, args: event == 'open' and _opened.add(str(args[0])))
+"""
+
 # Runs last, in the notebook's own kernel, and is taken out again.
 PROBE = """
 import json as _json, pathlib as _pathlib, platform as _platform, resource as _resource, sys as _sys
@@ -37,6 +44,9 @@ def _probe():
             path = _pathlib.Path(getattr(module, "__file__", None) or "").resolve()
             # PyG writes code of its own, named like the package's, to the temporary folder.
             if name.split(".")[0] == "gtcourse" and root in path.parents:
+                files.append(path.relative_to(root).as_posix())
+        for path in map(_pathlib.Path, _opened):  # records, weights, scripts
+            if root in path.parents and path.suffix in (".json", ".pt", ".js"):
                 files.append(path.relative_to(root).as_posix())
     unit = 1 if _platform.system() == "Darwin" else 1024
     torch = _sys.modules.get("torch")
@@ -66,6 +76,7 @@ def execute(nb: NotebookNode, folder: Path) -> dict:
         kernel_name="python3",
         record_timing=False,
         resources={"metadata": {"path": str(folder)}},
+        extra_arguments=[f"--IPKernelApp.exec_lines={WATCH.strip()}"],
     )
     begin = time.perf_counter()
     client.execute()

@@ -1,7 +1,7 @@
 """Do the stored outputs belong to the code that is there?
 
 An executed notebook carries a stamp: a hash of its code cells, and one of every file of the
-package that the kernel had loaded at its end or whose record the cells name. Comments,
+package that the kernel had loaded or read at its end or whose record the cells name. Comments,
 docstrings and blank lines do not count: they cannot change an output, except in a file whose
 source a cell prints.
 """
@@ -40,7 +40,7 @@ def stale(nb: NotebookNode, package: Path = PACKAGE) -> list[str]:
     stored = nb.metadata.get("gtcourse")
     if not stored:
         return ["it has never been executed by `make notebooks`"]
-    now = stamp(nb, [f for f in stored["package"] if f.endswith(".py")], package)
+    now = stamp(nb, [*stored["package"]], package)
     reasons = [] if now["code"] == stored["code"] else ["its code cells have changed"]
     for name in sorted({*now["package"], *stored["package"]}):
         before, after = stored["package"].get(name), now["package"].get(name)
@@ -60,13 +60,19 @@ def file_digest(path: Path, shown: list[str] = ()) -> str | None:
     """Hash of a file's code; of its whole text where it defines a name whose source is shown."""
     if not path.exists():
         return None
+    if path.suffix == ".pt":
+        return digest_of(path.read_bytes())
     text = path.read_text(encoding="utf-8")
     verbatim = any(re.search(rf"^\s*(?:class|def) {name}\b", text, re.M) for name in shown)
     return digest(code_text(text) if path.suffix == ".py" and not verbatim else text)
 
 
 def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest_of(text.encode())
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def code_text(source: str) -> str:

@@ -53,6 +53,15 @@ def test_a_docstring_counts_where_a_cell_prints_the_source(package):
     assert stale(nb, package) == ["gtcourse/layer.py has changed"]
 
 
+def test_what_the_kernel_read_counts_whatever_the_cells_call_it(package):
+    (package / "weights.pt").write_bytes(b"\x80\x02")
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("trained(name)")])
+    nb.metadata["gtcourse"] = stamp(nb, ["layer.py", "weights.pt"], package)
+    assert stale(nb, package) == []
+    (package / "weights.pt").write_bytes(b"\x80\x03")
+    assert stale(nb, package) == ["gtcourse/weights.pt has changed"]
+
+
 def test_a_recorded_run_that_a_cell_names_counts(package):
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell('recorded("bag-seed0")')])
     nb.metadata["gtcourse"] = stamp(nb, [], package)

@@ -2,8 +2,16 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
+import torch
 
-from gtcourse.training.records import Record, read_record, recorded, write_record
+from gtcourse.training.records import (
+    Record,
+    read_record,
+    read_weights,
+    recorded,
+    write_record,
+    write_weights,
+)
 
 
 def a_record(**changes) -> Record:
@@ -32,7 +40,7 @@ def test_a_record_says_where_it_ran(tmp_path):
     assert read_record(tmp_path / "r.json") == a_record(date=content["date"])
 
 
-@pytest.mark.parametrize("name", sorted(asdict(a_record())))
+@pytest.mark.parametrize("name", sorted({*asdict(a_record())} - {"weights"}))
 def test_a_record_without_a_field_is_refused(tmp_path, name):
     path = tmp_path / "r.json"
     content = asdict(a_record())
@@ -73,3 +81,17 @@ def test_recorded_runs_are_found_by_name_in_the_order_of_their_seeds():
 def test_an_unknown_recorded_run_is_named():
     with pytest.raises(KeyError, match="no run called 'nothing/nowhere' is recorded"):
         recorded("nothing/nowhere")
+
+
+def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path):
+    record, weights = a_record(), {"w": torch.arange(3.0)}
+    with pytest.raises(ValueError, match="no weights of 'bag/molecules' with seed 0 are kept"):
+        read_weights(record, tmp_path)
+    write_weights(record, weights, tmp_path)
+    write_record(record, tmp_path / record.filename)
+    record = read_record(tmp_path / record.filename)
+    torch.testing.assert_close(read_weights(record, tmp_path), weights)
+    path = tmp_path / "weights" / "bag-molecules-seed0.pt"
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(ValueError, match="is damaged; expected the file of which the record has"):
+        read_weights(record, tmp_path)

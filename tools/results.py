@@ -1,0 +1,116 @@
+"""The tables of book/results/index.md, from the records in that folder and in the package.
+
+python -m tools.results check    the page says what the records say
+python -m tools.results write    make it so
+"""
+
+import re
+import sys
+
+from gtcourse.training.recipes import RECIPES
+from gtcourse.training.records import recorded
+from gtcourse.training.results import COLUMNS, Result, read_results, results, row, spread
+from tools.paths import ROOT
+
+FOLDER = ROOT / "book" / "results"
+PAGE = FOLDER / "index.md"
+MARK = "<!-- {name}: written by python -m tools.results write -->\n{text}\n<!-- end of {name} -->"
+CYCLES_SIZES = (200, 500, 1000, 5000)
+
+Rows = list[tuple[str, ...]]
+
+
+def markdown(columns: tuple[str, ...], rows: Rows) -> str:
+    lines = [columns, ("---",) * len(columns), *rows]
+    return "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def papers(found: list[Result], datasets: tuple[str, ...], *, all_rows: bool) -> str:
+    """Paper, recorded run and gap of each recipe; with ``all_rows`` also of those not run."""
+    rows = [
+        (f"`{name}`", *rest[1:-1])
+        for name, *rest in map(row, (r for r in found if r.recipe.dataset in datasets))
+        if all_rows or rest[2] != "not yet run"
+    ]
+    return markdown((COLUMNS[0], *COLUMNS[2:-1]), rows)
+
+
+def runs(found: list[Result]) -> str:
+    """What was run for those numbers: data, seeds, parameters, steps, time, device, commit."""
+    rows = []
+    for result in found:
+        for record in result.records:
+            rows.append(
+                (
+                    f"`{record.name}`",
+                    record.data["source"],
+                    str(record.data["sizes"]["train"]),
+                    str(record.seed),
+                    f"{record.parameters:,}",
+                    f"{record.result['steps']:,}",
+                    minutes(record.seconds),
+                    record.device,
+                    f"`{record.commit[:7]}`",
+                    record.date,
+                )
+            )
+    columns = ("run", "data", "training graphs", "seed", "parameters", "steps", "time")
+    return markdown((*columns, "device", "commit", "date"), rows)
+
+
+def minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def cycles() -> str:
+    """The lecture's table: accuracy in percent, the lecture's and ours below each other."""
+    rows = []
+    for name in (name for name in RECIPES if name.endswith("/cycles")):
+        printed = RECIPES[name].paper_result["test_accuracy"]
+        ours = [
+            [100 * run.result["test_accuracy"] for run in recorded(f"{name}-{size}")]
+            for size in CYCLES_SIZES
+        ]
+        theirs = (
+            f"{100 * printed[size][0]:.1f} ± {100 * printed[size][1]:.1f}" for size in printed
+        )
+        rows.append((f"`{name}`", "lecture", *theirs))
+        rows.append(("", "recorded", *(re.sub(r"(\.\d)\d\d", r"\1", spread(v)) for v in ours)))
+    return markdown(("recipe", "", *map(str, CYCLES_SIZES)), rows)
+
+
+def tables() -> dict[str, str]:
+    found = results(read_results([FOLDER]))
+    return {
+        "zinc": papers(found, ("zinc",), all_rows=True),
+        "communities": papers(found, ("pattern", "cluster"), all_rows=False),
+        "cycles": cycles(),
+        "runs": runs(found),
+    }
+
+
+def with_tables(text: str) -> str:
+    """The page with the tables of today."""
+    for name, table in tables().items():
+        begin, end = MARK.split("{text}")
+        pattern = re.escape(begin.format(name=name)) + r".*?" + re.escape(end.format(name=name))
+        new = MARK.format(name=name, text=table)
+        text, count = re.subn(pattern, lambda _, new=new: new, text, flags=re.S)
+        if count != 1:
+            raise ValueError(f"the page has {count} places for the table {name!r}; expected one")
+    return text
+
+
+def main() -> int:
+    text = PAGE.read_text(encoding="utf-8")
+    new = with_tables(text)
+    if sys.argv[1:] == ["write"]:
+        PAGE.write_text(new, encoding="utf-8")
+        text = new
+    wrong = text != new
+    print(f"Results: the page {'does not say' if wrong else 'says'} what the records say")
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
