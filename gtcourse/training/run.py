@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from gtcourse.graphs.load import DOWNLOAD, GENERATED, NAMES, load_dataset
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.npz import replacing
 from gtcourse.graphs.real import PUBLICATIONS
+from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.fit import count_parameters, evaluate
 from gtcourse.training.recipe import Recipe
@@ -149,6 +151,7 @@ def train(
     Raises:
         ValueError: ``out`` holds a run that is not to be resumed, or another one, or none.
     """
+    recipe = for_compiler(recipe) if compile else recipe
     settings = {"buckets": buckets, "compile": compile}
     settings |= {name: options[name] for name in ("devices", "precision") if name in options}
     what = {
@@ -187,6 +190,17 @@ def train(
             torch.save(model.state_dict(), path)
         write_record(record, out / record.filename)
     return record
+
+
+def for_compiler(recipe: Recipe) -> Recipe:
+    """A recipe of CSA with its attention as the equations read; any other as it is.
+
+    A compiler fuses that form by itself, and cannot look into a backward pass written by hand.
+    """
+    build = recipe.build_model
+    if getattr(build, "func", None) is not CGT:
+        return recipe
+    return replace(recipe, build_model=partial(CGT, replace(build.args[0], form="direct")))
 
 
 def loaders(

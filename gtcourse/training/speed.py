@@ -13,7 +13,7 @@ from gtcourse.training.budget import device
 from gtcourse.training.processes import launch
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import device_name
-from gtcourse.training.run import loaders
+from gtcourse.training.run import for_compiler, loaders
 from gtcourse.training.step import compiled, train_step
 
 
@@ -30,6 +30,7 @@ def measure(
 
     A GPU is waited for once a step, or what is measured would be how fast it is given work.
     """
+    recipe = for_compiler(recipe) if compile else recipe
     train, *_ = loaders(recipe, data, 0, buckets, few_shapes=isinstance(compile, str))
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))

@@ -121,3 +121,16 @@ def test_a_killed_run_resumed_by_the_command_has_the_weights_of_one_that_was_not
     ]
     assert runs[0]["result"] == runs[1]["result"]
     assert "--resume" not in runs[1]["command"]
+
+
+def test_a_compiler_gets_csas_attention_as_the_equations_read():
+    from gtcourse.training.run import for_compiler
+
+    csa = for_compiler(get_recipe("csa-rings/zinc"))
+    assert csa.build_model.args[0].form == "direct"
+    assert csa.build_model.args[0].rings == "categorical"
+    assert (
+        csa.build_model().state_dict().keys()
+        == get_recipe(csa.name).build_model().state_dict().keys()
+    )
+    assert for_compiler(RECIPE) is RECIPE
