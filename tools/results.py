@@ -83,6 +83,7 @@ def tables() -> dict[str, str]:
     found = results(read_results([FOLDER]))
     return {
         "zinc": papers(found, ("zinc",), all_rows=True),
+        "zinc-full": papers(found, ("zinc-full",), all_rows=True),
         "communities": papers(found, ("pattern", "cluster"), all_rows=False),
         "cycles": cycles(),
         "runs": runs(found),
