@@ -46,7 +46,7 @@ class Task:
     metrics: Callable[[], MetricCollection]
     monitor: str
     mode: Literal["min", "max"]
-    size: Callable[[GraphBatch], Tensor | int] = graphs_of
+    size: Callable[[GraphBatch], Tensor | int] = field(default_factory=lambda: graphs_of)
     asks: dict[str, object] = field(default_factory=dict)
 
     def improves(self, value: float, best: float | None) -> bool:
