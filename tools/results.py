@@ -22,7 +22,8 @@ Rows = list[tuple[str, ...]]
 
 def markdown(columns: tuple[str, ...], rows: Rows) -> str:
     lines = [columns, ("---",) * len(columns), *rows]
-    return "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    text = "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
 def papers(found: list[Result], datasets: tuple[str, ...], *, all_rows: bool) -> str:
