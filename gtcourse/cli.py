@@ -6,6 +6,7 @@ package, and imported when it is needed, so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 app = typer.Typer(
@@ -47,7 +49,7 @@ def recipes(
     if name is not None:
         recipe = get_recipe(name)
         for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
-            console.print(f"[bold]{key}[/]: {value}", highlight=False)
+            console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
     table = Table("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
@@ -98,11 +100,12 @@ def train(
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     first = run.is_first_process()
     if first:
-        console.print(f"[bold]{name}[/], seed {seed[0]}, on {used.source}: {folder}")
+        on = escape(f"on {used.source}: {folder}")
+        console.print(f"[bold]{name}[/], seed {seed[0]}, {on}", soft_wrap=True)
     record = run.train(
         chosen,
         used,
-        command="gtcourse " + shlex.join(word for word in sys.argv[1:] if word != "--resume"),
+        command=_command(),
         seed=seed[0],
         out=folder,
         resume=resume,
@@ -119,7 +122,8 @@ def train(
             if metric in scores:
                 paper = f"   (the paper's run on {chosen.dataset}: {scores[metric][0]:g})"
             console.print(f"{metric:>16} {value:.5g}{paper}", highlight=False)
-        console.print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
+        where = escape(str(folder / record.filename))
+        console.print(f"{record.seconds:.0f} s; the record: {where}", soft_wrap=True)
 
 
 @app.command()
@@ -196,9 +200,19 @@ def bench(
         console.print(f"{name:>20} {value}", highlight=False)
 
 
+def _command() -> str:
+    """What to type for this run again."""
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return "gtcourse " + shlex.join(words)
+    machines, each = os.environ["GROUP_WORLD_SIZE"], os.environ["LOCAL_WORLD_SIZE"]
+    start = f"torchrun --nnodes {machines} --nproc_per_node {each} -m gtcourse "
+    return start + shlex.join(words)
+
+
 def _one_process_for_each(seeds: list[int], jobs: int) -> int:
     """The same command for each seed, so many at once; 1 if one of them failed."""
-    words = sys.argv[1:]
+    words = [word for word in sys.argv[1:] if not word.startswith("--seed=")]
     while "--seed" in words:
         place = words.index("--seed")
         del words[place : place + 2]
@@ -215,8 +229,10 @@ def main() -> None:
     """The command's entry: what cannot be done is said in a sentence, without a traceback."""
     try:
         app()
-    except (ValueError, KeyError, RuntimeError, ModuleNotFoundError) as error:
-        console.print(f"[bold red]gtcourse:[/] {error}", highlight=False)
+    except (ValueError, KeyError, RuntimeError, OSError, ModuleNotFoundError) as error:
+        said = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
+        complaints = Console(stderr=True)
+        complaints.print(f"[bold red]gtcourse:[/] {escape(str(said))}", highlight=False)
         raise SystemExit(1) from None
 
 

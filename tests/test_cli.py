@@ -5,7 +5,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from gtcourse.cli import app, main
+from gtcourse.cli import _command, app, main
 from gtcourse.training.recipes import RECIPES
 from tests.training.tiny_data import tiny_zinc_file
 
@@ -64,6 +64,41 @@ def test_a_step_is_measured(file):
     assert "whole recipe" in said
 
 
+@pytest.mark.parametrize("words", [["--seed", "0", "--seed", "3"], ["--seed=0", "--seed=3"]])
+def test_each_seed_is_one_command(monkeypatch, words):
+    called = []
+
+    class Process:
+        def __init__(self, command):
+            called.append(command[3:])
+
+        def wait(self):
+            return len(called) - 1  # the second fails
+
+    monkeypatch.setattr("gtcourse.cli.subprocess.Popen", Process)
+    monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "gin/zinc", *words])
+    assert CliRunner().invoke(app, sys.argv[1:]).exit_code == 1
+    assert called == [["train", "gin/zinc", "--seed", seed] for seed in ("0", "3")]
+
+
+def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(monkeypatch, capsys, tmp_path, file):
+    (tmp_path / "file").touch()
+    out = str(tmp_path / "file" / "runs")
+    words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "1", "--out", out]
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert "gtcourse:" in capsys.readouterr().err
+
+
+def test_what_to_type_again_names_torchrun_and_not_the_resumption(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "a b", "--resume"])
+    assert _command() == "gtcourse train 'a b'"
+    for name in ("TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(name, "2")
+    assert _command() == "torchrun --nnodes 2 --nproc_per_node 2 -m gtcourse train 'a b'"
+
+
 @pytest.mark.slow
 def test_seeds_are_run_beside_each_other(monkeypatch, tmp_path, file):
     words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "2", "--seed", "0"]
@@ -80,6 +115,9 @@ def test_seeds_are_run_beside_each_other(monkeypatch, tmp_path, file):
         (["recipes", "csa"], "there is no recipe 'csa'; expected one of"),
         (["train", "csa/zinc", "--data", "nowhere"], "data is 'nowhere'; expected 'embedded'"),
         (["train", "csa/zinc", "--budget", "huge"], "budget is 'huge'; expected one of paper"),
+        (["train", "gin/zinc", "--epochs", "0"], "epochs is 0; expected 1 or more"),
+        (["bench", "gin/zinc", "--steps", "0"], "steps is 0; expected 1 or more"),
+        (["data", "zinc", "--source", "[/x].npz"], "[/x].npz"),
         (["results", "nowhere"], "nowhere is no folder; expected one with the records"),
     ],
 )
@@ -89,6 +127,6 @@ def test_what_cannot_be_done_is_said_in_a_sentence(monkeypatch, capsys, words, s
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 1
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().err.split())
     assert sentence in said
     assert "Traceback" not in said

@@ -51,12 +51,17 @@ def runs(found: list[Result]) -> str:
                     f"{record.result['steps']:,}",
                     minutes(record.seconds),
                     record.device,
-                    f"`{record.commit[:7]}`",
+                    f"`{short(record.commit)}`",
                     record.date,
                 )
             )
     columns = ("run", "data", "training graphs", "seed", "parameters", "steps", "time")
     return markdown((*columns, "device", "commit", "date"), rows)
+
+
+def short(commit: str) -> str:
+    """Seven figures of each commit, with the "+changes" that it may have had."""
+    return re.sub(r"\b([0-9a-f]{7})[0-9a-f]{33}\b", r"\1", commit)
 
 
 def minutes(seconds: float) -> str:

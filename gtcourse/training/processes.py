@@ -32,8 +32,7 @@ def launch(accelerator: str, devices: int, precision: str):
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
     from lightning_fabric.strategies import DDPStrategy
 
-    devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
-    machines = int(os.environ.get("GROUP_WORLD_SIZE", 1))
+    devices, machines = processes(devices)
     several = devices * machines > 1
     fabric = Fabric(
         accelerator=accelerator,
@@ -46,6 +45,29 @@ def launch(accelerator: str, devices: int, precision: str):
     if several:
         fabric.launch()
     return fabric
+
+
+def processes(devices: int) -> tuple[int, int]:
+    """A run's processes on this machine, and its machines; ``torchrun``'s numbers if it started it.
+
+    Args:
+        devices: processes on this machine otherwise.
+    """
+    names = {"LOCAL_WORLD_SIZE": devices, "GROUP_WORLD_SIZE": 1}
+    here, machines = (int(os.environ.get(name, number)) for name, number in names.items())
+    return here, machines
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that writes, of one or of several."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
+
+
+def take_own_gpu() -> None:
+    """Makes "cuda" this process's own GPU; until then all would put their data on the first."""
+    number = int(os.environ.get("LOCAL_RANK", 0))
+    if 0 < number < torch.cuda.device_count():
+        torch.cuda.set_device(number)
 
 
 def weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | float:

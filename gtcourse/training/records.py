@@ -59,7 +59,7 @@ class Record:
     @property
     def filename(self) -> str:
         """Where :func:`recorded` looks for it, in the package's folder ``recorded``."""
-        return f"{_stem(self.name)}{self.seed}.json"
+        return record_filename(self.name, self.seed)
 
     @property
     def weights_filename(self) -> str:
@@ -106,9 +106,7 @@ def recorded(name: str) -> list[Record]:
         KeyError: there is none.
     """
     folder = files("gtcourse") / "recorded"
-    paths = sorted(
-        p for p in folder.iterdir() if p.name.startswith(name.replace("/", "-") + "-seed")
-    )
+    paths = sorted(p for p in folder.iterdir() if p.name.startswith(_stem(name)))
     if not paths:
         raise KeyError(f"no run called {name!r} is recorded in {folder}.")
     return sorted((read_record(path) for path in paths), key=lambda record: record.seed)
@@ -139,6 +137,10 @@ def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor
     if sha256(content).hexdigest() != record.weights:
         raise ValueError(f"{path} is damaged; expected the file of which the record has the sum.")
     return torch.load(BytesIO(content), map_location="cpu", weights_only=True)
+
+
+def record_filename(name: str, seed: int) -> str:
+    return f"{_stem(name)}{seed}.json"
 
 
 def _stem(name: str) -> str:

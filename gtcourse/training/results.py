@@ -50,7 +50,8 @@ class Result:
             return "the paper's"
         ours, theirs = self.records[0].config["epochs"], self.recipe.epochs
         graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
-        return f"{ours} of {theirs:,} epochs{graphs}"
+        batches = f", batches of {changed['batch_size']}" if "batch_size" in changed else ""
+        return f"{ours} of {theirs:,} epochs{graphs}{batches}"
 
 
 def read_results(folders: Iterable[Path]) -> list[Record]:
@@ -80,7 +81,8 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
     runs = defaultdict(list)
     for record in records:
         budget = str(record.config.get("changed", {}))
-        runs[recipe_of(record), record.data["source"], budget].append(record)
+        data = record.data["source"], record.data["checksum"]
+        runs[recipe_of(record), data, budget].append(record)
     found = []
     for name, recipe in RECIPES.items():
         if dataset is not None and recipe.dataset != dataset:

@@ -7,7 +7,7 @@ end its weights and its record. It can be stopped at any moment and continued.
 from __future__ import annotations
 
 import json
-import os
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,16 @@ from gtcourse.graphs.real import PUBLICATIONS
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.fit import count_parameters, evaluate
+from gtcourse.training.processes import is_first_process, processes, take_own_gpu
 from gtcourse.training.recipe import Recipe
-from gtcourse.training.records import Record, write_record
+from gtcourse.training.records import (
+    Record,
+    current_commit,
+    read_record,
+    record_filename,
+    write_record,
+    write_weights,
+)
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that has to be downloaded; communities, tours and cycles are made."""
@@ -38,7 +46,7 @@ class Budget:
     """How much of a recipe is run.
 
     Attributes:
-        share: of the recipe's epochs, at least one; graphs: the first so many of the training set,
+        share: of the recipe's epochs, at least two; graphs: the first so many of the training set,
             and a quarter as many of the others; None for all.
     """
 
@@ -97,7 +105,13 @@ def at_budget(
 
     Args:
         epochs, batch_size, graphs: in place of the budget's and the recipe's.
+
+    Raises:
+        ValueError: one of them is below 1.
     """
+    for name, value in (("epochs", epochs), ("batch_size", batch_size), ("graphs", graphs)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}; expected 1 or more.")
     if epochs is None and budget.share < 1:
         epochs = max(2, round(budget.share * recipe.epochs))
     changes = {"epochs": epochs, "batch_size": batch_size}
@@ -144,23 +158,30 @@ def train(
         command: what to type for the same run.
         seed: of weights, order and dropout.
         out: the run's folder; None to keep nothing.
-        resume: continue the run that is there.
+        resume: continue the run that is there; one that is over is not run again.
         buckets, compile: as :class:`DenseLoader` and ``fit`` take them.
         options: ``fit``'s others: ``devices``, ``precision``, ``tensorboard``, ``progress``.
 
     Raises:
         ValueError: ``out`` holds a run that is not to be resumed, or another one, or none.
     """
+    take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
     settings = {"buckets": buckets, "compile": compile}
-    settings |= {name: options[name] for name in ("devices", "precision") if name in options}
+    settings |= {"devices": math.prod(processes(options.get("devices", 1)))}
+    settings |= {"precision": options["precision"]} if "precision" in options else {}
     what = {
         "config": recipe.config() | settings,
         "data": data.provenance,
         "seed": seed,
     }
+    commit = current_commit()
     if out is not None and is_first_process():
-        claim(out, what, resume)
+        begun = claim(out, what, resume)
+        commit = commit if commit == begun else f"{begun}, then {commit}"
+    name = run_name(recipe, data)
+    if out is not None and resume and (out / record_filename(name, seed)).exists():
+        return read_record(out / record_filename(name, seed))
     train, val, test = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
     torch.manual_seed(seed)
     model = recipe.build_model()
@@ -172,7 +193,7 @@ def train(
         scores |= {f"train_{name}": value for name, value in on_train.items()}
     monitor = f"val_{recipe.task.monitor}"
     record = Record(
-        name=run_name(recipe, data),
+        name=name,
         **what,
         seconds=round(history.seconds, 1),
         parameters=count_parameters(model),
@@ -184,10 +205,10 @@ def train(
             "steps": len(history.epochs) * len(train),
         },
         command=command,
+        commit=commit,
     )
     if out is not None and is_first_process():
-        with replacing(out / "weights.pt") as path:
-            torch.save(model.state_dict(), path)
+        write_weights(record, model.state_dict(), out)
         write_record(record, out / record.filename)
     return record
 
@@ -206,7 +227,18 @@ def for_compiler(recipe: Recipe) -> Recipe:
 def loaders(
     recipe: Recipe, data: GraphDataset, seed: int, buckets: int, few_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
-    """Training, validation and test data with the recipe's encodings, on the device."""
+    """Training, validation and test data with the recipe's encodings, on the device.
+
+    Raises:
+        ValueError: with ``few_shapes``, a bucket does not fill a batch and so would not be seen.
+    """
+    smallest = len(data.train) // buckets if buckets > 0 else 0
+    if few_shapes and 0 < smallest < recipe.batch_size:
+        raise ValueError(
+            f"{len(data.train)} training graphs in {buckets} bucket(s) do not fill a batch of "
+            f"{recipe.batch_size} in each; compiled, a model is given full batches alone. Expected "
+            "more graphs, smaller batches or fewer buckets."
+        )
     data = encode(data, *recipe.transforms)
     # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
     shapes = {"few_shapes": few_shapes, "buckets": buckets}
@@ -221,21 +253,26 @@ def loaders(
     return train, val, test
 
 
-def claim(out: Path, what: dict, resume: bool) -> None:
+def claim(out: Path, what: dict, resume: bool) -> str:
     """Makes the run's folder, or sees that the run in it is the one that is meant.
+
+    A run that stopped before its first checkpoint left nothing: its folder is free.
+
+    Returns:
+        str: the commit at which the run began.
 
     Raises:
         ValueError: it is not.
     """
     there = out / "run.json"
     what = json.loads(json.dumps(what))  # as it will be read again
-    if not there.exists():
-        if resume:
-            raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
-        out.mkdir(parents=True, exist_ok=True)
+    if resume and not there.exists():
+        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+    if not there.exists() or not (out / "last.ckpt").exists():
         with replacing(there) as path:
-            path.write_text(json.dumps(what, indent=1) + "\n")
-        return
+            begun = {"commit": current_commit(), **what}
+            path.write_text(json.dumps(begun, indent=1) + "\n")
+        return begun["commit"]
     if not resume:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     begun = json.loads(there.read_text())
@@ -251,8 +288,4 @@ def claim(out: Path, what: dict, resume: bool) -> None:
             f"{out} holds another run, which differs in {', '.join(differs)}; expected the run "
             "that began there, or another folder."
         )
-
-
-def is_first_process() -> bool:
-    """Whether this is the process that writes, of one or of several."""
-    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
+    return begun["commit"]

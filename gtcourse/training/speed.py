@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from statistics import median
 
 import torch
@@ -28,16 +28,24 @@ def measure(
 ) -> dict[str, str]:
     """The median of ``steps`` steps, after as many to warm up, as text with units.
 
-    A GPU is waited for once a step, or what is measured would be how fast it is given work.
+    A step begins with making its batch. A GPU is waited for once a step, or what is measured would
+    be how fast it is given work.
+
+    Raises:
+        ValueError: ``steps`` is below 1.
     """
+    if steps < 1:
+        raise ValueError(f"steps is {steps}; expected 1 or more.")
     recipe = for_compiler(recipe) if compile else recipe
     train, *_ = loaders(recipe, data, 0, buckets, few_shapes=isinstance(compile, str))
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))
     model, optimizer = fabric.setup(compiled(model, compile), optimizer)
     seconds = []
-    for batch in islice(chain.from_iterable(repeat(train)), 2 * steps):
+    batches = chain.from_iterable(repeat(train))
+    for _ in range(2 * steps):
         start = time.perf_counter()
+        batch = next(batches)
         train_step(
             fabric, model, recipe.task, batch, optimizer, schedule, recipe.grad_clip, recipe.flag
         )

@@ -31,3 +31,10 @@ def test_a_page_without_a_place_for_a_table_is_refused():
 
 def test_times_are_written_for_people():
     assert [results.minutes(seconds) for seconds in (5.2, 89, 600)] == ["5 s", "89 s", "10 min"]
+
+
+def test_a_commit_is_short_and_still_says_that_there_were_changes():
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    assert results.short(commit) == "0123456"
+    assert results.short(f"{commit}+changes") == "0123456+changes"
+    assert results.short("gtcourse 0.1.0") == "gtcourse 0.1.0"

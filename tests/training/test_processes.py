@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from gtcourse.training.processes import launch
+from gtcourse.training.processes import is_first_process, launch, processes
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.training.two_processes import MODELS, gradients, graphs
 
@@ -39,6 +39,17 @@ def test_a_loss_is_a_mean_over_what_its_task_says():
     weights = torch.tensor([0.7, 0.3], dtype=torch.float64)[known]
     task = node_classification(2, [30, 70])
     torch.testing.assert_close(task.size(batch), weights.sum())
+
+
+def test_torchruns_processes_count_where_it_started_them(monkeypatch):
+    assert processes(3) == (3, 1)
+    assert is_first_process()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("RANK", "4")
+    assert processes(1) == (4, 2)
+    assert not is_first_process()
 
 
 def test_no_process_is_none():

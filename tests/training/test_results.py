@@ -44,9 +44,17 @@ def test_seeds_of_a_budget_are_one_row_beside_the_papers():
 def test_other_data_and_other_budgets_are_rows_of_their_own():
     published = a_run(config=get_recipe("csa-rings/zinc").config())
     on_others = a_run(name="csa-rings/zinc-on-molecules", data=DATA | {"source": "embedded"})
+    another_file = a_run(data=DATA | {"checksum": "1"})
+    assert len(of("csa-rings/zinc", [a_run(), another_file])) == 2
     found = of("csa-rings/zinc", [a_run(), published, on_others])
     assert {result.budget for result in found} == {"10 of 2,000 epochs", "the paper's"}
     assert {result.data for result in found} == {"file: zinc.npz", "embedded"}
+
+
+def test_another_batch_size_is_said():
+    config = get_recipe("csa-rings/zinc").at(epochs=10, batch_size=64).config()
+    (found,) = of("csa-rings/zinc", [a_run(config=config)])
+    assert found.budget == "10 of 2,000 epochs, batches of 64"
 
 
 def test_a_recipe_that_was_not_run_says_so():

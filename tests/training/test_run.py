@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from gtcourse.training.recipes import get_recipe
-from gtcourse.training.records import read_record
+from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import BUDGETS, at_budget, claim, data_for, first, train
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
+WEIGHTS = "weights/gin-100k-zinc-seed0.pt"
 RECIPE = get_recipe("gin-100k/zinc").at(epochs=3, batch_size=4)
 
 
@@ -25,7 +26,7 @@ def run(out=None, data=None, **options):
 def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
     record = run(tmp_path, tensorboard=True)
     found = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
-    expected = {"run.json", "last.ckpt", "curve.csv", "weights.pt", "tensorboard"}
+    expected = {"run.json", "last.ckpt", "curve.csv", "weights", "tensorboard"}
     assert found == expected | {"gin-100k-zinc-seed0.json"}
     read = read_record(tmp_path / "gin-100k-zinc-seed0.json")
     assert read == record
@@ -34,7 +35,37 @@ def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
     assert read.config["buckets"] == 1
     assert set(read.result) == {"test_mae", "val_mae", "best_epoch", "steps"}
     model = RECIPE.build_model()
-    model.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+    model.load_state_dict(read_weights(read, tmp_path))
+    assert read.config["devices"] == 1
+
+
+def test_a_run_that_is_over_is_not_run_again(monkeypatch, tmp_path):
+    record = run(tmp_path)
+    monkeypatch.setattr("gtcourse.training.run.loaders", None)
+    assert run(tmp_path, resume=True) == record
+    with pytest.raises(ValueError, match="holds a run; expected --resume"):
+        run(tmp_path)
+
+
+def test_a_run_that_is_continued_at_another_commit_names_both(monkeypatch, tmp_path):
+    run(tmp_path)
+    (tmp_path / "gin-100k-zinc-seed0.json").unlink()
+    monkeypatch.setattr("gtcourse.training.run.current_commit", lambda: "another")
+    begun = json.loads((tmp_path / "run.json").read_text())["commit"]
+    assert run(tmp_path, resume=True).commit == f"{begun}, then another"
+
+
+def test_a_compiled_run_refuses_a_bucket_that_no_batch_would_come_from():
+    sentence = "6 training graphs in 2 bucket.s. do not fill a batch of 4 in each"
+    with pytest.raises(ValueError, match=sentence):
+        run(buckets=2, compile="reduce-overhead")
+
+
+@pytest.mark.parametrize("changes", [{"epochs": 0}, {"batch_size": 0}, {"graphs": -1}])
+def test_a_budget_of_nothing_is_refused(changes):
+    (name,) = changes
+    with pytest.raises(ValueError, match=f"{name} is {changes[name]}; expected 1 or more"):
+        at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 6), BUDGETS["paper"], **changes)
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another():
@@ -78,7 +109,9 @@ def test_a_folder_holds_one_run(tmp_path):
     what = {"config": {"epochs": 3, "lr": 0.1}, "data": {"name": "zinc"}, "seed": 0}
     with pytest.raises(ValueError, match="holds no run to resume"):
         claim(tmp_path, what, resume=True)
+    claim(tmp_path, what | {"seed": 7}, resume=False)  # and stopped before it had done anything
     claim(tmp_path, what, resume=False)
+    (tmp_path / "last.ckpt").touch()
     with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
         claim(tmp_path, what, resume=False)
     claim(tmp_path, what, resume=True)
@@ -105,11 +138,11 @@ def test_a_killed_run_resumed_by_the_command_has_the_weights_of_one_that_was_not
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert not (folder / "weights.pt").exists(), "the run was over before it was killed"
+    assert not (folder / "weights").exists(), "the run was over before it was killed"
     done = subprocess.run(command("killed", "--resume"), capture_output=True, text=True, check=True)
     assert "the record:" in done.stdout
     expected, found = (
-        torch.load(tmp_path / out / "gin-100k-zinc-seed0" / "weights.pt", weights_only=True)
+        torch.load(tmp_path / out / "gin-100k-zinc-seed0" / WEIGHTS, weights_only=True)
         for out in ("whole", "killed")
     )
     assert all(torch.equal(expected[name], found[name]) for name in expected)
