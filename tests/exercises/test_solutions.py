@@ -18,6 +18,8 @@ from gtcourse.exercises import (
     chapter07,
     chapter08,
     chapter09,
+    chapter10,
+    chapter11,
 )
 from tests.exercises.solutions import checkers, folded_solutions
 
@@ -31,6 +33,8 @@ CHAPTERS = {
     "07_egt": (chapter07, {"torch": torch}),
     "08_grpe": (chapter08, {"torch": torch}),
     "09_csa": (chapter09, {"torch": torch}),
+    "10_one_framework": (chapter10, {"torch": torch, "F": F}),
+    "11_what_attention_sees": (chapter11, {"torch": torch}),
 }
 """Its checkers, and what its solutions may use of what the page has imported."""
 
@@ -55,7 +59,7 @@ def test_the_stub_is_not_attempted_yet(chapter, name):
 
 
 def test_all_chapters_with_exercises_are_here():
-    assert len(EXERCISES) == 41
+    assert len(EXERCISES) == 49
     assert {f"chapter{chapter[:2]}" for chapter in CHAPTERS} == {
         path.stem for path in FOLDER.glob("chapter*.py")
     }
