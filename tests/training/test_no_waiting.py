@@ -25,13 +25,14 @@ WAITS = (
     torch.ops.aten.repeat_interleave,
     torch.ops.aten.bincount,
 )
+BY_INDEX = (torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_)
 
 
 class NeverWaits(TorchDispatchMode):
     """Refuses what a GPU would have to finish first."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        by_mask = func is torch.ops.aten.index.Tensor and any(
+        by_mask = func.overloadpacket in BY_INDEX and any(
             index is not None and index.dtype == torch.bool for index in args[1]
         )
         if by_mask or func.overloadpacket in WAITS:
@@ -75,7 +76,15 @@ def test_a_step_of_a_graph_transformer_waits_for_nothing(monkeypatch, name):
     assert loss.isfinite()
 
 
-@pytest.mark.parametrize("question", [lambda x: bool(x.any()), lambda x: x[x > 0], torch.nonzero])
+QUESTIONS = [
+    lambda x: bool(x.any()),
+    lambda x: x[x > 0],
+    lambda x: x.index_put_((x > 0,), x),
+    torch.nonzero,
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_questions_are_noticed(question):
     with pytest.raises(AssertionError, match="would be waited for"), NeverWaits():
         question(torch.ones(3))
