@@ -80,7 +80,8 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
     """
     runs = defaultdict(list)
     for record in records:
-        budget = str(record.config.get("changed", {}))
+        settings = ("changed", "precision", "compile", "buckets")
+        budget = str([record.config.get(name) for name in settings])
         data = record.data["source"], record.data["checksum"]
         runs[recipe_of(record), data, budget].append(record)
     found = []
