@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
@@ -51,7 +51,7 @@ def recipes(
         for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
-    table = Table("recipe", "parameters", "paper", "source")
+    table = _table("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
             scores = ", ".join(f"{metric} {value:g}" for metric, (value, _) in printed(recipe))
@@ -138,7 +138,7 @@ def results(
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
-    table = Table(*recorded.COLUMNS)
+    table = _table(*recorded.COLUMNS)
     for result in recorded.results(recorded.read_results(folders), dataset):
         if result.records or all:
             table.add_row(*recorded.row(result))
@@ -156,7 +156,7 @@ def data(
     from gtcourse.graphs.load import GENERATED, NAMES, PUBLICATIONS, load_dataset
 
     if name is None:
-        table = Table("name", "without a network", "published graphs")
+        table = _table("name", "without a network", "published graphs")
         for known in NAMES:
             table.add_row(
                 known, "yes" if known in GENERATED else "", "yes" if known in PUBLICATIONS else ""
@@ -198,6 +198,11 @@ def bench(
     )
     for name, value in measured.items():
         console.print(f"{name:>20} {value}", highlight=False)
+
+
+def _table(name: str, *others: str) -> Table:
+    """An empty table, whose first column is never cut: a name is there to be typed again."""
+    return Table(Column(name, no_wrap=True), *others)
 
 
 def _command() -> str:
