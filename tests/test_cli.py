@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from gtcourse.cli import _command, app, main
@@ -10,6 +11,12 @@ from gtcourse.training.recipes import RECIPES
 from tests.training.tiny_data import tiny_zinc_file
 
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """A terminal in which no cell has to be broken, whatever this process was started from."""
+    monkeypatch.setattr("gtcourse.cli.console", Console(width=200))
 
 
 def call(*words: str) -> str:
