@@ -10,8 +10,6 @@ from gtcourse.cli import _command, app, main
 from gtcourse.training.recipes import RECIPES
 from tests.training.tiny_data import tiny_zinc_file
 
-WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
-
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
@@ -20,7 +18,7 @@ def wide(monkeypatch):
 
 
 def call(*words: str) -> str:
-    done = CliRunner().invoke(app, words, env=WIDE)
+    done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     return done.output
 
