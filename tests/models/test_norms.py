@@ -52,8 +52,8 @@ def test_one_node_takes_the_running_statistics_and_leaves_them_alone(norm):
 
 def test_no_nodes_at_all_make_no_numbers_of_the_statistics():
     h, mask = padded([1])
-    for layer, given in ((NodeBatchNorm(3), (h[:0], mask[:0])), (FlatBatchNorm(3), (h[mask][:0],))):
-        assert layer.double()(*given).shape == given[0].shape
+    for layer, rows in ((NodeBatchNorm(3), (h[:0], mask[:0])), (FlatBatchNorm(3), (h[mask][:0],))):
+        assert layer.double()(*rows).shape == rows[0].shape
         assert layer.running_mean.isfinite().all()
 
 
