@@ -54,8 +54,10 @@ def recipes(
     table = _table("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
-            scores = ", ".join(f"{metric} {value:g}" for metric, (value, _) in printed(recipe))
-            table.add_row(recipe.name, f"{recipe.paper_parameters:,}", scores, recipe.source)
+            scores = [f"{metric} {value:g}" for metric, (value, _) in printed(recipe)]
+            scores = scores or [f"{metric}, by size" for metric in recipe.paper_result]
+            count = f"{recipe.paper_parameters:,}"
+            table.add_row(recipe.name, count, ", ".join(scores), recipe.source)
     console.print(table)
 
 

@@ -32,6 +32,7 @@ def test_recipes_are_listed_by_data_set_and_one_is_told_whole():
     listed = call("recipes", "--dataset", "zinc")
     for name, recipe in RECIPES.items():
         assert (name in listed) == (recipe.dataset == "zinc")
+    assert "test_accuracy, by size" in call("recipes", "--dataset", "cycles")
     told = call("recipes", "csa-rings/zinc")
     assert "paper_result: {'test_mae': (0.056, 0.002)}" in told
     assert "warmup_then_cosine" in told
