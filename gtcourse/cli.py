@@ -42,7 +42,7 @@ def recipes(
     name: Annotated[str | None, typer.Argument(help="say everything about this one")] = None,
     dataset: Annotated[str | None, typer.Option(help="only those for this data set")] = None,
 ) -> None:
-    """List every published configuration, or say everything about one."""
+    """List the published configurations that the course has, or tell one of them whole."""
     from gtcourse.training.recipes import RECIPES, get_recipe
     from gtcourse.training.results import printed
 

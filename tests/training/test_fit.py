@@ -264,12 +264,24 @@ def other_schedule():
         ({"patience": 2}, "patience needs validation data"),
         ({"schedule": other_schedule()}, "the learning rate of another optimizer"),
         ({"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)}, "the loader has no batches"),
+        ({"tensorboard": True}, "tensorboard needs a folder for its files; expected out as well"),
     ],
 )
 def test_a_run_that_cannot_be_meant_is_refused(options, sentence):
     arguments = {"epochs": 1, "progress": False} | options
     with pytest.raises(ValueError, match=sentence):
         fit(small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 2), **arguments)
+
+
+def test_a_loss_that_is_no_number_any_more_ends_the_run_and_keeps_the_epoch_before_it(tmp_path):
+    model, good, bad = small_model(), graphs(4, seed=0), graphs(4, seed=0)
+    options = {"lr": 1e-3, "out": tmp_path, "progress": False}
+    fit(model, graph_regression(), DenseLoader(good, 2), epochs=1, **options)
+    before = (tmp_path / "curve.csv").read_text()
+    bad[0].y.fill_(torch.inf)
+    with pytest.raises(RuntimeError, match=r"the training loss is (inf|nan) in epoch 1; expected"):
+        fit(model, graph_regression(), DenseLoader(bad, 2), epochs=3, **options)
+    assert (tmp_path / "curve.csv").read_text() == before
 
 
 def test_a_plateau_schedule_needs_validation_data():
