@@ -6,6 +6,11 @@ from gtcourse.encodings.distances import (
     AddPathTree,
     AddShortestPaths,
 )
+from gtcourse.encodings.on_device import (
+    computed_on_device,
+    encode_batch,
+    shortest_paths_by_products,
+)
 from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
 from gtcourse.encodings.structure import AddDegrees, AddRings
 from gtcourse.encodings.transform import Encoding, encode
@@ -22,5 +27,8 @@ __all__ = [
     "AddSVD",
     "AddShortestPaths",
     "Encoding",
+    "computed_on_device",
     "encode",
+    "encode_batch",
+    "shortest_paths_by_products",
 ]

@@ -58,14 +58,8 @@ class AddPathEdges(Encoding):
         self.max_length = max_length
 
     def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
-        if not edge_attr.is_floating_point():
-            if edge_attr.numel() and edge_attr.abs().max() > torch.iinfo(torch.int16).max:
-                raise ValueError(
-                    f"edge_attr holds {int(edge_attr.abs().max())}; expected whole numbers up to "
-                    f"{torch.iinfo(torch.int16).max}."
-                )
-            edge_attr = edge_attr.to(torch.int16)
-        return {"path_edges": path_edges(adjacency, edge_attr, self.max_length)}
+        distance = shortest_paths(adjacency)
+        return {"path_edges": path_edges(adjacency, edge_attr, distance, self.max_length)}
 
 
 class AddPathTree(Encoding):
@@ -156,8 +150,8 @@ def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
     row = graph[edge] * n + start
     parent, pair = row * n + source[edge], row * n + destination[edge]
 
-    best = torch.full((B * n * n,), torch.iinfo(torch.int64).max)
-    rank, ranks = torch.zeros(B * n * n, dtype=torch.int64), 1
+    best = distance.new_full((B * n * n,), torch.iinfo(torch.int64).max)
+    rank, ranks = distance.new_zeros(B * n * n), 1
     ways, pairs = by_length(to_destination[edge, start]), by_length(distance.flatten())
     for way, reached in zip(ways[1:], pairs[1:], strict=True):
         # The node's number in the last digit: of paths with the same features, any will do.
@@ -177,14 +171,15 @@ def by_length(length: Tensor) -> list[Tensor]:
     return list(length.argsort().split(counts)[1:])
 
 
-def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
+def path_edges(adjacency: Tensor, edge_attr: Tensor, distance: Tensor, max_length: int) -> Tensor:
     """The features of the edges along a shortest path for every pair, near pairs first.
 
     Shapes:
-        adjacency: ``[B, n, n]`` bool; edge_attr: ``[B, n, n, F]``
-        returns: ``[B, n, n, max_length, F]``, 0 beyond the path's end
+        adjacency: ``[B, n, n]`` bool; edge_attr: ``[B, n, n, F]``; distance: ``[B, n, n]``
+        returns: ``[B, n, n, max_length, F]``, 0 beyond the path's end; whole numbers as int16
     """
-    distance = shortest_paths(adjacency)
+    if not edge_attr.is_floating_point():
+        edge_attr = _as_int16(edge_attr)
     before = path_tree(adjacency, edge_attr, distance)
     path = edge_attr.new_zeros(*adjacency.shape, max_length, edge_attr.shape[-1])
     for length in range(1, int(distance.max()) + 1):
@@ -194,6 +189,15 @@ def path_edges(adjacency: Tensor, edge_attr: Tensor, max_length: int) -> Tensor:
         if length <= max_length:
             path[graph, start, end, length - 1] = edge_attr[graph, previous, end]
     return path
+
+
+def _as_int16(edge_attr: Tensor) -> Tensor:
+    largest = torch.iinfo(torch.int16).max
+    if edge_attr.numel() and edge_attr.abs().max() > largest:
+        raise ValueError(
+            f"edge_attr holds {int(edge_attr.abs().max())}; expected whole numbers up to {largest}."
+        )
+    return edge_attr.to(torch.int16)
 
 
 def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:

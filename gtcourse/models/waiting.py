@@ -14,8 +14,8 @@ from torch import Tensor
 
 
 def may_wait(tensor: Tensor) -> bool:
-    """Whether its numbers can be looked at for nothing: not where it lies on a GPU."""
-    return not tensor.is_cuda
+    """Whether its numbers can be looked at for nothing: not on a GPU; on "meta" there are none."""
+    return not (tensor.is_cuda or tensor.is_meta)
 
 
 def refuse(wrong: Tensor, sentence: str | Callable[[], str]) -> None:

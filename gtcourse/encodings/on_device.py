@@ -1,0 +1,122 @@
+"""Encodings of a padded batch, computed where it lies: what need not be stored with the graphs.
+
+A GPU multiplies the adjacency matrices of a whole batch faster than it could be sent the results.
+What takes a search (rings) or a decomposition (eigenvectors, SVD) is stored.
+Shapes: B graphs, N nodes (padded), L longest path kept, F edge features, p steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+
+import torch
+from torch import Tensor
+
+from gtcourse.encodings.distances import (
+    AddPathEdges,
+    AddPathTree,
+    AddShortestPaths,
+    path_edges,
+    path_tree,
+)
+from gtcourse.encodings.structure import AddDegrees
+from gtcourse.encodings.transform import Encoding
+from gtcourse.encodings.walks import AddRandomWalks
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+
+
+def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
+    """The same batch with what the transforms compute: as if each graph had been encoded before.
+
+    Raises:
+        ValueError: one of the transforms cannot be computed for a padded batch.
+    """
+    for transform in transforms:
+        if not computed_on_device(transform):
+            raise ValueError(
+                f"{transform!r} is not computed for a whole batch; expected it to be stored with "
+                "the graphs: encode(graphs, transform), or shards that are prepared with it."
+            )
+        batch = replace(batch, encodings=batch.encodings | _compute(transform, batch))
+    return batch
+
+
+def computed_on_device(transform: Encoding) -> bool:
+    """Whether :func:`encode_batch` takes it."""
+    return _compute.dispatch(type(transform)) is not _compute.dispatch(object)
+
+
+def shortest_paths_by_products(adjacency: Tensor, longest: int | None = None) -> Tensor:
+    r"""Distances of all pairs by products of boolean matrices, a step of all searches at a time.
+
+    .. math:: R_0 = I, \qquad R_{t+1} = R_t \lor R_t A, \qquad
+              d_{ij} = \min \{ t : (R_t)_{ij} \}
+
+    Shapes:
+        adjacency: ``[B, N, N]`` bool
+        returns: ``[B, N, N]`` int64, ``UNREACHABLE`` where there is no path
+
+    Args:
+        longest: no path is longer, which saves the search for longer ones; by default it goes on
+            until nothing new is reached. On a GPU that is not asked, because the answer would be
+            waited for: N - 1 steps are made.
+    """
+    N = adjacency.shape[-1]
+    # Halves count to 65,504 and then are infinite, which is as true as any other positive number.
+    step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
+    reached = torch.eye(N, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
+    missing = torch.zeros(adjacency.shape, dtype=torch.int64, device=adjacency.device)
+    for _ in range(N - 1 if longest is None else min(longest, N - 1)):
+        grown = reached | (reached.to(step.dtype) @ step > 0)
+        if not adjacency.is_cuda and torch.equal(grown, reached):
+            break
+        missing = missing + ~reached
+        reached = grown
+    return missing.masked_fill(~reached, UNREACHABLE)
+
+
+@singledispatch
+def _compute(transform: object, batch: GraphBatch) -> dict[str, Tensor]:
+    """What an encoding's ``compute`` gives, at the nodes that are there."""
+    raise NotImplementedError(f"{transform!r}")
+
+
+@_compute.register
+def _(transform: AddDegrees, batch: GraphBatch) -> dict[str, Tensor]:
+    return transform.compute(batch.adjacency, None)
+
+
+@_compute.register
+def _(transform: AddRandomWalks, batch: GraphBatch) -> dict[str, Tensor]:
+    return transform.compute(batch.adjacency, None)
+
+
+@_compute.register
+def _(transform: AddShortestPaths, batch: GraphBatch) -> dict[str, Tensor]:
+    distance = _distance(batch)
+    return {"distance": distance.clamp(max=transform.max_distance or distance.shape[-1])}
+
+
+@_compute.register
+def _(transform: AddPathTree, batch: GraphBatch) -> dict[str, Tensor]:
+    tree = path_tree(batch.adjacency, _edge_attr(batch), _distance(batch))
+    return {"path_tree": tree.to(torch.int16)}
+
+
+@_compute.register
+def _(transform: AddPathEdges, batch: GraphBatch) -> dict[str, Tensor]:
+    edge_attr, distance = _edge_attr(batch), _distance(batch)
+    return {"path_edges": path_edges(batch.adjacency, edge_attr, distance, transform.max_length)}
+
+
+def _distance(batch: GraphBatch) -> Tensor:
+    """Between real nodes; a padded one has no distance, not even to itself."""
+    distance = shortest_paths_by_products(batch.adjacency)
+    return distance.masked_fill(~batch.pair_mask, UNREACHABLE)
+
+
+def _edge_attr(batch: GraphBatch) -> Tensor:
+    if batch.edge_attr is None:
+        raise ValueError("the graphs have no edge_attr; expected it, for the edges of paths.")
+    return batch.edge_attr
