@@ -62,6 +62,12 @@ def apart(steps: dict[str, Step]) -> Iterator[dict[str, Step]]:
         worker.join()
 
 
+def alone(function: Callable[..., dict], *arguments: object) -> dict:
+    """What the function returns from a process of its own, for the same reason."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
 def _serve(step: Step, end: Connection) -> None:
     while end.recv():
         step()

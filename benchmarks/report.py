@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,10 +23,21 @@ def provenance(name: str, **versions: str) -> dict:
         "command": f"python -m benchmarks.{name}",
         "commit": current_commit(),
         "device": device_name(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "versions": installed_versions() | versions,
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def processor() -> str:
+    """As the system calls it, or its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # not Linux
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def command_line(

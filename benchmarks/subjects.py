@@ -1,0 +1,100 @@
+"""Models to be measured, each with the same molecules in the form that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+from torch_geometric.data import Batch, Data
+
+from benchmarks.peers import PEERS, l1_loss
+from gtcourse import GraphBatch, GraphDataset, collate
+from gtcourse.encodings import encode
+from gtcourse.training.fit import count_parameters
+from gtcourse.training.leaderboard import LEADERBOARD, Entry
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SIZE, BATCH = "100k", 64
+ENTRIES = {entry.model: entry for entry in LEADERBOARD.values() if entry.size == SIZE}
+PHASES = ("forward", "backward", "optimiser")
+
+Step = Callable[[], None]
+
+
+@dataclass
+class Subject:
+    """One model on its batch.
+
+    Attributes:
+        name: the leaderboard's model, or the peer's; reads: what of a graph reaches it.
+        graphs: the batch, as the model takes it.
+    """
+
+    name: str
+    model: nn.Module
+    graphs: GraphBatch | Batch
+    reads: str
+    peer: bool = False
+
+    @property
+    def parameters(self) -> int:
+        return count_parameters(self.model)
+
+    def forward(self) -> Step:
+        """Predictions as they are made once a model is trained: no gradient, evaluation mode."""
+
+        @torch.no_grad()
+        def run() -> None:
+            self.model.eval()(self.graphs)
+
+        return run
+
+    def training_step(self) -> Step:
+        """Forward, backward, Adam, which a profiler sees by :data:`PHASES`.
+
+        Gradients are given back at the end, so that the step's memory has them.
+        """
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
+        forward, backward, optimiser = PHASES
+
+        def run() -> None:
+            with record_function(forward):
+                loss = l1_loss(self.model.train()(self.graphs), self.graphs)
+            with record_function(backward):
+                loss.backward()
+            with record_function(optimiser):
+                optimizer.step()
+                optimizer.zero_grad()
+
+        return run
+
+
+def molecules(data: GraphDataset, count: int = BATCH) -> list[Data]:
+    """The first training molecules."""
+    return data.train[:count]
+
+
+def subject(entry: Entry, graphs: list[Data]) -> Subject:
+    """A model of the leaderboard, with the encodings that it reads."""
+    torch.manual_seed(0)
+    batch = collate(encode(graphs, *entry.transforms)).to(DEVICE)
+    reads = ", ".join(map(repr, entry.transforms)) or "no encoding"
+    return Subject(entry.model, entry.build_model().to(DEVICE), batch, reads)
+
+
+def of_the_course(graphs: list[Data]) -> list[Subject]:
+    """All nine models of the leaderboard at 100,000 parameters."""
+    return [subject(entry, graphs) for entry in ENTRIES.values()]
+
+
+def peers(graphs: list[Data]) -> list[Subject]:
+    """Those of :mod:`benchmarks.peers`, of which the first has no graph."""
+    padded, ragged = collate(graphs).to(DEVICE), Batch.from_data_list(graphs).to(DEVICE)
+    torch.manual_seed(0)
+    return [
+        Subject(name, peer.build().to(DEVICE), padded if peer.padded else ragged, peer.reads, True)
+        for name, peer in PEERS.items()
+    ]
