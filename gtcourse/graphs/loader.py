@@ -62,7 +62,7 @@ class DenseLoader:
         self.num_graphs = len(graphs)
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
         self.drop_last, self.few_shapes = drop_last, few_shapes
-        self.epoch = 0
+        self.epoch, self.first_batch = 0, 0
         self._rank, self._world, self._even = 0, 1, False
         sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
         # Without shuffling the order given is kept, unless buckets reorder it.
@@ -74,9 +74,13 @@ class DenseLoader:
         # On the CPU, so that cutting a batch to size never waits for the device.
         self._sizes = [sizes[part] for part in parts]
 
-    def set_epoch(self, epoch: int) -> None:
-        """Chooses the order of the next pass; without it, each pass moves on to the next."""
-        self.epoch = epoch
+    def set_epoch(self, epoch: int, first_batch: int = 0) -> None:
+        """Chooses the order of the next pass; without it, each pass moves on to the next.
+
+        Args:
+            first_batch: the pass begins there, as one does that was interrupted before it.
+        """
+        self.epoch, self.first_batch = epoch, first_batch
 
     def shard(self, rank: int, world: int, *, even: bool) -> DenseLoader:
         """The same batches, of which this process has every ``world``-th graph.
@@ -104,7 +108,8 @@ class DenseLoader:
 
     def __iter__(self) -> Iterator[GraphBatch]:
         generator = torch.Generator().manual_seed(1_000_003 * self.seed + self.epoch)
-        self.epoch += 1
+        first_batch = self.first_batch
+        self.set_epoch(self.epoch + 1)
         orders = [self._order(len(sizes), generator) for sizes in self._sizes]
         # Moved once for each bucket: a transfer for each batch would make the device wait.
         moved = [
@@ -119,7 +124,7 @@ class DenseLoader:
         places = range(len(batches))
         if self.shuffle:
             places = torch.randperm(len(batches), generator=generator).tolist()
-        for bucket, start in (batches[place] for place in places):
+        for bucket, start in (batches[place] for place in places[first_batch:]):
             rows = slice(start + self._rank, start + self.batch_size, self._world)
             index = orders[bucket][rows]
             if len(index):

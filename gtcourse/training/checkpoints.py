@@ -1,4 +1,4 @@
-"""A run on disk: everything that the next epoch depends on, replaced in one move.
+"""A run on disk: everything that the next step depends on, replaced in one move.
 
 A checkpoint is written beside the old one and renamed over it, so that a kill at any moment leaves
 either the old or the new one, whole. It is read without executing anything (``weights_only``).
@@ -7,6 +7,7 @@ either the old or the new one, whole. It is read without executing anything (``w
 from __future__ import annotations
 
 import csv
+from dataclasses import asdict
 from pathlib import Path
 from pickle import UnpicklingError
 
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from gtcourse.graphs.npz import replacing
+from gtcourse.training.epoch import Part
 
 
 class Checkpoint:
@@ -48,10 +50,13 @@ class Checkpoint:
             **settings,
         }
         self.best_weights: dict[str, Tensor] | None = None
+        self.part: Part | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     def load(self) -> dict:
         """Restores the run, if there is one, and returns its history's fields.
+
+        ``best_weights`` and ``part``, of an epoch that is not over, are then the run's.
 
         Raises:
             ValueError: the file is damaged, or belongs to another run.
@@ -62,17 +67,26 @@ class Checkpoint:
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         self.best_weights = state["best_weights"]
+        self.part = None if state["part"] is None else Part(**state["part"])
         torch.set_rng_state(state["rng"])
         if torch.cuda.is_available() and state["cuda_rng"] is not None:
             torch.cuda.set_rng_state(state["cuda_rng"])
         return state["history"]
 
-    def save(self, history: dict, best_weights: dict[str, Tensor] | None) -> None:
+    def save(
+        self, history: dict, best_weights: dict[str, Tensor] | None, part: Part | None = None
+    ) -> None:
+        """Replaces what is there.
+
+        Args:
+            part: of the epoch after those of the history, in the middle of it.
+        """
         state = {name: part.state_dict() for name, part in self.parts.items()}
         state |= {
             "run": self.run,
             "history": history,
             "best_weights": best_weights,
+            "part": None if part is None else asdict(part),
             "rng": torch.get_rng_state(),
             "cuda_rng": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
         }
@@ -87,7 +101,7 @@ class Checkpoint:
             state = torch.load(self.path, map_location="cpu", weights_only=True)
         except (RuntimeError, UnpicklingError, EOFError, OSError) as error:
             raise unreadable from error
-        expected = {"run", "history", "best_weights", "rng", "cuda_rng", *self.parts}
+        expected = {"run", "history", "best_weights", "part", "rng", "cuda_rng", *self.parts}
         if not isinstance(state, dict) or "run" not in state:
             raise unreadable
         self._refuse_another_run(state)

@@ -1,7 +1,7 @@
 """The training loop: any model, any task, any device; interrupted anywhere, it resumes.
 
 One epoch reads as in a textbook. Around it: Lightning Fabric for devices and precision, a progress
-bar, the best weights by validation, early stopping, and a checkpoint after each epoch.
+bar, the best weights by validation, early stopping, and checkpoints.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
+from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import Checkpoint, write_curve
+from gtcourse.training.epoch import Part, train_epoch
 from gtcourse.training.flag import Flag
-from gtcourse.training.processes import launch, over_processes
+from gtcourse.training.processes import launch
 from gtcourse.training.step import compiled, train_step
 from gtcourse.training.tasks import Task
 
@@ -67,6 +69,7 @@ def fit(
     devices: int = 1,
     seed: int = 0,
     out: Path | str | None = None,
+    checkpoint_every: int | None = None,
     tensorboard: bool = False,
     progress: bool = True,
 ) -> History:
@@ -94,7 +97,8 @@ def fit(
             thread; each takes its share of every batch. Under ``torchrun`` its number counts.
         seed: of dropout, and of whatever else is random in training.
         out: a folder for ``last.ckpt`` and ``curve.csv``. If it holds a run's checkpoint, that run
-            is continued from the epoch after it: on a CPU, bit for bit what it would have been.
+            is continued after it: on a CPU, bit for bit what it would have been.
+        checkpoint_every: a checkpoint after so many steps of an epoch, besides the one at its end.
         tensorboard: also log the curve for TensorBoard, below ``out``.
         progress: show a bar while it runs.
 
@@ -107,11 +111,10 @@ def fit(
         RuntimeError: the training loss is no longer a finite number.
     """
     _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
+    _refuse_to_keep_nowhere(out, checkpoint_every, tensorboard)
     _refuse_a_model_that_cannot_be_asked(model, task)
     if flag is not None:
         flag.refuse(model)
-    if tensorboard and out is None:
-        raise ValueError("tensorboard needs a folder for its files; expected out as well.")
 
     fabric = launch(device().type, devices, precision)
     rank, world = fabric.global_rank, fabric.world_size
@@ -133,27 +136,39 @@ def fit(
         if history.epochs and rank == 0:  # the kill may have come just before its curve
             write_curve(Path(out) / "curve.csv", history.epochs)
     best_weights = checkpoint.best_weights if checkpoint else None
+    reached = checkpoint.part if checkpoint else None  # of an epoch that was interrupted
     board = _tensorboard(Path(out)) if tensorboard and rank == 0 else None
+
+    def step(batch: GraphBatch) -> Tensor:
+        return train_step(
+            fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
+        )
+
+    def begin(part: Part) -> None:
+        if world > 1:  # the checkpoint holds the random state of one process alone
+            torch.manual_seed(hash((seed, part.epoch, part.batches, rank)))
+
+    def save(part: Part | None = None) -> None:
+        if part is not None:
+            _refuse_divergence(part)
+        if checkpoint is not None and rank == 0:
+            checkpoint.save(asdict(history), best_weights, part)
+        if part is not None:
+            begin(part)
 
     bar = _bar(range(len(history.epochs), epochs), progress and rank == 0)
     for epoch in bar:
         rate = optimizer.param_groups[0]["lr"]
         too_slow = stop_below_lr is not None and rate < stop_below_lr
-        if too_slow or _patience_is_over(history, patience):
+        if not reached and (too_slow or _patience_is_over(history, patience)):
             break
-        start = time.perf_counter()
-        train.set_epoch(epoch)
-        if world > 1:  # the checkpoint holds the random state of one process alone
-            torch.manual_seed(hash((seed, epoch, rank)))
-        row = {"epoch": epoch, "lr": rate}
-        row["train_loss"] = _train_epoch(
-            fabric, wrapped, task, train, wrapped_optimizer, schedule, grad_clip, flag
-        )
-        if not math.isfinite(row["train_loss"]):
-            raise RuntimeError(
-                f"the training loss is {row['train_loss']} in epoch {epoch}; expected a finite "
-                "number. A lower learning rate or a gradient clipped by its norm may help."
-            )
+        part, reached = reached or Part(epoch, rate), None
+        start = time.perf_counter() - part.seconds
+        begin(part)
+        wrapped.train()
+        done = train_epoch(fabric, train, step, part, checkpoint_every, save)
+        _refuse_divergence(done)
+        row = {"epoch": epoch, "lr": part.lr, "train_loss": done.loss / done.graphs}
         if val is not None:
             scores = evaluate(judged, task, val)
             row |= {f"val_{name}": value for name, value in scores.items()}
@@ -164,8 +179,8 @@ def fit(
         if _is_best(task, row, history.best, val is not None):
             history.best = row
             best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+        save()
         if checkpoint is not None and rank == 0:
-            checkpoint.save(asdict(history), best_weights)
             write_curve(Path(out) / "curve.csv", history.epochs)
         if board is not None:
             board.log_metrics(row, step=epoch)
@@ -203,19 +218,6 @@ def _tensorboard(folder: Path):
     return TensorBoardLogger(folder, name="tensorboard", version="")
 
 
-def _train_epoch(fabric, model, task, loader, optimizer, schedule, grad_clip, flag) -> float:
-    """One pass; returns the mean training loss over graphs."""
-    model.train()
-    total, graphs = 0.0, 0
-    for batch in loader:
-        batch = batch.to(fabric.device)
-        loss = train_step(fabric, model, task, batch, optimizer, schedule, grad_clip, flag)
-        # Summed on the device: reading it here would make the device wait at every step.
-        total = total + loss * batch.num_graphs
-        graphs += batch.num_graphs
-    return over_processes(fabric, total, graphs)
-
-
 def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience) -> None:
     if epochs < 1:
         raise ValueError(f"epochs is {epochs}; expected 1 or more.")
@@ -232,6 +234,23 @@ def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patien
     if isinstance(schedule, ReduceLROnPlateau) and val is None:
         raise ValueError(
             "ReduceLROnPlateau needs validation data to look at; expected val as well."
+        )
+
+
+def _refuse_to_keep_nowhere(out, checkpoint_every, tensorboard) -> None:
+    if checkpoint_every is not None and checkpoint_every < 1:
+        raise ValueError(f"checkpoint_every is {checkpoint_every}; expected 1 or more.")
+    for name, wanted in (("checkpoint_every", checkpoint_every), ("tensorboard", tensorboard)):
+        if wanted and out is None:
+            raise ValueError(f"{name} needs a folder for its files; expected out as well.")
+
+
+def _refuse_divergence(part: Part) -> None:
+    loss = part.loss / part.graphs
+    if not math.isfinite(loss):
+        raise RuntimeError(
+            f"the training loss is {loss} in epoch {part.epoch}; expected a finite number. A lower "
+            "learning rate or a gradient clipped by its norm may help."
         )
 
 

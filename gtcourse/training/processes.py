@@ -84,10 +84,12 @@ def weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | fl
     return own * fabric.world_size / of_all.clamp(min=torch.finfo(own.dtype).tiny)
 
 
-def over_processes(fabric, total: Tensor, count: int) -> float:
-    """``total / count``, both summed over the processes."""
+def sums_over_processes(fabric, total: Tensor | float, count: int) -> tuple[float, int]:
+    """``total`` and ``count``, each summed over the processes."""
     if fabric.world_size == 1:
-        return float(total / count)
-    both = torch.stack([total.float(), torch.full_like(total, count, dtype=torch.float32)])
-    total, count = fabric.all_reduce(both, reduce_op="sum")
-    return float(total / count)
+        return float(total), count
+    own = torch.zeros(2, dtype=torch.float64, device=fabric.device)
+    own[0] += total
+    own[1] += count
+    total, count = fabric.all_reduce(own, reduce_op="sum").tolist()
+    return total, round(count)

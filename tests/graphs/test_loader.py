@@ -53,6 +53,18 @@ def test_the_order_is_a_function_of_the_seed_and_the_epoch():
     assert passes == [order(0, 0), order(0, 1), order(0, 2)]
 
 
+@given(st.integers(0, 9), st.integers(1, 3), st.booleans())
+def test_a_pass_can_begin_at_any_of_its_batches(first, buckets, shuffle):
+    def batches(first_batch):
+        loader = DenseLoader(numbered(30), 4, shuffle=shuffle, seed=2, buckets=buckets)
+        loader.set_epoch(3, first_batch)
+        return [batch.y.tolist() for batch in loader], [batch.y.tolist() for batch in loader]
+
+    (whole, next_whole), (rest, next_rest) = batches(0), batches(first)
+    assert rest == whole[first:]
+    assert next_rest == next_whole  # which begins at its beginning
+
+
 def test_buckets_put_graphs_of_a_size_together():
     padded = [
         sum(batch.mask.numel() for batch in DenseLoader(numbered(60), 6, shuffle=True, buckets=k))

@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gtcourse.graphs import DenseLoader
 from gtcourse.training.fit import count_parameters, evaluate, fit
+from gtcourse.training.step import train_step
 from gtcourse.training.tasks import graph_regression
 from tests.training.small_run import EPOCHS, graphs, run, small_model
 
@@ -60,6 +61,34 @@ def test_a_run_continued_from_any_epoch_is_the_same_run(tmp_path, reference, sto
         rows = list(csv.DictReader(file))
     assert [int(row["epoch"]) for row in rows] == list(range(EPOCHS))
     assert not list((tmp_path / "parts").glob(".*"))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("stop", [1, 7, 14, 22])
+def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
+    tmp_path, monkeypatch, reference, every, stop
+):
+    """Of 6 epochs of 5 batches, stopped after so many; with dropout and shuffled graphs."""
+    folder, steps = tmp_path / "parts", iter(range(stop))
+
+    def until(*arguments):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+        return train_step(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gtcourse.training.fit.train_step", until)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, checkpoint_every=every)
+    whole, rest = divmod(stop, 5)
+    reached, made = rest - rest % every, []
+    monkeypatch.setattr(
+        "gtcourse.training.fit.train_step", lambda *a: made.append(1) or train_step(*a)
+    )
+    history, weights = run(folder, checkpoint_every=every)
+    assert len(made) == 30 - 5 * whole - reached
+    assert weights == reference[1]
+    assert without_time(history) == without_time(reference[0])
 
 
 def test_training_learns(tmp_path):
@@ -265,6 +294,8 @@ def other_schedule():
         ({"schedule": other_schedule()}, "the learning rate of another optimizer"),
         ({"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)}, "the loader has no batches"),
         ({"tensorboard": True}, "tensorboard needs a folder for its files; expected out as well"),
+        ({"checkpoint_every": 2}, "checkpoint_every needs a folder for its files; expected out"),
+        ({"checkpoint_every": 0}, "checkpoint_every is 0; expected 1 or more"),
     ],
 )
 def test_a_run_that_cannot_be_meant_is_refused(options, sentence):
@@ -273,11 +304,12 @@ def test_a_run_that_cannot_be_meant_is_refused(options, sentence):
         fit(small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 2), **arguments)
 
 
-def test_a_loss_that_is_no_number_any_more_ends_the_run_and_is_not_kept(tmp_path):
+@pytest.mark.parametrize("every", [None, 3])
+def test_a_loss_that_is_no_number_any_more_ends_the_run_and_is_not_kept(tmp_path, every):
     train = DenseLoader(graphs(8, seed=0), 2)
     with pytest.raises(RuntimeError, match=r"the training loss is (inf|nan) in epoch 0; expected"):
         fit(small_model(), graph_regression(), train, epochs=3, lr=1e30, out=tmp_path,
-            progress=False)  # fmt: skip
+            checkpoint_every=every, progress=False)  # fmt: skip
     assert not list(tmp_path.iterdir())
 
 
