@@ -34,7 +34,11 @@ class ListedGraphs:
                 f"graph 0 holds the encoding {held!r}; expected graphs without encodings, and "
                 "those to be stored as stored=(AddRings(18), …)."
             )
-        self.name, self.source = dataset.name, dataset.source
+        if "y" not in dataset.graphs[0]:
+            raise ValueError("graph 0 has no target y; expected one.")
+        self.name, self.source, self.target = dataset.name, dataset.source, dataset.target
+        self.node_vocabulary = dataset.node_vocabulary
+        self.edge_vocabulary = dataset.edge_vocabulary
         self.ragged = RaggedGraphs.from_data(dataset.graphs, dataset.split.numpy(), dataset.target)
         self.ragged.node_vocabulary = dataset.node_vocabulary
         self.ragged.edge_vocabulary = dataset.edge_vocabulary
