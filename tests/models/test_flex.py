@@ -1,0 +1,209 @@
+"""FlexAttention under graph biases: the same numbers as where the biases are written out."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.attention.flex_attention import flex_attention
+
+from gtcourse import collate
+from gtcourse.models import (
+    Graphormer,
+    GraphormerAttention,
+    GRPEAttention,
+    RelationTables,
+    SpatialEncoding,
+)
+from gtcourse.models.flex import graphormer_flex, grpe_flex
+from tests.graphs.random_graphs import graphs
+from tests.models.graphormers import SMALL, encoded, large_weights
+
+# PyTorch warns, once a process, that nothing is fused without compilation: here that is meant.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning"),
+    pytest.mark.usefixtures("no_gradients"),
+]
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+T, H, K = 5, 2, 4
+TERMS = ("key", "query", "value", "bias")
+
+
+@pytest.fixture
+def no_gradients():
+    with torch.no_grad():
+        yield
+
+
+@st.composite
+def problems(draw):
+    """Queries, keys, values, a small integer for each pair, and real nodes, perhaps none."""
+    B, N = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 99)))
+    heads = torch.randn(3, B, H, N, K, generator=generator, dtype=torch.float64)
+    pairs = torch.randint(0, T, (B, N, N), generator=generator)
+    mask = torch.rand(B, N, generator=generator) < draw(st.sampled_from([0.0, 0.6, 1.0]))
+    return *heads, pairs, mask
+
+
+def softmax_loop(logits: dict[int, torch.Tensor]) -> dict[int, float]:
+    exponentials = {j: math.exp(float(logit)) for j, logit in logits.items()}
+    return {j: e / sum(exponentials.values()) for j, e in exponentials.items()}
+
+
+@settings(max_examples=6)
+@given(problem=problems(), with_edges=st.booleans())
+def test_graphormer_equals_the_loop_over_pairs(problem, with_edges):
+    query, key, value, pairs, mask = problem
+    distance = pairs.to(torch.int8) - 1  # -1 is unreachable; the table ends at 2, the data at 3
+    table = torch.randn(4, H).double()
+    edges = torch.randn(*query.shape[:3], query.shape[2]).double() if with_edges else None
+    expected = torch.zeros_like(value)
+    for b, h, i in torch.cartesian_prod(*map(torch.arange, value.shape[:3])).tolist():
+        logits = {}
+        for j in mask[b].nonzero()[:, 0].tolist():
+            logits[j] = query[b, h, i] @ key[b, h, j] / K**0.5
+            logits[j] += table[min(int(distance[b, i, j]) + 1, 3), h]
+            logits[j] += edges[b, h, i, j] if with_edges else 0
+        for j, share in softmax_loop(logits).items():
+            expected[b, h, i] += share * value[b, h, j]
+    got = graphormer_flex(query, key, value, distance, table, mask, edges=edges)
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+@settings(max_examples=6)
+@given(problem=problems())
+def test_graphormer_equals_the_attention_whose_bias_is_written_out(problem):
+    distance, mask = problem[3] - 1, problem[4]
+    spatial, attention = SpatialEncoding(H, 2).double(), GraphormerAttention(H * K, H).double()
+    h = torch.randn(*mask.shape, H * K, dtype=torch.float64)
+    heads = (attention.split_heads(f(h)) for f in (attention.query, attention.key, attention.value))
+    z = graphormer_flex(*heads, distance, spatial.scalars.weight, mask)
+    expected = attention(h, spatial.of(distance), mask=mask)
+    torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
+
+
+@settings(max_examples=8)
+@given(given=st.lists(graphs(max_nodes=6), min_size=1, max_size=3))
+def test_a_graphormers_own_bias_with_virtual_node_and_paths_is_met(given):
+    model, batch = large_weights(Graphormer(SMALL)), collate(encoded(*given))
+    spatial, paths = model.bias.encodings
+    tokens = torch.randn(len(given), batch.mask.shape[1] + 1, 8, dtype=torch.float64)
+    attention = model.layers[0].attention
+    mask = torch.nn.functional.pad(batch.mask, (1, 0), value=True)
+    expected = attention(tokens, model.bias(batch), mask=mask)
+    parts = (attention.query, attention.key, attention.value)
+    z = graphormer_flex(
+        *(attention.split_heads(part(tokens)) for part in parts),
+        batch.encodings["distance"],
+        spatial.scalars.weight,
+        batch.mask,
+        virtual=model.bias.virtual,
+        edges=paths(batch),
+    )
+    torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
+
+
+@settings(max_examples=6)
+@given(problem=problems())
+def test_grpe_equals_the_loop_over_pairs(problem):
+    query, key, value, relation, mask = problem
+    by_name = {name: torch.randn(T, H, K).double() for name in TERMS[:3]}
+    expected = torch.zeros_like(value)
+    for b, h, i in torch.cartesian_prod(*map(torch.arange, value.shape[:3])).tolist():
+        logits = {}
+        for j in mask[b].nonzero()[:, 0].tolist():
+            r, q, k = relation[b, i, j], query[b, h, i], key[b, h, j]
+            logits[j] = q @ k + q @ by_name["key"][r, h] + k @ by_name["query"][r, h]
+            logits[j] /= K**0.5
+        for j, share in softmax_loop(logits).items():
+            vector = by_name["value"][relation[b, i, j], h]
+            expected[b, h, i] += share * (value[b, h, j] + vector)
+    tables = RelationTables(**{name: t.flatten(1) for name, t in by_name.items()})
+    got = grpe_flex(query, key, value, relation.to(torch.int8), tables, mask)
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("key_context", ["key_column", "query_row"])
+@pytest.mark.parametrize("terms", [(), ("key",), ("query", "bias"), ("value",), TERMS])
+@settings(max_examples=4)
+@given(problem=problems())
+def test_grpe_equals_the_attention_that_writes_its_logits_out(terms, key_context, problem):
+    relation, mask = problem[3:]
+    attention = GRPEAttention(H * K, H, key_context=key_context).double()
+    widths = {"bias": H}
+    tables = RelationTables(
+        **{name: torch.randn(T, widths.get(name, H * K)).double() for name in terms}
+    )
+    x = torch.randn(*mask.shape, H * K, dtype=torch.float64)
+    heads = (attention.split_heads(f(x)) for f in (attention.query, attention.key, attention.value))
+    z = grpe_flex(*heads, relation, tables, mask, key_context=key_context)
+    expected = attention(x, relation, tables, mask=mask)
+    torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
+
+
+def test_a_row_whose_keys_are_all_masked_gives_zeros():
+    query, key, value = torch.randn(3, 2, H, 3, K)
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    pairs, tables = (
+        torch.zeros(2, 3, 3, dtype=torch.int8),
+        RelationTables(*torch.randn(3, T, H * K)),
+    )
+    for z in (
+        graphormer_flex(query, key, value, pairs, torch.randn(4, H), mask),
+        grpe_flex(query, key, value, pairs, tables, mask),
+    ):
+        assert torch.equal(z[1], torch.zeros(H, 3, K))
+        assert bool(z[0].abs().min() > 0)
+
+
+def test_where_no_node_is_real_every_token_hears_the_virtual_node_alone():
+    query, key, value = torch.randn(3, 2, H, 4, K)
+    pairs, mask = torch.zeros(2, 3, 3, dtype=torch.int8), torch.zeros(2, 3, dtype=torch.bool)
+    table, scalars = torch.randn(4, H), torch.randn(H)
+    z = graphormer_flex(query, key, value, pairs, table, mask, virtual=scalars)
+    torch.testing.assert_close(z, value[:, :, :1].expand_as(z))
+
+
+@pytest.mark.parametrize("learned", ["query", "table"])
+def test_training_on_a_cpu_is_refused_before_pytorch_does(learned):
+    query, key, value = torch.randn(3, 1, H, 3, K)
+    table, pairs = torch.randn(T, H), torch.zeros(1, 3, 3, dtype=torch.int64)
+    (query if learned == "query" else table).requires_grad_()
+    calls = (
+        lambda: graphormer_flex(query, key, value, pairs, table),
+        lambda: grpe_flex(query, key, value, pairs, RelationTables(bias=table)),
+    )
+    for call in calls:
+        with (
+            torch.enable_grad(),
+            pytest.raises(NotImplementedError, match="for training, the layers"),
+        ):
+            call()
+        assert call().shape == query.shape  # without gradients it is no question
+
+
+def test_a_tensor_of_another_shape_is_named():
+    query, key, value = torch.randn(3, 1, H, 3, K)
+    pairs, table = torch.zeros(1, 3, 3, dtype=torch.int64), torch.randn(4, H)
+    with pytest.raises(ValueError, match=r"mask is \[1, 3, 3\]; expected \[1, 3\]\."):
+        graphormer_flex(query, key, value, pairs, table, pairs == 0)
+    with pytest.raises(ValueError, match=r"distance is \[1, 3, 3\]; expected \[1, 2, 2\]\."):
+        graphormer_flex(query, key, value, pairs, table, virtual=table[0])
+    with pytest.raises(ValueError, match=r"relation is \[1, 3\]; expected \[1, 3, 3\]\."):
+        grpe_flex(query, key, value, pairs[:, 0], RelationTables())
+
+
+def test_another_attend_is_called_in_place_of_flex_attention():
+    query, key, value = torch.randn(3, 1, H, 3, K)
+    called = []
+
+    def attend(*args, **options):
+        called.append(options["score_mod"])
+        return flex_attention(*args, **options)
+
+    pairs = torch.zeros(1, 3, 3, dtype=torch.int64)
+    graphormer_flex(query, key, value, pairs, torch.randn(4, H), attend=attend)
+    grpe_flex(query, key, value, pairs, RelationTables(), attend=attend)
+    assert len(called) == 2
