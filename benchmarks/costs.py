@@ -18,10 +18,10 @@ from torch.profiler import ProfilerActivity, profile
 Step = Callable[[], object]
 
 
-def milliseconds(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
-    """What each step takes, ``rounds`` times, in turn."""
+def milliseconds(steps: dict[str, Step], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
+    """What each step takes, ``rounds`` times, in turn, after ``warm_up`` that are not counted."""
     times = {name: [] for name in steps}
-    for round_number in range(-2, rounds):  # two rounds to warm up
+    for round_number in range(-warm_up, rounds):
         for name, step in steps.items():
             start = time.perf_counter()
             step()
@@ -86,6 +86,11 @@ def rows(times: dict[str, list[float]]) -> list[dict]:
         }
         for name, values in times.items()
     ]
+
+
+def without_name(row: dict) -> dict:
+    """One of :func:`rows`, to be put beside others of the same method."""
+    return {key: value for key, value in row.items() if key != "method"}
 
 
 def traced(step: Step) -> list[dict]:

@@ -19,7 +19,7 @@ from contextlib import nullcontext
 
 import torch
 
-from benchmarks.costs import apart, milliseconds, peak_mb_of, rows
+from benchmarks.costs import apart, milliseconds, peak_mb_of, rows, without_name
 from benchmarks.report import command_line, provenance, store
 from benchmarks.subjects import BATCH, DEVICE, Step, Subject, molecules, of_the_course, peers
 from gtcourse import load_dataset
@@ -53,10 +53,6 @@ def compare(subjects: list[Subject], rounds: int) -> list[dict]:
     ]
 
 
-def without_name(row: dict) -> dict:
-    return {key: value for key, value in row.items() if key != "method"}
-
-
 def batch_size(subject: Subject) -> int:
     return subject.graphs.num_graphs
 
@@ -85,7 +81,8 @@ def show(content: dict) -> None:
     for row in content["rows"]:
         print(
             f"{row['model']:24}{row['parameters']:9,}{row['forward']['ms']:8.1f} ms forward"
-            f"{row['step']['ms']:8.1f} ms a step × {row['step']['ratio']:.2f}{row['peak_mb']:8.1f} MB"
+            f"{row['step']['ms']:8.1f} ms a step × {row['step']['ratio']:.2f}"
+            f"{row['peak_mb']:8.1f} MB"
         )
 
 
