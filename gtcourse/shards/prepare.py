@@ -7,10 +7,12 @@ So it does not matter which process or machine makes it, in what order, or after
 from __future__ import annotations
 
 import multiprocessing
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import torch
@@ -91,7 +93,7 @@ def prepare(
                 write_manifest(out, plan, finished)
             bar.update()
     if faults:
-        name = min(faults)
+        name = next(name for name in todo if name in faults)
         raise ValueError(
             f"{name} cannot be made: {faults[name]} Of {len(rows)} shards {len(finished)} are "
             f"finished in {out}, and the next call keeps them."
@@ -121,12 +123,21 @@ def process_pool(workers: int) -> ProcessPoolExecutor:
     # A process forked off this one would have its threads' locks, but not its threads.
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread)
+    if "forkserver" in methods:  # imported once for all workers
+        context.set_forkserver_preload(["__main__", __name__])
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
 
 
-def _one_thread() -> None:
-    """As many processes as cores, each with as many threads as cores, would wait for each other."""
+def _begin_worker() -> None:
+    # As many processes as cores, each with as many threads as cores, would wait for each other.
     torch.set_num_threads(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Without it, the workers of a process that is killed would wait for tasks for ever."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def _refuse_what_cannot_be_meant(stored: Sequence[Encoding], rows_per_shard: int) -> None:
