@@ -1,5 +1,6 @@
 """One look for the book: transparent background, mid-grey ink, colour-blind safe colours."""
 
+from gtcourse.plots.calculator import calculator
 from gtcourse.plots.curves import learning_curve
 from gtcourse.plots.explorer import explorer
 from gtcourse.plots.graphs import draw_graph
@@ -14,6 +15,7 @@ __all__ = [
     "INK",
     "SEQUENTIAL",
     "attention_map",
+    "calculator",
     "draw_graph",
     "explorer",
     "formula_table",
