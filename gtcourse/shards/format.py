@@ -130,7 +130,7 @@ def read_shard(path: str | Path, sha256: str | None = None, *, smiles: bool = Tr
         names = [name for name in file.schema_arrow.names if smiles or name != "smiles"]
         # Read beside a training loop, on its own thread: a pool of threads more would disturb it.
         return _graphs(file.read(columns=names, use_threads=False))
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         brief = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(f"the shard {path} is damaged or none ({brief}); {AGAIN}") from None
 

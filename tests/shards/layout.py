@@ -28,7 +28,8 @@ def write_layout(
         file.write("idx,smiles,homolumogap\n")
         for index, (text, gap) in enumerate(zip(smiles, gaps, strict=True)):
             file.write(f"{index},{text},{'' if np.isnan(gap) else repr(float(gap))}\n")
-    torch.save({name: np.asarray(rows) for name, rows in parts.items()}, folder / "split_dict.pt")
+    split = {name: np.asarray(rows, dtype=np.int64) for name, rows in parts.items()}
+    torch.save(split, folder / "split_dict.pt")
     (folder / "RELEASE_v1.txt").touch()
     return root
 
