@@ -89,12 +89,7 @@ class EGT(nn.Module):
             raise ValueError("the model has no distance objective; expected distance_hops above 0.")
         pairs = self.pairs(batch)
         h, e, first, attention = self.encode(batch, pairs, return_attention)
-        if self.config.target == "edge":
-            prediction = self._of_edges(batch, pairs, h, e, first)
-        else:
-            prediction = self.head(self._readout(h, batch.mask))
-        prediction = prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
-        results = [prediction]
+        results = [self.predict(batch, pairs, h, e, first)]
         if return_distances:
             results.append(pairs.unpack(self.distance_head(e))[:, self.q :, self.q :])
         if return_attention:
@@ -110,9 +105,23 @@ class EGT(nn.Module):
         for layer in self.layers:
             h, e, *attention = layer(h, e, pairs=pairs, return_attention=return_attention)
             attentions += attention
+        return *self.normed(h, e), first, attentions
+
+    def normed(self, h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        """After the last layer: nodes and pairs as the heads read them."""
         h = h if self.node_norm is None else self.node_norm(h)
         e = e if self.edge_norm is None else self.edge_norm(e)
-        return h, e, first, attentions
+        return h, e
+
+    def predict(
+        self, batch: GraphBatch, pairs: Pairs, h: Tensor, e: Tensor, first: Tensor
+    ) -> Tensor:
+        """The head, on what :meth:`encode` has made."""
+        if self.config.target == "edge":
+            prediction = self._of_edges(batch, pairs, h, e, first)
+        else:
+            prediction = self.head(self._readout(h, batch.mask))
+        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The tokens at first, ``[B, q + N, d]``."""

@@ -82,7 +82,7 @@ class EdgeInput(nn.Module):
             return e
         edge, real = (pairs.pack(self._padded(pair)) for pair in (batch.adjacency, batch.pair_mask))
         e = e + self.no_edge * (real & ~edge)[:, None]
-        if batch.edge_attr is None or not waiting.may_wait(edge):
+        if batch.edge_attr is None or (pairs.index is None and not waiting.may_wait(edge)):
             attributes = None if batch.edge_attr is None else edges_alone(batch)
             features = self.features(attributes) * batch.adjacency[..., None]
             q = self.virtual_nodes

@@ -92,13 +92,23 @@ class EGTLayer(nn.Module):
         z, logits, *attention = self.attention(
             self.node_norm(h), self.edge_norm(e), pairs=pairs, return_attention=return_attention
         )
+        return *self.updated(h, e, z, pairs.pack(logits) if self.update_edges else None), *attention
+
+    def updated(
+        self, h: Tensor, e: Tensor, z: Tensor | None, heard: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Nodes and pairs, once they know what was gathered and the logits, ``[P, H]`` (Eqs. 6, 7).
+
+        Args:
+            z, heard: of the attention; None where nothing is updated by them.
+        """
         if self.update_nodes:
             h = h + self.node_dropout(z)
             h = h + self.node_dropout(self.node_network(h))
         if self.update_edges:
-            e = e + self.edge_dropout(self.edge_output(pairs.pack(logits)))
+            e = e + self.edge_dropout(self.edge_output(heard))
             e = e + self.edge_dropout(self.edge_network(e))
-        return h, e, *attention
+        return h, e
 
 
 class EGTAttention(nn.Module):
