@@ -47,9 +47,10 @@ notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOT
 sync: $(STAMP)  ## bring each notebook and its text source into agreement
 	@$(BIN)/python -m tools.notebooks sync
 
-tables: $(STAMP)  ## write the measured run times and the recorded results into README and book
+tables: $(STAMP)  ## write measured run times, recorded results and benchmarks into README and book
 	@$(BIN)/python -m tools.run_times write
 	@$(BIN)/python -m tools.results write
+	@$(BIN)/python -m tools.benchmarks write
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
@@ -66,11 +67,12 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
 
-checks: $(STAMP)  ## pairs, stale outputs, address, run times, results
+checks: $(STAMP)  ## pairs, stale outputs, address, run times, results, benchmarks
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
 	$(BIN)/python -m tools.results check
+	$(BIN)/python -m tools.benchmarks check
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml
@@ -86,8 +88,15 @@ book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, 
 	@$(BIN)/jupyter-book build . --all -W --keep-going
 	$(BIN)/python -m tools.check_book $(HTML)
 
-bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and takes a few minutes
+bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
 	@$(BIN)/python -m benchmarks.encodings
+	@$(BIN)/python -m benchmarks.models
+	@$(BIN)/python -m benchmarks.profile
+	@$(BIN)/python -m benchmarks.epoch
+	@$(BIN)/python -m benchmarks.shards
+	@$(BIN)/python -m benchmarks.compile
+	@$(BIN)/python -m benchmarks.flex
+	@$(BIN)/python -m benchmarks.startup --book
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 	@$(BIN)/python -m benchmarks.grpe

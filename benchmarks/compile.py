@@ -9,23 +9,20 @@ Two models of the leaderboard at 100,000 parameters on 64 molecules of one shape
 
 Forward, backward and Adam. The first step is timed apart: the compiler works in it. They take
 turns, each in a process of its own. What they predict before anything moves is compared with 1's.
-It takes minutes.
+On a CPU the models look at their input's numbers to refuse wrong ones, and there the compiler
+begins a new graph; on a GPU they do not.
 """
 
 from __future__ import annotations
 
 import copy
-import os
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.costs import Step, apart, milliseconds, peak_mb, rows, traced, without_name
+from benchmarks.compiling import compare
 from benchmarks.report import command_line, provenance, store
 from benchmarks.subjects import BATCH, ENTRIES, molecules, subject
 from gtcourse import GraphBatch, load_dataset
@@ -39,25 +36,13 @@ ROUNDS = 15
 TASK = graph_regression()
 
 
-class Report:
-    """What a step in another process has to say.
-
-    Attributes:
-        prediction: ``[B]``, of the weights as they were built; peak: ``[1]``, MB of a later step.
-    """
-
-    def __init__(self, graphs: int):
-        self.prediction = torch.zeros(graphs).share_memory_()
-        self.peak = torch.zeros(1).share_memory_()
-
-
-def step(way: str, model: nn.Module, batch: GraphBatch, report: Report) -> Step:
-    """A training step. The first call also compiles, the second also measures memory."""
+def step(way: str, model: nn.Module, batch: GraphBatch) -> Callable[[], Tensor]:
+    """A training step, which returns what the model predicted."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     given = torch.compile(model) if way == "compiled" else model
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=way == "bf16-mixed")
 
-    def train() -> Tensor:
+    def run() -> Tensor:
         with autocast:
             prediction = given(batch)
             loss = TASK.loss(prediction, batch)
@@ -65,17 +50,6 @@ def step(way: str, model: nn.Module, batch: GraphBatch, report: Report) -> Step:
         optimizer.step()
         optimizer.zero_grad()
         return prediction
-
-    calls = iter(("first", "second"))
-
-    def run() -> None:
-        match next(calls, "later"):
-            case "first":
-                report.prediction.copy_(train().detach())
-            case "second":
-                report.peak.fill_(peak_mb(traced(train)))
-            case _:
-                train()
 
     return run
 
@@ -89,41 +63,13 @@ def written_for(way: str, model: nn.Module) -> nn.Module:
     return direct
 
 
-@contextmanager
-def empty_cache() -> Iterator[None]:
-    """For processes that begin in here: the compiler finds nothing, works alone, leaves nothing."""
-    with tempfile.TemporaryDirectory() as folder:
-        here = {"TORCHINDUCTOR_CACHE_DIR": folder, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-        before = {name: os.environ.get(name) for name in here}
-        os.environ.update(here)
-        yield
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def seconds(step: Step) -> float:
-    start = time.perf_counter()
-    step()
-    return round(time.perf_counter() - start, 1)
-
-
-def compare(name: str, rounds: int, graphs: int, ways: tuple[str, ...]) -> dict:
+def of_model(name: str, rounds: int, graphs: int, ways: tuple[str, ...]) -> dict:
     given = subject(ENTRIES[name], molecules(load_dataset("molecules"), graphs))
-    reports = {way: Report(graphs) for way in ways}
-    steps = {
-        way: step(way, written_for(way, given.model), given.graphs, reports[way]) for way in ways
-    }
-    with empty_cache(), apart(steps) as waiting:
-        first = {way: seconds(waiting[way]) for way in ways}
-        timed = rows(milliseconds(waiting, rounds))
-    for way, row in zip(ways, timed, strict=True):
-        row |= {
-            "way": way,
-            "first_seconds": first[way],
-            "peak_mb": round(float(reports[way].peak), 2),
-        }
-        row["difference"] = difference(reports[way].prediction, reports["eager"].prediction)
-    return {"model": name, "rows": [{"way": row["way"], **without_name(row)} for row in timed]}
+    steps = {way: step(way, written_for(way, given.model), given.graphs) for way in ways}
+    compared, predictions = compare(steps, (graphs,), rounds)
+    for row in compared:
+        row["difference"] = difference(predictions[row["method"]], predictions[ways[0]])
+    return {"model": name, "rows": compared}
 
 
 def difference(prediction: Tensor, exact: Tensor) -> float:
@@ -131,12 +77,17 @@ def difference(prediction: Tensor, exact: Tensor) -> float:
     return float(f"{float((prediction - exact).abs().max() / (exact.max() - exact.min())):.2g}")
 
 
-def measure(rounds: int, models: tuple[str, ...] = MODELS, graphs: int = BATCH) -> dict:
+def measure(
+    rounds: int,
+    models: tuple[str, ...] = MODELS,
+    graphs: int = BATCH,
+    ways: tuple[str, ...] = WAYS,
+) -> dict:
     torch.set_num_threads(THREADS)
     return {
         "name": "compile-benchmark",
         "data": load_dataset("molecules").provenance,
-        "models": [compare(name, rounds, graphs, WAYS) for name in models],
+        "models": [of_model(name, rounds, graphs, ways) for name in models],
         "graphs": graphs,
         "bf16_instructions": bool(torch.cpu._is_avx512_bf16_supported()),
         "rounds": rounds,
@@ -149,8 +100,9 @@ def show(content: dict) -> None:
         print(result["model"])
         for row in result["rows"]:
             print(
-                f"  {row['way']:12}{row['ms']:8.1f} ms × {row['ratio']:.2f}{row['peak_mb']:8.1f} MB"
-                f"; first step {row['first_seconds']} s; differs by {row['difference']:.1e}"
+                f"  {row['method']:12}{row['ms']:8.1f} ms × {row['ratio']:.2f}"
+                f"{row['peak_mb']:8.1f} MB; first step {row['first_seconds']} s, "
+                f"{row['graph_breaks']} graph breaks; differs by {row['difference']:.1e}"
             )
 
 

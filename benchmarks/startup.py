@@ -24,7 +24,7 @@ IMPORTS = {
     "torch_geometric": "import torch_geometric",
     "gtcourse": "import gtcourse",
     "gtcourse.models": "import gtcourse.models",
-    "gtcourse.training": "import gtcourse.training.run",
+    "gtcourse.training.run": "import gtcourse.training.run",
     "nothing": "pass",
     "gtcourse --help": "from gtcourse.cli import app; app(['--help'])",
 }

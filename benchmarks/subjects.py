@@ -19,6 +19,19 @@ from gtcourse.training.leaderboard import LEADERBOARD, Entry
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZE, BATCH = "100k", 64
 ENTRIES = {entry.model: entry for entry in LEADERBOARD.values() if entry.size == SIZE}
+READS = {
+    "transformer": "atoms; no bond, no distance",
+    "gin": "atoms, along the bonds",
+    "gat": "atoms, along the bonds",
+    "gatedgcn": "atoms and bonds, along the bonds",
+    "signnet": "as GatedGCN, and eigenvectors of the Laplacian, whatever their signs",
+    "graphormer": "atoms, degrees; of all pairs the distance and the bonds on a shortest path",
+    "egt": "atoms, singular vectors; bonds as channels of all pairs, which every layer rewrites",
+    "grpe": "atoms; of all pairs the distance and the bond, for queries, keys and values",
+    "csa": "atoms; of all pairs the bond, 20 steps of a random walk and the ring they share",
+}
+"""What of a graph reaches each model of the course."""
+
 PHASES = ("forward", "backward", "optimiser")
 
 Step = Callable[[], None]
@@ -81,8 +94,7 @@ def subject(entry: Entry, graphs: list[Data]) -> Subject:
     """A model of the leaderboard, with the encodings that it reads."""
     torch.manual_seed(0)
     batch = collate(encode(graphs, *entry.transforms)).to(DEVICE)
-    reads = ", ".join(map(repr, entry.transforms)) or "no encoding"
-    return Subject(entry.model, entry.build_model().to(DEVICE), batch, reads)
+    return Subject(entry.model, entry.build_model().to(DEVICE), batch, READS[entry.model])
 
 
 def of_the_course(graphs: list[Data]) -> list[Subject]:

@@ -98,10 +98,15 @@ def tables() -> dict[str, str]:
 
 def with_tables(text: str) -> str:
     """The page with the tables of today."""
-    for name, table in tables().items():
-        begin, end = MARK.split("{text}")
+    return placed(text, tables(), MARK)
+
+
+def placed(text: str, tables: dict[str, str], mark: str) -> str:
+    """The page with each table in the one place that is marked with its name."""
+    for name, table in tables.items():
+        begin, end = mark.split("{text}")
         pattern = re.escape(begin.format(name=name)) + r".*?" + re.escape(end.format(name=name))
-        new = MARK.format(name=name, text=table)
+        new = mark.format(name=name, text=table)
         text, count = re.subn(pattern, lambda _, new=new: new, text, flags=re.S)
         if count != 1:
             raise ValueError(f"the page has {count} places for the table {name!r}; expected one")

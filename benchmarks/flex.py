@@ -1,0 +1,149 @@
+"""Biases looked up inside the kernel, or written out first: ``python -m benchmarks.flex``.
+
+The forward pass of one attention between its projections, without gradients, one thread:
+
+1. Graphormer's: the bias ``[B, H, N, N]`` looked up by distance, then
+   ``F.scaled_dot_product_attention`` with it; and FlexAttention, compiled, with the lookup as its
+   score modifier;
+2. GRPE's logits with query and key contexts: gathered for every pair, as the package has it; and
+   FlexAttention. GRPE's value term is left out: on a CPU PyTorch does not compile what it needs.
+
+On chains of molecules of 32, 128, 512 and 1024 atoms, in batches with equally many pairs, or one
+graph. Both ways give the same numbers, which is checked. The compiler's work is timed apart, with
+an empty cache. On a CPU FlexAttention has no backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import flex_attention
+
+from benchmarks.compiling import compare
+from benchmarks.encodings import chain
+from benchmarks.report import command_line, provenance, store
+from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
+from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.models import (
+    GRPEAttention,
+    RelationTables,
+    SpatialEncoding,
+    scaled_dot_product_attention,
+)
+from gtcourse.models.flex import graphormer_flex, grpe_flex
+from gtcourse.models.relations import Relations
+
+SIZES, PAIRS = (32, 128, 512, 1024), 512**2
+D_MODEL, HEADS, MAX_DISTANCE = 64, 8, 20
+GRPE_DISTANCE, EDGE_TYPES = 5, (4,)
+THREADS = 1
+ROUNDS = 9
+WRITTEN, INSIDE = "bias written out", "FlexAttention"
+
+
+class Case:
+    """Queries, keys and values of one batch, and what both models know of its pairs.
+
+    Attributes:
+        query, key, value: ``[B, H, N, K]``; distance, relation: ``[B, N, N]``.
+    """
+
+    def __init__(self, batch: GraphBatch):
+        B, N = batch.mask.shape
+        self.mask = batch.mask
+        self.query, self.key, self.value = torch.randn(3, B, HEADS, N, D_MODEL // HEADS)
+        self.distance = batch.encodings["distance"]
+        self.spatial = SpatialEncoding(HEADS, MAX_DISTANCE).requires_grad_(False)
+        relations = Relations(EDGE_TYPES, None, GRPE_DISTANCE, virtual_node=False)
+        self.relation = relations(batch)
+        vectors = torch.randn(2, relations.num_relations, D_MODEL)
+        self.tables = RelationTables(key=vectors[0], query=vectors[1])
+        self.grpe = GRPEAttention(D_MODEL, HEADS)
+
+    def steps(self, model: str, inside: Callable) -> dict[str, Callable[[], Tensor]]:
+        """Both ways; ``inside`` is ``flex_attention``, compiled or not."""
+        written = {"graphormer": self.graphormer, "grpe": self.grpe_written}[model]
+        by_flex = {"graphormer": self.graphormer_flex, "grpe": self.grpe_flex}[model]
+        return {WRITTEN: torch.no_grad()(written), INSIDE: torch.no_grad()(by_flex(inside))}
+
+    def graphormer(self) -> Tensor:
+        bias = self.spatial.of(self.distance)
+        mask = self.mask[:, None, None]
+        return scaled_dot_product_attention(self.query, self.key, self.value, bias=bias, mask=mask)
+
+    def graphormer_flex(self, attend: Callable) -> Callable[[], Tensor]:
+        small, table = (
+            self.distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8),
+            self.spatial.scalars,
+        )
+        given = self.query, self.key, self.value, small, table.weight, self.mask
+        return lambda: graphormer_flex(*given, attend=attend)
+
+    def grpe_written(self) -> Tensor:
+        pair = self.relation[:, None].expand(-1, HEADS, -1, -1)
+        mask = self.mask[:, None, None]
+        logits = self.grpe._logits(self.query, self.key, pair, self.tables, mask)
+        return logits.softmax(dim=-1) @ self.value
+
+    def grpe_flex(self, attend: Callable) -> Callable[[], Tensor]:
+        small = self.relation.to(torch.int8)
+        given = self.query, self.key, self.value, small, self.tables, self.mask
+        return lambda: grpe_flex(*given, attend=attend)
+
+
+def case(data: GraphDataset, nodes: int) -> Case:
+    torch.manual_seed(0)
+    graphs = [chain(data.graphs, nodes)] * max(1, PAIRS // nodes**2)
+    return Case(collate(encode(graphs, AddShortestPaths())))
+
+
+def of_size(given: Case, model: str, rounds: int, inside: Callable) -> dict:
+    B, _, N, _ = given.query.shape
+    steps = given.steps(model, inside)
+    compared, results = compare(steps, given.query.shape, rounds)
+    torch.testing.assert_close(results[INSIDE], results[WRITTEN], rtol=1e-3, atol=1e-4)
+    return {"model": model, "nodes": N, "graphs": B, "compared": compared}
+
+
+def measure(rounds: int, sizes: tuple[int, ...], inside: Callable | None = None) -> dict:
+    torch.set_num_threads(THREADS)
+    # One graph for each size: what it writes for several is no valid C++ in PyTorch 2.13.
+    inside = inside or torch.compile(flex_attention, dynamic=False)
+    data = load_dataset("molecules")
+    results = []
+    for given in (case(data, nodes) for nodes in sizes):
+        for model in ("graphormer", "grpe"):
+            results.append(of_size(given, model, rounds, inside))
+            show(results[-1])
+    return {
+        "name": "flex-benchmark",
+        "data": data.provenance,
+        "sizes": results,
+        "d_model": D_MODEL,
+        "heads": HEADS,
+        "precision": "float32",
+        "rounds": rounds,
+        "threads": THREADS,
+    } | provenance("flex")
+
+
+def show(result: dict) -> None:
+    print(f"{result['model']}, {result['nodes']} atoms, {result['graphs']} graphs")
+    for row in result["compared"]:
+        print(
+            f"  {row['method']:18}{row['ms']:8.1f} ms × {row['ratio']:.2f}{row['peak_mb']:9.2f} MB"
+            f"; first call {row['first_seconds']} s",
+            flush=True,
+        )
+
+
+def main() -> None:
+    args = command_line(__doc__, ROUNDS, SIZES).parse_args()
+    content = measure(args.rounds, tuple(args.sizes))
+    store(content, args.out)
+
+
+if __name__ == "__main__":
+    main()

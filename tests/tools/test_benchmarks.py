@@ -1,0 +1,70 @@
+"""The benchmarks' page: written from records, complete, and nothing on it without one."""
+
+import pytest
+
+from tools import benchmarks
+from tools.benchmark_tables import TABLES, decimal, digits, ratio, seconds, timed
+
+PAGE = benchmarks.PAGE.read_text(encoding="utf-8")
+RECORDS = benchmarks.records()
+
+
+def test_the_page_says_what_the_records_say():
+    assert benchmarks.with_tables(PAGE) == PAGE
+
+
+def test_every_record_is_on_the_page_and_every_table_has_a_record():
+    assert {*RECORDS} == {*TABLES}
+    for name in TABLES:
+        assert PAGE.count(f"<!-- {name}: ") == PAGE.count(f"<!-- end of {name} -->") == 1
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_benchmark_says_what_where_and_when(name):
+    line = benchmarks.measured(RECORDS[name])
+    for part in (
+        "CPU",
+        " cores",
+        "torch ",
+        "python ",
+        "202",
+        "commit `",
+        f"`{RECORDS[name]['command']}`",
+    ):
+        assert part in line
+    assert line.endswith("*\n")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_its_ratios_before_its_times(name):
+    for heads, rows in TABLES[name](RECORDS[name]):
+        assert all(len(row) == len(heads) for row in rows)
+        times = [
+            i for i, head in enumerate(heads) if head.endswith((", ms", ", s")) or head == "ms"
+        ]
+        ratios = [i for i, head in enumerate(heads) if "×" in head]
+        if times and ratios:
+            assert min(ratios) < min(times)
+
+
+def test_a_number_that_changes_is_seen(monkeypatch):
+    records = {name: dict(record) for name, record in RECORDS.items()}
+    rows = [dict(row) for row in records["startup"]["rows"]]
+    rows[0]["ms"] += 1000
+    records["startup"]["rows"] = rows
+    monkeypatch.setattr(benchmarks, "records", lambda: records)
+    assert benchmarks.with_tables(PAGE) != PAGE
+
+
+def test_a_record_without_a_place_on_the_page_is_refused(monkeypatch):
+    monkeypatch.setattr(benchmarks, "records", lambda: {"startup": RECORDS["startup"]})
+    with pytest.raises(ValueError, match="0 places for the table 'startup'; expected one"):
+        benchmarks.with_tables(PAGE.replace("<!-- startup", "<!-- start"))
+
+
+def test_numbers_are_written_for_people():
+    assert [ratio(value) for value in (1, 1.0, 0.456, 12)] == ["1", "1", "0.46", "12.00"]
+    assert timed({"ms": 3.14, "quartiles": [3.0, 1234.5]}) == "3.1 (3.0–1,234)"
+    assert [decimal(99.96), digits(9.994), digits(10.04)] == ["100.0", "9.99", "10.0"]
+    assert seconds({"seconds": 1.234}) == "1.23"
+    assert seconds({"seconds": 1.234, "quartiles": [1, 20]}) == "1.23 (1.00–20.0)"

@@ -1,0 +1,254 @@
+"""What each stored benchmark says, as tables: ratios first, then medians with their quartiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""Column heads, and rows."""
+
+SINGLE = "1"
+"""The ratio of what the others are compared with."""
+
+
+def encodings(record: dict) -> list[Table]:
+    ours = {r["encoding"]: r["seconds"] for r in record["rows"] if r["method"] == "gtcourse"}
+    rows = [
+        (
+            row["encoding"],
+            row["method"],
+            ratio(row["seconds"] / ours[row["encoding"]]),
+            seconds(row),
+            *(digits(value) for value in row["ms_a_graph"].values()),
+        )
+        for row in record["rows"]
+    ]
+    sizes = tuple(f"{n} atoms, ms" for n in record["rows"][0]["ms_a_graph"])
+    return [(("encoding", "by", "× ours", f"{record['graphs']:,} molecules, s", *sizes), rows)]
+
+
+def seconds(row: dict) -> str:
+    """Those of all molecules, with quartiles where they were measured more than once."""
+    middle = digits(row["seconds"])
+    if "quartiles" not in row:
+        return middle
+    low, high = map(digits, row["quartiles"])
+    return f"{middle} ({low}–{high})"
+
+
+def models(record: dict) -> list[Table]:
+    times = [
+        (
+            name_of(row),
+            ratio(row["step"]["ratio"]),
+            ratio(row["forward"]["ratio"]),
+            timed(row["step"]),
+            timed(row["forward"]),
+            f"{row['graphs_per_second']:,}",
+            f"{row['peak_mb']:.1f}",
+        )
+        for row in record["rows"]
+    ]
+    reads = [(name_of(row), f"{row['parameters']:,}", row["reads"]) for row in record["rows"]]
+    heads = ("model", "step, ×", "forward, ×", "step, ms", "forward, ms", "graphs/s", "peak, MiB")
+    return [(heads, times), (("model", "parameters", "what of a graph reaches it"), reads)]
+
+
+def profile(record: dict) -> list[Table]:
+    rows, kinds = record["rows"], [*record["rows"][0]["kinds"]]
+    shares = [(f"`{r['model']}`", *(f"{r['kinds'][kind]:.0f}" for kind in kinds)) for r in rows]
+    kept = [*rows[0]["kept_mb"]]
+    memory = [
+        (
+            f"`{row['model']}`",
+            *(f"{share:.0f}" for share in row["phases"].values()),
+            f"{row['operators']:,}",
+            f"{row['peak_mb']:.1f}",
+            *(f"{row['kept_mb'][what]:.1f}" for what in kept),
+        )
+        for row in rows
+    ]
+    phases = tuple(f"{phase}, %" for phase in rows[0]["phases"])
+    heads = ("model", *phases, "operators", "peak, MiB", *(f"kept of {what}, MiB" for what in kept))
+    return [(("model", *(f"{kind}, %" for kind in kinds)), shares), (heads, memory)]
+
+
+def epoch(record: dict) -> list[Table]:
+    rows = [
+        (
+            row["method"],
+            ratio(row["training"]["ratio"]),
+            ratio(row["loading"]["ratio"]),
+            f"{row['epoch_seconds']:.1f}",
+            timed(row["loading"]),
+            f"{100 * row['loading_share']:.1f}",
+            f"{100 * row['padded_pairs']:.0f}",
+            f"{row['graphs_per_second']:,}",
+        )
+        for row in record["rows"]
+    ]
+    heads = ("the data", "epoch, ×", "loading, ×", "epoch, s", "loading, ms")
+    return [((*heads, "of it loading, %", "padding among pairs, %", "graphs/s"), rows)]
+
+
+def compiled(record: dict) -> list[Table]:
+    rows = [
+        (
+            f"`{part['model']}`",
+            row["method"],
+            ratio(row["ratio"]),
+            timed(row),
+            f"{row['first_seconds']:.1f}",
+            f"{row['peak_mb']:.1f}",
+            f"{row['difference']:.1e}" if row["difference"] else "0",
+        )
+        for part in record["models"]
+        for row in part["rows"]
+    ]
+    heads = ("model", "", "step, ×", "step, ms", "first step, s", "peak, MiB")
+    return [((*heads, "predictions differ by"), rows)]
+
+
+def flex(record: dict) -> list[Table]:
+    rows = [
+        (
+            {"graphormer": "Graphormer", "grpe": "GRPE, logits"}[part["model"]],
+            str(part["nodes"]),
+            str(part["graphs"]),
+            row["method"],
+            ratio(row["ratio"]),
+            memory_ratio(row, part["compared"]),
+            timed(row),
+            f"{row['peak_mb']:.2f}",
+            f"{row['first_seconds']:.1f}",
+        )
+        for part in record["sizes"]
+        for row in part["compared"]
+    ]
+    heads = ("attention", "atoms", "graphs", "", "time, ×", "memory, ×", "ms", "peak, MiB")
+    return [((*heads, "first call, s"), rows)]
+
+
+def startup(record: dict) -> list[Table]:
+    rows = [
+        (
+            f"`{row['method']}`" if "--" in row["method"] else f"`import {row['method']}`",
+            ratio(row["ratio"]),
+            timed(row),
+        )
+        for row in record["rows"]
+        if row["method"] != "nothing"
+    ]
+    book = record.get("book")
+    if book:
+        first = record["rows"][0]["ms"]
+        rows.append(("the book", ratio(1000 * book["seconds"] / first), f"{book['seconds']:.0f} s"))
+    return [(("a process that does", "×", "ms"), rows)]
+
+
+def graphormer(record: dict) -> list[Table]:
+    structure = [(r["method"], ratio(r["ratio"]), timed(r)) for r in record["structure"]]
+    flag = [
+        (r["method"], ratio(r["ratio"]), memory_ratio(r, record["flag"]), timed(r))
+        for r in record["flag"]
+    ]
+    kinds = {row["kind"]: {} for row in record["memory"]}
+    for row in record["memory"]:
+        kinds[row["kind"]][row["atoms"]] = f"{row['peak_mb']:,.0f}"
+    sizes = [*next(iter(kinds.values()))]
+    return [
+        (("slim model, forward and backward", "time, ×", "ms"), structure),
+        (("step", "time, ×", "memory, ×", "ms"), flag),
+        (
+            ("peak of one chain, MiB", *(f"{n} atoms" for n in sizes)),
+            [(kind, *(found[n] for n in sizes)) for kind, found in kinds.items()],
+        ),
+    ]
+
+
+def egt(record: dict) -> list[Table]:
+    compared = [
+        (row["method"], ratio(row["ratio"]), timed(row), f"{row['ns_per_pair']:,}")
+        for row in record["compared"]
+    ]
+    parts = [(row["method"], ratio(row["ratio"]), timed(row)) for row in record["parts"]]
+    return [
+        (("500K model, forward and backward", "time, ×", "ms", "ns a pair"), compared),
+        (("part of a layer", "time, ×", "ms"), parts),
+    ]
+
+
+def grpe(record: dict) -> list[Table]:
+    return [by_size(record["sizes"], "one attention, forward and backward")]
+
+
+def csa(record: dict) -> list[Table]:
+    model = record["model"]
+    rows = [
+        (r["method"], ratio(r["ratio"]), memory_ratio(r, model["compared"]), timed(r),
+         f"{r['peak_mb']:.1f}")
+        for r in model["compared"]
+    ]  # fmt: skip
+    heads = (f"{model['layers']} layers, forward and backward", "time, ×", "memory, ×", "ms")
+    return [((*heads, "peak, MiB"), rows), by_size(record["sizes"], "one attention with its edges")]
+
+
+def by_size(sizes: list[dict], what: str) -> Table:
+    rows = [
+        (
+            row["method"],
+            str(part["nodes"]),
+            str(part["graphs"]),
+            ratio(row["ratio"]),
+            memory_ratio(row, part["compared"]),
+            timed(row),
+            f"{row['peak_mb']:.1f}",
+        )
+        for part in sizes
+        for row in part["compared"]
+    ]
+    return (what, "atoms", "graphs", "time, ×", "memory, ×", "ms", "peak, MiB"), rows
+
+
+def name_of(row: dict) -> str:
+    return row["model"] if row["peer"] else f"`{row['model']}`"
+
+
+def ratio(value: float) -> str:
+    return SINGLE if value == 1 else f"{value:.2f}"
+
+
+def memory_ratio(row: dict, rows: list[dict]) -> str:
+    """To the first row's."""
+    return ratio(row["peak_mb"] / rows[0]["peak_mb"])
+
+
+def timed(row: dict) -> str:
+    """Milliseconds, which are stored with one decimal."""
+    low, high = map(decimal, row["quartiles"])
+    return f"{decimal(row['ms'])} ({low}–{high})"
+
+
+def decimal(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def digits(value: float) -> str:
+    """Three figures, as a rule."""
+    return f"{value:.2f}" if value < 10 else decimal(value)
+
+
+TABLES: dict[str, Callable[[dict], list[Table]]] = {
+    "encoding": encodings,
+    "models": models,
+    "profile": profile,
+    "epoch": epoch,
+    "compile": compiled,
+    "flex": flex,
+    "graphormer": graphormer,
+    "egt": egt,
+    "grpe": grpe,
+    "csa": csa,
+    "startup": startup,
+}
+"""Of a record's name without "-benchmark"."""
