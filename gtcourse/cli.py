@@ -1,4 +1,4 @@
-"""``gtcourse recipes | train | results | data | bench``: the course from a terminal.
+"""``gtcourse recipes | train | results | data | prepare | bench | costs``, from a terminal.
 
 Each command only reads its arguments and shows what comes back; the work is elsewhere in the
 package, and imported when it is needed, so that ``--help`` answers at once.
@@ -16,7 +16,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
+
+from gtcourse.cli_data import console, data, prepare, table_of
 
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
@@ -25,14 +26,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console()
+app.command()(data)
+app.command()(prepare)
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="for instance csa-rings/zinc")]
 DataOption = Annotated[
     str,
     typer.Option(
         help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
-        "as molecules, or the path of an .npz graph file."
+        "as molecules, or the path of an .npz graph file or of a folder of shards."
     ),
 ]
 
@@ -51,7 +53,7 @@ def recipes(
         for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
-    table = _table("recipe", "parameters", "paper", "source")
+    table = table_of("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
             scores = [f"{metric} {value:g}" for metric, (value, _) in printed(recipe)]
@@ -75,6 +77,12 @@ def train(
     jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,
     out: Annotated[Path, typer.Option(help="a folder for each run is made in it")] = Path("runs"),
     resume: Annotated[bool, typer.Option("--resume", help="continue a run that stopped")] = False,
+    auto_resume: Annotated[
+        bool, typer.Option("--auto-resume", help="continue the run if there is one, else begin it")
+    ] = False,
+    checkpoint_every: Annotated[
+        int | None, typer.Option(help="steps, in the middle of an epoch; one is kept after each")
+    ] = None,
     devices: Annotated[int, typer.Option(help="processes on this machine (DDP)")] = 1,
     precision: Annotated[str, typer.Option(help="32-true or bf16-mixed")] = "32-true",
     compile: Annotated[
@@ -89,12 +97,13 @@ def train(
     if len(seed) > 1:
         raise typer.Exit(_one_process_for_each(seed, jobs))
     from gtcourse.training import run
+    from gtcourse.training.data import data_for
     from gtcourse.training.recipes import get_recipe
     from gtcourse.training.results import printed
 
     if budget not in run.BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
-    whole = run.data_for(get_recipe(recipe), data)
+    whole = data_for(get_recipe(recipe), data)
     chosen, used = run.at_budget(
         get_recipe(recipe), whole, run.BUDGETS[budget], epochs, batch_size, graphs
     )
@@ -110,7 +119,8 @@ def train(
         command=_command(),
         seed=seed[0],
         out=folder,
-        resume=resume,
+        resume=None if auto_resume else resume,
+        checkpoint_every=checkpoint_every,
         devices=devices,
         precision=precision,
         compile="reduce-overhead" if compile else False,
@@ -140,41 +150,11 @@ def results(
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
-    table = _table(*recorded.COLUMNS)
+    table = table_of(*recorded.COLUMNS)
     for result in recorded.results(recorded.read_results(folders), dataset):
         if result.records or all:
             table.add_row(*recorded.row(result))
     console.print(table)
-
-
-@app.command()
-def data(
-    name: Annotated[str | None, typer.Argument(help="load this one (built or downloaded)")] = None,
-    source: Annotated[
-        str | None, typer.Option(help="'download', or the path of a graph file")
-    ] = None,
-) -> None:
-    """List the data sets, or load one and say what it holds."""
-    from gtcourse.graphs.load import GENERATED, NAMES, PUBLICATIONS, load_dataset
-
-    if name is None:
-        table = _table("name", "without a network", "published graphs")
-        for known in NAMES:
-            table.add_row(
-                known, "yes" if known in GENERATED else "", "yes" if known in PUBLICATIONS else ""
-            )
-        console.print(table)
-        return
-    graphs = load_dataset(name, source)
-    sizes = [graph.num_nodes for graph in graphs]
-    edges = sum(graph.edge_index.shape[1] for graph in graphs)
-    console.print(f"[bold]{graphs.name}[/]: {graphs.source}", highlight=False)
-    console.print(f"graphs: {graphs.split_sizes}", highlight=False)
-    console.print(
-        f"nodes: {min(sizes)} to {max(sizes)}, {sum(sizes) / len(sizes):.2f} on average; "
-        f"edges: {edges / len(sizes):.2f}; targets of: {graphs.target}",
-        highlight=False,
-    )
 
 
 @app.command()
@@ -189,11 +169,12 @@ def bench(
     buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
 ) -> None:
     """Measure a recipe's training step here, and how long the whole recipe would take."""
-    from gtcourse.training import run, speed
+    from gtcourse.training import speed
+    from gtcourse.training.data import data_for
     from gtcourse.training.recipes import get_recipe
 
     chosen = get_recipe(recipe)
-    graphs = run.data_for(chosen, data)
+    graphs = data_for(chosen, data)
     mode = "reduce-overhead" if compile else False
     measured = speed.measure(
         chosen, graphs, steps=steps, precision=precision, compile=mode, buckets=buckets
@@ -202,14 +183,47 @@ def bench(
         console.print(f"{name:>20} {value}", highlight=False)
 
 
-def _table(name: str, *others: str) -> Table:
-    """An empty table, whose first column is never cut: a name is there to be typed again."""
-    return Table(Column(name, no_wrap=True), *others)
+@app.command()
+def costs(
+    recipe: RecipeName,
+    data: DataOption = "embedded",
+    nodes: Annotated[
+        list[int], typer.Option(help="of a graph; give it again for several sizes")
+    ] = [16, 64, 256, 1024],  # noqa: B006
+    batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
+) -> None:
+    """Count what a training step holds and computes for graphs of some sizes; none is made."""
+    from gtcourse.encodings import encode
+    from gtcourse.graphs import collate
+    from gtcourse.training.costs import against_nodes
+    from gtcourse.training.data import data_for, first
+    from gtcourse.training.recipes import get_recipe
+
+    chosen = get_recipe(recipe)
+    for number in (*nodes, batch_size or 1):
+        if number < 1:
+            raise ValueError(f"nodes or batch-size is {number}; expected 1 or more.")
+    graphs = batch_size or chosen.batch_size
+    sample = collate(encode(first(data_for(chosen, data), 1).train, *chosen.transforms))
+    try:
+        counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)
+    except NotImplementedError:
+        raise ValueError(
+            f"{recipe} works on lists of edges, of which the numbers of nodes and graphs say "
+            "nothing; expected a model that works on all pairs."
+        ) from None
+    console.print(f"[bold]{recipe}[/], batches of {graphs} graphs, float32", highlight=False)
+    names = ("parameters", "gradients", "optimizer", "activations", "memory")
+    table = table_of("nodes", *(f"{name}, MiB" for name in names), "GFLOP", "operations")
+    for number, step in zip(nodes, counted, strict=True):
+        sizes = [f"{getattr(step, name) / 2**20:,.1f}" for name in names]
+        table.add_row(f"{number:,}", *sizes, f"{step.flops / 1e9:,.2f}", f"{step.operations:,}")
+    console.print(table)
 
 
 def _command() -> str:
     """What to type for this run again."""
-    words = [word for word in sys.argv[1:] if word != "--resume"]
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--auto-resume")]
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return "gtcourse " + shlex.join(words)
     machines, each = os.environ["GROUP_WORLD_SIZE"], os.environ["LOCAL_WORLD_SIZE"]

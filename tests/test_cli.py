@@ -8,13 +8,15 @@ from typer.testing import CliRunner
 
 from gtcourse.cli import _command, app, main
 from gtcourse.training.recipes import RECIPES
+from tests.shards.layout import write_some
 from tests.training.tiny_data import tiny_zinc_file
 
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
     """A terminal in which no cell has to be broken, whatever this process was started from."""
-    monkeypatch.setattr("gtcourse.cli.console", Console(width=200))
+    for module in ("gtcourse.cli", "gtcourse.cli_data"):
+        monkeypatch.setattr(f"{module}.console", Console(width=200))
 
 
 def call(*words: str) -> str:
@@ -23,7 +25,9 @@ def call(*words: str) -> str:
     return done.output
 
 
-@pytest.mark.parametrize("command", ["recipes", "train", "results", "data", "bench"])
+@pytest.mark.parametrize(
+    "command", ["recipes", "train", "results", "data", "prepare", "bench", "costs"]
+)
 def test_every_command_explains_itself(command):
     assert "Usage" in call(command, "--help")
 
@@ -68,6 +72,40 @@ def test_a_step_is_measured(file):
     said = call("bench", "gin-100k/zinc", "--data", str(file), "--steps", "2")
     assert "ms of 128 graphs" in said
     assert "whole recipe" in said
+
+
+def test_shards_hold_what_a_recipe_reads_and_are_trained_on(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    write_some(tmp_path / "root", count=48)
+    prepare = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "shards")
+    told = call(*prepare, "--recipe", "csa-deep/pcqm4mv2")
+    assert "stored with them: AddRings(max_size=6)" in told
+    assert "pcqm4mv2-layout" in told
+    assert "'train': 24, 'val': 8, 'test': 16" in told
+    words = ("train", "csa-small/pcqm4mv2", "--data", "shards", "--epochs", "1",
+             "--batch-size", "8", "--checkpoint-every", "2", "--auto-resume")  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
+    begun, again = call(*words), call(*words)
+    assert "val_mae" in begun
+    assert "test_mae" not in begun  # their publisher keeps the targets of the test back
+    assert "the record: runs/" in again
+    with pytest.raises(
+        ValueError, match=r"reads AddSVD\(rank=8, self_loops=True\) as well, which has to be stored"
+    ):
+        app(["train", "egt-500k-spe-do/zinc", "--data", "shards"], standalone_mode=False)
+
+
+def test_memory_is_counted_for_graphs_of_any_size(file):
+    told = call("costs", "egt-500k/zinc", "--data", str(file), "--nodes", "50", "--nodes", "5000",
+                "--batch-size", "4")  # fmt: skip
+    assert "egt-500k/zinc, batches of 4 graphs" in told
+    assert "5,000" in told
+    for words, sentence in (
+        (("gin/zinc",), "works on lists of edges, of which the numbers of nodes and graphs say"),
+        (("egt-500k/zinc", "--nodes", "0"), "nodes or batch-size is 0; expected 1 or more"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            app(["costs", *words, "--data", str(file)], standalone_mode=False)
 
 
 @pytest.mark.parametrize("words", [["--seed", "0", "--seed", "3"], ["--seed=0", "--seed=3"]])

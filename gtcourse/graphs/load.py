@@ -56,7 +56,7 @@ def load_dataset(
     """
     if name not in NAMES:
         raise ValueError(f"there is no dataset {name!r}; expected one of {', '.join(NAMES)}.")
-    root = Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
+    root = data_root(root)
     if source == DOWNLOAD:
         if name not in PUBLICATIONS:
             raise ValueError(
@@ -72,3 +72,8 @@ def load_dataset(
     if name in GENERATED:
         return GENERATED[name](root)
     return load_real(name, root)
+
+
+def data_root(root: str | Path | None = None) -> Path:
+    """Where built and downloaded data sets are kept, if nothing else is said."""
+    return Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()

@@ -37,10 +37,12 @@ class History:
         epochs: a row for each epoch: epoch, lr, train_loss, val_<metric> and the seconds it took.
         best: the row with the best monitored metric, of which the model has the weights; the last
             row where there was no validation.
+        steps: of the optimiser.
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
     best: dict[str, float] | None = None
+    steps: int = 0
 
     @property
     def seconds(self) -> float:
@@ -168,6 +170,7 @@ def fit(
         wrapped.train()
         done = train_epoch(fabric, train, step, part, checkpoint_every, save)
         _refuse_divergence(done)
+        history.steps += done.batches
         row = {"epoch": epoch, "lr": part.lr, "train_loss": done.loss / done.graphs}
         if val is not None:
             scores = evaluate(judged, task, val)

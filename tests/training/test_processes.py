@@ -6,26 +6,42 @@ import sys
 import pytest
 import torch
 
+from gtcourse.shards import prepare
 from gtcourse.training.processes import is_first_process, launch, processes
 from gtcourse.training.tasks import graph_regression, node_classification
+from tests.training.tiny_data import tiny
 from tests.training.two_processes import MODELS, gradients, graphs
 
 
-@pytest.mark.slow
-def test_two_processes_have_the_gradients_of_one(tmp_path):
-    """With batch norm, with targets missing, and where the batch cannot be cut in half."""
+@pytest.fixture(scope="module")
+def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
+    """What two processes found."""
+    folder = tmp_path_factory.mktemp("two")
+    prepare(tiny("zinc", 40), folder / "shards", stored=(), rows_per_shard=6, progress=False)
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2",
-        "--standalone", "-m", "tests.training.two_processes", str(tmp_path / "two.pt"),
+        sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone",
+        "-m", "tests.training.two_processes", str(folder / "two.pt"), str(folder),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    two = torch.load(tmp_path / "two.pt")
-    assert {*two} == {*MODELS}
-    for name in MODELS:
-        one = gradients(name)
-        assert any(gradient.abs().max() > 1e-3 for gradient in one.values())
-        torch.testing.assert_close(two[name], one, rtol=1e-10, atol=1e-12)
+    assert (folder / "parts" / "last.ckpt").is_file()
+    return torch.load(folder / "two.pt")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_two_processes_have_the_gradients_of_one(two, name):
+    """With batch norm, with targets missing, and where the batch cannot be cut in half."""
+    one = gradients(name)
+    assert any(gradient.abs().max() > 1e-3 for gradient in one.values())
+    torch.testing.assert_close(two[name], one, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
+    """On shuffled shards, with dropout, whose random state each process has for itself."""
+    assert {*two["whole"]} == {*two["parts"]}
+    assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
 
 
 def test_a_loss_is_a_mean_over_what_its_task_says():

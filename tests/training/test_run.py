@@ -9,9 +9,10 @@ import time
 import pytest
 import torch
 
+from gtcourse.training.data import data_for, first
 from gtcourse.training.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
-from gtcourse.training.run import BUDGETS, at_budget, claim, data_for, first, train
+from gtcourse.training.run import BUDGETS, at_budget, claim, train
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
 WEIGHTS = "weights/gin-100k-zinc-seed0.pt"
@@ -111,7 +112,9 @@ def test_a_folder_holds_one_run(tmp_path):
         claim(tmp_path, what, resume=True)
     claim(tmp_path, what | {"seed": 7}, resume=False)  # and stopped before it had done anything
     claim(tmp_path, what, resume=False)
+    claim(tmp_path, what, resume=None)
     (tmp_path / "last.ckpt").touch()
+    claim(tmp_path, what, resume=None)
     with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
         claim(tmp_path, what, resume=False)
     claim(tmp_path, what, resume=True)

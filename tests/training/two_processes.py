@@ -1,18 +1,32 @@
-"""One step on two processes: ``torchrun --nproc_per_node 2 -m tests.training.two_processes FILE``.
+"""On two processes: ``torchrun --nproc_per_node 2 -m tests.training.two_processes FILE FOLDER``.
 
-With one process it is the same step as anywhere else. What it writes are the gradients.
+It writes the gradients of one step, which with one process is the same step as anywhere else; and
+the weights of a run, and of the same run when it was interrupted in the middle of an epoch.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
 
 import torch
 
 from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode
 from gtcourse.graphs import DenseLoader
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.models import CGT, GIN, GRPE, CGTConfig, GINConfig, GRPEConfig
+from gtcourse.models import (
+    CGT,
+    GIN,
+    GRPE,
+    BagTransformer,
+    BagTransformerConfig,
+    CGTConfig,
+    GINConfig,
+    GRPEConfig,
+)
+from gtcourse.shards import ShardLoader, open_shards
 from gtcourse.training.fit import fit
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.graphs.random_graphs import graph_of
@@ -65,8 +79,35 @@ def gradients(name: str) -> dict[str, torch.Tensor]:
     return found | {f"buffer {name}": buffer.clone() for name, buffer in model.named_buffers()}
 
 
+def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
+    """Of two epochs with dropout on shuffled shards; ``until`` so many steps, if it is given."""
+    torch.manual_seed(0)
+    model = BagTransformer(BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8, dropout=0.3))
+    train = ShardLoader(open_shards(folder / "shards"), "train", 4, shuffle=True, shards_at_once=2)
+    steps = iter(range(until) if until is not None else count())
+
+    class Interrupted(ShardLoader):
+        def __iter__(self):
+            for batch in super().__iter__():
+                if next(steps, None) is None:
+                    raise KeyboardInterrupt
+                yield batch
+
+    train.__class__ = Interrupted
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    out = folder / ("whole" if until is None and not (folder / "parts").exists() else "parts")
+    fit(model, TASKS["graph"], train, epochs=2, optimizer=optimizer, progress=False, out=out,
+        checkpoint_every=2)  # fmt: skip
+    return model.state_dict()
+
+
 def main() -> None:
     found = {name: gradients(name) for name in MODELS}
+    folder = Path(sys.argv[2])
+    found["whole"] = weights(folder)
+    with suppress(KeyboardInterrupt):
+        weights(folder, until=13)  # of ten an epoch; the checkpoint is of the second after these
+    found["parts"] = weights(folder)
     if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
         torch.save(found, sys.argv[1])
     if torch.distributed.is_initialized():

@@ -1,0 +1,141 @@
+"""What a run is trained on: the data that a name or a path means, and the loaders of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batch
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.dataset import SPLITS, GraphDataset
+from gtcourse.graphs.load import DOWNLOAD, GENERATED, NAMES, load_dataset
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.real import PUBLICATIONS
+from gtcourse.shards.dataset import MANIFEST, ShardedGraphs, open_shards
+from gtcourse.shards.loader import ShardLoader
+from gtcourse.training.budget import device
+from gtcourse.training.recipe import Recipe
+
+EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
+"""What stands in for data that has to be downloaded; communities, tours and cycles are made."""
+
+EVALUATED_AT_ONCE = 4
+"""Times the batch size: without gradients that many graphs fit into memory as easily."""
+
+Graphs = GraphDataset | ShardedGraphs
+Loader = DenseLoader | ShardLoader
+
+
+def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
+    """The data that a recipe is to be run on.
+
+    Args:
+        source: "embedded", without a network: what stands in for the recipe's data set, or our own
+            graphs by its published rules; "real", the published graphs, downloaded; the name of
+            another data set; or the path of an ``.npz`` graph file, of a publisher's folder, or of
+            a folder of shards (:func:`gtcourse.shards.prepare`).
+
+    Raises:
+        ValueError: there is no such data.
+    """
+    name = recipe.dataset
+    if source == "embedded":
+        name = EMBEDDED.get(name, name)
+        if name not in GENERATED:
+            raise ValueError(
+                f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
+                "graph file."
+            )
+        return load_dataset(name, root=root)
+    if source == "real":
+        return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None, root=root)
+    if source in NAMES:
+        return load_dataset(source, root=root)
+    if not Path(source).exists():
+        raise ValueError(
+            f"data is {source!r}; expected 'embedded', 'real', the path of an .npz graph file or "
+            f"of a folder of shards, or one of {', '.join(NAMES)}."
+        )
+    if (Path(source) / MANIFEST).is_file():
+        return open_shards(source)
+    return load_dataset(name, source, root=root)
+
+
+def first(data: Graphs, count: int) -> Graphs:
+    """The first ``count`` training graphs, and a quarter as many of the others."""
+    if isinstance(data, ShardedGraphs):
+        return data.first(count)
+    counts = dict(zip(SPLITS, (count, count // 4, count // 4), strict=True))
+    kept = torch.cat(
+        [
+            (data.split == number).nonzero().flatten()[: max(1, counts[name])]
+            for number, name in enumerate(SPLITS)
+        ]
+    )
+    return replace(data, graphs=[data.graphs[int(i)] for i in kept], split=data.split[kept])
+
+
+def loaders(
+    recipe: Recipe, data: Graphs, seed: int, buckets: int, few_shapes: bool
+) -> tuple[Loader, Loader, Loader]:
+    """Training, validation and test data with the recipe's encodings, on the device.
+
+    Raises:
+        ValueError: with ``few_shapes``, a bucket does not fill a batch and so would not be seen; or
+            shards lack an encoding that has to be stored.
+    """
+    if isinstance(data, ShardedGraphs):
+        return _streams(recipe, data, seed, buckets, few_shapes)
+    smallest = len(data.train) // buckets if buckets > 0 else 0
+    if few_shapes and 0 < smallest < recipe.batch_size:
+        raise ValueError(
+            f"{len(data.train)} training graphs in {buckets} bucket(s) do not fill a batch of "
+            f"{recipe.batch_size} in each; compiled, a model is given full batches alone. Expected "
+            "more graphs, smaller batches or fewer buckets."
+        )
+    data = encode(data, *recipe.transforms)
+    # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
+    shapes = {"few_shapes": few_shapes, "buckets": buckets}
+    train = DenseLoader(
+        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=few_shapes,
+        device=device(), **shapes,
+    )  # fmt: skip
+    at_once = EVALUATED_AT_ONCE * recipe.batch_size
+    val, test = (
+        DenseLoader(graphs, at_once, device=device(), **shapes) for graphs in (data.val, data.test)
+    )
+    return train, val, test
+
+
+def _streams(
+    recipe: Recipe, data: ShardedGraphs, seed: int, buckets: int, few_shapes: bool
+) -> tuple[ShardLoader, ShardLoader, ShardLoader]:
+    """Encodings that are not stored in the shards are computed for each batch, on the device."""
+    if few_shapes:
+        raise ValueError(
+            "batches of shards are as wide as their largest graph; expected no compilation for "
+            "few shapes (--compile) with them."
+        )
+    missing = [t for t in recipe.transforms if not computed_on_device(t)]
+    missing = [repr(t) for t in missing if repr(t) not in data.stored]
+    if missing:
+        raise ValueError(
+            f"the shards in {data.folder} hold {', '.join(data.stored) or 'no encodings'}; "
+            f"{recipe.name} reads {', '.join(missing)} as well, which has to be stored: expected "
+            "shards that are prepared with it."
+        )
+    computed = [t for t in recipe.transforms if repr(t) not in data.stored]
+    options = {"device": device(), "buckets": buckets, "then": partial(_encoded, computed)}
+    at_once = EVALUATED_AT_ONCE * recipe.batch_size
+    return (
+        ShardLoader(data, "train", recipe.batch_size, shuffle=True, seed=seed, **options),
+        ShardLoader(data, "val", at_once, **options),
+        ShardLoader(data, "test", at_once, **options),
+    )
+
+
+def _encoded(transforms: list[Encoding], batch: GraphBatch) -> GraphBatch:
+    return encode_batch(batch, *transforms)

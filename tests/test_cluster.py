@@ -1,0 +1,87 @@
+"""The scripts for clusters, run on this machine: Slurm's own commands are played by a few lines."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gtcourse.shards import open_shards, prepare
+from gtcourse.training.records import read_record
+from tests.shards.layout import write_some
+from tests.training.tiny_data import tiny
+
+CLUSTER = Path(__file__).resolve().parent.parent / "cluster"
+SCONTROL = "#!/bin/sh\necho localhost\n"
+SRUN = """#!/usr/bin/env bash
+# The same command on each of MACHINES machines; options are Slurm's own.
+while [[ $1 == --* ]]; do shift; done
+trap 'kill "${running[@]}" 2>/dev/null' EXIT
+for ((i = 0; i < MACHINES; i++)); do "$@" & running+=($!); done
+for one in "${running[@]}"; do wait "$one" || exit 1; done
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """An environment as Slurm gives it to a job of two machines."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name, script in (("srun", SRUN), ("scontrol", SCONTROL)):
+        (commands / name).write_text(script)
+        (commands / name).chmod(0o755)
+    mine = Path(sys.executable).parent
+    return os.environ | {
+        "PATH": f"{commands}:{mine}:{os.environ['PATH']}",
+        "MACHINES": "2",
+        "SLURM_JOB_ID": str(os.getpid()),
+        "SLURM_JOB_NODELIST": "node[1-2]",
+        "SLURM_NNODES": "2",
+        "SLURM_NTASKS": "2",
+        "SLURM_CPUS_PER_TASK": "1",
+        "SLURM_GPUS_ON_NODE": "1",
+    }
+
+
+def call(script: str, *words: object, env: dict[str, str], cwd: Path) -> str:
+    done = subprocess.run(
+        [CLUSTER / script, *map(str, words)],
+        env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_two_machines_train_together_and_a_job_started_again_is_over_at_once(slurm, tmp_path):
+    prepare(tiny("zinc", 24), tmp_path / "shards", stored=(), rows_per_shard=6, progress=False)
+    words = ("csa/zinc", "--data", "shards", "--out", "runs", "--epochs", 2, "--batch-size", 4)
+    call("train.sbatch", *words, env=slurm, cwd=tmp_path)
+    (folder,) = (tmp_path / "runs").iterdir()
+    (path,) = (path for path in folder.glob("*.json") if path.name != "run.json")
+    record = read_record(path)
+    assert record.config["devices"] == 2
+    assert record.data["sizes"] == {"train": 24, "val": 24, "test": 24}
+    assert record.result["steps"] == 2 * 6
+    assert "torchrun --nnodes 2 --nproc_per_node 1 -m gtcourse train csa/zinc" in record.command
+    again = call("train.sbatch", *words, env=slurm, cwd=tmp_path)
+    assert f"{record.seconds:.0f} s; the record" in again
+
+
+@pytest.mark.slow
+def test_two_machines_prepare_together(slurm, tmp_path):
+    write_some(tmp_path / "root")
+    words = ("pcqm4mv2", "--root", "root", "--out", "shards", "--rows", 6)
+    told = call("prepare.sbatch", *words, env=slurm, cwd=tmp_path)
+    assert "stored with them: AddRings(max_size=18)" in told
+    assert len(open_shards(tmp_path / "shards")) == 24
+    assert not list(tmp_path.glob(".dask-*"))
+
+
+@pytest.mark.slow
+def test_the_processes_of_one_machine_train_together(slurm, tmp_path):
+    prepare(tiny("zinc", 12), tmp_path / "shards", stored=(), rows_per_shard=6, progress=False)
+    words = ("csa/zinc", "--data", "shards", "--epochs", 1, "--batch-size", 4)
+    told = call("train.sh", *words, env=slurm | {"GPUS": "2"}, cwd=tmp_path)
+    assert "val_mae" in told
