@@ -222,7 +222,6 @@ class ShardLoader:
         total = sum(shard.kept for shard in shards)
         if self.shuffle:  # what is left out at the end is then not the same in every epoch
             start += int(torch.randint(total, (1,), generator=generator))
-        start %= total
         spans, passed = [], 0
         for shard in shards * 2:
             low, high = max(start - passed, 0), min(start + count - passed, shard.kept)

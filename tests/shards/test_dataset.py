@@ -31,6 +31,7 @@ def test_it_says_of_what_data_it_is(data, shards, tmp_path):
     assert (opened.name, opened.source) == (data.name, data.source)
     assert opened.stored == ("AddRings(max_size=6)", "AddSVD(rank=2, self_loops=True)")
     assert opened.provenance == data.provenance | {"checksum": opened.checksum}
+    assert len(opened.checksum) == 64  # of the content, where the data are of no file
     assert len(opened) == 20
     assert [[shard.rows for shard in opened.shards[split]] for split in opened.shards] == [
         [4, 4, 2],

@@ -26,9 +26,9 @@ from gtcourse.encodings import (
     encode,
 )
 from gtcourse.encodings.on_device import encode_batch
-from gtcourse.graphs import GraphBatch, collate
+from gtcourse.graphs import UNREACHABLE, GraphBatch, collate
 from gtcourse.shards import ShardedGraphs, ShardLoader, prepare, read_shard
-from tests.graphs.random_graphs import graphs
+from tests.graphs.random_graphs import graph_of, graphs
 from tests.shards.small import assert_same, dataset, numbered, plain, seen
 
 STORED = (
@@ -97,15 +97,15 @@ def test_a_batch_is_what_collate_makes_of_the_encoded_graphs(drawn, settings):
 
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
-@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("width", [None, 1, 2])
 def test_targets_and_features_have_the_shapes_and_types_that_collate_gives_them(
     target, dtype, width
 ):
     data = numbered(8)
     for graph in data.graphs:
         rows = {"graph": 1, "node": graph.x.shape[0], "edge": graph.edge_index.shape[1]}[target]
-        shape = (rows, width) if width > 1 else (rows,)
-        graph.y = (torch.arange(rows * width).reshape(shape) % 5).to(dtype)
+        shape = (rows,) if width is None else (rows, width)
+        graph.y = (torch.arange(rows * (width or 1)).reshape(shape) % 5).to(dtype)
         graph.x, graph.edge_attr = graph.x.expand(-1, 3) * 100, graph.edge_attr[:, 0].float()
     data = dataset(data.graphs, target=target)
     (batch,) = ShardLoader(stored(data), "train", 8)
@@ -216,6 +216,21 @@ def test_buckets_put_graphs_of_a_size_together():
     assert padded[1] < 0.8 * padded[0]
 
 
+def test_within_a_bucket_graphs_are_in_no_order_of_size():
+    for batch in ShardLoader(sharded(40, 40), "train", 20, buckets=2):
+        assert seen([batch]) == sorted(seen([batch]))
+        assert batch.sizes.tolist() != sorted(batch.sizes.tolist())
+
+
+def test_where_every_pair_is_reached_the_padding_is_not():
+    """Their distances are stored as unsigned numbers, and -1 is none."""
+    data = dataset([plain(graph_of(2, [(0, 1), (1, 0)])), plain(graph_of(1, []))])
+    direct = encode(data.graphs, AddShortestPaths())
+    (batch,) = ShardLoader(stored(data, AddShortestPaths()), "train", 2)
+    assert batch.encodings["distance"].min() == UNREACHABLE
+    assert_same(batch, collate(direct))
+
+
 def test_drop_last_leaves_out_small_batches():
     loader = ShardLoader(sharded(23, 4), "train", 5, shards_at_once=2, drop_last=True)
     assert [batch.num_graphs for batch in loader] == [5, 5, 5]
@@ -230,6 +245,17 @@ def test_what_comes_then_is_done_to_each_batch():
     )
     for batch in loader:
         assert_same(batch, collate([direct[int(number)] for number in batch.y]))
+
+
+def test_the_device_is_never_waited_for():
+    """A "meta" tensor has no values: a shape that depended on one would be an error."""
+    shards = stored(numbered(12), *STORED)
+    shapes = [
+        [batch.encodings[name].shape for name in ("ring", "svd")]
+        for device in ("cpu", "meta")
+        for batch in ShardLoader(shards, "train", 5, shuffle=True, buckets=2, device=device)
+    ]
+    assert shapes[: len(shapes) // 2] == shapes[len(shapes) // 2 :]
 
 
 def test_each_split_has_its_own_graphs(tmp_path):
