@@ -59,7 +59,7 @@ class SparseEGT(nn.Module):
 
 
 class SparseEGTLayer(nn.Module):
-    """An :class:`~gtcourse.models.EGTLayer` on the list of the pairs that attend.
+    """An :class:`~gtcourse.models.egt_layers.EGTLayer` on the list of the pairs that attend.
 
     Args:
         layer: whose parameters are used, and shared.

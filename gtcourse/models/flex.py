@@ -55,7 +55,8 @@ def graphormer_flex(
     What is not covered: dropout of the weights, which FlexAttention does not have.
 
     Args:
-        table: :math:`b`, the weight of :class:`~gtcourse.models.SpatialEncoding`.
+        table: :math:`b`, the scalars' weight of
+            :class:`~gtcourse.models.graphormer_encodings.SpatialEncoding`.
         mask: True at real nodes; False is never attended to. A row without keys gives zeros.
         virtual: [VNode]'s scalars, where token 0 is [VNode] and the other N tokens are the nodes.
         edges: :math:`c`, where there is one; it is read from memory.
@@ -124,8 +125,8 @@ def grpe_flex(
 ) -> Tensor:
     r"""GRPE's attention, its contexts looked up in the kernel (Eqs. 6 to 9).
 
-    The same as :class:`~gtcourse.models.GRPEAttention` between its projections, but for dropout of
-    the weights. The contexts cost next to nothing: both are products with T vectors,
+    The same as :class:`~gtcourse.models.grpe_layers.GRPEAttention` between its projections, but for
+    dropout of the weights. The contexts cost next to nothing: both are products with T vectors,
     ``[B, H, N, T]``, of which a pair reads one number each.
 
     The value term does not come for nothing. It needs the weights of each relation added up, and
@@ -137,13 +138,15 @@ def grpe_flex(
         w_i = \operatorname{softmax}_t \log \sum_{j: r(i, j) = t} \exp a_{ij}.
 
     So every query is asked T times, once for each relation: exact, ``[B, H, N T, K]`` in memory in
-    place of ``[B, H, N, N]``, and T times the work. It pays in memory where N is far above T K. On
-    a CPU it runs uncompiled alone: PyTorch 2.13 does not compile the denominators there.
+    place of ``[B, H, N, N]``, and T times the work. It pays in memory where N is far above T K, on
+    a GPU: PyTorch 2.13 does not compile the denominators for a CPU, and uncompiled it writes T
+    times as many logits as without the value term.
 
     Args:
-        relation: of :class:`~gtcourse.models.Relations`; tables: its vectors, for some terms or all
+        relation: of :class:`~gtcourse.models.relations.Relations`; tables: vectors for some of the
+            terms, or all.
         mask, attend: as of :func:`graphormer_flex`; key_context: as of
-            :class:`~gtcourse.models.GRPEAttention`
+            :class:`~gtcourse.models.grpe_layers.GRPEAttention`.
 
     Shapes:
         query, key, value: ``[B, H, N, K]``; relation: ``[B, N, N]`` integers, 0 to T - 1

@@ -47,7 +47,7 @@ def test_each_model_is_known_and_no_other():
     assert KNOWN["costs"].keys() == SUBJECTS.keys()
 
 
-def test_the_counts_are_of_the_torch_that_is_installed_for_tests():
+def test_the_counts_are_of_the_torch_in_constraints():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     (version,) = (line.removeprefix("torch==") for line in lines if line.startswith("torch=="))
     assert ".".join(version.split(".")[:2]) == KNOWN["torch"]
