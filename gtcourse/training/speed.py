@@ -1,35 +1,40 @@
-"""How long a recipe's training step takes on this machine, and so its whole run."""
+"""How long a recipe's training step takes on this machine, what it holds, and the whole run."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import chain, repeat
 from statistics import median
 
 import torch
 
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.budget import device
+from gtcourse.training.costs import step_costs
+from gtcourse.training.data import Graphs, loaders
 from gtcourse.training.processes import launch
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import device_name
-from gtcourse.training.run import for_compiler, loaders
+from gtcourse.training.run import for_compiler
 from gtcourse.training.step import compiled, train_step
 
 
 def measure(
     recipe: Recipe,
-    data: GraphDataset,
+    data: Graphs,
     *,
     steps: int = 20,
     precision: str = "32-true",
     compile: bool | str = False,
     buckets: int = 1,
 ) -> dict[str, str]:
-    """The median of ``steps`` steps, after as many to warm up, as text with units.
+    """The medians of ``steps`` steps and forward passes, after as many to warm up, with units.
 
-    A step begins with making its batch. A GPU is waited for once a step, or what is measured would
-    be how fast it is given work.
+    A step begins with making its batch; a forward pass does too, in evaluation mode and without
+    gradients. A GPU is waited for once a step, or what is measured would be how fast it is given
+    work. Its memory is measured over all of this; on a CPU it is counted for one batch
+    (:func:`~gtcourse.training.costs.step_costs`), in float32 and not compiled.
 
     Raises:
         ValueError: ``steps`` is below 1.
@@ -41,26 +46,47 @@ def measure(
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))
     model, optimizer = fabric.setup(compiled(model, compile), optimizer)
-    seconds = []
     batches = chain.from_iterable(repeat(train))
+
+    def step() -> None:
+        rest = optimizer, schedule, recipe.grad_clip, recipe.flag
+        train_step(fabric, model, recipe.task, next(batches), *rest)
+
+    @torch.no_grad()
+    def forward() -> None:
+        model(next(batches))
+
+    trained = seconds(step, steps)
+    model.eval()
+    predicted = seconds(forward, steps)
+    epochs = recipe.steps / len(train) if recipe.steps else recipe.epochs
+    return {
+        "device": device_name(),
+        "step": f"{1000 * trained:.2f} ms of {recipe.batch_size} graphs",
+        "forward": f"{1000 * predicted:.2f} ms",
+        "graphs per second": f"{recipe.batch_size / trained:,.0f}",
+        "epoch": f"{trained * len(train):.2f} s of {len(train)} steps",
+        "whole recipe": f"{trained * len(train) * epochs / 3600:.2f} hours",
+        "peak memory": peak_memory(recipe, next(batches)),
+    }
+
+
+def seconds(step: Callable[[], None], steps: int) -> float:
+    """The median of ``steps`` calls, after as many to warm up."""
+    times = []
     for _ in range(2 * steps):
         start = time.perf_counter()
-        batch = next(batches)
-        train_step(
-            fabric, model, recipe.task, batch, optimizer, schedule, recipe.grad_clip, recipe.flag
-        )
-        if batch.mask.is_cuda:
+        step()
+        if torch.cuda.is_available():
             torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - start)
-    step = median(seconds[steps:])
-    epochs = recipe.steps / len(train) if recipe.steps else recipe.epochs
-    measured = {
-        "device": device_name(),
-        "step": f"{1000 * step:.2f} ms of {recipe.batch_size} graphs",
-        "graphs per second": f"{recipe.batch_size / step:,.0f}",
-        "epoch": f"{step * len(train):.2f} s of {len(train)} steps",
-        "whole recipe": f"{step * len(train) * epochs / 3600:.2f} hours",
-    }
+        times.append(time.perf_counter() - start)
+    return median(times[steps:])
+
+
+def peak_memory(recipe: Recipe, batch: GraphBatch) -> str:
+    """As it was on a GPU; elsewhere as it is counted for this batch."""
     if device().type == "cuda":
-        measured["peak memory"] = f"{torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB"
-    return measured
+        return f"{torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB"
+    counted = step_costs(recipe.build_model(), recipe.task, batch)
+    held = f"{counted.activations / 2**20:,.0f} of it for the step alone"
+    return f"{counted.memory / 2**20:,.0f} MiB, {held} (counted)"
