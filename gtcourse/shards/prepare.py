@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
@@ -37,6 +38,8 @@ from gtcourse.shards.pcqm4mv2 import MoleculePiece, Molecules
 from gtcourse.shards.sources import GraphPiece, ListedGraphs, distinct, encoded
 
 Piece = MoleculePiece | GraphPiece
+HALF = re.compile(r"\.((train|val|test)-\d+\.parquet|shards\.json)\.[0-9a-f]+\.tmp")
+"""Names under which ``replacing`` writes; the folder may hold what is none of our business."""
 
 
 def prepare(
@@ -200,8 +203,9 @@ def _finished(out: Path, plan: dict) -> dict[str, Shard]:
 
 def _remove_halves(out: Path) -> None:
     """What a killed process was writing; it never had the name of a shard."""
-    for path in out.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
+    for path in out.iterdir():
+        if HALF.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _rows(split: np.ndarray, plan: dict) -> dict[str, np.ndarray]:

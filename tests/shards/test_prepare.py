@@ -257,6 +257,15 @@ def test_a_part_of_a_data_set_is_another_one_though_its_checksum_is_the_files(tm
         prepare(part, tmp_path, stored=(), rows_per_shard=2)
 
 
+def test_other_files_in_the_folder_stay(layout, unbroken, tmp_path):
+    others = {name: b"mine" for name in (".notes.tmp", "train.parquet", ".train-1.parquet")}
+    for name, text in others.items():
+        (tmp_path / name).write_bytes(text)
+    (tmp_path / ".train-00001.parquet.0123456789ab.tmp").write_bytes(b"half")
+    made(layout, tmp_path)
+    assert content(tmp_path) == unbroken | others
+
+
 def test_what_cannot_be_meant_is_refused(tmp_path):
     for rows in (0, -1):
         with pytest.raises(ValueError, match=f"rows_per_shard is {rows}; expected 1 or more"):
