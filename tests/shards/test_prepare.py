@@ -258,7 +258,7 @@ def test_a_part_of_a_data_set_is_another_one_though_its_checksum_is_the_files(tm
 
 
 def test_other_files_in_the_folder_stay(layout, unbroken, tmp_path):
-    others = {name: b"mine" for name in (".notes.tmp", "train.parquet", ".train-1.parquet")}
+    others = dict.fromkeys((".notes.tmp", "train.parquet", ".train-1.parquet"), b"mine")
     for name, text in others.items():
         (tmp_path / name).write_bytes(text)
     (tmp_path / ".train-00001.parquet.0123456789ab.tmp").write_bytes(b"half")
