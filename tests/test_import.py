@@ -5,10 +5,13 @@ import sys
 
 import pytest
 
-HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightning_fabric")
+HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightning_fabric",
+         "pyarrow", "dask", "distributed")  # fmt: skip
 
 
-@pytest.mark.parametrize("module", ["gtcourse", "gtcourse.models", "gtcourse.graphs"])
+@pytest.mark.parametrize(
+    "module", ["gtcourse", "gtcourse.models", "gtcourse.graphs", "gtcourse.shards", "gtcourse.cli"]
+)
 def test_importing_loads_nothing_that_only_some_readers_need(module):
     # PyG itself imports some of them where they are installed.
     code = f"""
@@ -23,10 +26,10 @@ print(sorted(loaded & set({HEAVY})))
 
 
 def test_training_from_a_file_needs_no_chemistry(tmp_path):
-    """Without RDKit, ogb, networkx, scikit-learn or IPython, a model still trains."""
+    """Without RDKit, ogb, networkx, scikit-learn, pyarrow or IPython, a model still trains."""
     code = f"""
 import sys
-for name in ("rdkit", "ogb", "networkx", "sklearn", "IPython"):
+for name in ("rdkit", "ogb", "networkx", "sklearn", "pyarrow", "IPython"):
     sys.modules[name] = None
 import torch, gtcourse
 from gtcourse.graphs import GraphDataset, write_graphs

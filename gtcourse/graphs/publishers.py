@@ -69,7 +69,7 @@ def read_benchmark(folder: Path, name: str) -> RaggedGraphs:
 
 def read_ogbg(folder: Path, name: str) -> RaggedGraphs:
     """A molecular property set of OGB, below ``folder``."""
-    with _ogb():
+    with ogb_ready():
         from ogb.graphproppred import PygGraphPropPredDataset
 
         dataset = PygGraphPropPredDataset(name, root=str(folder))
@@ -83,7 +83,7 @@ def read_ogbg(folder: Path, name: str) -> RaggedGraphs:
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
     """PCQM4Mv2 of OGB-LSC, below ``folder``; RDKit makes its graphs from SMILES, 3.7 million."""
     rdkit_chem()
-    with _ogb():
+    with ogb_ready():
         from ogb.lsc import PygPCQM4Mv2Dataset
 
         dataset = PygPCQM4Mv2Dataset(root=str(folder))
@@ -168,7 +168,7 @@ def _column(path: Path, name: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _ogb() -> Iterator[None]:
+def ogb_ready() -> Iterator[None]:
     """Everything that ogb 1.3.6 needs: permission to load its own files, and no questions.
 
     It loads what it has just written with ``torch.load``, which since torch 2.6 refuses classes it
@@ -177,7 +177,7 @@ def _ogb() -> Iterator[None]:
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
 
-    _import_ogb()
+    import_ogb()
     reconstruct = np.empty(0).__reduce__()[0]
     allowed = contextlib.nullcontext()
     if torch.__version__ >= (2, 6):
@@ -198,7 +198,7 @@ def _ogb() -> Iterator[None]:
         yield
 
 
-def _import_ogb() -> None:
+def import_ogb() -> None:
     """Imports ogb without the thread in which it asks PyPI for a newer version."""
     if sys.modules.get("ogb") is not None:
         return

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from gtcourse.graphs.chemistry import rdkit_chem
-from gtcourse.graphs.publishers import _import_ogb, _ogb
+from gtcourse.graphs.publishers import import_ogb, ogb_ready
 from gtcourse.graphs.ragged import RaggedGraphs
 from gtcourse.graphs.real import PUBLICATIONS
 
@@ -121,7 +121,7 @@ def smiles_graph(smiles: str, index: int) -> dict:
         UnreadableMolecule: ogb or RDKit can make no graph of it, or one without atoms.
     """
     rdkit_chem()
-    _import_ogb()
+    import_ogb()
     from ogb.utils.mol import smiles2graph
     from rdkit.rdBase import BlockLogs
 
@@ -193,7 +193,7 @@ def _download(root: Path) -> None:
 def _read(root: Path) -> Molecules:
     """Lets ogb read below ``root``; it downloads what is not there."""
     rdkit_chem()
-    with _ogb():
+    with ogb_ready():
         from ogb.lsc import PCQM4Mv2Dataset
 
         dataset = PCQM4Mv2Dataset(root=str(root), only_smiles=True)

@@ -17,7 +17,7 @@ import torch
 
 from gtcourse.graphs import load, load_dataset, real, write_graphs
 from gtcourse.graphs.chemistry import rdkit_chem
-from gtcourse.graphs.publishers import _import_ogb
+from gtcourse.graphs.publishers import import_ogb
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -468,7 +468,7 @@ def test_ogb_asks_nobody_for_a_newer_version(monkeypatch):
     monkeypatch.setitem(sys.modules, "outdated", outdated)
     for name in ("ogb", "ogb.version"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    _import_ogb()
+    import_ogb()
     assert sys.modules["outdated"] is outdated
     assert sys.modules["ogb.version"].check_outdated is None
     assert not asked
