@@ -55,11 +55,13 @@ def apart(steps: dict[str, Step]) -> Iterator[dict[str, Step]]:
 
         return ask
 
-    yield {name: asking(connection) for name, (connection, _) in pipes.items()}
-    for connection, _ in pipes.values():
-        connection.send(False)
-    for worker in workers:
-        worker.join()
+    try:
+        yield {name: asking(connection) for name, (connection, _) in pipes.items()}
+    finally:
+        for connection, _ in pipes.values():
+            connection.send(False)
+        for worker in workers:
+            worker.join()
 
 
 def alone(function: Callable[..., dict], *arguments: object) -> dict:

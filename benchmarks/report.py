@@ -46,12 +46,20 @@ def command_line(
     """``--out`` for all, and ``--rounds`` and ``--sizes`` for those that have them."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     if rounds is not None:
-        parser.add_argument("--rounds", type=int, default=rounds)
+        help_ = "how often each method has its turn"
+        parser.add_argument("--rounds", type=at_least_two, default=rounds, help=help_)
     if sizes is not None:
         help_ = "atoms of the chains"
         parser.add_argument("--sizes", type=int, nargs="*", default=sizes, help=help_)
     parser.add_argument("--out", type=Path, help="write the result to this JSON file")
     return parser
+
+
+def at_least_two(text: str) -> int:
+    """Rounds; of fewer there are no quartiles."""
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text} rounds have no spread; expected 2 or more.")
+    return int(text)
 
 
 def store(content: dict, out: Path | None) -> None:

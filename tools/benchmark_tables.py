@@ -91,6 +91,52 @@ def epoch(record: dict) -> list[Table]:
     return [((*heads, "of it loading, %", "padding among pairs, %", "graphs/s"), rows)]
 
 
+def shards(record: dict) -> list[Table]:
+    making = [
+        (
+            row["method"],
+            ratio(row["ratio"]),
+            timed(row),
+            f"{row['molecules_per_second']:,}",
+            digits(row["hours_for_pcqm4mv2"]),
+        )
+        for row in record["preparing"]
+    ]
+    loading = [
+        (
+            code(part["model"]),
+            f"{part['parameters']:,}",
+            f"{part['times_as_fast']:g}",
+            *(f"{row['graphs_per_second']:,}" for row in reversed(part["compared"])),
+            *map(timed, reversed(part["compared"])),
+            str(part["batches"]),
+        )
+        for part in record["loading"]
+    ]
+    several = [
+        (
+            code(name),
+            str(row["processes"]),
+            ratio(row["efficiency"]),
+            f"{row['graphs_per_second']:,}",
+            timed(row),
+        )
+        for name, rows in record["processes"].items()
+        for row in rows
+    ]
+    heads = ("batches for", "parameters", "× the step's rate", "loader, graphs/s", "step, graphs/s")
+    return [
+        (("prepared by", "time, ×", "ms", "molecules/s", "hours for PCQM4Mv2"), making),
+        ((*heads, "loader, ms", "step, ms", "of so many batches"), loading),
+        (("training", "processes", "speed of one, ×", "graphs/s of all", "step, ms"), several),
+    ]
+
+
+def code(name: str) -> str:
+    """A recipe's name is there to be typed; others are words."""
+    return f"`{name}`" if "/" in name else name
+
+
 def compiled(record: dict) -> list[Table]:
     rows = [
         (
@@ -243,6 +289,7 @@ TABLES: dict[str, Callable[[dict], list[Table]]] = {
     "models": models,
     "profile": profile,
     "epoch": epoch,
+    "shards": shards,
     "compile": compiled,
     "flex": flex,
     "graphormer": graphormer,

@@ -1,0 +1,67 @@
+"""One of the processes of a training that :mod:`benchmarks.shards` times.
+
+``torchrun --standalone --nproc_per_node 2 -m benchmarks.processes FOLDER RECIPE``: trains from the
+shards in the folder, data and all, and prints how fast all processes were together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from itertools import chain, repeat
+from pathlib import Path
+from statistics import median, quantiles
+
+import torch
+
+from benchmarks.shards import RECIPES, loader
+from gtcourse.shards import open_shards
+from gtcourse.training.processes import launch
+from gtcourse.training.step import train_step
+
+BATCH = 128
+"""Graphs in a step, of all processes together."""
+
+
+def seconds(folder: Path, name: str, steps: int) -> list[float]:
+    """Of each step, after as many to warm up; a step begins with its batch."""
+    recipe = RECIPES[name]()
+    fabric = launch("cpu", 1, "32-true")
+    torch.manual_seed(0)
+    model = recipe.build_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+    model, optimizer = fabric.setup(model, optimizer)
+    data = loader(open_shards(folder), recipe, BATCH)
+    data = data.shard(fabric.global_rank, fabric.world_size, even=True)
+    batches, times = chain.from_iterable(repeat(data)), []
+    for _ in range(2 * steps):
+        start = time.perf_counter()
+        train_step(fabric, model, recipe.task, next(batches), optimizer)
+        times.append(time.perf_counter() - start)
+    fabric.barrier()
+    if not fabric.is_global_zero:
+        return []
+    return times[steps:]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("recipe", choices=RECIPES)
+    parser.add_argument("--steps", type=int, default=20)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    times = seconds(args.folder, args.recipe, args.steps)
+    if times:
+        found = {
+            "ms": round(1000 * median(times), 1),
+            "quartiles": [round(1000 * q, 1) for q in quantiles(times)[::2]],
+            "batch": BATCH,
+            "graphs_per_second": round(BATCH / median(times)),
+        }
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
