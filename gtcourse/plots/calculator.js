@@ -124,8 +124,9 @@
         number.toLocaleString("en");
       find("p").textContent = `${model.name}: ${graphs.toLocaleString("en")} graphs of ` +
         `${nodes.toLocaleString("en")} nodes ${fits ? "fit" : "do not fit"} into ${gigabytes} ` +
-        `GiB. So many graphs fit with up to ${count(wide, data.largest.nodes)} nodes, and ` +
-        `graphs of this size fit ${count(many, data.largest.graphs)} at a time.`;
+        `GiB. As many would fit ${wide ? `with up to ${count(wide, data.largest.nodes)} nodes ` +
+        "each" : "at no size"}; of this size, ${many ? `${count(many, data.largest.graphs)} at ` +
+        "most" : "not a single one"}.`;
     }
 
     function draw() {

@@ -20,6 +20,7 @@ from gtcourse.exercises import (
     chapter09,
     chapter10,
     chapter11,
+    chapter12,
 )
 from tests.exercises.solutions import checkers, folded_solutions
 
@@ -35,6 +36,7 @@ CHAPTERS = {
     "09_csa": (chapter09, {"torch": torch}),
     "10_one_framework": (chapter10, {"torch": torch, "F": F}),
     "11_what_attention_sees": (chapter11, {"torch": torch}),
+    "12_from_a_laptop_to_a_cluster": (chapter12, {"torch": torch}),
 }
 """Its checkers, and what its solutions may use of what the page has imported."""
 
@@ -59,7 +61,7 @@ def test_the_stub_is_not_attempted_yet(chapter, name):
 
 
 def test_all_chapters_with_exercises_are_here():
-    assert len(EXERCISES) == 49
+    assert len(EXERCISES) == 53
     assert {f"chapter{chapter[:2]}" for chapter in CHAPTERS} == {
         path.stem for path in FOLDER.glob("chapter*.py")
     }

@@ -119,6 +119,8 @@ def test_in_a_browser_it_calculates_what_the_formulas_do(tmp_path):
       type("gigabytes", 0.25);
       document.body.dataset.rows = rows(inside);
       document.body.dataset.said = said(inside);
+      type("gigabytes", 1e-6);
+      document.body.dataset.none = said(inside);
       type("nodes", "1.5");
       document.body.dataset.refused = said(inside);
       document.body.dataset.second = rows(hosts[1].shadowRoot);
@@ -132,7 +134,7 @@ def test_in_a_browser_it_calculates_what_the_formulas_do(tmp_path):
         capture_output=True, text=True, timeout=120, check=True,
     ).stdout  # fmt: skip
     found = {name: re.search(rf'data-{name}="([^"]*)"', dom)[1]
-             for name in ("rows", "said", "refused", "second", "bars")}  # fmt: skip
+             for name in ("rows", "said", "none", "refused", "second", "bars")}  # fmt: skip
     large = FORMULAS["large"]
     for text in (
         "parameters|1,000,000|3.81 MiB",
@@ -143,10 +145,11 @@ def test_in_a_browser_it_calculates_what_the_formulas_do(tmp_path):
         assert text in found["rows"]
     assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in found["said"]
     wide, many = (int(n.replace(",", "")) for n in re.search(
-        r"up to ([\d,]+) nodes.* fit ([\d,]+) at", found["said"]).groups())  # fmt: skip
+        r"up to ([\d,]+) nodes each; of this size, ([\d,]+) at", found["said"]).groups())  # fmt: skip
     limit = 2**28
     assert large.memory(100, wide) <= limit < large.memory(100, wide + 1)
     assert large.memory(many, 200) <= limit < large.memory(many + 1, 200)
+    assert "As many would fit at no size; of this size, not a single one." in found["none"]
     assert "whole number from 1 to 100,000" in found["refused"]
     assert "memory||16.2 KiB" in found["second"]
-    assert found["bars"] == "1"
+    assert found["bars"] == "2"
