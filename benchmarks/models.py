@@ -21,9 +21,10 @@ import torch
 
 from benchmarks.costs import apart, milliseconds, peak_mb_of, rows, without_name
 from benchmarks.report import command_line, provenance, store
-from benchmarks.subjects import BATCH, DEVICE, Step, Subject, molecules, of_the_course, peers
+from benchmarks.subjects import BATCH, Step, Subject, molecules, of_the_course, peers
 from gtcourse import load_dataset
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 THREADS = 1
 ROUNDS = 15
 
@@ -61,7 +62,7 @@ def measure(rounds: int, graphs: int = BATCH) -> dict:
     torch.set_num_threads(THREADS)
     data = load_dataset("molecules")
     chosen = molecules(data, graphs)
-    subjects = peers(chosen) + of_the_course(chosen)
+    subjects = peers(chosen, DEVICE) + of_the_course(chosen, DEVICE)
     sizes = subjects[0].graphs.sizes
     return {
         "name": "models-benchmark",

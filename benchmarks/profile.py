@@ -1,6 +1,6 @@
 """Where time and memory go in each model's training step: ``python -m benchmarks.profile``.
 
-The nine models of the leaderboard at 100,000 parameters, one thread, 64 molecules:
+The nine models of the leaderboard at 100,000 parameters, one CPU thread, 64 molecules:
 
 1. time, from PyTorch's profiler: what each operator takes without those that it calls, by kind of
    operator and by phase. The profiler itself costs some microseconds an operator, which the Python
@@ -29,7 +29,7 @@ THREADS = 1
 ROUNDS, WARM_UP = 7, 2
 OPTIMISER, PYTHON, OTHER = "optimiser", "Python and autograd", "other operators"
 KINDS = {
-    "matrix products": "mm addmm bmm baddbmm matmul linear einsum dot mv t",
+    "matrix products": "mm addmm bmm baddbmm matmul linear einsum dot mv",
     "softmax and fused attention": "softmax _softmax _safe_softmax _softmax_backward_data "
     "scaled_dot_product_attention _scaled_dot_product_.*",
     "norms": "(layer|batch)_norm native_(layer|batch)_norm.* _batch_norm_impl_index",
@@ -42,7 +42,7 @@ KINDS = {
     "logical_.* bitwise_.* __and_ __or_ eq ne lt le gt ge is.* floor_divide remainder l1_loss.*",
     "copies and layout": "copy clone contiguous to _to_copy cat stack fill zero zeros.* ones.* "
     "new_.* empty.* full.* arange eye scalar_tensor tensor lift_fresh resize.* view.* "
-    "_?unsafe_view reshape _reshape_alias flatten unflatten transpose permute mT expand.* "
+    "_?unsafe_view reshape _reshape_alias flatten unflatten t transpose permute mT expand.* "
     "as_strided.* alias slice.* select.* narrow split.* chunk unbind squeeze unsqueeze diag.* "
     "detach item _local_scalar_dense repeat.* roll tile pad constant_pad_nd broadcast.* random "
     "rand.* bernoulli result_type promote_types resolve_.* movedim tril triu set unfold",

@@ -16,7 +16,6 @@ from gtcourse.encodings import encode
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.leaderboard import LEADERBOARD, Entry
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZE, BATCH = "100k", 64
 ENTRIES = {entry.model: entry for entry in LEADERBOARD.values() if entry.size == SIZE}
 READS = {
@@ -90,23 +89,23 @@ def molecules(data: GraphDataset, count: int = BATCH) -> list[Data]:
     return data.train[:count]
 
 
-def subject(entry: Entry, graphs: list[Data]) -> Subject:
+def subject(entry: Entry, graphs: list[Data], device: str = "cpu") -> Subject:
     """A model of the leaderboard, with the encodings that it reads."""
     torch.manual_seed(0)
-    batch = collate(encode(graphs, *entry.transforms)).to(DEVICE)
-    return Subject(entry.model, entry.build_model().to(DEVICE), batch, READS[entry.model])
+    batch = collate(encode(graphs, *entry.transforms)).to(device)
+    return Subject(entry.model, entry.build_model().to(device), batch, READS[entry.model])
 
 
-def of_the_course(graphs: list[Data]) -> list[Subject]:
+def of_the_course(graphs: list[Data], device: str = "cpu") -> list[Subject]:
     """All nine models of the leaderboard at 100,000 parameters."""
-    return [subject(entry, graphs) for entry in ENTRIES.values()]
+    return [subject(entry, graphs, device) for entry in ENTRIES.values()]
 
 
-def peers(graphs: list[Data]) -> list[Subject]:
+def peers(graphs: list[Data], device: str = "cpu") -> list[Subject]:
     """Those of :mod:`benchmarks.peers`, of which the first has no graph."""
-    padded, ragged = collate(graphs).to(DEVICE), Batch.from_data_list(graphs).to(DEVICE)
+    padded, ragged = collate(graphs).to(device), Batch.from_data_list(graphs).to(device)
     torch.manual_seed(0)
     return [
-        Subject(name, peer.build().to(DEVICE), padded if peer.padded else ragged, peer.reads, True)
+        Subject(name, peer.build().to(device), padded if peer.padded else ragged, peer.reads, True)
         for name, peer in PEERS.items()
     ]

@@ -29,5 +29,3 @@ def test_a_small_measurement_has_a_row_for_each_and_no_book(monkeypatch):
 @pytest.mark.slow
 def test_everything_that_is_imported_is_there():
     process("; ".join(IMPORTS[name] for name in IMPORTS if "--" not in name))()
-    with pytest.raises(subprocess.CalledProcessError):
-        process("import gtcourse.nothing")()
