@@ -23,6 +23,7 @@ def encodings(record: dict) -> list[Table]:
         )
         for row in record["rows"]
     ]
+    rows = said_once(rows, 1)
     sizes = tuple(f"{n} atoms, ms" for n in record["rows"][0]["ms_a_graph"])
     return [(("encoding", "by", "× ours", f"{record['graphs']:,} molecules, s", *sizes), rows)]
 
@@ -55,7 +56,8 @@ def models(record: dict) -> list[Table]:
 
 
 def profile(record: dict) -> list[Table]:
-    rows, kinds = record["rows"], [*record["rows"][0]["kinds"]]
+    rows = record["rows"]
+    kinds = [kind for kind in rows[0]["kinds"] if max(r["kinds"][kind] for r in rows) >= 0.5]
     shares = [(f"`{r['model']}`", *(f"{r['kinds'][kind]:.0f}" for kind in kinds)) for r in rows]
     kept = [*rows[0]["kept_mb"]]
     memory = [
@@ -70,7 +72,7 @@ def profile(record: dict) -> list[Table]:
     ]
     phases = tuple(f"{phase}, %" for phase in rows[0]["phases"])
     heads = ("model", *phases, "operators", "peak, MiB", *(f"kept of {what}, MiB" for what in kept))
-    return [(("model", *(f"{kind}, %" for kind in kinds)), shares), (heads, memory)]
+    return [(("% of the time", *kinds), shares), (heads, memory)]
 
 
 def epoch(record: dict) -> list[Table]:
@@ -128,7 +130,10 @@ def shards(record: dict) -> list[Table]:
     return [
         (("prepared by", "time, ×", "ms", "molecules/s", "hours for PCQM4Mv2"), making),
         ((*heads, "loader, ms", "step, ms", "of so many batches"), loading),
-        (("training", "processes", "speed of one, ×", "graphs/s of all", "step, ms"), several),
+        (
+            ("training", "processes", "speed of one, ×", "graphs/s of all", "step, ms"),
+            said_once(several, 1),
+        ),
     ]
 
 
@@ -152,7 +157,7 @@ def compiled(record: dict) -> list[Table]:
         for row in part["rows"]
     ]
     heads = ("model", "", "step, ×", "step, ms", "first step, s", "peak, MiB")
-    return [((*heads, "predictions differ by"), rows)]
+    return [((*heads, "predictions differ by"), said_once(rows, 1))]
 
 
 def flex(record: dict) -> list[Table]:
@@ -172,7 +177,7 @@ def flex(record: dict) -> list[Table]:
         for row in part["compared"]
     ]
     heads = ("attention", "atoms", "graphs", "", "time, ×", "memory, ×", "ms", "peak, MiB")
-    return [((*heads, "first call, s"), rows)]
+    return [((*heads, "first call, s"), said_once(rows, 3))]
 
 
 def startup(record: dict) -> list[Table]:
@@ -242,9 +247,9 @@ def csa(record: dict) -> list[Table]:
 def by_size(sizes: list[dict], what: str) -> Table:
     rows = [
         (
-            row["method"],
             str(part["nodes"]),
             str(part["graphs"]),
+            row["method"],
             ratio(row["ratio"]),
             memory_ratio(row, part["compared"]),
             timed(row),
@@ -253,7 +258,18 @@ def by_size(sizes: list[dict], what: str) -> Table:
         for part in sizes
         for row in part["compared"]
     ]
-    return (what, "atoms", "graphs", "time, ×", "memory, ×", "ms", "peak, MiB"), rows
+    heads = ("atoms", "graphs", what, "time, ×", "memory, ×", "ms", "peak, MiB")
+    return heads, said_once(rows, 2)
+
+
+def said_once(rows: list[tuple[str, ...]], columns: int) -> list[tuple[str, ...]]:
+    """What the first ``columns`` say stands in the first row of those for which they say it."""
+    shown, before = [], ()
+    for row in rows:
+        group = row[:columns]
+        shown.append((*([""] * columns if group == before else group), *row[columns:]))
+        before = group
+    return shown
 
 
 def name_of(row: dict) -> str:

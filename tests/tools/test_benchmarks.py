@@ -3,7 +3,7 @@
 import pytest
 
 from tools import benchmarks
-from tools.benchmark_tables import TABLES, decimal, digits, ratio, seconds, timed
+from tools.benchmark_tables import TABLES, decimal, digits, ratio, said_once, seconds, timed
 
 PAGE = benchmarks.PAGE.read_text(encoding="utf-8")
 RECORDS = benchmarks.records()
@@ -60,6 +60,12 @@ def test_a_record_without_a_place_on_the_page_is_refused(monkeypatch):
     monkeypatch.setattr(benchmarks, "records", lambda: {"startup": RECORDS["startup"]})
     with pytest.raises(ValueError, match="0 places for the table 'startup'; expected one"):
         benchmarks.with_tables(PAGE.replace("<!-- startup", "<!-- start"))
+
+
+def test_what_many_rows_share_is_said_once():
+    rows = [("a", "1", "x"), ("a", "1", "y"), ("a", "2", "x"), ("b", "2", "x")]
+    assert said_once(rows, 1) == [("a", *rows[0][1:]), ("", "1", "y"), ("", "2", "x"), rows[3]]
+    assert said_once(rows, 2) == [rows[0], ("", "", "y"), rows[2], rows[3]]
 
 
 def test_numbers_are_written_for_people():
