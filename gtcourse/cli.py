@@ -193,10 +193,8 @@ def costs(
     batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
 ) -> None:
     """Count what a training step holds and computes for graphs of some sizes; none is made."""
-    from gtcourse.encodings import encode
-    from gtcourse.graphs import collate
     from gtcourse.training.costs import against_nodes
-    from gtcourse.training.data import data_for, first
+    from gtcourse.training.data import data_for, first, loaders
     from gtcourse.training.recipes import get_recipe
 
     chosen = get_recipe(recipe)
@@ -204,13 +202,14 @@ def costs(
         if number < 1:
             raise ValueError(f"nodes or batch-size is {number}; expected 1 or more.")
     graphs = batch_size or chosen.batch_size
-    sample = collate(encode(first(data_for(chosen, data), 1).train, *chosen.transforms))
+    few = first(data_for(chosen, data), 1)
+    sample = next(iter(loaders(chosen, few, seed=0, buckets=1, few_shapes=False)[0]))
     try:
         counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)
     except NotImplementedError:
         raise ValueError(
-            f"{recipe} works on lists of edges, of which the numbers of nodes and graphs say "
-            "nothing; expected a model that works on all pairs."
+            f"{recipe} works on lists of edges or of paths, of which the numbers of nodes and "
+            "graphs say nothing; expected a model that works on all pairs alone."
         ) from None
     console.print(f"[bold]{recipe}[/], batches of {graphs} graphs, float32", highlight=False)
     names = ("parameters", "gradients", "optimizer", "activations", "memory")
@@ -250,7 +249,7 @@ def main() -> None:
     """The command's entry: what cannot be done is said in a sentence, without a traceback."""
     try:
         app()
-    except (ValueError, KeyError, RuntimeError, OSError, ModuleNotFoundError) as error:
+    except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         said = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
         complaints = Console(stderr=True)
         complaints.print(f"[bold red]gtcourse:[/] {escape(str(said))}", highlight=False)

@@ -99,7 +99,7 @@ def _workers(workers: int, scheduler: str | None):
     @contextmanager
     def cluster():
         try:
-            from dask.distributed import Client
+            from distributed import Client
         except ModuleNotFoundError:
             raise ModuleNotFoundError(
                 "a scheduler is Dask's, which is not installed; install it with "

@@ -65,7 +65,8 @@ def step_costs(
     Args:
         model: left as it is; a copy takes the step, on the batch's device.
         batch: on any device; for "meta", a model that works on lists of edges (GIN, GAT, GatedGCN,
-            SignNet) cannot be counted, because how many there are is a number.
+            SignNet, EGT where it predicts of edges) or of paths (Graphormer with ``path_tree``)
+            cannot be counted, because how many there are is a number.
         optimizer: its class.
 
     Raises:
