@@ -9,7 +9,6 @@ import time
 import pytest
 import torch
 
-from gtcourse.training.data import data_for, first
 from gtcourse.training.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import BUDGETS, at_budget, claim, train
@@ -85,25 +84,6 @@ def test_a_budget_is_remembered_with_the_graphs_it_leaves():
     )
     assert recipe.changed == {"epochs": 10, "batch_size": 5, "graphs": 8}
     assert data.split_sizes == {"train": 8, "val": 2, "test": 2}
-
-
-def test_a_cut_keeps_the_first_graphs_and_one_of_each_split():
-    data = tiny("zinc", 6)
-    cut = first(data, 2)
-    assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
-    assert cut.train == data.train[:2]
-
-
-@pytest.mark.parametrize(
-    ("recipe", "source", "sentence"),
-    [
-        ("csa/zinc", "nowhere.npz", "data is 'nowhere.npz'; expected 'embedded', 'real', the path"),
-        ("csa-small/pcqm4mv2", "embedded", "nothing embedded stands in for 'pcqm4mv2'; expected"),
-    ],
-)
-def test_data_that_is_not_there_is_refused(recipe, source, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        data_for(get_recipe(recipe), source)
 
 
 def test_a_folder_holds_one_run(tmp_path):
