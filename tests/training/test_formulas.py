@@ -96,6 +96,20 @@ def test_what_is_recorded_is_what_the_counter_counts_today(name):
         assert formula.held(graphs, nodes) == pytest.approx(counted.activations, rel=0.02)
 
 
+class Cubic(Quadratic):
+    """Keeps N³ numbers a graph."""
+
+    def forward(self, batch):
+        nodes = batch.mask.float()[..., None] * self.scale
+        pairs = nodes @ nodes.mT
+        return (pairs[..., None] * nodes[:, None, None, :, 0]).exp().sum(dim=(1, 2, 3))
+
+
+def test_what_is_no_quadratic_has_no_formula():
+    with pytest.raises(ValueError, match="no polynomials of N"):
+        step_formula(Cubic(), graph_regression(), batch_of())
+
+
 def test_a_model_on_lists_of_edges_has_no_formula():
     model = GIN(GINConfig(num_node_types=28, num_node_features=0, d_model=8, num_layers=2))
     with pytest.raises(NotImplementedError):
