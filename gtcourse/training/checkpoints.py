@@ -67,7 +67,8 @@ class Checkpoint:
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         self.best_weights = state["best_weights"]
-        self.part = None if state["part"] is None else Part(**state["part"])
+        reached = state.get("part")  # older files have none: they are of an epoch's end
+        self.part = None if reached is None else Part(**reached)
         torch.set_rng_state(state["rng"])
         if torch.cuda.is_available() and state["cuda_rng"] is not None:
             torch.cuda.set_rng_state(state["cuda_rng"])
@@ -101,7 +102,7 @@ class Checkpoint:
             state = torch.load(self.path, map_location="cpu", weights_only=True)
         except (RuntimeError, UnpicklingError, EOFError, OSError) as error:
             raise unreadable from error
-        expected = {"run", "history", "best_weights", "part", "rng", "cuda_rng", *self.parts}
+        expected = {"run", "history", "best_weights", "rng", "cuda_rng", *self.parts}
         if not isinstance(state, dict) or "run" not in state:
             raise unreadable
         self._refuse_another_run(state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,12 +18,14 @@ class Part:
     """How far an epoch has come, over all processes.
 
     Attributes:
-        epoch: its number; lr: the learning rate that it began with; batches: that are over.
+        epoch: its number; lr: the learning rate that it began with.
+        of: how many batches it has; batches: that are over.
         loss: the sum of the graphs' losses; graphs: that had one; seconds: that it took.
     """
 
     epoch: int
     lr: float
+    of: int
     batches: int = 0
     loss: float = 0.0
     graphs: int = 0
@@ -43,7 +46,12 @@ def train_epoch(
         loader: a :class:`~gtcourse.graphs.loader.DenseLoader`, or another with its ``set_epoch``.
         step: moves the weights by a batch and returns its loss.
         every: call ``save`` after so many batches, again and again, except at the epoch's end.
+
+    Raises:
+        ValueError: ``part`` is of an epoch of more or fewer batches than the loader's.
+        RuntimeError: the loss is no longer a finite number.
     """
+    _refuse_another_epoch(part, loader)
     start = time.perf_counter()
     loader.set_epoch(part.epoch, part.batches)
     batches, total, graphs = part.batches, *_own(fabric, part)
@@ -51,7 +59,9 @@ def train_epoch(
     def so_far() -> Part:
         loss, number = sums_over_processes(fabric, total, graphs)
         seconds = part.seconds + time.perf_counter() - start
-        return replace(part, batches=batches, loss=loss, graphs=number, seconds=seconds)
+        reached = replace(part, batches=batches, loss=loss, graphs=number, seconds=seconds)
+        _refuse_divergence(reached)
+        return reached
 
     for batch in loader:
         batch = batch.to(fabric.device)
@@ -69,3 +79,21 @@ def train_epoch(
 def _own(fabric, part: Part) -> tuple[float, int]:
     """The first process goes on with the sums of all."""
     return (part.loss, part.graphs) if fabric.global_rank == 0 else (0.0, 0)
+
+
+def _refuse_another_epoch(part: Part, loader) -> None:
+    if part.of != len(loader):
+        raise ValueError(
+            f"the run stopped after {part.batches} of {part.of} batches of epoch {part.epoch}, and "
+            f"the loader has {len(loader)}; expected the data, batch size and number of processes "
+            "that the epoch began with."
+        )
+
+
+def _refuse_divergence(part: Part) -> None:
+    loss = part.loss / part.graphs
+    if not math.isfinite(loss):
+        raise RuntimeError(
+            f"the training loss is {loss} in epoch {part.epoch}; expected a finite number. A lower "
+            "learning rate or a gradient clipped by its norm may help."
+        )

@@ -7,7 +7,6 @@ bar, the best weights by validation, early stopping, and checkpoints.
 from __future__ import annotations
 
 import inspect
-import math
 import time
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -101,6 +100,8 @@ def fit(
         out: a folder for ``last.ckpt`` and ``curve.csv``. If it holds a run's checkpoint, that run
             is continued after it: on a CPU, bit for bit what it would have been.
         checkpoint_every: a checkpoint after so many steps of an epoch, besides the one at its end.
+            Several processes draw other random numbers after it, so for them it is a part of what
+            the run is.
         tensorboard: also log the curve for TensorBoard, below ``out``.
         progress: show a bar while it runs.
 
@@ -108,8 +109,8 @@ def fit(
         History: the curve. Its seconds include those of the epochs before a resumption.
 
     Raises:
-        ValueError: there is nothing to do, arguments do not fit together, or ``out`` holds the
-            checkpoint of another run.
+        ValueError: there is nothing to do, arguments do not fit together, ``out`` holds the
+            checkpoint of another run, or one in the middle of an epoch of other batches.
         RuntimeError: the training loss is no longer a finite number.
     """
     _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
@@ -151,8 +152,6 @@ def fit(
             torch.manual_seed(hash((seed, part.epoch, part.batches, rank)))
 
     def save(part: Part | None = None) -> None:
-        if part is not None:
-            _refuse_divergence(part)
         if checkpoint is not None and rank == 0:
             checkpoint.save(asdict(history), best_weights, part)
         if part is not None:
@@ -164,12 +163,11 @@ def fit(
         too_slow = stop_below_lr is not None and rate < stop_below_lr
         if not reached and (too_slow or _patience_is_over(history, patience)):
             break
-        part, reached = reached or Part(epoch, rate), None
+        part, reached = reached or Part(epoch, rate, len(train)), None
         start = time.perf_counter() - part.seconds
         begin(part)
         wrapped.train()
         done = train_epoch(fabric, train, step, part, checkpoint_every, save)
-        _refuse_divergence(done)
         history.steps += done.batches
         row = {"epoch": epoch, "lr": part.lr, "train_loss": done.loss / done.graphs}
         if val is not None:
@@ -246,15 +244,6 @@ def _refuse_to_keep_nowhere(out, checkpoint_every, tensorboard) -> None:
     for name, wanted in (("checkpoint_every", checkpoint_every), ("tensorboard", tensorboard)):
         if wanted and out is None:
             raise ValueError(f"{name} needs a folder for its files; expected out as well.")
-
-
-def _refuse_divergence(part: Part) -> None:
-    loss = part.loss / part.graphs
-    if not math.isfinite(loss):
-        raise RuntimeError(
-            f"the training loss is {loss} in epoch {part.epoch}; expected a finite number. A lower "
-            "learning rate or a gradient clipped by its norm may help."
-        )
 
 
 def _refuse_a_model_that_cannot_be_asked(model: nn.Module, task: Task) -> None:

@@ -118,8 +118,10 @@ def train(
     recipe = for_compiler(recipe) if compile else recipe
     settings = {"buckets": buckets, "compile": compile}
     settings |= {"devices": math.prod(processes(options.get("devices", 1)))}
-    for name in ("precision", "checkpoint_every"):
-        settings |= {name: options[name]} if options.get(name) is not None else {}
+    decisive = ["precision"]
+    if settings["devices"] > 1:  # after a checkpoint they draw other random numbers; one does not
+        decisive.append("checkpoint_every")
+    settings |= {name: options[name] for name in decisive if options.get(name) is not None}
     what = {
         "config": recipe.config() | settings,
         "data": data.provenance,

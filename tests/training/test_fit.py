@@ -266,6 +266,14 @@ def test_a_curve_that_a_kill_left_behind_is_written_on_resumption(tmp_path):
     assert len((tmp_path / "curve.csv").read_text().splitlines()) == 1 + EPOCHS
 
 
+def test_a_checkpoint_from_before_epochs_had_parts_is_continued(tmp_path, reference):
+    run(tmp_path, epochs=2)
+    state = torch.load(tmp_path / "last.ckpt", weights_only=True)
+    assert state.pop("part") is None
+    torch.save(state, tmp_path / "last.ckpt")
+    assert run(tmp_path)[1] == reference[1]
+
+
 def test_a_foreign_file_is_no_checkpoint(tmp_path):
     torch.save({"weights": torch.ones(1)}, tmp_path / "last.ckpt")
     with pytest.raises(ValueError, match=r"last.ckpt cannot be read as a checkpoint"):

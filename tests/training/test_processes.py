@@ -39,7 +39,7 @@ def test_two_processes_have_the_gradients_of_one(two, name):
 
 @pytest.mark.slow
 def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
-    """On shuffled shards, with dropout, whose random state each process has for itself."""
+    """On shuffled shards, with batch norm, and dropout, which each process draws for itself."""
     assert {*two["whole"]} == {*two["parts"]}
     assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
 

@@ -61,6 +61,13 @@ def test_a_compiled_run_refuses_a_bucket_that_no_batch_would_come_from():
         run(buckets=2, compile="reduce-overhead")
 
 
+def test_a_run_may_keep_checkpoints_more_or_less_often_when_it_is_continued(tmp_path):
+    whole = run(tmp_path, checkpoint_every=1)
+    (tmp_path / "gin-100k-zinc-seed0.json").unlink()
+    assert run(tmp_path, resume=True, checkpoint_every=7).config == whole.config
+    assert run(checkpoint_every=None).curve[-1]["train_loss"] == whole.curve[-1]["train_loss"]
+
+
 @pytest.mark.parametrize("changes", [{"epochs": 0}, {"batch_size": 0}, {"graphs": -1}])
 def test_a_budget_of_nothing_is_refused(changes):
     (name,) = changes

@@ -13,19 +13,10 @@ from pathlib import Path
 
 import torch
 
-from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode
+from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode, encode_batch
 from gtcourse.graphs import DenseLoader
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.models import (
-    CGT,
-    GIN,
-    GRPE,
-    BagTransformer,
-    BagTransformerConfig,
-    CGTConfig,
-    GINConfig,
-    GRPEConfig,
-)
+from gtcourse.models import CGT, GIN, GRPE, CGTConfig, GINConfig, GRPEConfig
 from gtcourse.shards import ShardLoader, open_shards
 from gtcourse.training.fit import fit
 from gtcourse.training.tasks import graph_regression, node_classification
@@ -80,10 +71,14 @@ def gradients(name: str) -> dict[str, torch.Tensor]:
 
 
 def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
-    """Of two epochs with dropout on shuffled shards; ``until`` so many steps, if it is given."""
+    """Of two epochs with dropout and batch norm on shuffled shards; ``until`` so many steps."""
     torch.manual_seed(0)
-    model = BagTransformer(BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8, dropout=0.3))
-    train = ShardLoader(open_shards(folder / "shards"), "train", 4, shuffle=True, shards_at_once=2)
+    model = CGT(CGTConfig(d_model=8, num_heads=2, num_layers=2, node_steps=3, d_position=2,
+                          relative_steps=3, dropout=0.3))  # fmt: skip
+    train = ShardLoader(
+        open_shards(folder / "shards"), "train", 4, shuffle=True, shards_at_once=2,
+        then=lambda batch: encode_batch(batch, AddRandomWalks(3)),
+    )  # fmt: skip
     steps = iter(range(until) if until is not None else count())
 
     class Interrupted(ShardLoader):
