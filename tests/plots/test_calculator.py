@@ -144,8 +144,8 @@ def test_in_a_browser_it_calculates_what_the_formulas_do(tmp_path):
     ):
         assert text in found["rows"]
     assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in found["said"]
-    wide, many = (int(n.replace(",", "")) for n in re.search(
-        r"up to ([\d,]+) nodes each; of this size, ([\d,]+) at", found["said"]).groups())  # fmt: skip
+    pattern = r"up to ([\d,]+) nodes each; of this size, ([\d,]+) at"
+    wide, many = (int(n.replace(",", "")) for n in re.search(pattern, found["said"]).groups())
     limit = 2**28
     assert large.memory(100, wide) <= limit < large.memory(100, wide + 1)
     assert large.memory(many, 200) <= limit < large.memory(many + 1, 200)
