@@ -69,8 +69,9 @@ def prepare(
         progress: show a bar while it runs.
 
     Raises:
-        ValueError: the folder holds shards of another plan, or a graph cannot be made or is
-            malformed. The sentence names it; all other shards are finished and kept.
+        ValueError: two of ``stored`` set the same, or another argument cannot be meant; the folder
+            holds shards of another plan; or a graph cannot be made or is malformed. The sentence
+            names it; all other shards are finished and kept.
     """
     _refuse_what_cannot_be_meant(stored, rows_per_shard)
     source = ListedGraphs(source) if isinstance(source, GraphDataset) else source
@@ -153,6 +154,21 @@ def _refuse_what_cannot_be_meant(stored: Sequence[Encoding], rows_per_shard: int
                 f"stored holds {transform!r}; expected the course's encodings, such as "
                 "AddRings(18)."
             )
+    by_name = {}
+    for transform in stored:
+        for name in _sets(transform):
+            if name in by_name:
+                raise ValueError(
+                    f"stored holds {by_name[name]!r} and {transform!r}, which both set {name!r}; "
+                    "expected one of them."
+                )
+            by_name[name] = transform
+
+
+def _sets(transform: Encoding) -> list[str]:
+    """The names of what it sets, seen at a graph of one node."""
+    nothing = torch.zeros(1, 1, 1, 1)
+    return [*transform.compute(nothing[..., 0].bool(), nothing)]
 
 
 def _plan(source: Molecules | ListedGraphs, stored: Sequence[Encoding], rows: int) -> dict:

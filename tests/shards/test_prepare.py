@@ -270,6 +270,9 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
     for rows in (0, -1):
         with pytest.raises(ValueError, match=f"rows_per_shard is {rows}; expected 1 or more"):
             prepare(numbered(2), tmp_path, rows_per_shard=rows)
+    sentence = r"stored holds AddRings\(.*=3\) and AddRings\(.*=6\), which both set 'ring'"
+    with pytest.raises(ValueError, match=sentence):
+        prepare(numbered(2), tmp_path, stored=(AddRings(3), AddSVD(2), AddRings(6)))
     with pytest.raises(ValueError, match="stored holds 18; expected the course's encodings, such"):
         prepare(numbered(2), tmp_path, stored=(18,))
     with pytest.raises(ValueError, match="graph 0 holds the encoding 'in_degree'; expected graphs"):
