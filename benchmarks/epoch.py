@@ -35,7 +35,7 @@ from gtcourse.training.tasks import graph_regression
 MODEL = ENTRIES["graphormer"]
 BUCKETS = (1, 4, 16)
 THREADS = 1
-ROUNDS, STEPS = 5, 40
+ROUNDS, STEPS = 3, 40
 TASK = graph_regression()
 
 Loader = Iterable[GraphBatch]

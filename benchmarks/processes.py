@@ -20,19 +20,22 @@ from gtcourse.shards import open_shards
 from gtcourse.training.processes import launch
 from gtcourse.training.step import train_step
 
-BATCH = 128
-"""Graphs in a step, of all processes together."""
+BATCH = 64
+"""Graphs in a step of one process. As many for each, however many there are: on a CPU the time of a
+graph changes with the batch, because large tensors are given back to the system and fetched again.
+"""
 
 
-def seconds(folder: Path, name: str, steps: int) -> list[float]:
-    """Of each step, after as many to warm up; a step begins with its batch."""
+def measure(folder: Path, name: str, steps: int) -> dict:
+    """Times of ``steps`` steps, after as many to warm up; a step begins with its batch."""
     recipe = RECIPES[name]()
     fabric = launch("cpu", 1, "32-true")
     torch.manual_seed(0)
     model = recipe.build_model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
     model, optimizer = fabric.setup(model, optimizer)
-    data = loader(open_shards(folder), recipe, BATCH)
+    batch = BATCH * fabric.world_size
+    data = loader(open_shards(folder), recipe, batch)
     data = data.shard(fabric.global_rank, fabric.world_size, even=True)
     batches, times = chain.from_iterable(repeat(data)), []
     for _ in range(2 * steps):
@@ -40,9 +43,13 @@ def seconds(folder: Path, name: str, steps: int) -> list[float]:
         train_step(fabric, model, recipe.task, next(batches), optimizer)
         times.append(time.perf_counter() - start)
     fabric.barrier()
-    if not fabric.is_global_zero:
-        return []
-    return times[steps:]
+    return {
+        "first": fabric.is_global_zero,
+        "ms": round(1000 * median(times[steps:]), 1),
+        "quartiles": [round(1000 * q, 1) for q in quantiles(times[steps:])[::2]],
+        "batch": batch,
+        "graphs_per_second": round(batch / median(times[steps:])),
+    }
 
 
 def main() -> None:
@@ -52,14 +59,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    times = seconds(args.folder, args.recipe, args.steps)
-    if times:
-        found = {
-            "ms": round(1000 * median(times), 1),
-            "quartiles": [round(1000 * q, 1) for q in quantiles(times)[::2]],
-            "batch": BATCH,
-            "graphs_per_second": round(BATCH / median(times)),
-        }
+    found = measure(args.folder, args.recipe, args.steps)
+    if found.pop("first"):
         print(json.dumps(found), flush=True)
 
 

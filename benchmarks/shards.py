@@ -47,7 +47,7 @@ PREPARED, ROWS = 2_000, 250
 TRAINED, BATCH = 4_000, 64
 PROCESSES = (1, 2)
 THREADS = 1
-ROUNDS = 5
+ROUNDS = 3
 BAR = 3.0
 """Graphs that the loader gives in the time in which the model takes one."""
 

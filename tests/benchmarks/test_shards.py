@@ -73,5 +73,5 @@ def test_two_processes_train_from_shards(sharded, monkeypatch):
     monkeypatch.setattr(shards, "PROCESSES", (2,))
     (row,) = in_processes(sharded, "csa, 4 layers", steps=2)
     assert row["processes"] == 2
-    assert row["batch"] == 128
+    assert row["batch"] == 2 * 64
     assert row["graphs_per_second"] > 0
