@@ -7,6 +7,7 @@ import multiprocessing
 import statistics
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -41,33 +42,46 @@ def apart(steps: dict[str, Step]) -> Iterator[dict[str, Step]]:
     """
     context = multiprocessing.get_context("fork")
     pipes = {name: context.Pipe() for name in steps}
-    workers = [
-        context.Process(target=_serve, args=(steps[name], end), daemon=True)
+    workers = {
+        name: context.Process(target=_serve, args=(steps[name], end), daemon=True)
         for name, (_, end) in pipes.items()
-    ]
-    for worker in workers:
-        worker.start()
+    }
+    with forking():
+        for worker in workers.values():
+            worker.start()
 
-    def asking(connection: Connection) -> Step:
+    def asking(name: str) -> Step:
+        connection, worker = pipes[name][0], workers[name]
+
         def ask() -> None:
             connection.send(True)
+            while not connection.poll(1):
+                if not worker.is_alive():
+                    raise RuntimeError(f"the process of {name!r} has ended; expected its answer.")
             connection.recv()
 
         return ask
 
     try:
-        yield {name: asking(connection) for name, (connection, _) in pipes.items()}
+        yield {name: asking(name) for name in steps}
     finally:
-        for connection, _ in pipes.values():
-            connection.send(False)
-        for worker in workers:
+        for name, worker in workers.items():
+            pipes[name][0].send(False)
             worker.join()
 
 
 def alone(function: Callable[..., dict], *arguments: object) -> dict:
     """What the function returns from a process of its own, for the same reason."""
-    with multiprocessing.get_context("fork").Pool(1) as pool:
+    with forking(), multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply(function, arguments)
+
+
+@contextmanager
+def forking() -> Iterator[None]:
+    """Newer Pythons warn of threads, which a fork does not have; no step waits for one."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+        yield
 
 
 def _serve(step: Step, end: Connection) -> None:

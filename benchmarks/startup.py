@@ -53,7 +53,7 @@ def book() -> dict:
         command = [str(Path(sys.executable).with_name("jupyter-book")), "build", "."]
         command += ["--all", "-W", "--keep-going", "--path-output", folder]
         start = time.perf_counter()
-        subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+        subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
         seconds = time.perf_counter() - start
         files = len([*(Path(folder) / "_build" / "html").rglob("*.html")])
     return {"seconds": round(seconds, 1), "html_files": files, "builds": 1}

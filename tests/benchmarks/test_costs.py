@@ -54,6 +54,17 @@ def test_steps_apart_end_also_when_something_fails():
     assert {*multiprocessing.active_children()} == before
 
 
+def test_a_step_apart_that_fails_is_not_waited_for():
+    def fail() -> None:
+        os._exit(1)
+
+    with (
+        pytest.raises(RuntimeError, match="the process of 'a' has ended"),
+        apart({"a": fail, "b": lambda: None}) as waiting,
+    ):
+        waiting["a"]()
+
+
 def test_what_runs_alone_runs_elsewhere():
     found = alone(dict, [("here", 1)])
     assert found == {"here": 1}
