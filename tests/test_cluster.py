@@ -16,7 +16,12 @@ CLUSTER = Path(__file__).resolve().parent.parent / "cluster"
 SCONTROL = "#!/bin/sh\necho localhost\n"
 SRUN = """#!/usr/bin/env bash
 # The same command on each of MACHINES machines; options are Slurm's own.
-while [[ $1 == --* ]]; do shift; done
+cores=none
+while [[ $1 == --* ]]; do
+  [[ $1 == --cpus-per-task=* ]] && cores=${1#*=}
+  shift
+done
+[[ $cores == "$SLURM_CPUS_PER_TASK" ]] || exit 1
 trap 'kill "${running[@]}" 2>/dev/null' EXIT
 for ((i = 0; i < MACHINES; i++)); do "$@" & running+=($!); done
 for one in "${running[@]}"; do wait "$one" || exit 1; done
@@ -73,6 +78,8 @@ def test_two_machines_train_together_and_a_job_started_again_is_over_at_once(slu
 def test_two_machines_prepare_together(slurm, tmp_path):
     write_some(tmp_path / "root")
     words = ("pcqm4mv2", "--root", "root", "--out", "shards", "--rows", 6)
+    left = tmp_path / f".dask-{slurm['SLURM_JOB_ID']}.json"
+    left.write_text('{"address": "tcp://127.0.0.1:9"}')  # by the same job, when it was ended
     told = call("prepare.sbatch", *words, env=slurm, cwd=tmp_path)
     assert "stored with them: AddRings(max_size=18)" in told
     assert len(open_shards(tmp_path / "shards")) == 24
