@@ -5,6 +5,8 @@ Shapes: B graphs of n nodes each, L longest path kept, F edge features, m anchor
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -143,7 +145,7 @@ def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
     """
     B, n, _ = adjacency.shape
     graph, source, destination = adjacency.nonzero(as_tuple=True)
-    kinds, kind = edge_attr[adjacency].unique(dim=0, return_inverse=True)  # in lexicographic order
+    kinds, kind = lexicographic_ranks(edge_attr[adjacency])
     # One row for each edge (source, destination), one column for each start i.
     to_source, to_destination = distance.mT[graph, source], distance.mT[graph, destination]
     edge, start = ((to_source >= 0) & (to_source + 1 == to_destination)).nonzero(as_tuple=True)
@@ -155,14 +157,28 @@ def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
     ways, pairs = by_length(to_destination[edge, start]), by_length(distance.flatten())
     for way, reached in zip(ways[1:], pairs[1:], strict=True):
         # The node's number in the last digit: of paths with the same features, any will do.
-        key = (rank[parent[way]] * len(kinds) + kind[edge[way]]) * n + source[edge[way]]
+        key = (rank[parent[way]] * kinds + kind[edge[way]]) * n + source[edge[way]]
         best.scatter_reduce_(0, pair[way], key, "amin")
-        rank[reached], ranks = best[reached] // n, ranks * len(kinds)
-        if ranks > 2**62 // (len(kinds) * n):  # the next keys might not fit in 64 bits
+        rank[reached], ranks = best[reached] // n, ranks * kinds
+        if ranks > 2**62 // (kinds * n):  # the next keys might not fit in 64 bits
             values, rank[reached] = rank[reached].unique(return_inverse=True)
             ranks = len(values)
     before = torch.where(distance.flatten() > 0, best % n, -1)
     return before.reshape(B, n, n)
+
+
+def lexicographic_ranks(rows: Tensor) -> tuple[int, Tensor]:
+    """How many different rows there are in ``rows`` ``[E, F]``, and the rank of each, ``[E]``."""
+    code = rows
+    if len(rows) and not rows.is_floating_point():
+        lowest = rows.long().amin(dim=0)
+        sizes = (rows.long().amax(dim=0) - lowest + 1).tolist()
+        if math.prod(sizes) < 2**62:  # a row is then one number, which is sorted far sooner
+            code = rows.new_zeros(len(rows), dtype=torch.int64)
+            for column, size in zip((rows.long() - lowest).unbind(dim=1), sizes, strict=True):
+                code = code * size + column
+    kinds, rank = code.unique(dim=None if code.dim() == 1 else 0, return_inverse=True)
+    return len(kinds), rank
 
 
 def by_length(length: Tensor) -> list[Tensor]:

@@ -7,8 +7,9 @@ Shapes: B graphs, N nodes (padded), L longest path kept, F edge features, p step
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import singledispatch
+from functools import cache, partial, singledispatch
 
 import torch
 from torch import Tensor
@@ -25,6 +26,9 @@ from gtcourse.encodings.transform import Encoding
 from gtcourse.encodings.walks import AddRandomWalks
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 
+Distances = Callable[[], Tensor]
+"""Computes the distances of a batch, the first time that they are asked for."""
+
 
 def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     """The same batch with what the transforms compute: as if each graph had been encoded before.
@@ -32,13 +36,14 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     Raises:
         ValueError: one of the transforms cannot be computed for a padded batch.
     """
+    distance = cache(partial(_distance, batch))  # of which several make use
     for transform in transforms:
         if not computed_on_device(transform):
             raise ValueError(
                 f"{transform!r} is not computed for a whole batch; expected it to be stored with "
                 "the graphs: encode(graphs, transform), or shards that are prepared with it."
             )
-        batch = replace(batch, encodings=batch.encodings | _compute(transform, batch))
+        batch = replace(batch, encodings=batch.encodings | _compute(transform, batch, distance))
     return batch
 
 
@@ -63,7 +68,7 @@ def shortest_paths_by_products(adjacency: Tensor, longest: int | None = None) ->
             waited for: N - 1 steps are made.
     """
     N = adjacency.shape[-1]
-    # Halves count to 65,504 and then are infinite, which is as true as any other positive number.
+    # A sum of ones beyond a half's largest number is infinite, which is as true as any above 0.
     step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
     reached = torch.eye(N, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
     missing = torch.zeros(adjacency.shape, dtype=torch.int64, device=adjacency.device)
@@ -77,37 +82,37 @@ def shortest_paths_by_products(adjacency: Tensor, longest: int | None = None) ->
 
 
 @singledispatch
-def _compute(transform: object, batch: GraphBatch) -> dict[str, Tensor]:
+def _compute(transform: object, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
     """What an encoding's ``compute`` gives, at the nodes that are there."""
     raise NotImplementedError(f"{transform!r}")
 
 
 @_compute.register
-def _(transform: AddDegrees, batch: GraphBatch) -> dict[str, Tensor]:
+def _(transform: AddDegrees, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
     return transform.compute(batch.adjacency, None)
 
 
 @_compute.register
-def _(transform: AddRandomWalks, batch: GraphBatch) -> dict[str, Tensor]:
+def _(transform: AddRandomWalks, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
     return transform.compute(batch.adjacency, None)
 
 
 @_compute.register
-def _(transform: AddShortestPaths, batch: GraphBatch) -> dict[str, Tensor]:
-    distance = _distance(batch)
-    return {"distance": distance.clamp(max=transform.max_distance or distance.shape[-1])}
+def _(transform: AddShortestPaths, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
+    longest = transform.max_distance or batch.mask.shape[1]
+    return {"distance": distance().clamp(max=longest)}
 
 
 @_compute.register
-def _(transform: AddPathTree, batch: GraphBatch) -> dict[str, Tensor]:
-    tree = path_tree(batch.adjacency, _edge_attr(batch), _distance(batch))
+def _(transform: AddPathTree, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
+    tree = path_tree(batch.adjacency, _edge_attr(batch), distance())
     return {"path_tree": tree.to(torch.int16)}
 
 
 @_compute.register
-def _(transform: AddPathEdges, batch: GraphBatch) -> dict[str, Tensor]:
-    edge_attr, distance = _edge_attr(batch), _distance(batch)
-    return {"path_edges": path_edges(batch.adjacency, edge_attr, distance, transform.max_length)}
+def _(transform: AddPathEdges, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
+    edge_attr, longest = _edge_attr(batch), transform.max_length
+    return {"path_edges": path_edges(batch.adjacency, edge_attr, distance(), longest)}
 
 
 def _distance(batch: GraphBatch) -> Tensor:

@@ -10,7 +10,7 @@ from gtcourse.encodings import (
     AddPathTree,
     AddShortestPaths,
 )
-from gtcourse.encodings.distances import anchor_sets, distances_to_sets
+from gtcourse.encodings.distances import anchor_sets, distances_to_sets, lexicographic_ranks
 from tests.encodings.graphs import of_edges, of_networkx, renumbered
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.encodings import distances_loop, edges_of, path_edges_loop
@@ -206,3 +206,21 @@ def test_renumbering_the_nodes_renumbers_the_distances(graph, random):
 def test_arguments_that_mean_nothing_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+ROWS = st.lists(st.tuples(st.integers(-3, 2**14), st.integers(0, 2)), max_size=12)
+
+
+@given(ROWS, st.sampled_from([torch.int64, torch.int16, torch.float32]))
+def test_rows_are_ranked_as_words_in_a_dictionary(rows, dtype):
+    ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
+    tensor = torch.tensor(rows, dtype=dtype).reshape(-1, 2)
+    kinds, rank = lexicographic_ranks(tensor)
+    assert kinds == len(ranks)
+    assert rank.tolist() == [ranks[row] for row in rows]
+
+
+def test_rows_of_numbers_too_large_for_one_are_ranked_as_they_are():
+    rows = torch.tensor([[2**62, 0], [0, 2**62], [0, 5], [2**62, 0]])
+    kinds, rank = lexicographic_ranks(rows)
+    assert (kinds, rank.tolist()) == (3, [2, 1, 0, 2])
