@@ -93,12 +93,7 @@ class DenseLoader:
         Raises:
             ValueError: there are fewer graphs than processes, or in a batch that all have to share.
         """
-        fewest = min(self.num_graphs, self.batch_size) if even else self.num_graphs
-        if fewest < world:
-            raise ValueError(
-                f"there are {fewest} graphs{' in a batch' if even else ''} for {world} processes; "
-                "expected one or more for each."
-            )
+        refuse_empty_shares(self.num_graphs, self.batch_size if even else None, world)
         part = copy(self)
         part._rank, part._world, part._even = rank, world, even
         return part
@@ -140,3 +135,14 @@ class DenseLoader:
         rest = count % self.batch_size
         left_out = self.drop_last or (self._even and rest < self._world)
         return range(0, count - rest if left_out else count, self.batch_size)
+
+
+def refuse_empty_shares(graphs: int, batch_size: int | None, world: int) -> None:
+    """Refuses more processes than graphs, or than a batch has, where one is to be shared."""
+    fewest = graphs if batch_size is None else min(graphs, batch_size)
+    if fewest < world:
+        where = "" if batch_size is None else " in a batch"
+        raise ValueError(
+            f"there are {fewest} graphs{where} for {world} processes; expected one or more for "
+            "each."
+        )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import SPLITS
+from gtcourse.graphs.loader import refuse_empty_shares
 from gtcourse.shards.dataset import ShardedGraphs
 from gtcourse.shards.format import Shard, ShardGraphs, read_shard
 from gtcourse.shards.group import Group
@@ -107,12 +108,7 @@ class ShardLoader:
         Raises:
             ValueError: there are fewer graphs than processes, or in a batch that all have to share.
         """
-        fewest = min(self.num_graphs, self.batch_size) if even else self.num_graphs
-        if fewest < world:
-            raise ValueError(
-                f"there are {fewest} graphs{' in a batch' if even else ''} for {world} processes; "
-                "expected one or more for each."
-            )
+        refuse_empty_shares(self.num_graphs, self.batch_size if even else None, world)
         part = copy(self)
         part._rank, part._world, part._even = rank, world, even
         return part
