@@ -77,6 +77,8 @@ def graphormer_flex(
     B, H, N, _ = query.shape
     N = N if virtual is None else N - 1
     _check_shapes(distance=(distance, (B, N, N)), mask=(mask, (B, N)), edges=(edges, (B, H, N, N)))
+    # A compiled kernel would read beyond a table with fewer heads.
+    _check_shapes(table=(table, (len(table), H)), virtual=(virtual, (H,)))
     score_mod = graphormer_score_mod(distance, table, mask, virtual=virtual, edges=edges)
     return attend(query, key, value, score_mod=score_mod)
 

@@ -191,6 +191,10 @@ def test_a_tensor_of_another_shape_is_named():
         graphormer_flex(query, key, value, pairs, table, pairs == 0)
     with pytest.raises(ValueError, match=r"distance is \[1, 3, 3\]; expected \[1, 2, 2\]\."):
         graphormer_flex(query, key, value, pairs, table, virtual=table[0])
+    with pytest.raises(ValueError, match=rf"table is \[4, 1\]; expected \[4, {H}\]\."):
+        graphormer_flex(query, key, value, pairs, table[:, :1])
+    with pytest.raises(ValueError, match=rf"virtual is \[1\]; expected \[{H}\]\."):
+        graphormer_flex(query, key, value, pairs[:, 1:, 1:], table, virtual=table[0, :1])
     with pytest.raises(ValueError, match=r"relation is \[1, 3\]; expected \[1, 3, 3\]\."):
         grpe_flex(query, key, value, pairs[:, 0], RelationTables())
 
