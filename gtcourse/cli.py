@@ -1,7 +1,7 @@
 """``gtcourse recipes | train | results | data | prepare | bench | costs``, from a terminal.
 
 Each command only reads its arguments and shows what comes back; the work is elsewhere in the
-package, and imported when it is needed, so that ``--help`` answers at once.
+package, and imported when it is needed. (``--help`` waits for PyG, which the package imports.)
 """
 
 from __future__ import annotations
