@@ -58,9 +58,11 @@ def empty_cache() -> Iterator[None]:
         here = {"TORCHINDUCTOR_CACHE_DIR": folder, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         before = {name: os.environ.get(name) for name in here}
         os.environ.update(here)
-        yield
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def compare(steps: dict[str, Callable[[], Tensor]], shape: tuple[int, ...], rounds: int) -> tuple:

@@ -72,6 +72,9 @@ def test_the_compilers_cache_is_empty_and_goes_again(monkeypatch):
     assert not os.path.exists(folder)
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "/kept"
     assert "TORCHINDUCTOR_COMPILE_THREADS" not in os.environ
+    with pytest.raises(KeyboardInterrupt), empty_cache():
+        raise KeyboardInterrupt
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "/kept"
 
 
 def test_a_small_comparison_without_the_compiler():
