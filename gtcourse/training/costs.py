@@ -114,12 +114,6 @@ def against_nodes(
     return [step_costs(model, task, stretched(batch, graphs, N)) for N in nodes]
 
 
-def quadratic(nodes: Sequence[int], values: Sequence[int]) -> tuple[float, float, float]:
-    """a, b, c of a + b N + c N², by least squares through the given points; exact through three."""
-    c, b, a = np.polyfit(np.asarray(nodes, float), np.asarray(values, float), 2)
-    return float(a), float(b), float(c)
-
-
 class _Ledger(TorchDispatchMode):
     """Follows the memory of every tensor that operators make, from its first use to its last."""
 
