@@ -93,6 +93,11 @@ def _workers(workers: int, scheduler: str | None):
     """An executor to be entered: of this process (None), this machine or a cluster."""
     from gtcourse.shards import process_pool
 
+    if scheduler is not None and workers != 1:
+        raise ValueError(
+            "workers are processes of this machine, and a scheduler has workers of its own; "
+            "expected one of the two."
+        )
     if scheduler is None:
         return nullcontext() if workers == 1 else process_pool(workers)
 

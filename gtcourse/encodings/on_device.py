@@ -52,7 +52,7 @@ def computed_on_device(transform: Encoding) -> bool:
     return _compute.dispatch(type(transform)) is not _compute.dispatch(object)
 
 
-def shortest_paths_by_products(adjacency: Tensor, longest: int | None = None) -> Tensor:
+def shortest_paths_by_products(adjacency: Tensor) -> Tensor:
     r"""Distances of all pairs by products of boolean matrices, a step of all searches at a time.
 
     .. math:: R_0 = I, \qquad R_{t+1} = R_t \lor R_t A, \qquad
@@ -62,17 +62,15 @@ def shortest_paths_by_products(adjacency: Tensor, longest: int | None = None) ->
         adjacency: ``[B, N, N]`` bool
         returns: ``[B, N, N]`` int64, ``UNREACHABLE`` where there is no path
 
-    Args:
-        longest: no path is longer, which saves the search for longer ones; by default it goes on
-            until nothing new is reached. On a GPU that is not asked, because the answer would be
-            waited for: N - 1 steps are made.
+    The search goes on until nothing new is reached. On a GPU that is not asked, because the answer
+    would be waited for: N - 1 steps are made.
     """
     N = adjacency.shape[-1]
     # A sum of ones beyond a half's largest number is infinite, which is as true as any above 0.
     step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
     reached = torch.eye(N, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
     missing = torch.zeros(adjacency.shape, dtype=torch.int64, device=adjacency.device)
-    for _ in range(N - 1 if longest is None else min(longest, N - 1)):
+    for _ in range(N - 1):
         grown = reached | (reached.to(step.dtype) @ step > 0)
         if not adjacency.is_cuda and torch.equal(grown, reached):
             break

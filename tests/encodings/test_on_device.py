@@ -64,13 +64,6 @@ def test_a_path_of_every_node_is_found_to_its_end():
     assert distance[1:, 0].tolist() == [-1] * 49
 
 
-def test_the_search_ends_at_the_longest_path_there_is():
-    chain = graph_of(5, [(i, i + 1) for i in range(4)])
-    adjacency = collate([chain]).adjacency
-    assert shortest_paths_by_products(adjacency, 4)[0, 0].tolist() == [0, 1, 2, 3, 4]
-    assert shortest_paths_by_products(adjacency, 2)[0, 0].tolist() == [0, 1, 2, -1, -1]
-
-
 def test_what_a_batch_has_already_stays():
     batch = encode_batch(collate([graph_of(3, [(0, 1)])]), AddDegrees())
     assert {"laplacian_eigenvectors", "in_degree"} <= batch.encodings.keys()
