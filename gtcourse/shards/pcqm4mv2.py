@@ -1,9 +1,9 @@
-"""PCQM4Mv2 (OGB-LSC): 3.7 million molecules as the publisher gives them, and a slice of them as graphs.
+"""PCQM4Mv2 (OGB-LSC): 3.7 million molecules as the publisher gives them, and a slice as graphs.
 
-The publisher's files hold SMILES; ogb's ``smiles2graph`` makes a graph of one in about a
-millisecond, an hour for all of them on one core. Nothing of that happens here until a slice is
-asked for, by whichever process is to make a shard of it.
-"""  # noqa: E501
+The publisher's files hold SMILES; ogb's ``smiles2graph`` makes a graph of one in a fraction of a
+millisecond, which for all of them is a good part of an hour on one core. Nothing of that happens
+here until a slice is asked for, by whichever process is to make a shard of it.
+"""
 
 from __future__ import annotations
 
