@@ -212,11 +212,13 @@ def costs(
             "graphs say nothing; expected a model that works on all pairs alone."
         ) from None
     console.print(f"[bold]{recipe}[/], batches of {graphs} graphs, float32", highlight=False)
-    names = ("parameters", "gradients", "optimizer", "activations", "memory")
-    table = table_of("nodes", *(f"{name}, MiB" for name in names), "GFLOP", "operations")
+    parts = ("parameters", "gradients", "optimizer")
+    sizes = ", ".join(f"{name} {getattr(counted[0], name) / 2**20:,.1f}" for name in parts)
+    console.print(f"MiB whatever the graphs: {sizes}", highlight=False)
+    table = table_of("nodes", "activations, MiB", "all, MiB", "GFLOP", "operations")
     for number, step in zip(nodes, counted, strict=True):
-        sizes = [f"{getattr(step, name) / 2**20:,.1f}" for name in names]
-        table.add_row(f"{number:,}", *sizes, f"{step.flops / 1e9:,.2f}", f"{step.operations:,}")
+        sizes = (f"{size / 2**20:,.0f}" for size in (step.activations, step.memory))
+        table.add_row(f"{number:,}", *sizes, f"{step.flops / 1e9:,.1f}", f"{step.operations:,}")
     console.print(table)
 
 
