@@ -11,7 +11,7 @@ import sys
 
 from tools.benchmark_tables import TABLES
 from tools.paths import PACKAGE, ROOT
-from tools.results import markdown, placed, short
+from tools.results import markdown, placed, short, write_or_check
 
 PAGE = ROOT / "book" / "benchmarks" / "index.md"
 BEGIN = "<!-- {name}: written by python -m tools.benchmarks write -->"
@@ -59,14 +59,7 @@ def with_tables(text: str) -> str:
 
 
 def main() -> int:
-    text = PAGE.read_text(encoding="utf-8")
-    new = with_tables(text)
-    if sys.argv[1:] == ["write"]:
-        PAGE.write_text(new, encoding="utf-8")
-        text = new
-    wrong = text != new
-    print(f"Benchmarks: the page {'does not say' if wrong else 'says'} what the records say")
-    return int(wrong)
+    return write_or_check("Benchmarks", PAGE, with_tables)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ python -m tools.results write    make it so
 
 import re
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from gtcourse.training.recipes import RECIPES
 from gtcourse.training.records import recorded
@@ -113,15 +115,20 @@ def placed(text: str, tables: dict[str, str], mark: str) -> str:
     return text
 
 
-def main() -> int:
-    text = PAGE.read_text(encoding="utf-8")
+def write_or_check(what: str, page: Path, with_tables: Callable[[str], str]) -> int:
+    """With the word "write", brings a page up to date; 1 if it says other than the records."""
+    text = page.read_text(encoding="utf-8")
     new = with_tables(text)
     if sys.argv[1:] == ["write"]:
-        PAGE.write_text(new, encoding="utf-8")
+        page.write_text(new, encoding="utf-8")
         text = new
     wrong = text != new
-    print(f"Results: the page {'does not say' if wrong else 'says'} what the records say")
+    print(f"{what}: the page {'does not say' if wrong else 'says'} what the records say")
     return int(wrong)
+
+
+def main() -> int:
+    return write_or_check("Results", PAGE, with_tables)
 
 
 if __name__ == "__main__":
