@@ -11,7 +11,10 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"pytorch-cpu": "torch"}
-ONLY_IN_PYPROJECT = {"pytest", "pytest-xdist", "nbval", "hypothesis", "ruff"}  # the tests' own
+ONLY_IN_PYPROJECT = {  # the tests' own
+    *("pytest", "pytest-xdist", "nbval", "hypothesis", "ruff"),
+    *("playwright", "axe-playwright-python", "build"),
+}
 
 
 def by_name(lines) -> dict[str, Requirement]:
