@@ -5,7 +5,7 @@ import torch
 
 from gtcourse.exercises import chapter02
 from gtcourse.models import sinusoidal_encoding
-from tests.exercises.solutions import folded_solutions
+from tests.exercises.solutions import checkers, folded_solutions
 
 
 def solutions() -> dict:
@@ -28,24 +28,17 @@ def mask_from(joined):
     return decoder_mask
 
 
-@pytest.mark.parametrize(
-    ("joined", "words"),
-    [
-        (lambda causal, real: causal, "padding is still heard"),
-        (lambda causal, real: causal.expand(2, 4, 4), "padding is still heard"),
-        (lambda causal, real: real[:, None].expand(2, 4, 4), "hides padding alone"),
-        (lambda causal, real: ~(causal & real[:, None]), "other way round"),
-        (lambda causal, real: causal.T & real[:, None], "triangle is turned"),
-        (lambda causal, real: causal.tril(-1) & real[:, None], "include the diagonal"),
-        (lambda causal, real: causal & real[:, :, None], "masked in the rows"),
-        (lambda causal, real: causal | real[:, None], "both conditions"),
-        (lambda causal, real: (causal & real[:, None]).float(), "mask of bool"),
-    ],
-)
-def test_wrong_masks_are_named(joined, words):
-    verdict = chapter02.check_decoder_mask(mask_from(joined))
-    assert verdict.passed is False
-    assert words in verdict.message
+MASKS = [
+    (lambda causal, real: causal, "padding is still heard"),
+    (lambda causal, real: causal.expand(2, 4, 4), "padding is still heard"),
+    (lambda causal, real: real[:, None].expand(2, 4, 4), "hides padding alone"),
+    (lambda causal, real: ~(causal & real[:, None]), "other way round"),
+    (lambda causal, real: causal.T & real[:, None], "triangle is turned"),
+    (lambda causal, real: causal.tril(-1) & real[:, None], "include the diagonal"),
+    (lambda causal, real: causal & real[:, :, None], "masked in the rows"),
+    (lambda causal, real: causal | real[:, None], "both conditions"),
+    (lambda causal, real: (causal & real[:, None]).float(), "mask of bool"),
+]
 
 
 def rotations(k, d, *, turn=1, frequency=lambda i, d: 10000 ** (-2 * i / d)):
@@ -59,22 +52,15 @@ def halves(k, d):
     return rotations(k, d)[order][:, order]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "words"),
-    [
-        (lambda k, d: rotations(k, d).T, "back"),
-        (lambda k, d: rotations(k, d, turn=-1), "back"),
-        (lambda k, d: rotations(k, d, frequency=lambda i, d: 1.0), "same angle"),
-        (lambda k, d: rotations(k, d, frequency=lambda i, d: 10000 ** (-i / d)), "exponent"),
-        (lambda k, d: rotations(1, d), "one step ahead"),
-        (halves, "alternate"),
-        (lambda k, d: rotations(k, 2), "shape"),
-    ],
-)
-def test_wrong_shifts_are_named(matrix, words):
-    verdict = chapter02.check_shift_matrix(matrix)
-    assert verdict.passed is False
-    assert words in verdict.message
+SHIFTS = [
+    (lambda k, d: rotations(k, d).T, "back"),
+    (lambda k, d: rotations(k, d, turn=-1), "back"),
+    (lambda k, d: rotations(k, d, frequency=lambda i, d: 1.0), "same angle"),
+    (lambda k, d: rotations(k, d, frequency=lambda i, d: 10000 ** (-i / d)), "exponent"),
+    (lambda k, d: rotations(1, d), "one step ahead"),
+    (halves, "alternate"),
+    (lambda k, d: rotations(k, 2), "shape"),
+]
 
 
 def decoding(*, row=-1, keep_begin=False, keep_end=False, stops=True, limited=True, start=None):
@@ -98,24 +84,17 @@ def endless(predict, begin, end, limit):
     return written
 
 
-@pytest.mark.parametrize(
-    ("greedy", "words"),
-    [
-        (decoding(row=0), "last row"),
-        (decoding(keep_begin=True), "`begin` is where it starts"),
-        (decoding(keep_end=True), "`end` says stop"),
-        (decoding(keep_begin=True, keep_end=True), "what is between"),
-        (decoding(stops=False), "goes on after `end`"),
-        (decoding(limited=False), "limit = 2"),
-        (decoding(start=3), "the first of which is `begin`"),
-        (endless, "never stops"),
-        (lambda *_: 7, "list of token numbers"),
-    ],
-)
-def test_wrong_decoding_is_named(greedy, words):
-    verdict = chapter02.check_greedy(greedy)
-    assert verdict.passed is False
-    assert words in verdict.message
+DECODING = [
+    (decoding(row=0), "last row"),
+    (decoding(keep_begin=True), "`begin` is where it starts"),
+    (decoding(keep_end=True), "`end` says stop"),
+    (decoding(keep_begin=True, keep_end=True), "what is between"),
+    (decoding(stops=False), "goes on after `end`"),
+    (decoding(limited=False), "limit = 2"),
+    (decoding(start=3), "the first of which is `begin`"),
+    (endless, "never stops"),
+    (lambda *_: 7, "list of token numbers"),
+]
 
 
 def cached(*, scale=0.5, project=True, own=True, grow=True, newest=False):
@@ -133,20 +112,32 @@ def cached(*, scale=0.5, project=True, own=True, grow=True, newest=False):
     return step
 
 
-@pytest.mark.parametrize(
-    ("step", "words"),
-    [
-        (cached(scale=1.0), "not divided by sqrt(K)"),
-        (cached(scale=8**-0.5), "divided by sqrt(d)"),
-        (cached(project=False), "output projection is missing"),
-        (cached(own=False), "does not attend to itself"),
-        (cached(newest=True), "only the newest token"),
-        (cached(newest=True, grow=False), "Return the longer ones"),
-        (lambda attention, x, keys, values: x, "return three things"),
-        (lambda attention, x, keys, values: (x[:, 0], keys, values), "the output of one step"),
-    ],
-)
-def test_wrong_steps_are_named(step, words):
-    verdict = chapter02.check_cached_step(step)
+STEPS = [
+    (cached(scale=1.0), "not divided by sqrt(K)"),
+    (cached(scale=8**-0.5), "divided by sqrt(d)"),
+    (cached(project=False), "output projection is missing"),
+    (cached(own=False), "does not attend to itself"),
+    (cached(newest=True), "only the newest token"),
+    (cached(newest=True, grow=False), "Return the longer ones"),
+    (lambda attention, x, keys, values: x, "return three things"),
+    (lambda attention, x, keys, values: (x[:, 0], keys, values), "the output of one step"),
+]
+
+CHECKERS = checkers(chapter02)
+WRONG = [
+    (name, *case)
+    for name, cases in (
+        ("decoder_mask", [(mask_from(joined), words) for joined, words in MASKS]),
+        ("shift_matrix", SHIFTS),
+        ("greedy", DECODING),
+        ("cached_step", STEPS),
+    )
+    for case in cases
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "message"), WRONG)
+def test_a_wrong_answer_is_named(name, answer, message):
+    verdict = CHECKERS[name](answer)
     assert verdict.passed is False
-    assert words in verdict.message
+    assert message in verdict.message

@@ -1,0 +1,85 @@
+"""The exercises as the reader meets them: every one has all its parts, and a checker of its own."""
+
+import ast
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+import torch
+
+from tools.exercises import FOLDED, chapters, exercises, minutes
+
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in chapters()}
+
+
+def module_of(stem: str) -> ModuleType:
+    return import_module(f"gtcourse.exercises.chapter{stem[:2]}")
+
+
+def checkers_of(stem: str) -> set[str]:
+    return {name for name in vars(module_of(stem)) if name.startswith("check_")}
+
+
+def test_all_twelve_chapters_have_exercises():
+    assert [stem[:2] for stem in TEXTS] == [f"{number:02}" for number in range(1, 13)]
+
+
+@pytest.mark.parametrize("stem", TEXTS)
+def test_a_chapter_has_three_to_five_exercises_in_rising_difficulty(stem):
+    found = exercises(TEXTS[stem])
+    assert 3 <= len(found) <= 5
+    assert [exercise.number for exercise in found] == list(range(1, len(found) + 1))
+    ranks = [("easy", "medium", "hard").index(exercise.difficulty) for exercise in found]
+    assert ranks == sorted(ranks)
+    assert ranks[0] == 0
+
+
+@pytest.mark.parametrize("stem", TEXTS)
+def test_every_exercise_has_minutes_difficulty_hint_stub_checker_and_a_folded_solution(stem):
+    assert [fault for exercise in exercises(TEXTS[stem]) for fault in exercise.faults()] == []
+    assert len(FOLDED.findall(TEXTS[stem])) == len(exercises(TEXTS[stem]))
+
+
+@pytest.mark.parametrize("stem", TEXTS)
+def test_every_checker_is_called_by_one_exercise_and_no_other_is(stem):
+    called = [exercise.checker for exercise in exercises(TEXTS[stem])]
+    assert sorted(called) == sorted(checkers_of(stem))
+
+
+COMPLETE = TEXTS["01_self_attention"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fault"),
+    [
+        ("*10 minutes, easy.* ", "", "exercise 1 has no minutes"),
+        ("*10 minutes, easy.* ", "*10 minutes, child's play.* ", "exercise 1 has no difficulty"),
+        ("*10 minutes, easy.* ", "*10 minutes, simple.* ", "exercise 1 is simple"),
+        ("*Hint.* Entry", "Entry", "exercise 1 has no hint"),
+        ("\ncheck_columns(attend_columns)", "", "exercise 1 has no checker"),
+        ("def attend_columns(Q, K, V): ...", "attend_columns = 0", "has a stub without a gap"),
+        ("<summary>Solution</summary>", "<summary>Answer</summary>", "exercise 1 has no solution"),
+        ("```python\ndef attend_columns", "```\ndef attend_columns", "a solution without code"),
+    ],
+)
+def test_what_an_exercise_lacks_is_said(before, after, fault):
+    assert before in COMPLETE
+    first = exercises(COMPLETE.replace(before, after, 1))[0]
+    assert fault in "; ".join(first.faults())
+
+
+def test_the_minutes_of_a_chapter_are_those_of_its_exercises():
+    assert minutes(COMPLETE) == 10 + 15 + 15 + 20 + 20
+
+
+STUBS = [(stem, exercise) for stem, text in TEXTS.items() for exercise in exercises(text)]
+
+
+@pytest.mark.parametrize(
+    ("stem", "exercise"), STUBS, ids=[f"{stem}-{exercise.number}" for stem, exercise in STUBS]
+)
+def test_the_cell_as_it_is_shipped_waits_for_an_answer(stem, exercise):
+    *cell, call = ast.parse(exercise.stub).body
+    names = {"torch": torch, "chapter" + stem[:2]: module_of(stem)}
+    exec(compile(ast.Module(cell, []), stem, "exec"), names)
+    assert eval(compile(ast.Expression(call.value), stem, "eval"), names).passed is None

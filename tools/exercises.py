@@ -1,0 +1,82 @@
+"""The exercises of a chapter, read from its text: how long, how hard, hint, stub and solution."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.paths import TEXTS
+
+DIFFICULTIES = ("easy", "medium", "hard")
+HEADING = re.compile(r"^### Exercise (?P<number>\d+) · (?P<title>.+)$", re.M)
+STUB = re.compile(r"```\{code-cell\} ipython3\n(.*?)\n```", re.S)
+PARTS = {
+    "minutes": re.compile(r"^\*(\d+) minutes, \w+\.\* ", re.M),
+    "difficulty": re.compile(r"^\*\d+ minutes, (\w+)\.\* ", re.M),
+    "hint": re.compile(r"^\*Hint\.\* (.+)$", re.M),
+    "checker": re.compile(r"^(?:chapter\d\d\.)?(check_\w+)\(", re.M),
+}
+FOLDED = re.compile(r"<details>\n<summary>Solution</summary>\n.*?\n</details>", re.S)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A part that the text lacks is empty."""
+
+    number: int
+    title: str
+    minutes: str
+    difficulty: str
+    hint: str
+    checker: str
+    stub: str
+    solution: str
+
+    def faults(self) -> list[str]:
+        """One sentence for each part that is missing or is not what it should be."""
+        parts = ("minutes", "difficulty", "hint", "checker", "stub", "solution")
+        found = [
+            f"exercise {self.number} has no {part}" for part in parts if not getattr(self, part)
+        ]
+        if self.difficulty and self.difficulty not in DIFFICULTIES:
+            expected = ", ".join(DIFFICULTIES)
+            found.append(f"exercise {self.number} is {self.difficulty}; expected one of {expected}")
+        if self.stub and "..." not in self.stub:
+            found.append(f"exercise {self.number} has a stub without a gap")
+        if self.solution and "```python\n" not in self.solution:
+            found.append(f"exercise {self.number} has a solution without code")
+        return found
+
+
+def exercises(text: str) -> list[Exercise]:
+    """Every exercise of a chapter's text, in order."""
+    headings = list(HEADING.finditer(text))
+    ends = [following.start() for following in headings[1:]] + [len(text)]
+    return [
+        _exercise(heading, text[heading.end() : end])
+        for heading, end in zip(headings, ends, strict=True)
+    ]
+
+
+def _exercise(heading: re.Match, body: str) -> Exercise:
+    body = re.split(r"^## ", body, flags=re.M)[0]  # the last one ends where the next section begins
+    stub, solution = STUB.search(body), FOLDED.search(body)
+    parts = {name: pattern.search(body) for name, pattern in PARTS.items()}
+    return Exercise(
+        number=int(heading["number"]),
+        title=heading["title"],
+        stub=stub[1] if stub else "",
+        solution=solution[0] if solution else "",
+        **{name: found[1] if found else "" for name, found in parts.items()},
+    )
+
+
+def chapters() -> list[Path]:
+    """The texts that have exercises, in the book's order."""
+    return [path for path in sorted(TEXTS.glob("*.md")) if HEADING.search(path.read_text())]
+
+
+def minutes(text: str) -> int:
+    """What all exercises of a chapter's text take together."""
+    return sum(int(exercise.minutes) for exercise in exercises(text))
