@@ -1,22 +1,21 @@
 """gtcourse: graph Transformers, one readable file for each paper."""
 
 import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gtcourse.graphs import (
+        DenseLoader,
+        GraphBatch,
+        GraphDataset,
+        collate,
+        load_dataset,
+        unbatch,
+    )
+    from gtcourse.training.budget import budget, device
 
 __version__ = "0.1.0"
-
-# PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.
-warnings.filterwarnings("ignore", message="IProgress not found")
-
-from gtcourse.graphs import (  # noqa: E402
-    DenseLoader,
-    GraphBatch,
-    GraphDataset,
-    collate,
-    load_dataset,
-    unbatch,
-)
-from gtcourse.training.budget import budget, device  # noqa: E402
-
 __all__ = [
     "DenseLoader",
     "GraphBatch",
@@ -27,3 +26,18 @@ __all__ = [
     "load_dataset",
     "unbatch",
 ]
+
+# PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.
+warnings.filterwarnings("ignore", message="IProgress not found")
+
+
+def __getattr__(name: str):
+    """Each name is imported when it is asked for: PyG takes seconds, and ``--help`` needs none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "gtcourse.training.budget" if name in ("budget", "device") else "gtcourse.graphs"
+    return globals().setdefault(name, getattr(import_module(home), name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """``gtcourse recipes | train | results | data | prepare | bench | costs``, from a terminal.
 
 Each command only reads its arguments and shows what comes back; the work is elsewhere in the
-package, and imported when it is needed. (``--help`` waits for PyG, which the package imports.)
+package, and imported when it is needed, so that ``--help`` waits for neither PyTorch nor PyG.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from gtcourse import __version__
 from gtcourse.cli_data import console, data, prepare, table_of
 
 app = typer.Typer(
@@ -28,6 +29,22 @@ app = typer.Typer(
 )
 app.command()(data)
 app.command()(prepare)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"gtcourse {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="say which")
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="for instance csa-rings/zinc")]
 DataOption = Annotated[

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import gtcourse
 from gtcourse.cli import _command, app, main
 from gtcourse.training.recipes import RECIPES
 from tests.shards.layout import write_some
@@ -30,6 +31,10 @@ def call(*words: str) -> str:
 )
 def test_every_command_explains_itself(command):
     assert "Usage" in call(command, "--help")
+
+
+def test_the_version_is_said():
+    assert call("--version") == f"gtcourse {gtcourse.__version__}\n"
 
 
 def test_recipes_are_listed_by_data_set_and_one_is_told_whole():

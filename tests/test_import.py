@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import gtcourse
+
 HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightning_fabric",
          "pyarrow", "dask", "distributed")  # fmt: skip
 
@@ -23,6 +25,22 @@ print(sorted(loaded & set({HEAVY})))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["gtcourse", "gtcourse.cli"])
+def test_the_command_line_explains_itself_before_pytorch_is_imported(command):
+    code = (
+        f"import sys, {command}; print(sorted({{'torch', 'torch_geometric'}} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_once_it_is_asked_for():
+    assert {getattr(gtcourse, name).__name__ for name in gtcourse.__all__} == {*gtcourse.__all__}
+    assert {*gtcourse.__all__} <= {*dir(gtcourse)}
+    with pytest.raises(AttributeError, match="module 'gtcourse' has no attribute 'grahps'"):
+        gtcourse.grahps  # noqa: B018
 
 
 def test_training_from_a_file_needs_no_chemistry(tmp_path):
