@@ -24,3 +24,13 @@ def test_an_old_table_is_replaced_and_a_page_without_a_place_is_refused():
     assert new.endswith("y")
     with pytest.raises(ValueError, match="no place"):
         run_times.with_table("x", "| new |")
+
+
+def test_the_card_of_a_chapter_says_the_measured_time_and_keeps_what_is_said_of_a_gpu():
+    card = "| You need | x |\n| Takes | about a minute; on a T4: not measured yet |\n| Run it | y |"
+    assert run_times.with_card(card, "71 s").splitlines() == [
+        "| You need | x |",
+        "| Takes | 71 s on one CPU thread; on a T4: not measured yet |",
+        "| Run it | y |",
+    ]
+    assert run_times.with_card("no card", "71 s") == "no card"
