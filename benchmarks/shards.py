@@ -5,8 +5,8 @@ The embedded molecules, as SMILES, on the way that PCQM4Mv2 takes:
 1. preparing: SMILES to graphs by ogb's rules, rings up to 18, Parquet; by one process, by two, and
    by two workers of a Dask cluster on this machine, all of them running before the clock does;
 2. loading: batches of 64 from shards, what is not stored computed for each batch, beside the
-   training step of the model that they are for, on one thread. The bar is that batches come at
-   least three times as fast as they are used;
+   training step of the model that they are for, each on one thread, but for a second one that
+   reads ahead. The bar is that batches come at least three times as fast as they are used;
 3. training from shards, data and all, in one process and in two (``torchrun``, gloo): how much of
    its speed a process keeps.
 """

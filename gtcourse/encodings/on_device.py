@@ -1,7 +1,8 @@
 """Encodings of a padded batch, computed where it lies: what need not be stored with the graphs.
 
-A GPU multiplies the adjacency matrices of a whole batch faster than it could be sent the results.
-What takes a search (rings) or a decomposition (eigenvectors, SVD) is stored.
+Degrees, distances, paths and walks follow from sums and products of adjacency matrices, which are
+made for a whole batch at once. What takes a search (rings) or a decomposition (eigenvectors, SVD)
+is stored.
 Shapes: B graphs, N nodes (padded), L longest path kept, F edge features, p steps.
 """
 

@@ -35,8 +35,9 @@ class ShardLoader:
     too; a shard shorter than the others stays last, so that every epoch has as many batches. A
     batch holds graphs of one group, whose last batch may be smaller.
 
-    The order is a function of ``seed``, the epoch and the number of processes alone, so a pass can
-    begin at any of its batches (:meth:`set_epoch`) without reading what lies before.
+    The order is a function of ``seed``, the epoch, ``batch_size``, ``buckets``, ``shards_at_once``
+    and the number of processes alone, so a pass can begin at any of its batches (:meth:`set_epoch`)
+    without reading what lies before.
 
     Args:
         sharded: :func:`gtcourse.shards.open_shards`.

@@ -1,8 +1,9 @@
 """A training step's costs as formulas in B and N, which a page can calculate without a model.
 
 The counts of :mod:`gtcourse.training.costs` are polynomials: what is held for a graph of N nodes is
-a + b N + c N² bytes, at every moment of the step. The peak is the largest of these moments, and not
-always the same one; so there are several polynomials, and the largest counts.
+a + b N + c N² bytes, at every moment of the step (CSA's is that up to two hundredths, because it
+works in blocks). The peak is the largest of these moments, and not always the same one; so there
+are several polynomials, and the largest counts.
 Shapes: B graphs of N nodes each.
 """
 
