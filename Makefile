@@ -43,9 +43,11 @@ serve: book  ## build the book and show it on http://localhost:8000
 
 notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOTEBOOK=01 for one)
 	@$(BIN)/python -m tools.notebooks execute $(NOTEBOOK)
+	@$(BIN)/python -m tools.student write
 
-sync: $(STAMP)  ## bring each notebook and its text source into agreement
+sync: $(STAMP)  ## bring notebooks, their text sources and the student copies into agreement
 	@$(BIN)/python -m tools.notebooks sync
+	@$(BIN)/python -m tools.student write
 
 tables: $(STAMP)  ## write measured run times, recorded results and benchmarks into README and book
 	@$(BIN)/python -m tools.run_times write
@@ -66,9 +68,11 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
+	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, stale outputs, address, run times, results, benchmarks
+checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, results, benchmarks
 	$(BIN)/python -m tools.notebooks check
+	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
 	$(BIN)/python -m tools.results check

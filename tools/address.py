@@ -19,7 +19,7 @@ OWN_LINKS = [
     re.compile(rf"(?P<before>{before})(?P<slug>{SLUG})(?={after})", re.M)
     for before, after in [
         (r"git(?:\+| clone )https://github\.com/", r"\.git|[\s\"'@)`]|$"),
-        (r"colab\.research\.google\.com/github/", r"/blob/[\w.-]+/notebooks/"),
+        (r"colab\.research\.google\.com/github/", r"/blob/[\w.-]+/(?:notebooks|student)/"),
         (r"mybinder\.org/v2/gh/", r"/"),
         (r"repository-code: \"?https://github\.com/", r"[\"\s]|$"),
         (r"github\.com/(?=[\w.-]+/gtcourse\b)", r"[^\w-]|$"),

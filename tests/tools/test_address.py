@@ -7,6 +7,7 @@ LINKS = [
     "git clone https://github.com/{}\n",
     'pip install "gtcourse @ git+https://github.com/{}"',
     "[x](https://colab.research.google.com/github/{}/blob/main/notebooks/01_x.ipynb)",
+    "[x](https://colab.research.google.com/github/{}/blob/main/student/01_x.ipynb)",
     "https://mybinder.org/v2/gh/{}/main?urlpath=lab",
     'repository-code: "https://github.com/{}"',
     "see https://github.com/{}/issues.",
@@ -26,7 +27,7 @@ def test_another_address_is_seen_and_mended(link):
     assert address.stamped(text, OWN) == link.format(OWN)
 
 
-@pytest.mark.parametrize("link", LINKS[:5])
+@pytest.mark.parametrize("link", LINKS[:6])
 def test_another_repository_name_is_seen_too(link):
     text = link.format("someone/graphs.course")
     assert address.others(text, OWN) == ["someone/graphs.course"]
