@@ -1,0 +1,109 @@
+"""The check that reads all chapters as one text."""
+
+import pytest
+
+from tools import chapters
+
+EXERCISE = """### Exercise {n} · A task
+
+*5 minutes, easy.* Do it.
+
+```{{code-cell}} ipython3
+def f(): ...
+
+
+check_f(f)
+```
+
+*Hint.* Do.
+
+<details>
+<summary>Solution</summary>
+
+x
+
+</details>
+"""
+CHAPTER = """---
+kernelspec: x
+---
+
+# 07 A model
+
+You build a model.
+
+| | |
+|---|---|
+| You build | it |
+| You need | chapter 07 |
+| Takes | 5 s on one CPU thread |
+| Sources | a paper |
+| Run it | here |
+
+## 7.1 A failure
+
+See section 7.2, and what $s_{ij}$ is.
+
+```python
+# section 9.99 of code is no reference
+```
+
+## 7.2 Exercises
+
+EXERCISES
+## 7.3 Summary
+
+One. Two $x$. Three {cite:p}`paper`. Four? Five.
+
+**Where to read on.** Nowhere.
+""".replace("EXERCISES", "\n".join(EXERCISE.format(n=n) for n in (1, 2, 3)))
+NUMBERS = {"07", "7.1", "7.2", "7.3"}
+
+
+def test_a_whole_chapter_has_no_fault():
+    assert chapters.faults(CHAPTER, NUMBERS) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("You build a model.", "A model is built.", "promise"),
+        ("You build a model.", "You build a model. And more.", "promise"),
+        ("| Takes | 5 s on one CPU thread |\n", "", "card's rows"),
+        ("## 7.2 Exercises", "## 7.4 Exercises", "numbered"),
+        ("section 7.2", "section 7.9", "7.9, which does not exist"),
+        ("chapter 07 |", "chapter 13 |", "13, which does not exist"),
+        (EXERCISE.format(n=3), "", "2 exercises"),
+        ("Four? Five.", "Four.", "4 sentences"),
+        ("## 7.3 Summary", "## 7.3 The end", "expected a summary"),
+        ("**Where to read on.** ", "", "Where to read on"),
+    ],
+)
+def test_what_a_chapter_lacks_is_named(old, new, fault):
+    assert old in CHAPTER
+    (found,) = chapters.faults(CHAPTER.replace(old, new), NUMBERS)
+    assert fault in found
+
+
+def test_a_row_of_the_notation_has_to_name_a_chapter_that_uses_the_symbol():
+    page = "| $s_{ij}$ | | logit | chapter 07 |\n| $\\mathcal{N}(i)$, $w$ | | sets | chapter 07 |"
+    texts = {"07": r"$$ \frac{s_{1j}}{2} $$ and $j \in \mathcal N(i)$, $2 w$"}
+    assert chapters.notation_faults(page, texts) == []
+    assert chapters.notation_faults(page, {"07": "$s$ and $\\mathcal{M}(i)$ and $w_n$"}) == [
+        "notation: s_{ij} does not stand in chapter 07",
+        "notation: \\mathcal{N}(i) does not stand in chapter 07",
+        "notation: w does not stand in chapter 07",
+    ]
+
+
+def test_a_term_without_an_entry_and_an_entry_without_a_use_are_named():
+    page = ":::{glossary}\nhop\n  A step.\n\npre-LN, post-LN\n  A norm.\n:::"
+    assert chapters.glossary_faults(page, "a {term}`hops <hop>`, and post-LN") == []
+    assert chapters.glossary_faults(page, "a {term}`leap`, and a hop") == [
+        "glossary: no entry for leap",
+        "glossary: pre-LN, post-LN stands in no chapter",
+    ]
+
+
+def test_the_chapters_are_one_text():
+    assert chapters.check() == []
