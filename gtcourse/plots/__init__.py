@@ -3,9 +3,10 @@
 from gtcourse.plots.calculator import calculator
 from gtcourse.plots.curves import learning_curve
 from gtcourse.plots.explorer import explorer
+from gtcourse.plots.frames import frames
 from gtcourse.plots.graphs import draw_graph
 from gtcourse.plots.matrices import attention_map
-from gtcourse.plots.molecules import molecules
+from gtcourse.plots.molecules import TWO_SIDED, molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, SEQUENTIAL, show, use_style
 from gtcourse.plots.tables import formula_table, over_seeds, table
 
@@ -14,11 +15,13 @@ __all__ = [
     "DIVERGING",
     "INK",
     "SEQUENTIAL",
+    "TWO_SIDED",
     "attention_map",
     "calculator",
     "draw_graph",
     "explorer",
     "formula_table",
+    "frames",
     "learning_curve",
     "molecules",
     "over_seeds",

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from gtcourse.plots.explorer import _in_script
-from gtcourse.plots.style import COLORS, INK
+from gtcourse.plots.style import COLORS, PAGE_INK
 from gtcourse.plots.tables import table
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def calculator(
     if not gigabytes > 0:
         raise ValueError(f"gigabytes is {gigabytes}; expected more than 0.")
     data = {
-        "ink": INK,
+        "ink": PAGE_INK,
         "mark": COLORS["blue"],
         "other": COLORS["orange"],
         "start": {"graphs": graphs, "nodes": nodes, "gigabytes": gigabytes},
@@ -95,6 +94,6 @@ def _still(formulas: Mapping[str, StepFormula], graphs: int, nodes: int) -> str:
     ]
     shown = table(["model", "parameters", "memory", "products"], rows)._repr_html_()
     return (
-        f'{shown}<p style="color:{INK}">{escape(f"{graphs} graphs of {nodes} nodes, one training")}'
+        f'{shown}<p style="color:{PAGE_INK}">{graphs} graphs of {nodes} nodes, one training'
         " step. With scripts, model, graphs, nodes and memory can be chosen here.</p>"
     )

@@ -18,16 +18,13 @@ from importlib.resources import files
 import numpy as np
 from matplotlib.colors import to_hex
 
-from gtcourse.plots.molecules import PALE, _rgb, molecules
-from gtcourse.plots.style import COLORS, INK
+from gtcourse.plots.molecules import LETTERS, PALE, _rgb, molecules
+from gtcourse.plots.style import COLORS, INK, PAGE_INK
 
 STEPS = 255
 """A weight is kept as a whole number of such parts of its row's largest weight."""
 SCALE = 65535
 """And the row's largest as a whole number of such parts of 1."""
-
-LETTERS = "#2b2118"
-"""Of the atoms, dark on every disc."""
 
 
 def explorer(
@@ -61,7 +58,7 @@ def explorer(
         for model, given in attentions.items()
     }
     data = {
-        "ink": INK,
+        "ink": PAGE_INK,
         "mark": COLORS["blue"],
         "stops": [to_hex(PALE(x)) for x in (0, 0.25, 0.5, 0.75, 1.0)],
         "models": list(attentions),
@@ -112,6 +109,7 @@ def drawing(mol, cell: tuple[int, int]) -> str:
     body = re.sub(r"<!--.*?-->|<rect[^>]*>\s*</rect>", "", body, flags=re.S)
     body = re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", body)
     body = re.sub(r"(class='note'[^>]*fill=')#\w{6}", rf"\g<1>{INK}", body)
+    body = re.sub(re.escape(INK), PAGE_INK, body, flags=re.IGNORECASE)
     bond = _bond_length(mol, points)
     radius = 0.36 * bond
     discs = "".join(_circle(p, radius, "class='disc'") for p in points)
@@ -174,7 +172,7 @@ def _still(smiles: str, name: str, model: str, weights: np.ndarray, most: int = 
         f"{model}.",
     )
     return (
-        f'{picture.data}<p style="color:{INK};text-align:center">{escape(model)}, layer 1, '
+        f'{picture.data}<p style="color:{PAGE_INK};text-align:center">{escape(model)}, layer 1, '
         "atom 0. With scripts, model, molecule, layer, head and atom can be chosen here.</p>"
     )
 

@@ -49,7 +49,7 @@ def attention_map(
             for j, weight in enumerate(row):
                 dark = (weight - low) / max(high - low, 1e-9) < 0.6
                 color = "white" if dark else "black"
-                ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=9)
+                ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
     if title:
         ax.set_title(title, color=INK)
     return ax

@@ -10,10 +10,16 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 
-from gtcourse.plots.style import INK, accessible_svg
+from gtcourse.plots.style import INK, PAGE_INK, accessible_svg
 
-PALE = LinearSegmentedColormap.from_list("pale", ["#fff8e6", "#f6bd60", "#e8853d"])
-"""Light enough for an atom's letter to be read on it."""
+LETTERS = "#2b2118"
+"""Of atoms, on every disc."""
+
+PALE = LinearSegmentedColormap.from_list("pale", ["#cdc8bd", "#e3b168", "#e8792f"])
+"""From grey to orange: light enough for an atom's letter, and no end glares on a dark page."""
+
+TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#cdc8bd", "#e8792f"])
+"""The same for values with a sign: blue below zero, grey, orange above."""
 
 
 def molecules(
@@ -23,7 +29,7 @@ def molecules(
     values: Sequence[Sequence[float]] | None = None,
     limits: tuple[float, float] | None = None,
     columns: int = 3,
-    cell: tuple[int, int] = (220, 190),
+    cell: tuple[int, int] = (180, 165),
     cmap: str | Colormap = PALE,
     value_label: str = "",
     alt: str,
@@ -51,6 +57,9 @@ def molecules(
     options.clearBackground = False
     options.setLegendColour(_rgb(INK))
     options.legendFontSize = 15
+    options.legendFraction = 0.15
+    options.minFontSize = 12
+    options.padding = 0.03
     options.bondLineWidth = 2
     # Mid-grey carbon, and hues that read on white and on black.
     options.setAtomPalette(
@@ -59,14 +68,13 @@ def molecules(
          15: _rgb("#d97706")}
     )  # fmt: skip
     legends = list(legends) if legends is not None else [""] * len(mols)
-    bar, letters = "", None
+    bar = ""
     if values is None:
         drawer.DrawMolecules(mols, legends=legends)
     else:
         # Else a letter takes the colour of the disc behind it, and is gone.
         options.standardColoursForHighlightedAtoms = True
         options.highlightRadius = 0.4
-        letters = "#2b2118"
         flat = np.concatenate([np.asarray(v, dtype=float) for v in values])
         low, high = limits or (flat.min(), flat.max())
         shades = [_shades(v, low, high, cmap) for v in values]
@@ -80,8 +88,8 @@ def molecules(
         )
     drawer.FinishDrawing()
     svg = drawer.GetDrawingText()
-    if letters:
-        svg = re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{letters}", svg)
+    if values is not None:
+        svg = re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", svg)
     return HTML(accessible_svg(svg, alt) + bar)
 
 
@@ -99,7 +107,7 @@ def _color_bar(low: float, high: float, cmap: str | Colormap, label: str) -> str
     ramp = f"background:linear-gradient(to right, {stops});width:8rem;height:.7rem"
     return (
         f'<div style="display:flex;gap:.5rem;align-items:center;justify-content:center;'
-        f'flex-wrap:wrap;color:{INK}"><span>{escape(label)}</span><span>{low:.3g}</span>'
+        f'flex-wrap:wrap;color:{PAGE_INK}"><span>{escape(label)}</span><span>{low:.3g}</span>'
         f'<span style="{ramp}"></span><span>{high:.3g}</span></div>'
     )
 

@@ -13,6 +13,10 @@ from matplotlib.figure import Figure
 INK = "#7a7f87"
 """Text, axes and edges: a grey with a contrast of about 4 on white and on the book's dark page."""
 
+PAGE_INK = f"var(--gtcourse-ink, {INK})"
+"""What pictures in a page are drawn with. No grey has a contrast of 4.5 on white and on near-black;
+so the book sets one for each (``book.css``), and where it does not reach, INK stays."""
+
 COLORS = {
     "blue": "#3b82c4",
     "orange": "#d97706",
@@ -33,6 +37,9 @@ INKED = (
     "ytick.color",
 )
 
+WIDEST = 5.7
+"""Inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high."""
+
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
 
@@ -41,7 +48,7 @@ def use_style() -> None:
     """Sets matplotlib to the book's look; figures of a notebook become SVG, byte for byte alike."""
     plt.rcParams.update(
         {
-            "figure.figsize": (6.0, 3.2),
+            "figure.figsize": (WIDEST, 3.0),
             "figure.facecolor": "none",
             "axes.facecolor": "none",
             "savefig.facecolor": "none",
@@ -84,7 +91,7 @@ def accessible_svg(svg: str, alt: str) -> str:
     On a phone it shrinks to six tenths and not further, which keeps its labels readable; a figure
     that is wider still scrolls inside its own box.
     """
-    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(re.escape(INK), PAGE_INK, svg[svg.index("<svg") :].strip(), flags=re.IGNORECASE)
     size = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
     width, unit = float(size[1]), size[2] or "px"
     head, body = re.match(r"(<svg[^>]*>)(.*)", svg, re.S).groups()

@@ -2,8 +2,10 @@ import re
 
 import torch
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb
 
 from gtcourse import plots
+from gtcourse.plots.molecules import LETTERS
 
 HANDLE = re.compile(r'<div style="overflow-x:auto"><svg [^>]*>')
 
@@ -36,7 +38,7 @@ def test_molecules_are_one_svg_with_a_name():
     html = plots.molecules(["CCO", "COC"], legends=["ethanol", "ether"], alt="two").data
     opening = HANDLE.match(html).group()
     assert 'aria-label="two"' in opening
-    assert "max-width:440px" in opening
+    assert "max-width:360px" in opening
 
 
 def test_a_graph_with_one_way_edges_gets_arrows():
@@ -44,3 +46,26 @@ def test_a_graph_with_one_way_edges_gets_arrows():
     arrows = [len(plots.draw_graph(adjacency).patches) for adjacency in (one_way, both_ways)]
     plt.close("all")
     assert arrows == [1, 0]
+
+
+def test_ink_is_what_the_page_says_and_grey_where_it_says_nothing():
+    drawn = plots.show(plots.attention_map(torch.eye(2)).figure, alt="x").data
+    molecule = plots.molecules(["CCO"], values=[[0.0, 1.0, 2.0]], alt="x").data
+    for html in (drawn, molecule):
+        assert f"var(--gtcourse-ink, {plots.INK})" in html
+        bare = html.replace(f"var(--gtcourse-ink, {plots.INK})", "")
+        assert plots.INK not in bare.lower()
+
+
+def test_no_end_of_the_discs_colours_is_near_white_or_too_dark_for_letters():
+    for colors in (plots.molecules.__kwdefaults__["cmap"], plots.TWO_SIDED):
+        for place in (0.0, 0.25, 0.5, 0.75, 1.0):
+            light = luminance(colors(place))
+            assert light < 0.65
+            assert (light + 0.05) / (luminance(to_rgb(LETTERS)) + 0.05) >= 4.5
+
+
+def luminance(color) -> float:
+    """WCAG's relative luminance."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,144 @@
+"""Frames with a slider: what they hold, what they must not, and, in a browser, what they do."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from matplotlib import pyplot as plt
+
+from gtcourse import plots
+
+BROWSER = next((b for b in map(shutil.which, ("chromium", "google-chrome", "chrome")) if b), None)
+
+
+def drawings(names=("one", "two", "three"), size=(3, 2)):
+    plots.use_style()
+    made = {}
+    for height, name in enumerate(names):
+        made[name], ax = plt.subplots(figsize=size)
+        ax.plot([0, height])
+    return made
+
+
+def page(seconds=None, **options):
+    options = {"alts": ["flat", "rising", "steep"], "choice": "slope", **options}
+    return plots.frames(drawings(), seconds=seconds, **options).data
+
+
+def data_of(html):
+    """What the script is called with."""
+    return json.loads(re.search(r"\((\{\"ink\".*\})\);</script>$", html, re.S)[1])
+
+
+def test_every_frame_has_its_picture_its_words_and_its_description():
+    data = data_of(page())
+    assert data["labels"] == ["one", "two", "three"]
+    for picture, alt in zip(data["pictures"], ("flat", "rising", "steep"), strict=True):
+        assert f'role="img" aria-label="{alt}"' in picture
+    assert len(set(data["pictures"])) == 3
+    assert not plt.get_fignums()
+
+
+def test_all_frames_are_of_one_size():
+    boxes = {re.search(r'viewBox="([^"]*)"', picture)[1] for picture in data_of(page())["pictures"]}
+    assert boxes == {"0 0 216 144"}
+
+
+def test_nothing_is_loaded_and_no_name_is_global():
+    html = page()
+    script = html[html.index("<script>") : html.index('({"ink"')]
+    assert not re.search(r"fetch|import|require|XMLHttp|src=|url\(|https?:", script)
+    assert re.sub(r"//.*\n", "", script.removeprefix("<script>")).lstrip().startswith("(function")
+
+
+def test_words_are_text_and_not_markup():
+    mean = '</script><b>"&\u2028'
+    html = plots.frames(drawings((mean, "two")), alts=[mean, "b"], choice=mean).data
+    assert html.count("</script>") == 1
+    assert "<b>" not in html
+    assert data_of(html)["labels"][0] == mean
+
+
+def test_without_scripts_the_frame_it_starts_with_is_seen():
+    still = page(start=1).split("<script>")[0]
+    assert 'aria-label="rising"' in still
+    assert "two. With scripts, slope can be chosen here." in still
+    assert 'aria-label="flat"' not in still
+
+
+def test_the_same_figures_give_the_same_bytes_and_others_another_key():
+    assert page() == page()
+    assert data_of(page())["key"] != data_of(page(choice="other"))["key"]
+
+
+def test_what_does_not_fit_is_refused_in_a_sentence():
+    sizes = drawings(("one",)) | drawings(("two",), size=(4, 2))
+    for figures, options, words in (
+        (drawings(("one",)), {"alts": ["a"]}, "expected two figures at least"),
+        (drawings(), {"alts": ["a", "b"]}, "3 figures and 2 descriptions"),
+        (drawings(), {"alts": ["a", "b", "c"], "start": 3}, "start is 3; expected 0 to 2"),
+        (sizes, {"alts": ["a", "b"]}, "several sizes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            plots.frames(figures, choice="x", **options)
+    plt.close("all")
+
+
+def test_more_than_a_phone_should_load_is_refused():
+    figures = drawings(("one", "two"))
+    figures["one"].axes[0].scatter(range(10_000), [i * i % 997 for i in range(10_000)])
+    with pytest.raises(ValueError, match="expected 400 at most"):
+        plots.frames(figures, alts=["a", "b"], choice="x")
+    plt.close("all")
+
+
+def in_browser(tmp_path, body, *flags):
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{body}")
+    return subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
+         *flags, "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+
+
+ACT = """<script>
+  const [first, second] = [...document.querySelectorAll("[data-frames]")].map((h) => h.shadowRoot);
+  const seen = (root) => root.querySelector("output").textContent + ", " +
+    root.querySelector(".frames-stage svg").getAttribute("aria-label");
+  const range = first.querySelector("input");
+  const note = document.body.dataset;
+  note.before = seen(first);
+  range.value = 2;
+  range.dispatchEvent(new Event("input"));
+  note.after = seen(first);
+  note.heard = range.getAttribute("aria-valuetext");
+  note.second = seen(second);
+  const button = second.querySelector("button");
+  note.button = button ? button.textContent : "none";
+  if (button) {
+    button.click();
+    note.playing = button.textContent;
+    setTimeout(() => { note.end = `${seen(second)}, ${button.textContent}`; }, 1000);
+  }
+</script>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_in_a_browser_the_slider_chooses_and_the_button_plays_to_the_end(tmp_path):
+    dom = in_browser(tmp_path, page() + page(seconds=0.1) + ACT)
+    said = dict(re.findall(r'data-(\w+)="([^"]*)"', re.search(r"<body[^>]*>", dom)[0]))
+    assert said["before"] == "one, flat"
+    assert said["after"] == "three, steep"
+    assert said["heard"] == "three"
+    assert said["second"] == "one, flat"
+    assert (said["button"], said["playing"]) == ("Play", "Pause")
+    assert said["end"] == "three, steep, Play"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_in_a_browser_nothing_plays_for_who_wants_less_motion(tmp_path):
+    dom = in_browser(tmp_path, page() + page(seconds=0.1) + ACT, "--force-prefers-reduced-motion")
+    assert 'data-button="none"' in re.search(r"<body[^>]*>", dom)[0]
