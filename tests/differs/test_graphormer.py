@@ -1,0 +1,113 @@
+"""The rows of Graphormer: what is printed, what the authors' code computes, and what we compute."""
+
+from dataclasses import replace
+
+import torch
+from torch_geometric.data import Data
+
+from gtcourse import collate
+from gtcourse.encodings import AddDegrees, encode
+from gtcourse.models import CentralityEncoding, Graphormer, GraphormerConfig
+from gtcourse.models.graphormer_edges import EdgeEncoding
+from tests.encodings.graphs import of_edges, renumbered
+from tests.models.graphormers import SMALL, encoded, large_weights
+from tools.differences import graphormer as forms
+
+
+def chain(*kinds: int) -> Data:
+    """A path whose edges are of these kinds."""
+    graph = of_edges(len(kinds) + 1, [(i, i + 1) for i in range(len(kinds))])
+    graph.x = torch.zeros(len(kinds) + 1, 1).long()
+    graph.edge_attr = torch.tensor([*kinds, *kinds])[:, None]
+    return graph
+
+
+def test_by_the_root_of_the_whole_width_a_graphormer_is_another_unless_it_has_one_head():
+    batch = collate(encoded(chain(1, 2, 3)))
+    for heads, same in ((1, True), (2, False)):
+        config = replace(SMALL, num_heads=heads)
+        by_width = large_weights(forms.ByTheWholeWidth(config))
+        plain = Graphormer(config).double().eval()
+        plain.load_state_dict(by_width.model.state_dict())
+        assert torch.allclose(by_width(batch), plain(batch), atol=1e-9) == same
+
+
+def test_heads_with_one_scalar_lean_alike():
+    model = large_weights(Graphormer(replace(SMALL, edges=None)))
+    batch = collate(encoded(chain(1, 2, 3)))
+    bias = model.bias(batch)[:, :, 1:, 1:]
+    assert (bias[:, 0] - bias[:, 1]).abs().max() > 0.1
+    mean = bias.mean(dim=1)
+    forms.one_scalar(model)
+    alike = model.bias(batch)[:, :, 1:, 1:]
+    torch.testing.assert_close(alike[:, 0], mean)
+    torch.testing.assert_close(alike[:, 1], mean)
+
+
+def test_a_node_that_only_hears_differs_from_one_that_only_speaks():
+    arrow = of_edges(2, [(0, 1)], both=False)
+    arrow.x = torch.zeros(2, 1).long()
+    encoding = large_weights(CentralityEncoding(3, 3, 4))
+    batch = collate(encode([arrow], AddDegrees()))
+    speaks, hears = encoding(batch)[0]
+    assert (speaks - hears).abs().max() > 0.1
+    # Both tables read at the number of edges out of a node, as in the authors' code.
+    out = batch.encodings["out_degree"]
+    theirs = encoding.incoming(out) + encoding.outgoing(out)
+    assert (theirs[0] - encoding(batch)[0]).abs().max() > 0.1
+
+
+def test_each_head_reads_edges_in_its_own_way():
+    encoding = large_weights(EdgeEncoding(2, 4, 4, 3))
+    c = encoding(collate(encoded(chain(1, 2))))[0]
+    assert encoding.positions.shape == (4, 2, 2)  # as printed: a vector of width 2 for each place
+    assert (c[0] - c[1]).abs().max() > 0.1
+    encoding.positions.data = encoding.positions.mean(dim=2, keepdim=True).expand(4, 2, 2).clone()
+    c = encoding(collate(encoded(chain(1, 2))))[0]
+    torch.testing.assert_close(c[0], c[1])
+
+
+def test_a_renumbered_ring_has_other_paths_in_the_code_and_the_same_ones_here():
+    """Opposite corners of a square have two shortest paths, and its edges are of four kinds."""
+    square = of_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    square.x, square.edge_attr = torch.zeros(4, 1).long(), torch.tensor([0, 1, 2, 3] * 2)[:, None]
+    order = torch.tensor([0, 3, 2, 1])  # node 3 takes the place of node 1
+    one, other = encoded(square, renumbered(square, order))
+    back = order.argsort()
+    assert torch.equal(other.path_edges[back][:, back], one.path_edges)
+    theirs = [forms.paths_of_the_code(graph, 5) for graph in (one, other)]
+    assert not torch.equal(theirs[1][back][:, back], theirs[0])
+    assert theirs[0][0, 2, :2, 0].tolist() == [0, 1]
+    assert theirs[1][0, 2, :2, 0].tolist() == [3, 2]
+
+
+def test_of_a_path_over_node_0_all_edges_count():
+    graph = of_edges(3, [(1, 0), (0, 2)])
+    graph.x, graph.edge_attr = torch.zeros(3, 1).long(), torch.tensor([1, 2, 1, 2])[:, None]
+    (graph,) = encoded(graph)
+    assert graph.path_edges[1, 2, :2, 0].tolist() == [1, 2]
+    via = forms.last_improvement(collate([graph]).adjacency[0])
+    assert forms.between(via, 1, 2) == [0]  # which the releases of 2021 took for "no node"
+
+
+@torch.no_grad()
+def test_a_vector_behind_the_paths_end_makes_company_matter_and_ours_has_none():
+    model = large_weights(Graphormer(SMALL))
+    short, long = encoded(chain(1), chain(1, 2, 3))
+    alone, together = collate([short]), collate([short, long])
+    torch.testing.assert_close(model(together)[:1], model(alone), rtol=0, atol=1e-10)
+    encoding = forms.edge_encoding(model)
+    plain = encoding(alone)
+    none = torch.tensor([0.5, -0.3]).double()
+    forms.add_behind_the_end(encoding, none)
+    assert (model(together)[:1] - model(alone)).abs() > 1e-5
+    torch.testing.assert_close(encoding(alone)[..., 0, 1], plain[..., 0, 1])  # a path that fills it
+    torch.testing.assert_close(encoding(alone)[0, :, 0, 0], none @ encoding.positions[0])
+    two_empty = none @ (encoding.positions[1] + encoding.positions[2])
+    got = encoding(together)[0, :, 0, 1] - plain[0, :, 0, 1]
+    torch.testing.assert_close(got, two_empty)
+
+
+def test_the_short_trainings_read_what_the_model_reads():
+    assert isinstance(forms.SMALL, GraphormerConfig)
+    assert forms.SMALL.max_path_length == 20

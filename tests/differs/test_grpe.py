@@ -1,0 +1,82 @@
+"""The rows of GRPE: what is printed, what the authors' code computes, and what we compute."""
+
+from dataclasses import replace
+
+import torch
+
+from gtcourse import collate
+from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.models import GRPE, RelationEmbedding
+from tests.encodings.graphs import of_edges
+from tests.models.graphormers import large_weights
+from tests.models.grpes import SMALL
+from tools.differences import grpe as forms
+
+
+def chain(length: int):
+    graph = of_edges(length, [(i, i + 1) for i in range(length - 1)])
+    graph.x, graph.edge_attr = torch.zeros(length, 1).long(), torch.ones(2 * length - 2, 1).long()
+    return collate(encode([graph], AddShortestPaths()))
+
+
+@torch.no_grad()
+def test_a_node_reads_its_own_edge_vector_and_the_codes_two_lines_leave_none():
+    model, batch = large_weights(GRPE(SMALL)), chain(3)
+    before = model(batch)
+    for table in model.tables.values():
+        table.edges.weight[-2] += 1.0  # E_self
+    assert (model(batch) - before).abs() > 1e-3
+    forms.no_edge_to_itself(model)
+    theirs = model(batch)
+    # The two lines of the code: the diagonal is "self", then all that is not one step away is "no".
+    distance, SELF, NO = batch.encodings["distance"][0], -2, -3
+    edge = torch.zeros_like(distance)
+    edge.fill_diagonal_(SELF)
+    edge[distance != 1] = NO
+    assert not (edge == SELF).any()
+    for table in model.tables.values():
+        table.edges.weight[SELF] = table.edges.weight[NO]
+    torch.testing.assert_close(model(batch), theirs)
+
+
+@torch.no_grad()
+def test_the_longest_distance_is_not_far_in_the_text_and_far_in_the_code():
+    ours = large_weights(RelationEmbedding(4, 5, 3))
+    rows = ours()  # itself, 4 types, 2 to 5 steps, far, unreachable, virtual
+    assert len(rows) == 1 + 4 + 4 + 3
+    at_5, far = rows[8], rows[9]
+    assert (at_5 - far).abs().max() > 0.1
+    model = large_weights(GRPE(replace(SMALL, max_distance=5)))
+    forms.far_from_the_longest_on(model)
+    shorter = large_weights(GRPE(replace(SMALL, max_distance=4)))
+    state = model.state_dict()
+    for name in state:
+        if name.endswith("distances.weight"):
+            state[name] = torch.cat([state[name][:5], state[name][6:]])
+    shorter.load_state_dict(state)
+    batch = chain(9)
+    torch.testing.assert_close(model(batch), shorter(batch), rtol=1e-10, atol=1e-10)
+
+
+@torch.no_grad()
+def test_by_the_root_of_the_whole_width_all_three_terms_shrink_alike():
+    config = replace(SMALL, terms=("query", "key"), num_layers=1, num_heads=4)
+    model, batch = large_weights(GRPE(config)), chain(4)
+    logits = logits_of(model, batch)
+    forms.by_the_whole_width(model)
+    torch.testing.assert_close(logits_of(model, batch), logits / 2)  # the root of four heads
+
+
+def logits_of(model: GRPE, batch) -> torch.Tensor:
+    """Attention's logarithm, less each row's mean: logits up to what a softmax does not see."""
+    _, attention = model(batch, return_attention=True)
+    logs = attention[0, 0].log()
+    return logs - logs.mean(dim=-1, keepdim=True)
+
+
+def test_tables_start_with_unit_variance():
+    torch.manual_seed(0)
+    table = RelationEmbedding(100, 100, 100)
+    for part in (table.distances, table.edges):
+        assert abs(part.weight.std() - 1) < 0.02
+    assert abs(table().std() - 2**0.5) < 0.15  # rows share parts

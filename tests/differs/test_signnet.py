@@ -1,0 +1,46 @@
+"""The rows of SignNet: what is printed, what the authors' code computes, and what we compute."""
+
+import torch
+
+from gtcourse import collate
+from gtcourse.encodings import AddLaplacianEigenvectors, encode
+from gtcourse.models import SignNet, SignNetConfig
+from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
+from tools.differences.signnet import in_one_call, in_two_calls
+
+SMALL = SignNetConfig(k=2, d_model=8, phi_layers=2, phi_hidden=8, rho_layers=2, rho_hidden=8)
+
+
+def small_batch():
+    graphs = encode([DIAMOND, PATH_OF_FOUR], AddLaplacianEigenvectors(2, skip_first=True))
+    batch = collate(graphs)
+    vectors = batch.encodings["laplacian_eigenvectors"].double()
+    flipped = vectors.clone()
+    flipped[1] *= -1
+    return batch, vectors, flipped
+
+
+def test_in_training_two_calls_know_a_sign_and_one_call_does_not():
+    torch.manual_seed(0)
+    model, (batch, vectors, flipped) = SignNet(SMALL).double().train(), small_batch()
+    for form, least, most in ((in_two_calls, 1e-3, 100), (in_one_call, 0, 1e-12)):
+        moved = (form(model, vectors, batch) - form(model, flipped, batch)).abs()
+        assert least <= moved.max() <= most
+
+
+def test_out_of_training_both_are_one_function():
+    torch.manual_seed(0)
+    model, (batch, vectors, flipped) = SignNet(SMALL).double().eval(), small_batch()
+    one = in_one_call(model, vectors, batch)
+    torch.testing.assert_close(in_two_calls(model, vectors, batch), one)
+    torch.testing.assert_close(in_two_calls(model, flipped, batch), one)
+
+
+@torch.no_grad()
+def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_ours_adds_nothing():
+    torch.manual_seed(0)
+    model, (batch, vectors, _) = SignNet(SMALL).double().eval(), small_batch()
+    empty, counted = torch.zeros_like(vectors[:, :, :1]), batch.mask[:, :, None]
+    once = model.phi(empty, counted, batch.adjacency)
+    assert (2 * once).abs().max() > 1e-2
+    assert model.even(empty, batch.adjacency, batch.mask).abs().max() == 0

@@ -1,0 +1,74 @@
+"""The numbers of the pages of differences: ``python -m tools.record_differs``, 20 minutes.
+
+Trained models of the course with one thing changed, counts on the embedded molecules, and a few
+short trainings. Named measures are made again and replace what the record has of them.
+"""
+
+import argparse
+import json
+from datetime import UTC, datetime
+from importlib import import_module
+
+import torch
+
+from gtcourse import load_dataset
+from gtcourse.training.records import current_commit, device_name, installed_versions
+from tools.differences.common import EPOCHS, SEEDS, TRAIN_MOLECULES
+from tools.differs import PAPERS, RECORD
+
+
+def measures() -> dict[str, dict]:
+    return {paper: import_module(f"tools.differences.{paper}").MEASURES for paper in PAPERS}
+
+
+def measure(papers: list[str]) -> dict[str, dict]:
+    found = {}
+    for paper in papers:
+        found[paper] = {}
+        for name, how in measures()[paper].items():
+            found[paper][name] = rounded(how())
+            print(f"{paper}, {name}: {found[paper][name]}", flush=True)
+    return found
+
+
+def rounded(values: dict) -> dict:
+    """Six figures: what is behind them depends on the machine."""
+    return {
+        name: [float(f"{v:.6g}") for v in value]
+        if isinstance(value, list)
+        else float(f"{value:.6g}")
+        if isinstance(value, float)
+        else value
+        for name, value in values.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("papers", nargs="*", default=[*PAPERS], help=f"of {', '.join(PAPERS)}")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    begin = datetime.now(UTC)
+    measured = json.loads(RECORD.read_text())["measured"] if RECORD.exists() else {}
+    measured |= measure(args.papers)
+    content = {
+        "name": "differs-measured",
+        "data": load_dataset("molecules").provenance,
+        "seeds": [*SEEDS],
+        "config": {
+            "weights": "the 100k models of chapter 10, as recorded",
+            "short trainings": f"{TRAIN_MOLECULES} molecules, {EPOCHS} epochs, batches of 64",
+        },
+        "measured": {paper: measured[paper] for paper in PAPERS if paper in measured},
+        "seconds": round((datetime.now(UTC) - begin).total_seconds()),
+        "command": "python -m tools.record_differs",
+        "commit": current_commit(),
+        "device": device_name(),
+        "versions": installed_versions(),
+        "date": begin.strftime("%Y-%m-%d"),
+    }
+    RECORD.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
