@@ -70,11 +70,12 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, results, benchmarks
+checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
+	$(BIN)/python -m tools.chapters
 	$(BIN)/python -m tools.results check
 	$(BIN)/python -m tools.benchmarks check
 
