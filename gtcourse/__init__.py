@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from gtcourse.training.budget import budget, device
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "DenseLoader",
     "GraphBatch",
