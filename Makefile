@@ -49,10 +49,11 @@ sync: $(STAMP)  ## bring notebooks, their text sources and the student copies in
 	@$(BIN)/python -m tools.notebooks sync
 	@$(BIN)/python -m tools.student write
 
-tables: $(STAMP)  ## write measured run times, recorded results and benchmarks into README and book
+tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and ledger into README and book
 	@$(BIN)/python -m tools.run_times write
 	@$(BIN)/python -m tools.results write
 	@$(BIN)/python -m tools.benchmarks write
+	@$(BIN)/python -m tools.ledger write
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
@@ -70,7 +71,11 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
+<<<<<<< HEAD
 checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks
+=======
+checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, results, benchmarks, ledger
+>>>>>>> c2a0258 (The ledger: each equation's object, test and section are found in the code, and a missing one fails the build)
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
@@ -78,6 +83,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.chapters
 	$(BIN)/python -m tools.results check
 	$(BIN)/python -m tools.benchmarks check
+	$(BIN)/python -m tools.ledger check
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml

@@ -11,7 +11,8 @@ import sys
 
 from tools.benchmark_tables import TABLES
 from tools.paths import PACKAGE, ROOT
-from tools.results import markdown, placed, short, write_or_check
+from tools.placed import placed
+from tools.results import markdown, short, write_or_check
 
 PAGE = ROOT / "book" / "benchmarks" / "index.md"
 BEGIN = "<!-- {name}: written by python -m tools.benchmarks write -->"

@@ -13,6 +13,7 @@ from gtcourse.training.recipes import RECIPES
 from gtcourse.training.records import recorded
 from gtcourse.training.results import COLUMNS, Result, read_results, results, row, spread
 from tools.paths import ROOT
+from tools.placed import placed
 
 FOLDER = ROOT / "book" / "results"
 PAGE = FOLDER / "index.md"
@@ -101,18 +102,6 @@ def tables() -> dict[str, str]:
 def with_tables(text: str) -> str:
     """The page with the tables of today."""
     return placed(text, tables(), MARK)
-
-
-def placed(text: str, tables: dict[str, str], mark: str) -> str:
-    """The page with each table in the one place that is marked with its name."""
-    for name, table in tables.items():
-        begin, end = mark.split("{text}")
-        pattern = re.escape(begin.format(name=name)) + r".*?" + re.escape(end.format(name=name))
-        new = mark.format(name=name, text=table)
-        text, count = re.subn(pattern, lambda _, new=new: new, text, flags=re.S)
-        if count != 1:
-            raise ValueError(f"the page has {count} places for the table {name!r}; expected one")
-    return text
 
 
 def write_or_check(what: str, page: Path, with_tables: Callable[[str], str]) -> int:

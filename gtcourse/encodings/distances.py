@@ -19,7 +19,7 @@ class AddShortestPaths(Encoding):
     """Sets ``distance`` ``[n, n]`` int64: the number of edges on a shortest path from i to j.
 
     Directions are obeyed; a node has distance 0 to itself, and ``UNREACHABLE`` (-1) is no path.
-    Used by Graphormer Eq. 6 and CSA Eq. 11.
+    Graphormer's spatial encoding and CSA's SPDE read it.
 
     Args:
         max_distance: store longer distances as this one; by default all are exact, as Graphormer's
@@ -44,7 +44,7 @@ class AddPathEdges(Encoding):
     it is the one whose features, read from i, come first in lexicographic order: renumbering the
     nodes changes nothing but the order of rows and columns. Whole numbers are stored as int16: with
     L = 20 and several features this is the largest encoding; :class:`AddPathTree` says the same in
-    ``[n, n]``. Used by Graphormer Eq. 7 and S11.
+    ``[n, n]``. Graphormer's edge encoding reads it.
 
     Args:
         max_length: L; of a longer path its first L edges.
@@ -83,10 +83,10 @@ class AddPathTree(Encoding):
 
 
 class AddAnchorDistances(Encoding):
-    """Sets ``anchor_distances`` ``[n, m]`` int64: from each node to the nearest of each set (S9).
+    """Sets ``anchor_distances`` ``[n, m]`` int64: from each node to the nearest of each set.
 
-    The sets are drawn by :func:`anchor_sets`; graphs of one size share them. They are sets of node
-    numbers: renumbering the nodes changes the encoding. No path to any of a set is
+    (CS224W, S9.) The sets are drawn by :func:`anchor_sets`; graphs of one size share them. They are
+    sets of node numbers: renumbering the nodes changes the encoding. No path to any of a set is
     ``UNREACHABLE`` (-1).
 
     Args:

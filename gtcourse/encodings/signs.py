@@ -1,4 +1,4 @@
-"""Random signs for eigenvectors and singular vectors (S12): augmentation, or a test of invariance.
+"""Random signs for eigenvectors and singular vectors: augmentation, or a test of invariance.
 
 Shapes: B graphs, N nodes, k eigenvectors, r pairs of singular vectors.
 """
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Multiplies each eigenvector of each graph by 1 or -1, with equal chances.
+    """Multiplies each eigenvector of each graph by 1 or -1, with equal chances (CS224W, S12).
 
     Differs from published code, where one sign for each column serves the whole batch
     (benchmarking-gnns, GraphGPS).

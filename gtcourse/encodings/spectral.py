@@ -1,4 +1,4 @@
-"""Coordinates for nodes: eigenvectors of the Laplacian (S10), singular vectors (EGT Eqs. 8–9).
+"""Coordinates for nodes: eigenvectors of the Laplacian, singular vectors (EGT, Eqs. 8 and 9).
 
 Shapes: B graphs of n nodes each, k eigenvectors, r singular values.
 """
@@ -20,14 +20,14 @@ OTHER_NAMES = {None: "combinatorial", "sym": "symmetric", "rw": "random_walk"}
 
 
 class AddLaplacianEigenvectors(Encoding):
-    """Sets ``laplacian_eigenvectors`` ``[n, k]`` and ``laplacian_eigenvalues`` ``[k]`` (S10).
+    """Sets ``laplacian_eigenvectors`` ``[n, k]`` and ``laplacian_eigenvalues`` ``[k]``.
 
-    Of the k smallest eigenvalues, in ascending order, the trivial one included. A column has length
-    1, and its entry largest in magnitude (the first of equals) is positive; this is a convention,
-    not a cure: the other sign is as right (chapter 05). Within a repeated eigenvalue any basis is
-    as right, and only its projector means something; where the k-th eigenvalue is repeated beyond
-    k, not even that. A graph with fewer than k eigenvectors gets columns of zeros at the end, with
-    eigenvalue 0. The Laplacian is that of the graph without
+    (CS224W, S10.) Of the k smallest eigenvalues, in ascending order, the trivial one included. A
+    column has length 1, and its entry largest in magnitude (the first of equals) is positive; this
+    is a convention, not a cure: the other sign is as right (chapter 05). Within a repeated
+    eigenvalue any basis is as right, and only its projector means something; where the k-th
+    eigenvalue is repeated beyond k, not even that. A graph with fewer than k eigenvectors gets
+    columns of zeros at the end, with eigenvalue 0. The Laplacian is that of the graph without
     directions and loops: for directed graphs there is :class:`AddSVD`.
 
     Args:
@@ -59,9 +59,9 @@ class AddLaplacianEigenvectors(Encoding):
 
 
 class AddSVD(Encoding):
-    r"""Sets ``svd`` ``[n, 2r]``: :math:`\hat U \Vert \hat V` (EGT Eqs. 8–9), also for directed graphs.
+    r"""Sets ``svd`` ``[n, 2r]``: :math:`\hat U \Vert \hat V`, also for directed graphs.
 
-    :math:`A \approx \hat U \hat V^T` with :math:`\hat U = U\sqrt{\Sigma}` and
+    (EGT, Eqs. 8 and 9.) :math:`A \approx \hat U \hat V^T` with :math:`\hat U = U\sqrt{\Sigma}` and
     :math:`\hat V = V\sqrt{\Sigma}` of the r largest singular values, in descending order. The entry
     of each :math:`u_k` largest in magnitude (the first of equals) is positive; :math:`v_k` takes
     its sign along. Within a repeated singular value any rotation of both is as right. A graph with
@@ -70,7 +70,7 @@ class AddSVD(Encoding):
     Args:
         rank: r.
         self_loops: decompose A + I, as the paper does.
-    """  # noqa: E501
+    """
 
     def __init__(self, rank: int, self_loops: bool = True):
         at_least(1, rank=rank)
@@ -85,7 +85,7 @@ class AddSVD(Encoding):
 
 
 def laplacian(adjacency: Tensor, normalization: Normalization = "combinatorial") -> Tensor:
-    """L of the graph without directions and loops (S10), ``[B, n, n]`` in float64.
+    """L of the graph without directions and loops (CS224W, S10), ``[B, n, n]`` in float64.
 
     Args:
         adjacency: ``[B, n, n]`` bool.

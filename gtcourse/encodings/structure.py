@@ -1,4 +1,4 @@
-"""What is around a node: its degrees (Graphormer Eq. 5), the rings it is in (CSA Eq. 13).
+"""What is around a node: its degrees (for Graphormer), the rings that it is in (for CSA).
 
 Shapes: B graphs of n nodes each.
 """
@@ -25,10 +25,10 @@ class AddDegrees(Encoding):
 
 
 class AddRings(Encoding):
-    """Sets ``ring`` ``[n, n]`` bool: i and j, not the same node, lie on a common ring (CSA Eq. 13).
+    """Sets ``ring`` ``[n, n]`` bool: i and j, not the same node, lie on a common ring.
 
-    A ring is a chordless cycle of 3 to ``max_size`` nodes, in the graph without directions and
-    loops: all of them, not a basis of them.
+    (CSA, Eq. 13.) A ring is a chordless cycle of 3 to ``max_size`` nodes, in the graph without
+    directions and loops: all of them, not a basis of them.
 
     Args:
         max_size: 18 holds every ring of ZINC-12k. In dense graphs the number of rings grows

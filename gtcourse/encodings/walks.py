@@ -1,4 +1,4 @@
-"""Where a random walk is after 1, 2, …, p steps: for pairs, and back home for nodes (CSA Eq. 10).
+"""Where a random walk is after 1, 2, …, p steps: for pairs, and back home for nodes (CSA, Eq. 10).
 
 Shapes: B graphs of n nodes each, p steps.
 """
@@ -14,7 +14,8 @@ from gtcourse.encodings.transform import Encoding, at_least
 class AddRandomWalks(Encoding):
     r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
 
-    The chance that a walk from i, which takes each of its edges alike, is at j after k steps. Its
+    The chance that a walk from i, which takes each of its edges alike, is at j after k steps: what
+    CSA, Eq. 10, is made of, and what tells the pairs of CSA, Figure 2, apart. Its
     diagonal, the chance to be back, is the node encoding RWSE. Directions are obeyed and loops are
     taken; a node without an edge out has a row of zeros.
 

@@ -26,11 +26,13 @@ def scaled_dot_product_attention(
     dropout: float = 0.0,
     return_attention: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    r"""Every query's average of the values, weighted by how well the keys match it (S2–S4).
+    r"""Every query's average of the values, weighted by how well the keys match it.
 
     .. math:: Z = \operatorname{softmax}\left(\frac{Q K^T}{\sqrt{d_k}} + b\right) V
 
-    A query whose keys are all masked gets zeros, with zero gradients.
+    The attention of all sources: CS224W, S2 to S4 and S6; Graphormer, Eq. 4; EGT, Eqs. 1 to 3;
+    GRPE, Eqs. 2 and 3; CSA, Eqs. 2 and 3. A query whose keys are all masked gets zeros, with zero
+    gradients.
 
     Args:
         mask: True where a query may attend to a key; broadcast to ``[..., N, M]``.
@@ -81,9 +83,12 @@ def _fused(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, None]
 
 
 class MultiHeadAttention(nn.Module):
-    r"""H attentions side by side, each on its own K = d / H channels (S5).
+    r"""H attentions side by side, each on its own K = d / H channels.
 
     .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
+
+    Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
+    1. Nothing in it knows the order of the tokens (CS224W, S8).
 
     Args:
         d_model: d, the width of inputs and outputs.
@@ -163,11 +168,12 @@ def over_heads(mask: Tensor | None) -> Tensor | None:
 
 
 class MessagePassingAttention(MessagePassing):
-    r"""Self-attention as message passing: on the complete graph, the same function (S6, S7).
+    r"""Self-attention as message passing: on the complete graph, the same function.
 
     .. math:: z_i = \sum_{j \in N(i)} \operatorname{softmax}_j(q_i^T k_j / \sqrt{d_k})\, v_j
 
-    The message of node j is :math:`(k_j, v_j)`; node i aggregates with its query.
+    The message of node j is :math:`(k_j, v_j)`; node i aggregates with its query (CS224W, S6 and
+    S7).
 
     Args:
         attention: the layer whose projections are used, and shared.

@@ -53,7 +53,8 @@ class GINConfig:
 class GIN(nn.Module):
     r"""Graph isomorphism network (Xu et al., 2019) with learned :math:`\varepsilon`.
 
-    The prediction adds up a linear read-out of every layer, the input included.
+    The prediction adds up a linear read-out of every layer, the input included: a READOUT in the
+    words of Graphormer, Eq. 2.
 
     Args:
         node_encoding: added to the nodes' features, or in their place where there are none.
@@ -90,6 +91,8 @@ class GIN(nn.Module):
 
 class GINLayer(nn.Module):
     r"""h + ReLU(BN(MLP((1 + ε) h_i + Σ_{j → i} h_j))), where the MLP is Linear, BN, ReLU, Linear.
+
+    In the words of Graphormer, Eq. 1, AGGREGATE is the sum and COMBINE is all else.
 
     Shapes:
         h: ``[ΣN, d]``; edge_index: ``[2, ΣE]``; returns: ``[ΣN, d]``

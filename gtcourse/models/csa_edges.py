@@ -1,4 +1,4 @@
-r"""What a pair of nodes is to CSA (Menegaux et al., 2023, Sections 3.3 and 3.4): Eqs. 8 to 13.
+r"""What a pair of nodes is to CSA (Menegaux et al., 2023, Sections 3.3 and 3.4).
 
 Shapes: B graphs, N nodes (padded), R rows of them, H heads, d width, p steps.
 """
@@ -22,9 +22,9 @@ Rings = Literal[None, "additive", "categorical"]
 
 
 class BondEncoding(nn.Module):
-    r""":math:`E^\text{bond}`: the edge's vector, that of a node with itself, or of no edge (Eq. 8).
+    r""":math:`E^\text{bond}`: the edge's vector, that of a node with itself, or of no edge.
 
-    A loop that is among the edges keeps its edge's vector.
+    (CSA, Eq. 8.) A loop that is among the edges keeps its edge's vector.
 
     Args:
         edge_types: categories of each column of ``edge_attr``, whose vectors are added; empty where
@@ -80,7 +80,7 @@ class BondEncoding(nn.Module):
 
 
 class DistanceEncoding(nn.Module):
-    r""":math:`E^\text{SPDE}`: a vector for each length of a shortest path (Eq. 11).
+    r""":math:`E^\text{SPDE}`: a vector for each length of a shortest path (CSA, Eq. 11).
 
     Args:
         steps: p; farther and unreachable pairs share a vector, and a node has one with itself.
@@ -104,9 +104,10 @@ class DistanceEncoding(nn.Module):
 
 
 class PairWalkEncoding(nn.Module):
-    r""":math:`E^\text{RWSE}`: linear in the chances of 1 … p steps from i to j (Eqs. 10 and 12).
+    r""":math:`E^\text{RWSE}`: linear in the chances of 1 … p steps from i to j.
 
-    With a bias, as in the authors' code; Eq. 12 has none.
+    (CSA, Eq. 12, a case of CSA, Eq. 10.) With a bias, as in the authors' code; the
+    paper has none.
 
     Shapes:
         batch.encodings["random_walks"]: ``[B, N, N, p]``
@@ -123,7 +124,7 @@ class PairWalkEncoding(nn.Module):
 
 
 class PairEncoding(nn.Module):
-    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (Eq. 9), half of the width each.
+    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9), half of the width each.
 
     Args:
         edge_types: of :class:`BondEncoding`; d_model: d.
@@ -191,5 +192,5 @@ def _channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
 
 
 def read_ring(batch: GraphBatch, rows: slice = ALL) -> Tensor:
-    """Whether i and j are on a common ring, ``[B, R, N]`` bool (Eq. 13)."""
+    """Whether i and j are on a common ring, ``[B, R, N]`` bool (CSA, Eq. 13)."""
     return read_encoding(batch, "ring")[:, rows].bool()

@@ -1,4 +1,4 @@
-r"""Attention filters (Menegaux et al., 2023, Eqs. 4 to 7): one function in three forms.
+r"""Attention filters (Menegaux et al., 2023): one function in three forms.
 
 A pair has a weight for each channel, :math:`\exp(Q_i \cdot K_j + E_{ij}) \in \mathbb{R}^d`. Written
 out, these are N² d numbers in each layer, and a backward pass that remembers them.
@@ -57,8 +57,9 @@ EdgeTermsOfRows = Callable[[slice], EdgeTerms]
 
 
 def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
-    r"""Eq. 5, normalised over j: :math:`\tilde a(i, j) = \operatorname{softmax}_j (Q_i \cdot K_j +
-    E_{ij})`.
+    r"""The weights of CSA, Eqs. 4 and 5, normalised over j.
+
+    .. math:: \tilde a(i, j) = \operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})
 
     Shapes:
         scores: ``[B, H, R, N]``, :math:`Q_i \cdot K_j`, scaled, the dtype's smallest number where j
@@ -71,7 +72,8 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
 
 
 def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
-    r"""Eq. 7: :math:`z_i = \sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
+    r"""What a node gathers (CSA, Eqs. 6 and 7): :math:`\sum_j \tilde a(i, j) \odot (V_j +
+    E^\text{value}_{ij})`.
 
     Shapes:
         filters: as of :func:`filters`; value: ``[B, H, K, N]``; values: ``[B, d, R, N]``

@@ -22,7 +22,7 @@ Form = Literal["factorised", "direct", "chunked"]
 
 
 class ChromaticSelfAttention(MultiHeadAttention):
-    r"""Attention with a weight for each channel of a pair (Eqs. 5 to 7).
+    r"""Attention with a weight for each channel of a pair (CSA, Eqs. 5 to 7).
 
     .. math::
         z_i = \sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij}), \qquad
@@ -30,8 +30,8 @@ class ChromaticSelfAttention(MultiHeadAttention):
         \in \mathbb{R}^d
 
     :math:`Q_i \cdot K_j` is a head's, divided by :math:`\sqrt{K}`, and the same for its K channels.
-    Where :math:`E_{ij}` has a number for each head instead, this is "monochrome" attention (Eq. 4),
-    of which Graphormer's bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases.
+    Where :math:`E_{ij}` has a number for each head instead, this is "monochrome" attention (CSA,
+    Eq. 4), of which Graphormer's bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases.
 
     Args:
         d_model: d; num_heads: H, a divisor of d.

@@ -22,14 +22,16 @@ class EGTLayer(nn.Module):
         \hat e_{ij} &= e_{ij} + O_e \big\Vert_k \hat H_{ij}^k, &
         e_{ij}' &= \hat e_{ij} + \operatorname{FFN}_e(\operatorname{LN}(\hat e_{ij}))
 
-    (Eqs. 6 and 7.) Differs from the paper's print, which has :math:`V^k \hat h_i` in the sum and
-    :math:`\tilde H` in the second line: what is summed is of node j, and what the pairs hear is the
-    input of the softmax, before masking and gating.
+    (EGT, Eqs. 6 and 7.) Differs from the paper's print, which has :math:`V^k \hat h_i` in the sum
+    and :math:`\tilde H` in the second line: what is summed is of node j, and what the pairs hear is
+    the input of the softmax, before masking and gating. Without edge channels it is EGT-Simple
+    (EGT, Eqs. 10 and 11); where the mask leaves neighbours and the node itself, EGT-Constrained
+    (EGT, Eq. 12).
 
     Args:
         d_model: d; d_edge: d_e; num_heads: H, a divisor of d.
         node_multiplier, edge_multiplier: inner widths of the two networks over d and d_e.
-        edge_channels: False for EGT-Simple: ``e`` is read as it is and stays so (Eqs. 10, 11).
+        edge_channels: False for EGT-Simple: ``e`` is read as it is and stays so.
         update_nodes, update_edges: False in the last layer for what nobody reads.
         node_dropout, edge_dropout: after attention and after each network.
         norm_eps: of the norms; 1e-3 in the authors' first code (Keras), 1e-5 in PyTorch.
@@ -112,18 +114,19 @@ class EGTLayer(nn.Module):
 
 
 class EGTAttention(nn.Module):
-    r"""Attention whose logits the pairs shift and whose weights they gate (Eqs. 1 to 5).
+    r"""Attention whose logits the pairs shift and whose weights they gate (EGT, Eqs. 4 and 5).
 
     .. math::
         \hat H = \operatorname{clip}(Q K^T / \sqrt{K}) + E, \qquad
         \tilde A = \operatorname{softmax}(\hat H) \odot \sigma(G)
 
     E and G are linear in the pairs' vectors. The dot product alone is clipped; :math:`\hat H`,
-    which the pairs hear in turn (Eq. 7), is not.
+    which the pairs hear in turn, is not. Without gates it is that of EGT-Ungated (EGT, Eqs. 13 and
+    14).
 
     Args:
         d_model: d; d_edge: d_e; num_heads: H, a divisor of d.
-        gated: False for EGT-U, :math:`\tilde A = \operatorname{softmax}(\hat H)` (Eqs. 13, 14).
+        gated: False for EGT-U, :math:`\tilde A = \operatorname{softmax}(\hat H)`.
         clip: the largest size of the scaled dot product.
         aggregate: False where only :math:`\hat H` is wanted.
         dropout, random_mask, degree_scaler: of the authors' later code, not of the paper:

@@ -1,4 +1,4 @@
-r"""EGT-Constrained on the list of its pairs (Hussain et al., 2021, Eq. 12): nothing is N by N.
+r"""EGT-Constrained on the list of its pairs (Hussain et al., 2021): nothing is N by N.
 
 A node of EGT-Constrained attends to its neighbours and itself. The dense layer computes all N²
 logits and throws most of them away; these work on the P pairs that attend, with the same weights
@@ -59,7 +59,7 @@ class SparseEGT(nn.Module):
 
 
 class SparseEGTLayer(nn.Module):
-    """An :class:`~gtcourse.models.egt_layers.EGTLayer` on the list of the pairs that attend.
+    """An :class:`~gtcourse.models.egt_layers.EGTLayer` on the list of its pairs (EGT, Eq. 12).
 
     Args:
         layer: whose parameters are used, and shared.

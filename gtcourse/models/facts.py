@@ -69,7 +69,7 @@ SINK, FAR = -1e13, -1e15
 
 
 def spatial_bias(stream: Stream, distances: Sequence[int] = (1,)) -> PairBias:
-    """Eq. 6's scalars with which a node hears exactly the nodes at these distances (0 or 1).
+    """The spatial encoding with which a node hears exactly the nodes at these distances (0 or 1).
 
     0 for those, ``FAR`` for other nodes, ``SINK`` for [VNode]. All layers of a stack share it.
     """
@@ -84,12 +84,18 @@ def spatial_bias(stream: Stream, distances: Sequence[int] = (1,)) -> PairBias:
 
 
 def mean_layer(stream: Stream) -> GraphormerLayer:
-    r"""MEAN (A.2): :math:`h_i \leftarrow \frac{1}{k} \sum_{j \in N(i)} h_j`; 0 if N(i) is empty."""
+    r"""MEAN (A.2): :math:`h_i \leftarrow \frac{1}{k} \sum_{j \in N(i)} h_j`; 0 if N(i) is empty.
+
+    (Graphormer, Fact 1.)
+    """
     return step(stream, [linear(stream.degrees, reads(stream, heard=eye(stream.width)))])
 
 
 def sum_layer(stream: Stream) -> GraphormerLayer:
-    r"""SUM (A.2): :math:`h_i \leftarrow \sum_{j \in N(i)} h_j`, the mean times the degree."""
+    r"""SUM (A.2): :math:`h_i \leftarrow \sum_{j \in N(i)} h_j`, the mean times the degree.
+
+    (Graphormer, Fact 1.)
+    """
     identity = eye(stream.width)
     return step(stream, [linear([k], reads(stream, heard=k * identity)) for k in stream.degrees])
 
@@ -97,8 +103,8 @@ def sum_layer(stream: Stream) -> GraphormerLayer:
 def max_layer(stream: Stream, temperature: float = 1e8) -> GraphormerLayer:
     r"""MAX (A.2): :math:`h_{it} \leftarrow \max_{j \in N(i)} h_{jt}`; 0 if N(i) is empty.
 
-    Head t has the logits :math:`T h_{jt}`. A softmax falls short of a maximum over n numbers by at
-    most (n - 1) / (e T).
+    (Graphormer, Fact 1.) Head t has the logits :math:`T h_{jt}`. A softmax falls short of a maximum
+    over n numbers by at most (n - 1) / (e T).
 
     Args:
         stream: with a head for each feature, or more.
@@ -118,7 +124,8 @@ def gin_layer(
 
     .. math:: z_i = (1 + \epsilon)\, h_i + \sum_{j \in N(i)} h_j
 
-    Both the product with the degree and the step's own network fit into one feed-forward network.
+    (Graphormer, Fact 1.) Both the product with the degree and the step's own network fit into one
+    feed-forward network.
 
     Shapes:
         W1: ``[U, F]``; b1: ``[U]``; W2: ``[F, U]``; b2: ``[F]``
@@ -139,6 +146,8 @@ def sage_layer(
 ) -> GraphormerLayer:
     r"""GraphSAGE's step: :math:`h_i \leftarrow \operatorname{ReLU}(W_n m_i + W_s h_i + b)`.
 
+    (Graphormer, Fact 1.)
+
     Args:
         temperature: None, then m is the MEAN over the neighbours; otherwise it is their MAX, as in
             :func:`max_layer`.
@@ -157,11 +166,11 @@ def gcn_layer(stream: Stream, W: Tensor, b: Tensor) -> GraphormerLayer:
               \frac{h_j}{\sqrt{(k_i + 1)(k_j + 1)}} + b\Big)
               = \operatorname{ReLU}\big(\sqrt{k_i + 1}\; W \operatorname{mean}_j g_j + b\big)
 
-    The sender's degree stands inside of the sum, and a value is a linear map of the sender. (Logits
-    of -log(k_j + 1) / 2 weigh the senders rightly, but the softmax divides by the weights' sum, and
-    the network would have to multiply by it.) So the state carries g, before and after:
-    ``scale_layer(stream, lambda k: (k + 1) ** -0.5)`` makes it from h, ``(k + 1) ** 0.5`` gives h
-    back. The bias is ``spatial_bias(stream, distances=(0, 1))``.
+    (Graphormer, Fact 1.) The sender's degree stands inside of the sum, and a value is a linear map
+    of the sender. (Logits of -log(k_j + 1) / 2 weigh the senders rightly, but the softmax divides
+    by the weights' sum, and the network would have to multiply by it.) So the state carries g,
+    before and after: ``scale_layer(stream, lambda k: (k + 1) ** -0.5)`` makes it from h, and
+    ``(k + 1) ** 0.5`` gives h back. The bias is ``spatial_bias(stream, distances=(0, 1))``.
 
     Shapes:
         W: ``[F, F]``; b: ``[F]``
@@ -182,11 +191,11 @@ def scale_layer(stream: Stream, factor: Callable[[int], float]) -> GraphormerLay
 
 
 def readout_layer(stream: Stream) -> GraphormerLayer:
-    r"""MEAN READOUT (A.3, Fact 2): every token's features become the mean over the real nodes.
+    r"""MEAN READOUT (A.3): every token's features become the mean over the real nodes.
 
-    With W_Q = W_K = 0 and no bias all logits are equal, and that is all it takes: call the layer
-    without a bias, and with ``mask=stream.keys(batch.mask, virtual=False)``, because [VNode] would
-    be one more node of the mean.
+    (Graphormer, Fact 2.) With W_Q = W_K = 0 and no bias all logits are equal, and that is all it
+    takes: call the layer without a bias, and with ``mask=stream.keys(batch.mask, virtual=False)``,
+    because [VNode] would be one more node of the mean.
 
     Differs from the paper's proof, which keeps the spatial encoding and sets the biases of query
     and key to T, so that "T² 1 1ᵀ dominates the Spatial Encoding term". It dominates nothing: a

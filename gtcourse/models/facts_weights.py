@@ -34,7 +34,7 @@ class Stream:
     ======================  =================================================================
     ``[0, F)``              the features :math:`h_i`; zero at [VNode]
     ``[F, 2F)``             what attention brings; zero between layers
-    ``[2F, 2F + D + 1)``    the degree, one-hot (centrality encoding, Eq. 5); zero at [VNode]
+    ``[2F, 2F + D + 1)``    the degree, one-hot (the centrality encoding); zero at [VNode]
     the next three          0, +C and -C, for the norms
     the rest                unused, zero
     ======================  =================================================================

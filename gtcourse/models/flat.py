@@ -102,7 +102,7 @@ def _refuse_floats(values: Tensor, name: str, option: str) -> None:
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
-    """The sum or the mean over each graph's nodes: ``[ΣN, d]`` to ``[B, d]``."""
+    """A READOUT (Graphormer, Eq. 2), the sum or the mean of nodes: ``[ΣN, d]`` to ``[B, d]``."""
     pooled = {"sum": global_add_pool, "mean": global_mean_pool}[readout]
     return pooled(h, batch.graph_index, size=batch.num_graphs)
 

@@ -47,7 +47,7 @@ def graphormer_flex(
     edges: Tensor | None = None,
     attend: Callable = flex_attention,
 ) -> Tensor:
-    r"""Attention under Graphormer's biases, which are never written out (Eqs. 6, 7).
+    r"""Attention under Graphormer's biases, never written out (Graphormer, Eqs. 6 and 7).
 
     .. math:: A_{ij} = q_i \cdot k_j / \sqrt K + b_{\phi(i, j)} + c_{ij}
 
@@ -125,7 +125,7 @@ def grpe_flex(
     key_context: KeyContext = "key_column",
     attend: Callable = flex_attention,
 ) -> Tensor:
-    r"""GRPE's attention, its contexts looked up in the kernel (Eqs. 6 to 9).
+    r"""GRPE's attention, its contexts looked up in the kernel (GRPE, Eqs. 6 to 9).
 
     The same as :class:`~gtcourse.models.grpe_layers.GRPEAttention` between its projections, but for
     dropout of the weights. The contexts cost next to nothing: both are products with T vectors,

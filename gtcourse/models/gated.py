@@ -22,6 +22,8 @@ class GatedGCNConv(MessagePassing):
             \frac{\sum_{j \to i} \sigma(\hat e_{ji}) \odot B h_j}
                  {\sum_{j \to i} \sigma(\hat e_{ji}) + 10^{-6}}
 
+    A case of CSA, Eq. 1: messages that know the edge.
+
     Shapes:
         h: ``[ΣN, d]``; e: ``[ΣE, d]``; edge_index: ``[2, ΣE]``, messages along the edges
         returns: ``[ΣN, d]`` and ``[ΣE, d]``

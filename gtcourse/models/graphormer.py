@@ -174,11 +174,13 @@ class Graphormer(nn.Module):
 
 
 class GraphormerLayer(nn.Module):
-    r"""Attention with a bias, then a feed-forward network, each after a LayerNorm (Eqs. 8, 9).
+    r"""Attention with a bias, then a feed-forward network, each after a LayerNorm.
 
     .. math::
         h' &= \operatorname{MHA}(\operatorname{LN}(h)) + h \\
         h'' &= \operatorname{FFN}(\operatorname{LN}(h')) + h'
+
+    (Graphormer, Eqs. 8 and 9.)
 
     Args:
         d_model: d; d_hidden: the feed-forward network's inner width, d where it is None.
@@ -235,9 +237,11 @@ class GraphormerLayer(nn.Module):
 
 
 class GraphormerAttention(MultiHeadAttention):
-    r"""Self-attention whose logits are shifted by what is known of each pair (Eqs. 6, 7).
+    r"""Self-attention whose logits are shifted by what is known of each pair.
 
     .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
+
+    (Graphormer, Eqs. 6 and 7.)
 
     Args:
         as of :class:`~gtcourse.models.attention.MultiHeadAttention`.

@@ -1,10 +1,12 @@
-"""Where Graphormer can put the features of edges (Ying et al., 2021): Eq. 7, and Table 5's others.
+"""Where Graphormer can put the features of edges (Ying et al., 2021): the places of Table 5.
 
 Shapes: B graphs, N nodes (padded), E edges in all, H heads, d width, K = d / H, L edges of a path,
 F columns of categories.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -18,20 +20,21 @@ from gtcourse.models.node_encodings import read_encoding
 
 
 class EdgeEncoding(nn.Module):
-    r"""The mean over a shortest path of what each edge means at its place in it (Eq. 7).
+    r"""The mean over a shortest path of what each edge means at its place in it.
 
     .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
 
-    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j (the paper writes N for
-    :math:`\ell`). The categories of edges make :math:`x_e \cdot w_n` a table with a row for each
-    place and category; :math:`c_{ij}` is a mean of its rows. A node with itself, and pairs without
-    a path, get 0.
+    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j (Graphormer, Eq. 7, which has
+    N for :math:`\ell`). The lecture has the sum in its place (CS224W, S11). The categories of edges
+    make :math:`x_e \cdot w_n` a table with a row for each place and category; :math:`c_{ij}` is a
+    mean of its rows. A node with itself, and pairs without a path, get 0.
 
     Args:
         num_heads: H, and the width of :math:`x_e` (d_E) as well; each head has its own w.
         num_edge_types: categories of edges.
         positions: how many vectors :math:`w_n` there are.
         max_length: L, the edges of a path that are read, from i on; the mean is over these.
+        reduce: "mean", or "sum" as in the lecture.
 
     Shapes:
         batch.encodings["distance"]: ``[B, N, N]``, exact: of ``AddShortestPaths()``, without a
@@ -42,21 +45,30 @@ class EdgeEncoding(nn.Module):
         returns: ``[B, H, N, N]``
 
     Raises:
-        ValueError: in the forward pass, where the batch has neither, a path is not all there, a
-            tree is of other distances, or a category has no row.
+        ValueError: ``reduce`` is something else; in the forward pass, where the batch has neither,
+            a path is not all there, a tree is of other distances, or a category has no row.
 
     Differs from the authors' code: nothing is added behind a path's end. There a vector for "no
     edge" is, as often as the longest path of the *batch* has places, so that a molecule's
     prediction depends on its company.
     """
 
-    def __init__(self, num_heads: int, num_edge_types: int, positions: int, max_length: int):
+    def __init__(
+        self,
+        num_heads: int,
+        num_edge_types: int,
+        positions: int,
+        max_length: int,
+        reduce: Literal["mean", "sum"] = "mean",
+    ):
         super().__init__()
+        if reduce not in ("mean", "sum"):
+            raise ValueError(f"reduce is {reduce!r}; expected 'mean' or 'sum'.")
         if max_length > positions:
             raise ValueError(
                 f"max_path_length is {max_length}; expected at most path_positions = {positions}."
             )
-        self.max_length = max_length
+        self.max_length, self.reduce = max_length, reduce
         self.edges = nn.Embedding(num_edge_types, num_heads)
         self.positions = nn.Parameter(torch.empty(positions, num_heads, num_heads))
         nn.init.normal_(self.positions, std=0.02)
@@ -67,6 +79,8 @@ class EdgeEncoding(nn.Module):
             mean = self.along_trees(batch, distance)
         else:
             mean = self.along_paths(read_encoding(batch, "path_edges"), distance)
+        if self.reduce == "sum":
+            mean = mean * distance.clamp(0, self.max_length)[..., None]
         return mean.permute(0, 3, 1, 2)
 
     def table(self) -> Tensor:
@@ -200,8 +214,8 @@ class EdgeValues(nn.Module):
 def flat_edges(batch: GraphBatch, num_edge_types: int) -> tuple[Tensor, ...]:
     """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
 
-    The receiver of an edge is the node that it leads to, as in PyG. (Eqs. 6 and 7 read paths the
-    other way, from the node that listens; without directions it is all the same.)
+    The receiver of an edge is the node that it leads to, as in PyG. (Distances and paths are read
+    the other way, from the node that listens; without directions it is all the same.)
 
     Raises:
         ValueError: the edges have no features, or a category has no row among the types.

@@ -1,4 +1,4 @@
-"""What Graphormer knows of a graph's nodes and pairs (Ying et al., 2021): Eqs. 5 and 6, [VNode].
+"""What Graphormer knows of a graph's nodes and pairs (Ying et al., 2021), [VNode] included.
 
 Node encodings make ``[B, N, d]`` of a batch and are added to the node embeddings; pair encodings
 make ``[B, H, N, N]`` and are added to the attention logits, where :class:`PairBias` says.
@@ -18,9 +18,11 @@ from gtcourse.models.node_encodings import read_encoding
 
 
 class CentralityEncoding(nn.Module):
-    r"""A vector for the number of edges into a node, and one for those out of it (Eq. 5).
+    r"""A vector for the number of edges into a node, and one for those out of it.
 
     .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
+
+    (Graphormer, Eq. 5.)
 
     Args:
         max_in_degree, max_out_degree: nodes with more edges share the vectors of these.
@@ -47,7 +49,9 @@ class CentralityEncoding(nn.Module):
 
 
 class SpatialEncoding(nn.Module):
-    r"""A learned scalar :math:`b_{\phi(i,j)}` for each shortest-path distance and head (Eq. 6).
+    r"""A learned scalar :math:`b_{\phi(i,j)}` for each shortest-path distance and head.
+
+    (Graphormer, Eq. 6.) It is what tells the graphs of Graphormer, Figure 2, apart.
 
     Args:
         num_heads: H; the paper writes one scalar, its implementation learns one for each head.

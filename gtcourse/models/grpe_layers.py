@@ -20,7 +20,7 @@ KeyContext = Literal["key_column", "query_row"]
 
 
 class GRPEAttention(MultiHeadAttention):
-    r"""Graph self-attention: what j is to i has a say in logits and values (Eqs. 6 to 9).
+    r"""Graph self-attention: what j is to i has a say in logits and values.
 
     With r for the relation :math:`r(i, j)`, and the tables' vectors for each relation,
 
@@ -29,6 +29,8 @@ class GRPEAttention(MultiHeadAttention):
                   {\sqrt{d / H}}, \\
         z_i &= \sum_j \hat a_{ij} \bigl(v_j + R^\text{value}_{r}\bigr),
         \qquad \hat a_i = \operatorname{softmax}(a_i).
+
+    (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.)
 
     A context is one of only T numbers for each query, or key: all of them come from one product
     ``[N, T]``, and each pair picks its own. In the same way the weights that a query gives to

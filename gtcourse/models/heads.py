@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 def mean_pool(h: Tensor, mask: Tensor) -> Tensor:
-    """The mean over each graph's real nodes.
+    """The mean over each graph's real nodes (a READOUT: Graphormer, Eq. 2).
 
     Shapes:
         h: ``[B, N, d]``; mask: ``[B, N]``, True at real nodes

@@ -1,4 +1,4 @@
-"""Attention masked to the bonds: a bag Transformer of which some heads see the graph (S7).
+"""Attention masked to the bonds: a bag Transformer of which some heads see the graph.
 
 Shapes: B graphs, N nodes (padded), H heads, L layers.
 """

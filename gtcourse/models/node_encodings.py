@@ -17,9 +17,9 @@ from gtcourse.graphs.batch import GraphBatch
 
 
 class LaplacianEncoding(nn.Module):
-    """A linear map of the node's row of the k Laplacian eigenvectors (S10).
+    """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
 
-    It is not invariant to the eigenvectors' signs (S12).
+    Added to a node's features it is GRPE, Eq. 5. It is not invariant to the eigenvectors' signs.
 
     Args:
         k: eigenvectors; d_model: d.
@@ -79,7 +79,7 @@ class WalkEncoding(nn.Module):
 
 
 class SVDEncoding(nn.Module):
-    r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT Eq. 9).
+    r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT, Eq. 9).
 
     Args:
         rank: r; d_model: d.

@@ -61,10 +61,12 @@ class SignNetConfig:
 
 
 class SignNet(nn.Module):
-    r"""The same for :math:`u_m` and :math:`-u_m`, whatever the networks learn (S13, S14).
+    r"""The same for :math:`u_m` and :math:`-u_m`, whatever the networks learn.
 
-    A column of zeros is padding of a graph with fewer eigenvectors and takes no part, not even in
-    the batch normalisations.
+    .. math:: \rho\bigl([\varphi(u_m) + \varphi(-u_m)]_m\bigr)
+
+    (CS224W, S13 and S14.) A column of zeros is padding of a graph with fewer eigenvectors and takes
+    no part, not even in the batch normalisations.
 
     Differs from the authors' code:
 

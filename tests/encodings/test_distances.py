@@ -156,6 +156,7 @@ def test_path_edges_refuse_graphs_without_edge_features_and_numbers_beyond_int16
         AddPathEdges(3)(graph)
 
 
+@pytest.mark.holds("CS224W, S9")
 def test_the_lectures_anchors_and_anchor_set():
     """v1 is (1, 2, 1) and v3 is (1, 2, 0): only the set s3 tells them apart (S9)."""
     v1, v2, v3, v4 = range(4)
@@ -167,6 +168,7 @@ def test_the_lectures_anchors_and_anchor_set():
     assert encoding[v3].tolist() == [1, 2, 0]
 
 
+@pytest.mark.holds("CS224W, S9")
 @given(graphs(), st.integers(1, 6), st.integers(0, 3))
 def test_anchor_distances_equal_the_loop_over_members(graph, num_sets, seed):
     n, distance = len(graph.x), distances_loop(graph)

@@ -16,6 +16,7 @@ from tests.loops.encodings import edges_of, laplacian_loop
 normalizations = st.sampled_from(NORMALIZATIONS)
 
 
+@pytest.mark.holds("CS224W, S10")
 @given(graphs(), normalizations)
 def test_the_laplacian_equals_the_loop_over_pairs(graph, normalization):
     adjacency = torch.zeros(len(graph.x), len(graph.x)).bool()
@@ -24,6 +25,7 @@ def test_the_laplacian_equals_the_loop_over_pairs(graph, normalization):
     torch.testing.assert_close(got, laplacian_loop(graph, normalization), rtol=0, atol=1e-12)
 
 
+@pytest.mark.holds("CS224W, S10")
 @given(graphs(), normalizations, st.integers(1, 10))
 def test_columns_are_eigenvectors_of_the_smallest_eigenvalues(float64, graph, normalization, k):
     done = AddLaplacianEigenvectors(k, normalization)(graph)
@@ -147,6 +149,7 @@ def test_loops_directions_and_repeated_edges_leave_the_laplacian_alone():
         assert torch.equal(got, expected)
 
 
+@pytest.mark.holds("EGT, Eqs. 8 and 9")
 @given(graphs(), st.integers(1, 9))
 def test_svd_is_the_best_approximation_of_its_rank(float64, graph, rank):
     """Eckart and Young: what is left of A + I has the remaining singular values as its norm."""

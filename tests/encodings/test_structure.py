@@ -18,6 +18,7 @@ def test_degrees_count_distinct_edges_in_and_out(graph):
         assert done.out_degree[node] == sum(i == node for i, _ in edges_of(graph))
 
 
+@pytest.mark.holds("CSA, Eq. 13")
 @given(graphs(max_nodes=9), st.integers(3, 9))
 def test_rings_equal_the_search_over_all_sets_of_nodes(graph, max_size):
     expected = torch.zeros(len(graph.x), len(graph.x)).bool()

@@ -11,6 +11,7 @@ from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.encodings import walk_loop
 
 
+@pytest.mark.holds("CSA, Eq. 10")
 @given(graphs(), st.integers(1, 6))
 def test_random_walks_equal_the_walk_followed_step_by_step(float64, graph, steps):
     walks = AddRandomWalks(steps)(graph).random_walks
@@ -27,6 +28,7 @@ def test_rwse_is_the_diagonal(graph, steps):
     assert "random_walks" not in rwse
 
 
+@pytest.mark.holds("CSA, Figure 2")
 def test_csas_figure_2():
     """Rows 0.33, 0.33, 0.26 and 0.50, 0.00, 0.63 for pairs that are one step apart in both."""
     left = AddRandomWalks(3)(DIAMOND).random_walks[0, 1]

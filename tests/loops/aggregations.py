@@ -23,3 +23,12 @@ def aggregate_loop(h: Tensor, adjacency: Tensor, kind: str) -> Tensor:
                 case "max":
                     out[i, t] = max(heard)
     return out
+
+
+def readout_loop(h: Tensor, kind: str) -> Tensor:
+    """The sum or the mean of a graph's nodes, a node and a channel at a time."""
+    out = torch.zeros(h.shape[1], dtype=torch.float64)
+    for node in h.tolist():
+        for t, value in enumerate(node):
+            out[t] += value
+    return out / len(h) if kind == "mean" else out

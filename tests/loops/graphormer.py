@@ -61,13 +61,19 @@ def spatial_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
 
 
 def edge_encoding_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
-    """c of Eq. 7."""
+    """c of Eq. 7: the mean."""
+    path = path_edges_loop(graph, i, j)[: encoding.max_length]
+    return edge_sum_loop(encoding, graph, i, j, head) / max(1, len(path))
+
+
+def edge_sum_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
+    """c of S11: w_1 · e on an edge, and else the sum of w_n · e_n along a shortest path."""
     path = path_edges_loop(graph, i, j)[: encoding.max_length]
     total = torch.tensor(0.0).double()
     for n, kinds in enumerate(path):
         x, w = columns(encoding.edges, kinds) / len(kinds), encoding.positions[n, :, head]
         total = total + sum(x[k] * w[k] for k in range(len(x)))
-    return total / len(path) if path else total
+    return total
 
 
 def layer_loop(layer, h: list[Tensor], A: list, graph: Data | None = None) -> list[Tensor]:

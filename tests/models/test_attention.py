@@ -25,6 +25,13 @@ def random_mask(*shape, seed=0):
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) < 0.6
 
 
+@pytest.mark.holds(
+    "CS224W, S2 to S4 and S6",
+    "Graphormer, Eq. 4",
+    "EGT, Eqs. 1 to 3",
+    "GRPE, Eqs. 2 and 3",
+    "CSA, Eqs. 2 and 3",
+)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 5), st.integers(0, 10_000))
 def test_both_backends_equal_the_loop_over_pairs(N, M, K, seed):
     q, k, v, bias = tensors((N, K), (M, K), (M, 3), (N, M), seed=seed)
@@ -39,6 +46,7 @@ def test_both_backends_equal_the_loop_over_pairs(N, M, K, seed):
     torch.testing.assert_close(probabilities, attention, atol=1e-10, rtol=0)
 
 
+@pytest.mark.holds("CS224W, S2 and S3")
 def test_the_slides_numbers():
     """S2, S3: scores 112 and 96 with d_k = 64 give 14 and 12, then 0.88 and 0.12."""
     q = torch.ones(1, 64, dtype=torch.float64)
@@ -93,6 +101,7 @@ def test_dropout_drops_whole_weights_and_scales_the_others():
         assert 0.68 < len(kept) / 1000 < 0.82
 
 
+@pytest.mark.holds("CS224W, S1 and S5", "Graphormer, Eq. 3", "GRPE, Eq. 1")
 @given(st.integers(1, 5), st.sampled_from([1, 2, 4]), st.integers(0, 10_000))
 def test_multi_head_attention_equals_the_loop_over_heads(N, heads, seed):
     torch.manual_seed(seed)
@@ -134,6 +143,7 @@ def test_copied_weights_give_torch_s_multihead_attention(return_attention):
     torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
 
 
+@pytest.mark.holds("CS224W, S8")
 @given(st.integers(1, 7), st.integers(0, 10_000))
 def test_permuting_the_nodes_permutes_the_output(N, seed):
     torch.manual_seed(seed)
@@ -166,6 +176,7 @@ def test_masks_of_every_documented_shape_mean_the_same(shape):
     torch.testing.assert_close(layer(query, key, mask=keys.expand(shape)), expected)
 
 
+@pytest.mark.holds("CS224W, S6 and S7")
 def test_attention_on_the_complete_graph_is_message_passing():
     torch.manual_seed(0)
     layer = MultiHeadAttention(8, 2).double()
@@ -174,6 +185,7 @@ def test_attention_on_the_complete_graph_is_message_passing():
     torch.testing.assert_close(output, multi_head_loop(layer, x), atol=1e-10, rtol=0)
 
 
+@pytest.mark.holds("CS224W, S7")
 @given(st.integers(1, 7), st.floats(0, 1), st.integers(0, 10_000))
 def test_attention_masked_to_neighbours_is_message_passing_along_edges(N, density, seed):
     torch.manual_seed(seed)

@@ -22,8 +22,10 @@ from gtcourse.models import (
 from gtcourse.models.baselines import GATLayer, GINLayer
 from gtcourse.models.flat import pool
 from gtcourse.models.gated import GatedGCNLayer
+from gtcourse.models.heads import mean_pool
 from gtcourse.models.norms import FlatBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs, permuted
+from tests.loops.aggregations import readout_loop
 from tests.loops.convolutions import gat_layer_loop, gated_gcn_layer_loop, gin_layer_loop
 
 MODELS = {
@@ -95,6 +97,7 @@ def test_the_same_models_for_molecules_have_the_benchmarks_sizes_on_zinc(model, 
 LAYERS = {"gin": GINLayer, "gat": lambda d: GATLayer(d, 2)}
 
 
+@pytest.mark.holds("Graphormer, Eq. 1")
 @pytest.mark.parametrize("kind", LAYERS)
 @given(graph=graphs(max_nodes=6))
 def test_a_layer_equals_the_loop_over_nodes_and_edges(kind, graph):
@@ -107,6 +110,7 @@ def test_a_layer_equals_the_loop_over_nodes_and_edges(kind, graph):
     )
 
 
+@pytest.mark.holds("CSA, Eq. 1")
 @given(graph=graphs(max_nodes=6))
 def test_a_gated_layer_equals_the_loop_over_nodes_and_edges(graph):
     torch.manual_seed(2)
@@ -191,6 +195,19 @@ def test_bond_types_reach_gatedgcn_alone(name):
     single.edge_attr, double.edge_attr = torch.full((4, 1), 1), torch.full((4, 1), 2)
     one, two = small(name)(collate([single, double]))
     assert (abs(one - two).item() > 1e-6) == (name == "gatedgcn")
+
+
+@pytest.mark.holds("Graphormer, Eq. 2")
+@pytest.mark.parametrize("readout", ["sum", "mean"])
+@given(some=st.lists(graphs(max_nodes=5), min_size=1, max_size=3))
+def test_the_vector_of_a_graph_equals_the_loop_over_its_nodes(readout, some):
+    batch = collate(some)
+    h = torch.randn(*batch.mask.shape, 4, generator=torch.Generator().manual_seed(0)).double()
+    nodes = [vectors[mask] for vectors, mask in zip(h, batch.mask, strict=True)]
+    expected = torch.stack([readout_loop(own, readout) for own in nodes])
+    torch.testing.assert_close(pool(h[batch.mask], batch, readout), expected, rtol=0, atol=1e-10)
+    if readout == "mean":
+        torch.testing.assert_close(mean_pool(h, batch.mask), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("readout", ["sum", "mean"])

@@ -47,6 +47,7 @@ def assert_equals_the_loop(config: CGTConfig, graph) -> None:
     torch.testing.assert_close(filters[0], torch.stack(of_channels), **CLOSE)
 
 
+@pytest.mark.holds("CSA, Eqs. 4 to 12")
 @VARIANTS
 @FEW
 @given(graph=graphs(max_nodes=5))
@@ -71,6 +72,7 @@ def test_several_columns_of_categories_equal_the_loop(config, graph):
     assert_equals_the_loop(config, *encoded(graph))
 
 
+@pytest.mark.holds("CSA, Eqs. 8, 11 and 13")
 @pytest.mark.parametrize("name", ["categories of rings", "distances and added rings"])
 def test_rings_loops_and_far_and_unreachable_pairs_equal_the_loop(name):
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (5, 6), (6, 6)]

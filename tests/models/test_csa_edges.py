@@ -191,6 +191,7 @@ def test_figure_2s_walks_are_a_third_a_third_seven_27ths_and_a_half_nothing_five
         torch.testing.assert_close(batch.encodings["random_walks"][middle], torch.tensor(row))
 
 
+@pytest.mark.holds("CSA, Figure 2")
 def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
     torch.manual_seed(0)
     for encoding, alike in ((DistanceEncoding(3, 8), True), (PairWalkEncoding(3, 8), False)):

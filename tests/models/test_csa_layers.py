@@ -40,6 +40,7 @@ def same_weights(other: MultiHeadAttention, attention: ChromaticSelfAttention):
     return other.eval()
 
 
+@pytest.mark.holds("CSA, Eq. 4")
 @FORMS
 def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
     """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""

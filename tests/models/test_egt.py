@@ -31,6 +31,7 @@ def listed(tensor: torch.Tensor, config: EGTConfig, graph: Data) -> object:
     return list(tensor) if config.target == "node" else tensor
 
 
+@pytest.mark.holds("EGT, Eqs. 4 to 7 and 9 to 14")
 @VARIANTS
 @given(graph=graphs(max_nodes=4))
 def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, graph):
@@ -69,6 +70,7 @@ def test_several_columns_of_categories_equal_the_loop(graph):
     torch.testing.assert_close(got, expected, **CLOSE)
 
 
+@pytest.mark.holds("EGT, Eqs. 4 to 7 and 10 to 14")
 @pytest.mark.parametrize("options", [{}, {"gated": False}, {"edge_channels": False}, {"clip": 0.1}])
 @given(allowed=st.lists(st.booleans(), min_size=16, max_size=16))
 def test_the_layer_alone_equals_the_loop_on_plain_tensors(options, allowed):

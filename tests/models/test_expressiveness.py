@@ -26,11 +26,13 @@ def sets(graph: nx.Graph) -> set[tuple[int, ...]]:
     return {tuple(sorted(row)) for row in distances_loop(of_networkx(graph))}
 
 
+@pytest.mark.holds("Graphormer, Figure 2")
 def test_the_figures_sets_of_distances_are_those_of_two_squares_and_of_two_triangles():
     assert sets(SQUARES) == {(0, 1, 1, 2, 2, 3), (0, 1, 1, 1, 2, 2)}
     assert sets(TRIANGLES) == {(0, 1, 1, 2, 3, 3), (0, 1, 1, 1, 2, 2)}
 
 
+@pytest.mark.holds("Graphormer, Figure 2")
 def test_of_all_graphs_of_six_nodes_with_these_sets_one_pair_is_alike_to_1_wl():
     connected = [g for g in nx.graph_atlas_g() if len(g) == 6 and nx.is_connected(g)]
     left, right = ([g for g in connected if sets(g) == sets(f)] for f in (SQUARES, TRIANGLES))
@@ -47,6 +49,7 @@ def colours(graph: nx.Graph) -> str:
     return nx.weisfeiler_lehman_graph_hash(graph, node_attr="colour", iterations=6)
 
 
+@pytest.mark.holds("Graphormer, Figure 2")
 @torch.no_grad()
 def test_weisfeiler_leman_and_a_gin_cannot_tell_them_apart_and_graphormer_can(batch):
     assert colours(SQUARES) == colours(TRIANGLES)

@@ -117,6 +117,7 @@ def test_a_path_by_hand():
         assert_near(result[:, 0], torch.tensor(expected, dtype=torch.float64))
 
 
+@pytest.mark.holds("Graphormer, Fact 1")
 @pytest.mark.parametrize("num_heads", [1, 2, 5])
 @given(batch=batches())
 def test_mean_and_sum_equal_the_loop_with_any_number_of_heads(num_heads, batch):
@@ -125,6 +126,7 @@ def test_mean_and_sum_equal_the_loop_with_any_number_of_heads(num_heads, batch):
     assert_near(run(stream, batch, [sum_layer(stream)]), looped(batch, "sum"))
 
 
+@pytest.mark.holds("Graphormer, Fact 1")
 @given(batches())
 def test_max_equals_the_loop_with_one_head_a_feature(batch):
     stream = stream_for(batch, num_heads=3)
@@ -162,6 +164,7 @@ def test_a_softmax_falls_short_of_the_maximum_by_the_stated_bound(temperature, b
     assert short.max() < (MAX_NODES - 1) / (math.e * temperature) + TOLERANCE
 
 
+@pytest.mark.holds("Graphormer, Fact 1")
 @given(batches(), st.integers(0, 10_000), st.sampled_from([0.0, -1.0, 0.3]))
 def test_gin_equals_pyg(batch, seed, eps):
     conv = filled(GINConv(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3))), seed)
@@ -191,6 +194,7 @@ def test_stacked_steps_equal_stacked_pyg_layers(batch, seed):
     assert_near(result[:, 2:], torch.zeros_like(expected))
 
 
+@pytest.mark.holds("Graphormer, Fact 1")
 @given(batches(), st.integers(0, 10_000))
 def test_stacked_gcn_equals_pyg(batch, seed):
     convs = [filled(GCNConv(3, 3), seed), filled(GCNConv(3, 3), seed + 10)]
@@ -206,6 +210,7 @@ def test_stacked_gcn_equals_pyg(batch, seed):
     assert_near(result, expected)
 
 
+@pytest.mark.holds("Graphormer, Fact 1")
 @pytest.mark.parametrize(("aggregation", "temperature"), [("mean", None), ("max", 1e8)])
 @given(batch=batches(), seed=st.integers(0, 10_000))
 def test_sage_equals_pyg(aggregation, temperature, batch, seed):
@@ -251,6 +256,7 @@ def graph_means(batch):
     return torch.stack([x[mask].mean(dim=0) for x, mask in zip(batch.x, batch.mask, strict=True)])
 
 
+@pytest.mark.holds("Graphormer, Fact 2")
 @given(batches())
 def test_every_token_becomes_the_mean_readout(batch):
     stream = stream_for(batch)

@@ -32,6 +32,7 @@ def shuffled(graph: Data, random) -> tuple[Data, torch.Tensor]:
     return renumbered(graph, order), order
 
 
+@pytest.mark.holds("Graphormer, Eqs. 5 to 9")
 @pytest.mark.parametrize(("config", "tree"), VARIANTS)
 @given(graph=graphs(max_nodes=5))
 def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, tree, graph):
@@ -51,6 +52,7 @@ def test_several_columns_of_categories_equal_the_loop(config, graph):
     torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.holds("Graphormer, Eqs. 8 and 9")
 def test_the_layer_alone_equals_the_loop_on_plain_tensors():
     layer = large_weights(GraphormerLayer(8, 2, d_hidden=12))
     h, bias = torch.randn(2, 1, 5, 8).double(), torch.randn(1, 2, 5, 5).double()

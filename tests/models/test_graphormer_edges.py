@@ -13,7 +13,7 @@ from gtcourse.models.categories import CATEGORY_STRIDE, category_rows
 from gtcourse.models.graphormer_edges import EdgeEncoding
 from tests.encodings.graphs import of_edges, renumbered
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.graphormer import edge_encoding_loop
+from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
 from tests.models.graphormers import SMALL, encoded, large_weights
 
 
@@ -29,6 +29,25 @@ def test_along_trees_and_along_paths_are_the_same_means(some, columns):
     gradients = torch.autograd.grad(by_tree.square().sum(), encoding.parameters())
     wanted = torch.autograd.grad(by_path.square().sum(), encoding.parameters())
     torch.testing.assert_close(gradients, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.parametrize("reduce", ["mean", "sum"])
+@pytest.mark.holds("CS224W, S11", "Graphormer, Eq. 7")
+@given(graph=graphs(max_nodes=6))
+def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, reduce, graph):
+    encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
+    got = encoding(collate(encoded(graph, tree=tree)))[0]
+    of_pair = {"mean": edge_encoding_loop, "sum": edge_sum_loop}[reduce]
+    for i in range(len(graph.x)):
+        for j in range(len(graph.x)):
+            expected = torch.stack([of_pair(encoding, graph, i, j, head) for head in range(2)])
+            torch.testing.assert_close(got[:, i, j], expected, rtol=1e-10, atol=1e-10)
+
+
+def test_neither_a_sum_nor_a_mean_is_refused():
+    with pytest.raises(ValueError, match="reduce is 'max'; expected 'mean' or 'sum'"):
+        EdgeEncoding(2, 4, 4, 3, reduce="max")
 
 
 def test_a_chain_of_500_needs_no_path_written_out():

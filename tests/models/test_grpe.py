@@ -32,6 +32,7 @@ def assert_equals_the_loop(config: GRPEConfig, graph) -> None:
     torch.testing.assert_close(attention[0], torch.stack(shares), **CLOSE)
 
 
+@pytest.mark.holds("GRPE, Eqs. 4 and 6 to 9")
 @VARIANTS
 @given(graph=graphs(max_nodes=5))
 def test_the_whole_model_equals_the_loop_over_tokens_pairs_and_heads(config, graph):

@@ -1,9 +1,20 @@
+from itertools import combinations, product
+
 import pytest
 import torch
 
+from gtcourse.encodings import signs
+from gtcourse.encodings.spectral import laplacian_eigenvectors
 from gtcourse.graphs import collate
-from gtcourse.models import LaplacianEncoding, SVDEncoding, WalkEncoding
+from gtcourse.models import (
+    BagTransformer,
+    BagTransformerConfig,
+    LaplacianEncoding,
+    SVDEncoding,
+    WalkEncoding,
+)
 from tests.graphs.random_graphs import graph_of
+from tests.loops.encodings import laplacian_loop
 
 
 def batch_with(**columns):
@@ -106,3 +117,53 @@ def test_what_is_flipped_is_what_is_asked_for():
 def test_another_number_of_columns_is_refused():
     with pytest.raises(ValueError, match="laplacian_eigenvectors have 3 columns; expected 4"):
         LaplacianEncoding(4, 5)(batch_with(laplacian_eigenvectors=3))
+
+
+K = 3
+
+
+def reader() -> BagTransformer:
+    """A model that adds its nodes' rows of K eigenvectors to what they are."""
+    torch.manual_seed(0)
+    sizes = BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8)
+    return BagTransformer(sizes, LaplacianEncoding(K, 8)).double().eval()
+
+
+def with_eigenvectors():
+    """A tree in which no two nodes are alike, so that no sign is another numbering."""
+    edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (2, 6)]
+    graph = graph_of(7, edges + [(j, i) for i, j in edges])
+    values, vectors = laplacian_eigenvectors(collate([graph]).adjacency)
+    graph.laplacian_eigenvectors = vectors[0, :, 1 : K + 1]
+    graph.laplacian_eigenvalues = values[0, 1 : K + 1]
+    return graph
+
+
+@pytest.mark.holds("GRPE, Eq. 5")
+def test_a_nodes_row_of_the_laplacian_is_added_to_its_vector():
+    model, graph = reader(), with_eigenvectors()
+    weight, bias = model.node_encoding.projection.weight, model.node_encoding.projection.bias
+    got = model.embed(collate([graph]))[0]
+    for i in range(7):
+        for c in range(8):
+            encoded = sum(weight[c, m] * graph.laplacian_eigenvectors[i, m] for m in range(K))
+            expected = model.embedding.weight[graph.x[i, 0], c] + encoded + bias[c]
+            torch.testing.assert_close(got[i, c], expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.holds("CS224W, S12")
+def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_predictions():
+    model, graph = reader(), with_eigenvectors()
+    L, values = laplacian_loop(graph, "combinatorial"), graph.laplacian_eigenvalues
+    vectors, predictions = graph.laplacian_eigenvectors.clone(), []
+    for pattern in product((1.0, -1.0), repeat=K):
+        graph.laplacian_eigenvectors = vectors * torch.tensor(pattern)
+        signed = graph.laplacian_eigenvectors
+        torch.testing.assert_close(L @ signed, signed * values, rtol=0, atol=1e-10)
+        predictions.append(float(model(collate([graph])).detach()))
+    assert len(predictions) == 8
+    assert min(abs(one - other) for one, other in combinations(predictions, 2)) > 1e-6
+    drawn = signs.flip_signs(vectors.expand(50, -1, -1))
+    assert {tuple(row) for row in (drawn / vectors)[:, 0].round().tolist()} == set(
+        product((1.0, -1.0), repeat=K)
+    )

@@ -68,6 +68,7 @@ def with_padding_columns(graph, width: int):
     return graph
 
 
+@pytest.mark.holds("CS224W, S14")
 @kinds
 @modes
 @given(
@@ -89,6 +90,53 @@ def test_signnet_equals_the_loop_over_graphs_eigenvectors_signs_and_nodes(
     for g, right in enumerate(expected):
         assert_close(got[g, : len(right)], right)
         assert (got[g, len(right) :] == 0).all()
+
+
+class Entrywise(torch.nn.Module):
+    """A phi that is any function of a number."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, vectors, real, adjacency):
+        return (self.function(vectors) * real)[..., None]
+
+
+def of_one_eigenvector(function) -> SignNet:
+    """SignNet for a single eigenvector, with this phi and nothing after it."""
+    model = signnet(replace(SMALL, k=1))
+    model.phi, model.rho = Entrywise(function), torch.nn.Identity()
+    model.register_parameter("precision", torch.nn.Parameter(torch.zeros(1).double()))
+    return model
+
+
+@pytest.mark.holds("CS224W, S13")
+@given(
+    numbers=st.lists(st.floats(-3, 3), min_size=5, max_size=5),
+    powers=st.lists(st.floats(-2, 2), min_size=5, max_size=5),
+)
+def test_a_function_is_even_if_and_only_if_it_is_phi_of_v_plus_phi_of_minus_v(numbers, powers):
+    vectors = torch.tensor(numbers, dtype=torch.float64).view(1, 5, 1)
+    path = torch.zeros(1, 5, 5).bool()
+    everyone = torch.ones(1, 5).bool()
+
+    def any_function(v):
+        return sum(c * v**n for n, c in enumerate(powers)) + torch.exp(v)
+
+    def even_function(v):
+        return sum(c * v.abs() ** n for n, c in enumerate(powers)) + torch.cos(v)
+
+    f = of_one_eigenvector(any_function)  # whatever phi is, the sum is even ...
+    got = f.encode(vectors, path, everyone)[0, :, 0]
+    for i, v in enumerate(vectors[0, :, 0]):
+        nothing = not any(numbers)  # a column of zeros is padding, and no eigenvector
+        expected = 0 * v if nothing else any_function(v) + any_function(-v)
+        assert_close(got[i], expected)
+    assert_close(f.encode(-vectors, path, everyone)[0, :, 0], got)
+    half = of_one_eigenvector(lambda v: even_function(v) / 2)  # ... and half of f will do as phi
+    if any(numbers):
+        assert_close(half.encode(vectors, path, everyone), even_function(vectors))
 
 
 @kinds

@@ -1,0 +1,264 @@
+"""The ledger: complete as it stands, and each missing or wrong link is reported in a sentence."""
+
+import importlib.util
+import logging
+import shutil
+
+import pytest
+
+from tools import ledger, ledger_find, ledger_page
+from tools.ledger_rows import IDS, in_full
+from tools.paths import PACKAGE, ROOT, TEXTS
+
+PAGE = ledger.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def found() -> ledger.Ledger:
+    return ledger.read()
+
+
+def test_every_equation_has_an_object_a_test_and_a_section_and_the_page_says_so():
+    assert ledger.faults() == []
+
+
+def test_there_are_45_equations_14_statements_2_facts_and_2_figures():
+    assert len(IDS) == len(set(IDS)) == 63
+    papers = [id for id in IDS if " " in id and id.split()[1].isdecimal()]
+    assert len(papers) == 45
+    assert sum(id[0] == "S" and id[1:].isdecimal() for id in IDS) == 14
+    assert "63 rows: 45 numbered equations, 14 statements of a lecture, 2 facts and 2 fig" in PAGE
+
+
+def test_the_totals_on_the_page_are_counted(found):
+    objects = {(one.path, one.name) for some in found.objects.values() for one in some}
+    tests = {(one.path, one.name) for some in found.tests.values() for one in some}
+    assert f"{len(objects)} classes and functions compute them, {len(tests)} tests hold" in PAGE
+
+
+def test_a_row_says_where_the_equation_went(found):
+    (row,) = [line for line in PAGE.splitlines() if line.startswith("| Eq.\u00a08 | logits with")]
+    assert "[8.3 Relations that meet queries and keys](../notebooks/08_grpe.ipynb#83-" in row
+    assert "{py:obj}`~gtcourse.models.grpe_layers.GRPEAttention`" in row
+    assert "/blob/main/gtcourse/models/grpe_layers.py)" in row
+    assert "[the whole model equals the loop over tokens pairs and heads](" in row
+    assert "/blob/main/tests/models/test_grpe.py) (`test_grpe.py`)" in row
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """The package's models, the tests and the chapters, to be spoiled."""
+    places = {"package": PACKAGE, "tests": ROOT / "tests", "chapters": TEXTS}
+    for name, folder in places.items():
+        kinds = shutil.ignore_patterns("__pycache__", "*.json", "*.npz", "*.pt")
+        shutil.copytree(folder, tmp_path / name, ignore=kinds)
+    return tmp_path
+
+
+def spoil(path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{text.count(old)} places for {old!r} in {path.name}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def faults_of(copies) -> list[str]:
+    return ledger.read(*(copies / name for name in ("package", "tests", "chapters"))).faults
+
+
+def test_untouched_copies_have_no_fault(copies):
+    assert faults_of(copies) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "faults"),
+    [
+        (
+            "package/models/csa_edges.py",
+            "a shortest path (CSA, Eq. 11)",
+            "a shortest path",
+            ["CSA, Eq. 11: no docstring cites it."],
+        ),
+        (
+            "tests/models/test_baselines.py",
+            '@pytest.mark.holds("CSA, Eq. 1")\n',
+            "",
+            ["CSA, Eq. 1: no test holds it."],
+        ),
+        (
+            "chapters/08_grpe.md",
+            r"\tag{9}",
+            "",
+            ["GRPE, Eq. 9: no chapter explains it."],
+        ),
+        (
+            "package/models/csa_edges.py",
+            "(CSA, Eq. 11)",
+            "(CSA, Eqs. 11 and 14)",
+            ["csa_edges.py: DistanceEncoding names CSA, Eq. 14, which does not exist."],
+        ),
+        (
+            "package/models/csa_edges.py",
+            "(CSA, Eq. 11)",
+            "(CSA, Eq. 11; see Eq. 12)",
+            ["csa_edges.py: DistanceEncoding cites an equation and not of which source."],
+        ),
+        (
+            "tests/models/test_baselines.py",
+            '("CSA, Eq. 1")',
+            '("CSA, Eq. 1", "EGT, Eq. 15")',
+            ["test_baselines.py: test_a_gated_layer_equals_the_loop_over_nodes_and_edges names "
+             "EGT, Eq. 15, which does not exist."],
+        ),
+        (
+            "tests/models/test_baselines.py",
+            '("CSA, Eq. 1")',
+            '("CSA, Eq. 1", "CSA 1")',
+            ["test_baselines.py: test_a_gated_layer_equals_the_loop_over_nodes_and_edges holds "
+             "'CSA 1', which cites no equation."],
+        ),
+        (
+            "chapters/08_grpe.md",
+            r"\tag{9}",
+            r"\tag{9} \tag{10}",
+            ["08_grpe.md: 8.4 Relations inside the value names GRPE, Eq. 10, which does not "
+             "exist."],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_wrong_is_named(copies, path, old, new, faults):
+    spoil(copies / path, old, new)
+    assert faults_of(copies) == faults
+
+
+MARK, TEST = '@pytest.mark.holds("CSA, Eq. 1")', "test_a_gated_layer_equals_the_loop_over_nodes_and"
+HELD = "CSA, Eq. 1: no test holds it."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (MARK, f"@pytest.mark.skip\n{MARK}", "is always skipped."),
+        (MARK, f'@pytest.mark.skip(reason="x")\n{MARK}', "is always skipped."),
+        (MARK, f'@pytest.mark.skipif(True, reason="x")\n{MARK}', "is always skipped."),
+        ("_edges(graph):\n", '_edges(graph):\n    """It."""\n    pytest.skip("x")\n',
+         "is always skipped."),
+        (f"def {TEST}", f"def check_{TEST}", "is no test that pytest collects."),
+        (MARK, f"def {TEST}_edges():\n    pass\n\n\n{MARK}", "is defined more than once"),
+    ],
+)  # fmt: skip
+def test_a_test_that_never_runs_holds_nothing(copies, old, new, fault):
+    spoil(copies / "tests/models/test_baselines.py", old, new)
+    said = faults_of(copies)
+    assert HELD in said
+    assert any(f"{TEST}_edges {fault}" in sentence for sentence in said)
+
+
+def test_tests_of_a_file_that_is_skipped_hold_nothing(copies):
+    path = copies / "tests/models/test_baselines.py"
+    path.write_text(path.read_text() + "\n\npytestmark = [pytest.mark.skip]\n")
+    assert HELD in faults_of(copies)
+
+
+def test_a_condition_is_not_always(tmp_path):
+    text = '@pytest.mark.skipif(sys.platform == "x", reason="x")\n@pytest.mark.holds("CSA, Eq. 1")'
+    (tmp_path / "test_it.py").write_text(f"{text}\ndef test_it(): ...\n")
+    assert [(one.id, one.fault) for one in ledger_find.tests(tmp_path)] == [("CSA 1", "")]
+
+
+def test_an_object_without_a_page_of_the_reference_is_reported(found, tmp_path):
+    pages = [path.read_text() for path in ledger.API.glob("*.md")]
+    (tmp_path / "all.md").write_text("\n".join(pages).replace("gtcourse.models.gated\n", "x\n"))
+    assert list(ledger.without_reference(found, tmp_path)) == [
+        "gtcourse/models/gated.py: GatedGCNConv is on no page of book/api."
+    ]
+
+
+def test_a_page_that_says_something_else_is_reported(tmp_path, monkeypatch):
+    (tmp_path / "ledger.md").write_text(PAGE.replace("spatial encoding", "special encoding"))
+    monkeypatch.setattr(ledger, "PAGE", tmp_path / "ledger.md")
+    assert ledger.faults() == [
+        "book/ledger.md is not what code and chapters say; make tables mends that."
+    ]
+
+
+def test_the_book_warns_of_each_fault(monkeypatch, caplog):
+    """And `make book` takes a warning for an error."""
+    spec = importlib.util.spec_from_file_location("ledger_of_book", ROOT / "book/_ext/ledger.py")
+    extension = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(extension)
+    connected = {}
+    extension.setup(type("App", (), {"connect": lambda self, *pair: connected.update([pair])})())
+    monkeypatch.setattr(ledger, "faults", lambda: ["GRPE, Eq. 9: no test holds it."])
+    # Sphinx's own loggers do not hand on what they are told.
+    monkeypatch.setattr(extension, "logger", logging.getLogger("ledger"))
+    monkeypatch.setattr(extension.logger, "warning", lambda text, **_: caplog.warned.append(text),
+                        raising=False)  # fmt: skip
+    caplog.warned = []
+    connected["builder-inited"](None)
+    assert caplog.warned == ["GRPE, Eq. 9: no test holds it."]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("GRPE, Eqs. 6 to 8", ["GRPE 6", "GRPE 7", "GRPE 8"]),
+        ("CS224W, S2 to S4 and S6; CSA,\n  Eq. 5", ["S2", "S3", "S4", "S6", "CSA 5"]),
+        ("Graphormer, Facts 1 and 2", ["Graphormer Fact 1", "Graphormer Fact 2"]),
+        ("CSA, Figure 2, and EGT, Figure 3", ["CSA Figure 2"]),
+        ("Eq. 4, Graphormer's Eq. 6, S4", []),
+    ],
+)  # fmt: skip
+def test_a_citation_is_read_as_it_is_meant(text, ids):
+    assert ledger_find.cited(text) == ids
+
+
+def test_an_id_in_full_is_its_own_citation():
+    for id in IDS:
+        assert ledger_find.cited(in_full(id)) == [id]
+
+
+CHAPTER = r"""
+# 08 GRPE
+
+| Sources | GRPE, Eq. 1 {cite:p}`park2022grpe` |
+
+## 8.1 First
+
+See Eq. 2, and Graphormer's Eq. 3.
+
+## 8.2 Second $k_j$
+
+```python
+# GRPE, Eq. 4
+```
+
+$$
+x \tag{5}
+$$
+
+### Within
+
+Here it is (Eq. 2), from the lecture (S11).
+"""
+
+
+def test_a_section_explains_what_it_prints_or_has_in_parentheses_or_is_first_to_name(tmp_path):
+    (tmp_path / "08_grpe.md").write_text(CHAPTER)
+    (tmp_path / "09_csa.md").write_text("## 9.1 Later\n\nGRPE, Eqs. 2, 5 and 6; S11.\n")
+    (tmp_path / "errata.md").write_text("## A sum\n\nGRPE, Eq. 4, leaves out the mean.\n")
+    sections, errata, unknown = ledger.texts(tmp_path)
+    titles = {id: [heading.title for _, heading in places] for id, places in sections.items()}
+    assert titles == {
+        "GRPE 2": ["8.2 Within"],
+        "GRPE 5": ["8.2 Second $k_j$"],
+        "GRPE 6": ["9.1 Later"],
+        "S11": ["8.2 Within"],
+    }
+    ((path, heading),) = errata["GRPE 4"]
+    assert ledger_page.section_link((path, heading)) == "[A sum](../notebooks/errata.ipynb#a-sum)"
+    assert unknown == []
+
+
+def test_an_anchor_is_the_one_that_myst_makes():
+    assert ledger_find.anchor("6.5 [VNode], the layer, the model") == "65-vnode-the-layer-the-model"
+    assert ledger_find.anchor("8.5 $k_j$ or $k_i$") == "85--or-"
