@@ -71,11 +71,7 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
-<<<<<<< HEAD
-checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks
-=======
-checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, results, benchmarks, ledger
->>>>>>> c2a0258 (The ledger: each equation's object, test and section are found in the code, and a missing one fails the build)
+checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks, ledger
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
