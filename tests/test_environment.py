@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"pytorch-cpu": "torch"}
 ONLY_IN_PYPROJECT = {  # the tests' own
     *("pytest", "pytest-xdist", "nbval", "hypothesis", "ruff"),
-    *("playwright", "axe-playwright-python", "build"),
+    *("playwright", "axe-playwright-python", "build", "setuptools"),
 }
 
 
