@@ -30,6 +30,7 @@ FOLLOWS = {
     "option": "either",
     "other": "neither",
 }
+MEASURED = "*Measured at commit `{short}` on {date}, on {device}: `{command}`, {seconds:,} s.*"
 MADE = "<!-- written by python -m tools.differs write -->"
 
 
@@ -94,7 +95,7 @@ def faults(paper: Paper) -> list[str]:
             found.append(f"{name}: follows is {row.follows!r}; expected {', '.join(FOLLOWS)}")
     ids = [row.id for row in paper.rows]
     found += [f"{paper.name}.toml: {i} stands there twice" for i in {*ids} if ids.count(i) > 1]
-    measured = {*record()["measured"].get(paper.name, {})}
+    measured = {*record()["papers"][paper.name]["measured"]}
     found += [f"{paper.name}.toml: nothing asks for the measure {i}" for i in measured - {*ids}]
     return found
 
@@ -117,7 +118,7 @@ def numbers_of(row: Row) -> set[str]:
 
 def effect(paper: str, row: Row) -> str:
     """The text with its numbers; a list of numbers is one for each seed."""
-    values = record()["measured"].get(paper, {}).get(row.id, {})
+    values = record()["papers"][paper]["measured"].get(row.id, {})
     values = {name: spread(v) if isinstance(v, list) else v for name, v in values.items()}
     runs = {
         place: spread([run.result["test_mae"] for run in recorded(name)])
@@ -134,6 +135,7 @@ def page(paper: Paper) -> str:
         paper.intro,
         overview(paper),
         *(section(paper.name, row) for row in paper.rows),
+        MEASURED.format(**(found := record()["papers"][paper.name]), short=found["commit"][:7]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -185,7 +187,7 @@ NAMES = {"The paper": "As printed", "The authors' code": "Code"}
 
 def index(papers: list[Paper]) -> str:
     text = (FOLDER / "index.toml").read_text(encoding="utf-8")
-    content, found = tomllib.loads(text), record()
+    content = tomllib.loads(text)
     counts = [["", *FOLLOWS.values(), "all"]]
     for paper in papers:
         of = [row.follows for row in paper.rows]
@@ -194,9 +196,8 @@ def index(papers: list[Paper]) -> str:
     counts.append(["all", *(str(sum(int(row[i]) for row in counts[1:])) for i in range(1, 6))])
     rows = ["| " + " | ".join(row) + " |" for row in counts]
     rows.insert(1, "| --- " * 6 + "|")
-    provenance = content["record"].format(**found, short=found["commit"][:7])
     parts = [MADE, content["intro"].strip(), "\n".join(rows), content["text"].strip()]
-    return "\n\n".join([*parts, provenance.strip()]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def pages() -> dict[Path, str]:

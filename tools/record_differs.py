@@ -1,7 +1,7 @@
 """The numbers of the pages of differences: ``python -m tools.record_differs``, 20 minutes.
 
 Trained models of the course with one thing changed, counts on the embedded molecules, and a few
-short trainings. Named measures are made again and replace what the record has of them.
+short trainings. Named papers are measured again and replace what the record has of them.
 """
 
 import argparse
@@ -21,14 +21,21 @@ def measures() -> dict[str, dict]:
     return {paper: import_module(f"tools.differences.{paper}").MEASURES for paper in PAPERS}
 
 
-def measure(papers: list[str]) -> dict[str, dict]:
-    found = {}
-    for paper in papers:
-        found[paper] = {}
-        for name, how in measures()[paper].items():
-            found[paper][name] = rounded(how())
-            print(f"{paper}, {name}: {found[paper][name]}", flush=True)
-    return found
+def record(paper: str) -> dict:
+    """What was measured for a paper's rows, and where."""
+    begin, found = datetime.now(UTC), {}
+    for name, how in measures()[paper].items():
+        found[name] = rounded(how())
+        print(f"{paper}, {name}: {found[name]}", flush=True)
+    return {
+        "measured": found,
+        "seconds": round((datetime.now(UTC) - begin).total_seconds()),
+        "command": f"python -m tools.record_differs {paper}",
+        "commit": current_commit(),
+        "device": device_name(),
+        "versions": installed_versions(),
+        "date": begin.strftime("%Y-%m-%d"),
+    }
 
 
 def rounded(values: dict) -> dict:
@@ -48,26 +55,20 @@ def main() -> None:
     parser.add_argument("papers", nargs="*", default=[*PAPERS], help=f"of {', '.join(PAPERS)}")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    begin = datetime.now(UTC)
-    measured = json.loads(RECORD.read_text())["measured"] if RECORD.exists() else {}
-    measured |= measure(args.papers)
-    content = {
-        "name": "differs-measured",
-        "data": load_dataset("molecules").provenance,
-        "seeds": [*SEEDS],
-        "config": {
-            "weights": "the 100k models of chapter 10, as recorded",
-            "short trainings": f"{TRAIN_MOLECULES} molecules, {EPOCHS} epochs, batches of 64",
-        },
-        "measured": {paper: measured[paper] for paper in PAPERS if paper in measured},
-        "seconds": round((datetime.now(UTC) - begin).total_seconds()),
-        "command": "python -m tools.record_differs",
-        "commit": current_commit(),
-        "device": device_name(),
-        "versions": installed_versions(),
-        "date": begin.strftime("%Y-%m-%d"),
-    }
-    RECORD.write_text(json.dumps(content, indent=1) + "\n")
+    records = json.loads(RECORD.read_text())["papers"] if RECORD.exists() else {}
+    for paper in args.papers:
+        records[paper] = record(paper)
+        content = {
+            "name": "differs-measured",
+            "data": load_dataset("molecules").provenance,
+            "seeds": [*SEEDS],
+            "config": {
+                "weights": "the 100k models of chapter 10, as recorded",
+                "short trainings": f"{TRAIN_MOLECULES} molecules, {EPOCHS} epochs, batches of 64",
+            },
+            "papers": {name: records[name] for name in PAPERS if name in records},
+        }
+        RECORD.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def test_the_pages_are_those_of_the_rows():
 def test_every_measure_is_of_a_row_and_was_recorded():
     for paper, found in measures().items():
         assert set(found) <= {row.id for row in differs.read(paper).rows}
-        assert set(found) == set(differs.record()["measured"][paper])
+        assert set(found) == set(differs.record()["papers"][paper]["measured"])
 
 
 @pytest.mark.parametrize(

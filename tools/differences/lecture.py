@@ -10,7 +10,6 @@ from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.encodings.spectral import laplacian
 from gtcourse.models import Transformer, TransformerConfig
-from gtcourse.models.graphormer_edges import EdgeEncoding
 from gtcourse.training.leaderboard import LEADERBOARD, trained
 from gtcourse.training.records import recorded
 from tools.differences.common import batches, changed, count, predictions, scale_queries
@@ -27,13 +26,7 @@ def unscaled(model: nn.Module) -> None:
 
 def sum_along_paths(model: nn.Module) -> None:
     """S11: the sum along a path, where Eq. 7 has the mean."""
-    encoding = edge_encoding(model)
-
-    def forward(batch):
-        length = batch.encodings["distance"].clamp(min=0, max=encoding.max_length)
-        return EdgeEncoding.forward(encoding, batch) * length[:, None]
-
-    encoding.forward = forward
+    edge_encoding(model).reduce = "sum"
 
 
 @torch.no_grad()
