@@ -15,6 +15,7 @@ def learning_curve(
     runs: Mapping[str, Sequence[Sequence[float]] | Sequence[float]],
     *,
     baselines: Mapping[str, float] | None = None,
+    colors: Mapping[str, str] | None = None,
     x_label: str = "epoch",
     y_label: str = "validation MAE",
     ax: Axes | None = None,
@@ -24,9 +25,11 @@ def learning_curve(
     Args:
         runs: name to ``[epochs]`` or ``[seeds, epochs]``.
         baselines: name to a value, drawn as a dashed line.
+        colors: name to a colour, for those that another figure shows as well.
     """
     ax = ax or plt.subplots()[1]
     for color, (name, values) in zip(COLORS.values(), runs.items(), strict=False):
+        color = (colors or {}).get(name, color)
         curves = np.atleast_2d(np.asarray(values, dtype=float))
         epochs = np.arange(1, curves.shape[1] + 1)
         ax.plot(epochs, curves.mean(axis=0), color=color, label=name, linewidth=2)

@@ -6,9 +6,7 @@ run, the frame it starts with is a still picture.
 
 from __future__ import annotations
 
-import io
 import json
-import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
@@ -17,8 +15,7 @@ from importlib.resources import files
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from gtcourse.plots.explorer import _in_script
-from gtcourse.plots.style import COLORS, PAGE_INK, accessible_svg
+from gtcourse.plots.style import COLORS, PAGE_INK, accessible_svg, drawn
 
 LARGEST = 400_000
 """Characters of one output, which a phone has to load."""
@@ -81,12 +78,10 @@ def frames(
 
 def _svg(figure: Figure, alt: str) -> str:
     """As ``plots.show`` has it, but not cut to its ink: all frames stay in one place."""
-    text = io.StringIO()
     with plt.rc_context({"savefig.bbox": "standard"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    plt.close(figure)
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text.getvalue(), flags=re.S)
-    return accessible_svg(re.sub(r">\s+<", "><", svg), alt)
+        svg = drawn(figure)
+    svg = accessible_svg(svg, alt)
+    return svg if "'" in svg else svg.replace('"', "'")  # in JSON a " takes two characters
 
 
 def _still(data: dict) -> str:
@@ -95,3 +90,9 @@ def _still(data: dict) -> str:
         f'{data["pictures"][data["start"]]}<p style="color:{PAGE_INK};text-align:center">'
         f"{escape(label)}. With scripts, {escape(data['choice'])} can be chosen here.</p>"
     )
+
+
+def _in_script(data: dict) -> str:
+    """JSON that ends no script. Drawings have many a <: only those that could are written out."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("</", "<\\/").replace("<!", "\\u003c!")

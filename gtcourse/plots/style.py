@@ -40,6 +40,9 @@ INKED = (
 WIDEST = 5.7
 """Inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high."""
 
+PLACES = re.compile(r"\b(?:d|x|y|width|height)=\"[^\"]*\"|translate\([^)]*\)")
+"""Where an SVG of matplotlib says where something is."""
+
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
 
@@ -79,10 +82,21 @@ def show(figure: Figure, alt: str):
     """
     from IPython.display import HTML
 
-    svg = io.StringIO()
-    figure.savefig(svg, format="svg", metadata={"Date": None})
+    return HTML(accessible_svg(drawn(figure), alt))
+
+
+def drawn(figure: Figure) -> str:
+    """The figure as SVG, with places to a hundredth of a point; closed afterwards."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
-    return HTML(accessible_svg(svg.getvalue(), alt))
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text.getvalue(), flags=re.DOTALL)
+    return PLACES.sub(_shorter, re.sub(r">\s+<", "><", svg))
+
+
+def _shorter(places: re.Match) -> str:
+    text = re.sub(r"\s*\n\s*", " ", places[0])
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", text)
 
 
 def accessible_svg(svg: str, alt: str) -> str:

@@ -1,0 +1,74 @@
+"""A picture on every chapter's card: on the first page, and after the promise of the chapter.
+
+The pictures are book/_static/cards/NN.svg (`python -m tools.cards write`), NN being the beginning
+of the notebook's name; the <title> of each is its alt text. They are put in here and not in the
+notebooks, where Colab would look for them in vain.
+"""
+
+import html
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+
+CHAPTER = re.compile(r"(?:^|/)notebooks/(?:(\d\d)_\w+|(data))$")
+TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+
+logger = logging.getLogger(__name__)
+
+
+class CardPictures(SphinxTransform):
+    """Runs while pages are read, so that Sphinx copies the pictures as it does others."""
+
+    default_priority = 400
+
+    def apply(self, **kwargs) -> None:
+        if self.app.builder.format != "html":
+            return  # paper has the figures
+        name = chapter(self.env.docname)
+        if name:
+            self.head(name)
+        for card in self.document.findall(is_card):
+            links = (chapter(xref.get("reftarget", "")) for xref in card.findall(is_link))
+            name = next(filter(None, links), None)
+            if name:
+                card.insert(0, self.picture(name, ["sd-card-img-top"]))
+
+    def head(self, name: str) -> None:
+        """On the chapter's page, after its first paragraph."""
+        paragraph = next(iter(self.document.findall(nodes.paragraph)), None)
+        if paragraph is None:
+            logger.warning("no paragraph to put the card's picture after", location=self.document)
+            return
+        at = paragraph.parent.index(paragraph) + 1
+        paragraph.parent.insert(at, self.picture(name, []))
+
+    def picture(self, name: str, classes: list[str]) -> nodes.image:
+        path = f"/book/_static/cards/{name}.svg"
+        file = Path(self.app.srcdir, path.lstrip("/"))
+        title = TITLE.search(file.read_text(encoding="utf-8")) if file.exists() else None
+        if title is None:
+            logger.warning("%s is no picture with a title: python -m tools.cards write", path)
+        alt = html.unescape(title[1]) if title else ""
+        return nodes.image(uri=path, alt=alt, classes=["chapter-picture", *classes])
+
+
+def chapter(address: str) -> str | None:
+    """01 to 12 or data, if this is a chapter's page."""
+    found = CHAPTER.search(address.removesuffix(".ipynb"))
+    return found and (found[1] or found[2])
+
+
+def is_card(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and "sd-card" in node.get("classes", [])
+
+
+def is_link(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and "reftarget" in node.attributes
+
+
+def setup(app):
+    app.add_transform(CardPictures)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,110 @@
+"""The pictures on the chapters' cards, and the extension that puts them there."""
+
+import io
+
+import pytest
+from sphinx.application import Sphinx
+
+from tools import cards
+from tools.card_pictures import PICTURES
+from tools.paths import NOTEBOOKS, ROOT
+
+PAGE = "# 01 A chapter\n\nIts promise.\n\n| | |\n|---|---|\n| You build | this |\n\nMore.\n"
+FIRST = """# Book
+
+::::{grid} 2
+:::{grid-item-card} 01 A chapter
+:link: notebooks/01_chapter
+:link-type: doc
+What it is about.
+:::
+:::{grid-item-card} Elsewhere
+Not a chapter.
+:::
+::::
+
+```{toctree}
+notebooks/01_chapter
+```
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Builds a book of one chapter, whose picture is given; returns its pages and the warnings."""
+
+    def run(picture):
+        source = tmp_path / "source"
+        (source / "notebooks").mkdir(parents=True)
+        (source / "conf.py").write_text('extensions = ["myst_parser", "sphinx_design", "cards"]\n'
+                                        'myst_enable_extensions = ["colon_fence"]\n')  # fmt: skip
+        (source / "index.md").write_text(FIRST)
+        (source / "notebooks" / "01_chapter.md").write_text(PAGE)
+        if picture is not None:
+            file = source / "book" / "_static" / "cards" / "01.svg"
+            file.parent.mkdir(parents=True)
+            file.write_text(picture)
+        out, said = tmp_path / "out", io.StringIO()
+        Sphinx(str(source), str(source), str(out), str(out), "html", status=None, warning=said,
+               confoverrides={}).build()  # fmt: skip
+        pages = [(out / name).read_text() for name in ("index.html", "notebooks/01_chapter.html")]
+        return *pages, said.getvalue()
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def extension(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>Three &lt; four.</title></svg>'
+
+
+def test_the_stored_pictures_are_what_the_code_draws():
+    assert cards.check() == []
+
+
+def test_every_chapter_of_the_book_has_a_picture():
+    stems = {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
+    named = {next((s for s in stems if s.startswith(name)), None) for name in PICTURES}
+    assert None not in named
+    assert {s for s in stems if s[:2].isdigit()} <= named
+
+
+def test_a_changed_a_missing_and_a_foreign_picture_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(cards, "FOLDER", tmp_path)
+    cards.write()
+    path = tmp_path / "03.svg"
+    path.write_text(path.read_text().replace("#d97706", "#d97707"))
+    (tmp_path / "05.svg").unlink()
+    (tmp_path / "99.svg").write_text("<svg/>")
+    faults = " ".join(cards.check())
+    assert "03.svg is not what the code draws" in faults
+    assert "05.svg is missing" in faults
+    assert "99.svg belongs to no chapter" in faults
+    assert len(cards.check()) == 3
+
+
+def test_a_moved_line_is_a_change_and_another_last_digit_is_none():
+    assert cards.alike('<path d="M1.1 20.0"/>', '<path d="M1.2 20.0"/>')
+    assert not cards.alike('<path d="M1.1 20.0"/>', '<path d="M1.1 20.3"/>')
+    assert not cards.alike('<path d="M1.1 20.0"/>', '<line d="M1.1 20.0"/>')
+    assert not cards.alike('fill="#d97706"', 'fill="#d97707"')
+
+
+def test_a_chapter_and_its_card_get_the_picture_with_its_words(build):
+    first, chapter, warnings = build(SVG)
+    assert warnings == ""
+    for page in (first, chapter):
+        assert page.count('alt="Three &lt; four."') == 1
+        assert page.count("chapter-picture") == 1
+    promise, picture, table = (chapter.index(x) for x in ("Its promise", "<img", "<table"))
+    assert promise < picture < table
+    card, title = first.index("<img"), first.index("Elsewhere")
+    assert first.index("sd-card") < card < title
+
+
+@pytest.mark.parametrize("picture", [None, SVG.replace("title", "desc")])
+def test_a_picture_that_is_missing_or_has_no_words_is_a_warning(build, picture):
+    assert "01.svg is no picture with a title" in build(picture)[2]
