@@ -80,6 +80,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.results check
 	$(BIN)/python -m tools.benchmarks check
 	$(BIN)/python -m tools.ledger check
+	$(BIN)/python -m tools.cards check
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml

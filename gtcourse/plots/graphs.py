@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from gtcourse.plots.style import COLORS, INK, SEQUENTIAL
+from gtcourse.plots.style import COLORS, INK, SEQUENTIAL, luminance
 
 
 def draw_graph(
@@ -51,13 +51,15 @@ def draw_graph(
         style = {"node_color": np.asarray(values), "cmap": cmap, "vmin": low, "vmax": high}
     place = dict(enumerate(positions))
     nx.draw_networkx_edges(graph, place, ax=ax, edge_color=INK, width=1.6, node_size=node_size)
-    nx.draw_networkx_nodes(
+    discs = nx.draw_networkx_nodes(
         graph, place, ax=ax, node_size=node_size, edgecolors=INK, linewidths=1.0, **style
     )
     names = dict(enumerate(labels if labels is not None else range(len(adjacency))))
+    discs.update_scalarmappable()
+    shades = np.broadcast_to(discs.get_facecolor(), (len(names), 4))
     for node, name in names.items():
-        ax.text(*place[node], str(name), ha="center", va="center", fontsize=10, color="white",
-                path_effects=_halo())  # fmt: skip
+        ax.text(*place[node], str(name), ha="center", va="center", fontsize=10, weight="bold",
+                color=_letters(shades[node]))  # fmt: skip
     ax.set_axis_off()
     ax.margins(0.15)
     if title:
@@ -74,8 +76,6 @@ def layout(adjacency: Tensor) -> np.ndarray:
     return np.array([places[node] for node in graph])
 
 
-def _halo():
-    """A dark outline, so that a white number reads on every colour."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2, foreground="#333")]
+def _letters(disc: Sequence[float]) -> str:
+    """White or black, whichever reads better on this colour."""
+    return "black" if luminance(disc) > 0.18 else "white"

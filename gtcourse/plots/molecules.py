@@ -15,10 +15,10 @@ from gtcourse.plots.style import INK, PAGE_INK, accessible_svg
 LETTERS = "#2b2118"
 """Of atoms, on every disc."""
 
-PALE = LinearSegmentedColormap.from_list("pale", ["#cdc8bd", "#e3b168", "#e8792f"])
+PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
 """From grey to orange: light enough for an atom's letter, and no end glares on a dark page."""
 
-TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#cdc8bd", "#e8792f"])
+TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
 """The same for values with a sign: blue below zero, grey, orange above."""
 
 

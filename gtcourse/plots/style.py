@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from html import escape
 
 import matplotlib
@@ -116,3 +117,9 @@ def accessible_svg(svg: str, alt: str) -> str:
     )
     named = f'{head[:-1]} role="img" aria-label="{escape(alt, quote=True)}" style="{style}">'
     return f'<div style="overflow-x:auto">{named}{body}</div>'
+
+
+def luminance(color: Sequence[float]) -> float:
+    """How light red, green and blue, each from 0 to 1, are together, as WCAG defines it."""
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3])
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -1,11 +1,13 @@
 import re
 
+import pytest
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
 from gtcourse import plots
 from gtcourse.plots.molecules import LETTERS
+from gtcourse.plots.style import luminance
 
 HANDLE = re.compile(r'<div style="overflow-x:auto"><svg [^>]*>')
 
@@ -61,11 +63,14 @@ def test_no_end_of_the_discs_colours_is_near_white_or_too_dark_for_letters():
     for colors in (plots.molecules.__kwdefaults__["cmap"], plots.TWO_SIDED):
         for place in (0.0, 0.25, 0.5, 0.75, 1.0):
             light = luminance(colors(place))
-            assert light < 0.65
+            assert light < 0.55
             assert (light + 0.05) / (luminance(to_rgb(LETTERS)) + 0.05) >= 4.5
 
 
-def luminance(color) -> float:
-    """WCAG's relative luminance."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def test_names_of_nodes_are_black_on_light_discs_and_white_on_dark_ones():
+    ax = plots.draw_graph(torch.tensor([[0, 1], [1, 0]]), colors=["#ffffff", "#101010"])
+    assert [text.get_color() for text in ax.texts] == ["black", "white"]
+    one = plots.draw_graph(torch.tensor([[0, 1], [1, 0]]), colors="#fafafa")
+    assert [text.get_color() for text in one.texts] == ["black", "black"]
+    assert [luminance((x, x, x)) for x in (0, 1)] == [0, pytest.approx(1)]
+    plt.close("all")
