@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tools.ledger import Ledger, Place
 
 MARK = "<!-- {name}: written by python -m tools.ledger write -->\n{text}\n<!-- end of {name} -->"
-HEADS = ["", "what it says", "explained in", "computed by", "held by", "misprint"]
+HEADS = ["equation", "explained in", "computed by", "held by"]
 
 
 def with_tables(text: str, ledger: Ledger) -> str:
@@ -46,13 +46,12 @@ def table(source: str, ledger: Ledger) -> str:
     rows = [HEADS, ["---"] * len(HEADS)]
     for number, phrase in SOURCES[source].items():
         id = identifier(source, number)
+        misprints = [f"Misprint: {section_link(one)}" for one in ledger.errata.get(id, [])]
         rows.append([
-            label(number).replace(" ", "\N{NO-BREAK SPACE}"),
-            phrase,
+            cell([f"{label(number)}: {phrase}", *misprints]),
             cell(map(section_link, ledger.sections.get(id, []))),
             cell(map(object_link, ledger.objects.get(id, []))),
             cell(map(test_link, ledger.tests.get(id, []))),
-            cell(map(section_link, ledger.errata.get(id, []))),
         ])  # fmt: skip
     return "\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

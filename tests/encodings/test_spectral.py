@@ -169,6 +169,27 @@ def test_svd_is_the_best_approximation_of_its_rank(float64, graph, rank):
         torch.testing.assert_close(half.T @ half, expected.diag(), rtol=0, atol=1e-6)
 
 
+@pytest.mark.holds("EGT, Eqs. 8 and 9")
+@given(graphs(max_nodes=6), st.integers(1, 6))
+def test_both_halves_of_svd_are_singular_vectors_that_share_the_root_of_their_value(
+    float64, graph, rank
+):
+    """A v = s u and u A = s v, a number at a time, where the columns are u and v times √s."""
+    n, svd = len(graph.x), AddSVD(rank)(graph).svd
+    A = [[float(i == j or (i, j) in edges_of(graph)) for j in range(n)] for i in range(n)]
+    for m in range(rank):
+        left, right = svd[:, m].tolist(), svd[:, rank + m].tolist()
+        s = sum(x * x for x in left)
+        assert s == pytest.approx(sum(x * x for x in right), abs=1e-10)
+        for i in range(n):
+            assert sum(A[i][j] * right[j] for j in range(n)) == pytest.approx(
+                s * left[i], abs=1e-10
+            )
+            assert sum(A[j][i] * left[j] for j in range(n)) == pytest.approx(
+                s * right[i], abs=1e-10
+            )
+
+
 def test_svd_of_a_directed_ring_is_real_and_restores_it():
     """Its adjacency has complex eigenvalues, the roots of unity."""
     ring = of_edges(5, [(i, (i + 1) % 5) for i in range(5)], both=False)

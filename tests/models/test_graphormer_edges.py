@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
@@ -35,6 +35,7 @@ def test_along_trees_and_along_paths_are_the_same_means(some, columns):
 @pytest.mark.parametrize("reduce", ["mean", "sum"])
 @pytest.mark.holds("CS224W, S11", "Graphormer, Eq. 7")
 @given(graph=graphs(max_nodes=6))
+@example(graph=graph_of(6, [(i, i + 1) for i in range(5)]))  # longer than what is read of a path
 def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, reduce, graph):
     encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
     got = encoding(collate(encoded(graph, tree=tree)))[0]

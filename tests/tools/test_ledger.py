@@ -37,7 +37,7 @@ def test_the_totals_on_the_page_are_counted(found):
 
 
 def test_a_row_says_where_the_equation_went(found):
-    (row,) = [line for line in PAGE.splitlines() if line.startswith("| Eq.\u00a08 | logits with")]
+    (row,) = [line for line in PAGE.splitlines() if line.startswith("| Eq. 8: logits with")]
     assert "[8.3 Relations that meet queries and keys](../notebooks/08_grpe.ipynb#83-" in row
     assert "{py:obj}`~gtcourse.models.grpe_layers.GRPEAttention`" in row
     assert "/blob/main/gtcourse/models/grpe_layers.py)" in row
@@ -254,8 +254,10 @@ def test_a_section_explains_what_it_prints_or_has_in_parentheses_or_is_first_to_
         "GRPE 6": ["9.1 Later"],
         "S11": ["8.2 Within"],
     }
-    ((path, heading),) = errata["GRPE 4"]
-    assert ledger_page.section_link((path, heading)) == "[A sum](../notebooks/errata.ipynb#a-sum)"
+    (place,) = errata["GRPE 4"]
+    assert ledger_page.section_link(place) == "[A sum](../notebooks/errata.ipynb#a-sum)"
+    table = ledger_page.table("GRPE", ledger.Ledger({}, {}, sections, errata, []))
+    assert "as Graphormer's<br>Misprint: [A sum](../notebooks/errata.ipynb#a-sum) |" in table
     assert unknown == []
 
 
