@@ -37,13 +37,13 @@ class CardPictures(SphinxTransform):
                 card.insert(0, self.picture(name, ["sd-card-img-top"]))
 
     def head(self, name: str) -> None:
-        """On the chapter's page, after its first paragraph."""
-        paragraph = next(iter(self.document.findall(nodes.paragraph)), None)
-        if paragraph is None:
+        """On the chapter's page, after the first paragraph under its title."""
+        section = next(iter(self.document.findall(nodes.section)), nodes.section())
+        at = section.first_child_matching_class(nodes.paragraph)
+        if at is None:
             logger.warning("no paragraph to put the card's picture after", location=self.document)
-            return
-        at = paragraph.parent.index(paragraph) + 1
-        paragraph.parent.insert(at, self.picture(name, []))
+        else:
+            section.insert(at + 1, self.picture(name, []))
 
     def picture(self, name: str, classes: list[str]) -> nodes.image:
         path = f"/book/_static/cards/{name}.svg"
