@@ -71,7 +71,7 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks, ledger
+checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks, ledger, cards, figures
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
@@ -81,6 +81,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.benchmarks check
 	$(BIN)/python -m tools.ledger check
 	$(BIN)/python -m tools.cards check
+	$(BIN)/python -m tools.figures
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml

@@ -58,7 +58,7 @@ def molecules(
     options.setLegendColour(_rgb(INK))
     options.legendFontSize = 15
     options.legendFraction = 0.15
-    options.minFontSize = 12
+    options.minFontSize = 13
     options.padding = 0.03
     options.bondLineWidth = 2
     # Mid-grey carbon, and hues that read on white and on black.
