@@ -76,8 +76,8 @@ def texts(folder: Path) -> tuple[dict[str, list[Place]], dict[str, list[Place]],
             here, tags = (page, heading), find.tagged(text, source)
             labels, names = find.labelled(text, source), find.cited(text)
             unknown += [(page, heading.title, id) for id in tags + names if id not in IDS]
-            if page.stem == ERRATA:
-                add(errata, names + labels, here)
+            if page.stem == ERRATA:  # an erratum says in its heading what it is of
+                add(errata, names if text == heading.title else [], here)
                 continue
             for found, ids in ((printed, tags), (label, labels), (named, names)):
                 add(found, ids, here)

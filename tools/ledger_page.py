@@ -46,9 +46,9 @@ def table(source: str, ledger: Ledger) -> str:
     rows = [HEADS, ["---"] * len(HEADS)]
     for number, phrase in SOURCES[source].items():
         id = identifier(source, number)
-        misprints = [f"Misprint: {section_link(one)}" for one in ledger.errata.get(id, [])]
+        errata = [erratum_link(one) for one in ledger.errata.get(id, [])]
         rows.append([
-            cell([f"{label(number)}: {phrase}", *misprints]),
+            cell([f"{label(number)}: {phrase}", *errata]),
             cell(map(section_link, ledger.sections.get(id, []))),
             cell(map(object_link, ledger.objects.get(id, []))),
             cell(map(test_link, ledger.tests.get(id, []))),
@@ -63,6 +63,13 @@ def cell(parts: Iterable[str]) -> str:
 def section_link(place: Place) -> str:
     path, heading = place
     return f"[{heading.title}](../notebooks/{path.stem}.ipynb#{heading.anchor})"
+
+
+def erratum_link(place: Place) -> str:
+    """The heading without the equation's name, which stands in the row already."""
+    path, heading = place
+    title = heading.title.partition(": ")[2] or heading.title
+    return f"Erratum: {section_link((path, heading._replace(title=title)))}"
 
 
 def object_link(found: Found) -> str:

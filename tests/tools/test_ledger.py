@@ -245,7 +245,7 @@ Here it is (Eq. 2), from the lecture (S11).
 def test_a_section_explains_what_it_prints_or_has_in_parentheses_or_is_first_to_name(tmp_path):
     (tmp_path / "08_grpe.md").write_text(CHAPTER)
     (tmp_path / "09_csa.md").write_text("## 9.1 Later\n\nGRPE, Eqs. 2, 5 and 6; S11.\n")
-    (tmp_path / "errata.md").write_text("## A sum\n\nGRPE, Eq. 4, leaves out the mean.\n")
+    (tmp_path / "errata.md").write_text("### GRPE, Eq. 4: a sum\n\nUnlike CSA, Eq. 4.\n")
     sections, errata, unknown = ledger.texts(tmp_path)
     titles = {id: [heading.title for _, heading in places] for id, places in sections.items()}
     assert titles == {
@@ -254,10 +254,10 @@ def test_a_section_explains_what_it_prints_or_has_in_parentheses_or_is_first_to_
         "GRPE 6": ["9.1 Later"],
         "S11": ["8.2 Within"],
     }
-    (place,) = errata["GRPE 4"]
-    assert ledger_page.section_link(place) == "[A sum](../notebooks/errata.ipynb#a-sum)"
+    assert list(errata) == ["GRPE 4"]
     table = ledger_page.table("GRPE", ledger.Ledger({}, {}, sections, errata, []))
-    assert "as Graphormer's<br>Misprint: [A sum](../notebooks/errata.ipynb#a-sum) |" in table
+    erratum = "Erratum: [a sum](../notebooks/errata.ipynb#grpe-eq-4-a-sum)"
+    assert f"| Eq. 4: a scalar for each relation, as Graphormer's<br>{erratum} |" in table
     assert unknown == []
 
 
