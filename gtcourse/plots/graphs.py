@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from gtcourse.plots.style import COLORS, INK, SEQUENTIAL, luminance
+from gtcourse.plots.style import COLORS, INK, SEQUENTIAL, letters_on
 
 
 def draw_graph(
@@ -59,7 +59,7 @@ def draw_graph(
     shades = np.broadcast_to(discs.get_facecolor(), (len(names), 4))
     for node, name in names.items():
         ax.text(*place[node], str(name), ha="center", va="center", fontsize=10, weight="bold",
-                color=_letters(shades[node]))  # fmt: skip
+                color=letters_on(shades[node]))  # fmt: skip
     ax.set_axis_off()
     ax.margins(0.15)
     if title:
@@ -74,8 +74,3 @@ def layout(adjacency: Tensor) -> np.ndarray:
     graph = nx.from_numpy_array(torch.as_tensor(adjacency).int().cpu().numpy())
     places = nx.spring_layout(graph, seed=4, iterations=200)
     return np.array([places[node] for node in graph])
-
-
-def _letters(disc: Sequence[float]) -> str:
-    """White or black, whichever reads better on this colour."""
-    return "black" if luminance(disc) > 0.18 else "white"

@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from gtcourse.plots.style import INK, SEQUENTIAL
+from gtcourse.plots.style import INK, SEQUENTIAL, letters_on
 
 
 def attention_map(
@@ -33,7 +33,7 @@ def attention_map(
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
     weights = weights.detach().float().cpu().numpy()
     low, high = limits or (float(weights.min()), float(weights.max()))
-    ax.imshow(weights, cmap=cmap, vmin=low, vmax=high, aspect="auto")
+    image = ax.imshow(weights, cmap=cmap, vmin=low, vmax=high, aspect="auto")
     ax.grid(visible=False)
     columns = columns if columns is not None else rows
     for axis, names, length in (
@@ -47,8 +47,7 @@ def attention_map(
     if weights.shape[1] <= 8 if numbers is None else numbers:
         for i, row in enumerate(weights.tolist()):
             for j, weight in enumerate(row):
-                dark = (weight - low) / max(high - low, 1e-9) < 0.6
-                color = "white" if dark else "black"
+                color = letters_on(image.to_rgba(weight))
                 ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
     if title:
         ax.set_title(title, color=INK)

@@ -123,3 +123,8 @@ def luminance(color: Sequence[float]) -> float:
     """How light red, green and blue, each from 0 to 1, are together, as WCAG defines it."""
     linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3])
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def letters_on(color: Sequence[float]) -> str:
+    """Black or white, whichever reads better: with a contrast of 4.5 and more on every colour."""
+    return "black" if luminance(color) > 0.18 else "white"

@@ -74,3 +74,13 @@ def test_names_of_nodes_are_black_on_light_discs_and_white_on_dark_ones():
     assert [text.get_color() for text in one.texts] == ["black", "black"]
     assert [luminance((x, x, x)) for x in (0, 1)] == [0, pytest.approx(1)]
     plt.close("all")
+
+
+def test_numbers_in_a_table_read_on_every_colour():
+    ax = plots.attention_map(torch.linspace(0, 1, 8)[None])
+    shades = ax.images[0].to_rgba(ax.images[0].get_array())[0]
+    for text, shade in zip(ax.texts, shades, strict=True):
+        light, dark = sorted((luminance(to_rgb(text.get_color())), luminance(shade)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+    assert {text.get_color() for text in ax.texts} == {"white", "black"}
+    plt.close("all")
