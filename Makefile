@@ -51,6 +51,7 @@ sync: $(STAMP)  ## bring notebooks, their text sources and the student copies in
 
 tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and ledger into README and book
 	@$(BIN)/python -m tools.run_times write
+	@$(BIN)/python -m tools.teach write
 	@$(BIN)/python -m tools.results write
 	@$(BIN)/python -m tools.benchmarks write
 	@$(BIN)/python -m tools.ledger write
@@ -76,6 +77,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
+	$(BIN)/python -m tools.teach check
 	$(BIN)/python -m tools.chapters
 	$(BIN)/python -m tools.results check
 	$(BIN)/python -m tools.benchmarks check

@@ -202,7 +202,9 @@ def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_ed
         elif name.endswith("qkv.bias"):  # a key's bias shifts a whole row of logits
             assert used[:8].all(), name
             assert used[16:].all(), name
-        elif name.endswith("edge_input.bias") and config.variant == "simple":  # so does E's
+        elif name.endswith("edge_input.bias") and (
+            config.variant == "simple" or name.startswith("layers.1")
+        ):  # so does E's, where the pairs do not hear of it; what is left of it is rounding
             assert used[2:].all(), name
         else:
             assert all(used), name

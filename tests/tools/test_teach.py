@@ -1,0 +1,65 @@
+"""The teacher's page: its table is counted, and its hours are hours of what is there."""
+
+import re
+
+import pytest
+
+from tools import teach
+from tools.exercises import chapters, exercises
+
+PAGE = teach.TEACH.read_text(encoding="utf-8")
+TEXTS = {path.stem[:2]: path.read_text(encoding="utf-8") for path in chapters()}
+HOURS = {
+    number: re.findall(r"^\| (\d+) \| (.+) \|$", body, re.M)
+    for number, body in re.findall(r"^### (\d\d) .+\n((?:(?!^##).*\n)*)", PAGE, re.M)
+}
+
+
+def test_the_table_is_that_of_todays_texts():
+    assert teach.with_table(PAGE) == PAGE
+
+
+def test_every_chapter_has_its_row_and_its_hour():
+    assert [*HOURS] == [*TEXTS]
+    assert len(re.findall(r"^\| \[\d\d ", PAGE, re.M)) == len(TEXTS)
+    for text in TEXTS.values():
+        (title,) = re.findall(
+            r"^# (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M
+        )
+        assert f"### {title}\n" in PAGE
+
+
+@pytest.mark.parametrize("number", HOURS)
+def test_an_hour_has_sixty_minutes_and_says_what_has_to_be_known_before(number):
+    assert sum(int(minutes) for minutes, _ in HOURS[number]) == 60
+    assert re.search(rf"^### {number} .+\n\nBefore it: .+\.$", PAGE, re.M)
+
+
+@pytest.mark.parametrize("number", HOURS)
+def test_an_exercise_of_the_hour_has_the_minutes_that_stand_beside_it(number):
+    found = {exercise.number: exercise for exercise in exercises(TEXTS[number])}
+    named = [
+        (int(minutes), re.match(r"exercise (\d): (.+)", what)) for minutes, what in HOURS[number]
+    ]
+    assert any(match for _, match in named)
+    for minutes, match in named:
+        if match:
+            exercise = found[int(match[1])]
+            assert minutes == int(exercise.minutes)
+
+
+@pytest.mark.parametrize("number", HOURS)
+def test_the_sections_of_the_hour_are_the_chapters(number):
+    headings = set(re.findall(r"^## (\d+\.\d+) ", TEXTS[number], re.M))
+    named = [section for _, what in HOURS[number] for section in re.findall(r"\d+\.\d+", what)]
+    named = [section for section in named if section.split(".")[0] == str(int(number))]
+    assert named
+    assert set(named) <= headings
+
+
+def test_code_solutions_and_the_files_head_are_not_read():
+    prose = "word " * 750
+    text = f"---\nhead: {'x ' * 900}\n---\n{prose}\n```python\n{'x ' * 900}\n```\n"
+    after = "### Exercise 1 · One\n\n" + "word " * 900
+    assert teach.reading(text + after) == 5
+    assert teach.reading(text.replace(prose, 2 * prose) + after) == 10
