@@ -32,7 +32,7 @@ class BagTransformer(nn.Module):
     """Embeds each node's type, lets all nodes attend to each other, and pools.
 
     The prediction depends on the proportions of the node types alone: no edge, no order and,
-    because attention and pooling are averages, no number of nodes.
+    because attention and pooling are averages, no number of nodes (CS224W, S8).
 
     Args:
         node_encoding: tells each node where it is: a module that makes ``[B, N, d]`` of a batch

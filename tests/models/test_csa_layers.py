@@ -82,6 +82,7 @@ def test_logits_that_do_not_depend_on_who_is_heard_leave_multi_head_attention(fo
     torch.testing.assert_close(attention(h, EdgeTerms(constant)), expected, **CLOSE)
 
 
+@pytest.mark.holds("CSA, Eq. 4")
 @torch.no_grad()
 def test_the_logarithm_of_a_kernel_is_graphit():
     """exp(Q_i . K_j) K_r(i, j), normalised: a head and a pair at a time."""
