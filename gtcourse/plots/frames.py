@@ -7,60 +7,59 @@ run, the frame it starts with is a still picture.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
-
-from gtcourse.plots.style import COLORS, PAGE_INK, accessible_svg, drawn
+from gtcourse.plots.style import COLORS, PAGE_INK
 
 LARGEST = 400_000
 """Characters of one output, which a phone has to load."""
 
 
 def frames(
-    figures: Mapping[str, Figure],
+    pictures: Mapping[str, object],
     *,
-    alts: Sequence[str],
     choice: str,
     start: int = 0,
     seconds: float | None = None,
 ):
-    """Figures of one size, of which a slider shows one.
+    """Pictures of one size, of which a slider shows one.
 
     Args:
-        figures: by the words that are read out and shown beside the slider; closed afterwards.
-        alts: what each picture shows, for those who cannot see it.
+        pictures: as ``plots.molecules`` returns them, or ``plots.show`` with ``trim=False``, by the
+            words that are shown below the slider and read out.
         choice: the slider's name: what is chosen.
-        start: the frame that is shown first, and alone where scripts do not run.
-        seconds: for each frame, where time passes: there is a button that plays them. It is left
+        start: the picture that is shown first, and alone where scripts do not run.
+        seconds: for each picture, where time passes: there is a button that plays them. It is left
             out for readers who have asked their system for less motion.
 
     Raises:
-        ValueError: fewer than two figures, sizes or numbers that do not agree, or too large.
+        ValueError: fewer than two pictures, of several sizes, or together too large; or no such
+            start.
     """
     from IPython.display import HTML
 
-    if len(figures) < 2 or len(alts) != len(figures):
+    if len(pictures) < 2:
+        raise ValueError(f"{len(pictures)} picture is too few for a slider; expected two or more.")
+    if not 0 <= start < len(pictures):
+        raise ValueError(f"start is {start}; expected 0 to {len(pictures) - 1}.")
+    drawings = [picture.data for picture in pictures.values()]
+    if len({re.search(r"viewBox=[\"']([^\"']*)", drawing)[1] for drawing in drawings}) > 1:
         raise ValueError(
-            f"there are {len(figures)} figures and {len(alts)} descriptions; expected two figures "
-            "at least, and a description of each."
+            "the pictures have several sizes; expected one, so that nothing jumps: "
+            "plots.show(figure, alt, trim=False)."
         )
-    if not 0 <= start < len(figures):
-        raise ValueError(f"start is {start}; expected 0 to {len(figures) - 1}.")
-    if len({tuple(figure.get_size_inches()) for figure in figures.values()}) > 1:
-        raise ValueError("the figures have several sizes; expected one, so that nothing jumps.")
     data = {
         "ink": PAGE_INK,
         "mark": COLORS["blue"],
         "choice": choice,
         "start": start,
         "seconds": seconds,
-        "labels": list(figures),
-        "pictures": [_svg(f, alt) for f, alt in zip(figures.values(), alts, strict=True)],
+        "labels": list(pictures),
+        "pictures": [_single_quoted(drawing) for drawing in drawings],
     }
     data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
     script = (files("gtcourse.plots") / "frames.js").read_text(encoding="utf-8")
@@ -70,18 +69,15 @@ def frames(
     )
     if len(html) > LARGEST:
         raise ValueError(
-            f"the frames take {len(html) // 1000} kB; expected {LARGEST // 1000} at most: fewer "
+            f"the pictures take {len(html) // 1000} kB; expected {LARGEST // 1000} at most: fewer "
             "of them, or simpler ones."
         )
     return HTML(html)
 
 
-def _svg(figure: Figure, alt: str) -> str:
-    """As ``plots.show`` has it, but not cut to its ink: all frames stay in one place."""
-    with plt.rc_context({"savefig.bbox": "standard"}):
-        svg = drawn(figure)
-    svg = accessible_svg(svg, alt)
-    return svg if "'" in svg else svg.replace('"', "'")  # in JSON a " takes two characters
+def _single_quoted(html: str) -> str:
+    """In JSON a double quote takes two characters, and drawings are full of them."""
+    return html if "'" in html else html.replace('"', "'")
 
 
 def _still(data: dict) -> str:

@@ -74,22 +74,24 @@ def use_style() -> None:
     )
 
 
-def show(figure: Figure, alt: str):
+def show(figure: Figure, alt: str, *, trim: bool = True):
     """Displays a figure as SVG that scales to the page, with ``alt`` for those who cannot see it.
 
     Args:
         figure: closed afterwards, so that it is shown once.
         alt: what the picture shows, in a sentence or two.
+        trim: cut off the margins; not where several pictures have to lie on one place.
     """
     from IPython.display import HTML
 
-    return HTML(accessible_svg(drawn(figure), alt))
+    return HTML(accessible_svg(_drawn(figure, trim), alt))
 
 
-def drawn(figure: Figure) -> str:
+def _drawn(figure: Figure, trim: bool) -> str:
     """The figure as SVG, with places to a hundredth of a point; closed afterwards."""
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
+    with plt.rc_context({"savefig.bbox": "tight" if trim else "standard"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text.getvalue(), flags=re.DOTALL)
     return PLACES.sub(_shorter, re.sub(r">\s+<", "><", svg))

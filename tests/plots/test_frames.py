@@ -13,18 +13,21 @@ from gtcourse import plots
 BROWSER = next((b for b in map(shutil.which, ("chromium", "google-chrome", "chrome")) if b), None)
 
 
-def drawings(names=("one", "two", "three"), size=(3, 2)):
+ALTS = ("flat", "rising", "steep")
+
+
+def drawings(names=("one", "two", "three"), size=(3, 2), alts=ALTS):
     plots.use_style()
     made = {}
-    for height, name in enumerate(names):
-        made[name], ax = plt.subplots(figsize=size)
+    for height, (name, alt) in enumerate(zip(names, alts, strict=False)):
+        figure, ax = plt.subplots(figsize=size)
         ax.plot([0, height])
+        made[name] = plots.show(figure, alt, trim=False)
     return made
 
 
-def page(seconds=None, **options):
-    options = {"alts": ["flat", "rising", "steep"], "choice": "slope", **options}
-    return plots.frames(drawings(), seconds=seconds, **options).data
+def page(choice="slope", **options):
+    return plots.frames(drawings(), choice=choice, **options).data
 
 
 def data_of(html):
@@ -35,7 +38,7 @@ def data_of(html):
 def test_every_frame_has_its_picture_its_words_and_its_description():
     data = data_of(page())
     assert data["labels"] == ["one", "two", "three"]
-    for picture, alt in zip(data["pictures"], ("flat", "rising", "steep"), strict=True):
+    for picture, alt in zip(data["pictures"], ALTS, strict=True):
         assert f"role='img' aria-label='{alt}'" in picture
     assert len(set(data["pictures"])) == 3
     assert not plt.get_fignums()
@@ -55,7 +58,7 @@ def test_nothing_is_loaded_and_no_name_is_global():
 
 def test_words_are_text_and_not_markup():
     mean = '</script><!--<script><b>"&\u2028'
-    html = plots.frames(drawings((mean, "two")), alts=[mean, "b"], choice=mean).data
+    html = plots.frames(drawings((mean, "two"), alts=[mean, "b"]), choice=mean).data
     still, script = html.split("<script>", 1)
     assert script.count("</script>") == 1
     assert "<!--" not in script
@@ -77,23 +80,30 @@ def test_the_same_figures_give_the_same_bytes_and_others_another_key():
 
 def test_what_does_not_fit_is_refused_in_a_sentence():
     sizes = drawings(("one",)) | drawings(("two",), size=(4, 2))
-    for figures, options, words in (
-        (drawings(("one",)), {"alts": ["a"]}, "expected two figures at least"),
-        (drawings(), {"alts": ["a", "b"]}, "3 figures and 2 descriptions"),
-        (drawings(), {"alts": ["a", "b", "c"], "start": 3}, "start is 3; expected 0 to 2"),
-        (sizes, {"alts": ["a", "b"]}, "several sizes"),
+    for pictures, options, words in (
+        (drawings(("one",)), {}, "1 picture is too few for a slider; expected two or more"),
+        (drawings(), {"start": 3}, "start is 3; expected 0 to 2"),
+        (sizes, {}, "several sizes"),
     ):
         with pytest.raises(ValueError, match=words):
-            plots.frames(figures, choice="x", **options)
-    plt.close("all")
+            plots.frames(pictures, choice="x", **options)
 
 
 def test_more_than_a_phone_should_load_is_refused():
-    figures = drawings(("one", "two"))
-    figures["one"].axes[0].scatter(range(10_000), [i * i % 997 for i in range(10_000)])
+    figure, ax = plt.subplots(figsize=(3, 2))
+    ax.scatter(range(10_000), [i * i % 997 for i in range(10_000)])
+    pictures = drawings(("one",)) | {"two": plots.show(figure, "many dots", trim=False)}
     with pytest.raises(ValueError, match="expected 400 at most"):
-        plots.frames(figures, alts=["a", "b"], choice="x")
-    plt.close("all")
+        plots.frames(pictures, choice="x")
+
+
+def test_molecules_can_be_frames():
+    pictures = {
+        smiles: plots.molecules(["CCO"], values=[[x, 0, 1]], limits=(0, 1), alt=f"{x} of one")
+        for smiles, x in (("a", 0.0), ("b", 0.5))
+    }
+    data = data_of(plots.frames(pictures, choice="share").data)
+    assert ["0.5 of one" in picture for picture in data["pictures"]] == [False, True]
 
 
 def in_browser(tmp_path, body, *flags):

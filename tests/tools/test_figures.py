@@ -60,7 +60,9 @@ def test_a_bitmap_is_a_fault():
 
 
 def test_a_frame_of_several_without_words_is_a_fault():
-    figures_of = {name: plt.subplots(figsize=(3, 2))[0] for name in ("a", "b")}
-    html = plots.frames(figures_of, alts=[ALT, ALT], choice="x").data
+    pictures = {}
+    for name in ("a", "b"):
+        pictures[name] = plots.show(plt.subplots(figsize=(3, 2))[0], ALT, trim=False)
+    html = plots.frames(pictures, choice="x").data
     assert faults(html) == []
     assert faults(html.replace(f"'{ALT}'", "''")) != []
