@@ -54,7 +54,7 @@ def box(x, y, width, height, fill="none", edge=GREY, corner=3) -> str:
     )
 
 
-def word(place, text, color=GREY, size=15) -> str:
+def word(place, text, color, size) -> str:
     x, y = place
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}" stroke="none" font-size="{size}" '
@@ -94,20 +94,16 @@ def shaded(shares) -> list[str]:
 
 
 def self_attention() -> str:
-    """A word takes 0.88 of itself, along a thick line, and 0.12 of its neighbour, along a thin
-    one."""
+    """One word listens to two: to the first along a thick line, 0.88, to the second along a thin
+    one, 0.12."""
     q, k = torch.tensor([[112.0]]), torch.tensor([[1.0], [96 / 112]])  # products 112 and 96
     weights = scaled_dot_product_attention(q, k, k, scale=1 / 8, return_attention=True)[1][0]
-    ask, keys = (45, 60), [(150, 30), (150, 90)]
-    lines = [
-        line(ask, key, ORANGE, 2 + 12 * w) for key, w in zip(keys, weights.tolist(), strict=True)
-    ]
-    words = [
-        word((200, key[1]), f"{w:.2f}", size=18)
-        for key, w in zip(keys, weights.tolist(), strict=True)
-    ]
-    dots = [dot(ask, 17, GOLD), *(dot(key, 15, SKY) for key in keys)]
-    return "".join([*lines, *dots, *words])
+    ask, keys = (50, 60), [(182, 31), (182, 91)]
+    parts = [dot(ask, 20, GOLD)]
+    for key, weight in zip(keys, weights.tolist(), strict=True):
+        parts = [line(ask, key, ORANGE, 2 + 14 * weight), *parts, dot(key, 27, SKY)]
+        parts.append(word(key, f"{weight:.2f}", LETTERS, 18))
+    return "".join(parts)
 
 
 def transformer() -> str:
