@@ -5,11 +5,14 @@ VENV   ?= .venv
 NOTEBOOK ?=
 PORT   ?= 8000
 CONSTRAINTS ?= constraints.txt
+OLDEST_PYTHON ?= python3.11
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 HTML   := _build/html
 REPORTS := _build/reports
+PACKAGE_TESTS := $(addprefix tests/,encodings exercises graphs models plots shards training \
+                   test_cli.py test_import.py)
 
 # One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
 export OMP_NUM_THREADS := 1
@@ -18,7 +21,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve notebooks sync tables test fast lint format clean checks \
-        unit-tests notebook-tests book-checks bench
+        unit-tests oldest notebook-tests book-checks bench
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -87,6 +90,13 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml
+
+# Of what is newer than these, some warns of them; here warnings are no errors.
+oldest:  ## the tests of the package with the oldest versions that its bounds allow (downloads them)
+	@test -x .venv-oldest/bin/python || $(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --disable-pip-version-check --quiet \
+	  -c constraints-oldest.txt -e '.[test]'
+	.venv-oldest/bin/python -m pytest -q -W default -m "not slow" $(PACKAGE_TESTS)
 
 # Lax: only flagged cells are compared. A notebook stays on one worker, or its cells lose their names.
 notebook-tests: $(STAMP)  ## every notebook from top to bottom

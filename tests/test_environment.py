@@ -1,4 +1,4 @@
-"""pyproject.toml, constraints.txt and environment.yml say the same."""
+"""pyproject.toml, both files of constraints and environment.yml say the same."""
 
 import re
 import tomllib
@@ -36,6 +36,12 @@ def pins() -> dict[str, Requirement]:
 
 
 @pytest.fixture(scope="module")
+def oldest() -> dict[str, Requirement]:
+    lines = (ROOT / "constraints-oldest.txt").read_text().splitlines()
+    return by_name(line for line in lines if not line.startswith("#"))
+
+
+@pytest.fixture(scope="module")
 def environment() -> dict[str, Requirement]:
     entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     from_pip = next(entry["pip"] for entry in entries if isinstance(entry, dict))
@@ -66,11 +72,23 @@ def test_every_pin_is_exact(pins):
     assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) for pin in pins.values())
 
 
+def test_the_oldest_versions_are_exactly_the_lower_bounds(project, oldest):
+    bounds = {
+        name: next(part.version for part in requirement.specifier if part.operator == ">=")
+        for name, requirement in project.items()
+    }
+    assert {name: str(pin.specifier) for name, pin in oldest.items()} == {
+        name: f"=={version}" for name, version in bounds.items()
+    }
+
+
 def test_the_base_package_asks_for_lower_bounds_only():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert all(re.fullmatch(r"[\w-]+>=[\d.]+", line) for line in settings["dependencies"])
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "environment.yml", "pyproject.toml"])
+@pytest.mark.parametrize(
+    "name", ["constraints.txt", "constraints-oldest.txt", "environment.yml", "pyproject.toml"]
+)
 def test_no_file_names_a_package_index(name):
     assert not re.search(r"index-url|find-links|https?://(?!github)", (ROOT / name).read_text())

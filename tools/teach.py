@@ -43,14 +43,13 @@ def row(path: Path) -> list[str]:
         f"[{title}]({page})",
         f"{reading(text)} min",
         measured(path.stem, all_times())[0],
-        f"{len(exercises(text))} in {minutes(text)} min",
-        f"[copy]({copy})",
-        f"[solutions]({page}#{section.replace('.', '')}-exercises)",
+        f"{len(exercises(text))}, {minutes(text)} min",
+        f"[student copy]({copy})<br>[solutions]({page}#{section.replace('.', '')}-exercises)",
     ]
 
 
 def table() -> str:
-    heads = ["chapter", "to read", "to run", "exercises", "for students", "for you"]
+    heads = ["chapter", "read", "run", "exercises", "open"]
     rows = [heads, ["---"] * len(heads), *(row(path) for path in chapters())]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
