@@ -43,6 +43,8 @@ def setup(app):
     # MathJax's menu would fetch its speech engine from another host.
     settings = app.config.mathjax3_config or {}
     settings.setdefault("options", {})["enableMenu"] = False
+    # book.js typesets, a few formulas at a time, so that a long page answers meanwhile.
+    settings.setdefault("startup", {})["typeset"] = False
     app.config.mathjax3_config = settings
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("build-finished", copy_mathjax)

@@ -1,0 +1,69 @@
+// What the pages do themselves; everything can be read without it, formulas excepted.
+"use strict";
+
+// Formulas: first what stands in the window, then the others, a few at a time and only while
+// nothing else is to be done. A chapter has hundreds, and a page shall answer before the last is set.
+const AT_ONCE = 12;
+
+async function typeset() {
+  await window.MathJax?.startup?.promise;
+  if (!window.MathJax?.typesetPromise) return;
+  const waiting = new Set(document.querySelectorAll(".math"));
+  const take = (formulas) => {
+    formulas.forEach((formula) => waiting.delete(formula));
+    return MathJax.typesetPromise(formulas);
+  };
+  const near = new Set();  // in the window, or half a window away from it
+  const observer = new IntersectionObserver((changes) => changes.forEach((change) =>
+    near[change.isIntersecting ? "add" : "delete"](change.target)), { rootMargin: "50% 0px" });
+  waiting.forEach((formula) => observer.observe(formula));
+  await new Promise(requestAnimationFrame);
+  const nextOnes = () => {
+    const seen = [...waiting].filter((formula) => near.has(formula));
+    return (seen.length ? seen : [...waiting]).slice(0, AT_ONCE);
+  };
+  addEventListener("beforeprint", () => MathJax.typeset([...waiting]));
+  while (waiting.size) {
+    await take(nextOnes());
+    if (![...waiting].some((formula) => near.has(formula))) performance.mark("formulas in sight");
+    await new Promise((done) => ("requestIdleCallback" in window
+      ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done)));
+  }
+  observer.disconnect();
+  await MathJax.typesetPromise();  // what stands elsewhere: formulas in the outputs of cells
+}
+
+// What scrolls sideways is reached with the keyboard, and nothing else becomes a stop on the way.
+const SCROLLING = `.bd-article :is(pre, .highlight, .output, .math, mjx-container[display], table,
+  .pst-scrollable-table-container, .cell_output div[style*="overflow-x"])`;
+
+function reachScrolling() {
+  const all = [...document.querySelectorAll(SCROLLING)];
+  const reach = (places) => {
+    const scrolls = places.map((place) => place.scrollWidth > place.clientWidth &&
+      getComputedStyle(place).overflowX !== "visible");
+    places.forEach((place, at) => {
+      if (scrolls[at]) place.tabIndex = 0;
+      else if (place.tabIndex === 0) place.removeAttribute("tabindex");
+    });
+  };
+  reach(all);
+  const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
+  all.forEach((place) => sizes.observe(place));
+  document.fonts.addEventListener("loadingdone", () => reach(all));
+}
+
+// The theme's arrows that unfold a part of the contents say nothing to a screen reader.
+function nameArrows() {
+  for (const arrow of document.querySelectorAll(".bd-sidebar-primary summary"))
+    arrow.setAttribute("aria-label", `pages of ${
+      arrow.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part"}`);
+}
+
+// A promise, for those who wait until the page is finished: the tests, and who prints it.
+window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
+  nameArrows();
+  await typeset();
+  reachScrolling();
+  done();
+}));

@@ -1,0 +1,60 @@
+"""The system's Chromium, a server for a folder, and the reasons why there may be neither."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PACKAGES = {"playwright": "playwright", "axe_playwright_python": "axe-playwright-python"}
+PHONE = {"width": 390, "height": 844}
+LAPTOP = {"width": 1280, "height": 900}
+
+
+def executable() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def why_not() -> str | None:
+    """A sentence where the tests cannot run."""
+    missing = [name for module, name in PACKAGES.items() if find_spec(module) is None]
+    if missing:
+        return f"{' and '.join(missing)} is missing: pip install '.[test]' brings it"
+    if executable() is None:
+        return f"no Chromium is installed (looked for {', '.join(NAMES)})"
+    return None
+
+
+@contextmanager
+def browser() -> Iterator:
+    """A Chromium that finds no host but this machine, so that a page that needs another fails."""
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    if os.geteuid() == 0:
+        arguments.append("--no-sandbox")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=executable(), args=arguments)
+        yield running
+        running.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_) -> None:
+        """A line for every file would hide the tests' own."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder under an address of this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()

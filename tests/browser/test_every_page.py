@@ -1,0 +1,75 @@
+"""Every page of the built book, as its reader meets it: on a phone and a laptop, light and dark."""
+
+import pytest
+
+from tests.browser.visit import EMPTY_PICTURES, Visit, grave_faults, show_in, visit
+from tools.paths import HTML
+
+KINDS = [
+    "book/intro.html",
+    "notebooks/03_message_passing.html",
+    "book/api/cli.html",
+    "genindex.html",
+    "search.html",
+]
+"""A page of each kind, for what takes too long on all of them."""
+
+
+def faults(visits: dict[str, Visit], kind: str) -> list[str]:
+    return [f"{name}: {fault}" for name, found in visits.items() for fault in getattr(found, kind)]
+
+
+def test_every_page_is_visited(visits):
+    assert {*KINDS} < {*visits}
+    assert len(visits) >= len([*(HTML / "notebooks").glob("*.html")]) > 12
+
+
+def test_no_page_has_an_error_in_the_console(visits):
+    assert faults(visits, "errors") == []
+
+
+def test_no_page_asks_another_host(visits):
+    assert faults(visits, "foreign") == []
+
+
+def test_no_page_scrolls_sideways_on_a_phone(visits):
+    assert faults(visits, "wide") == []
+
+
+def test_every_image_has_words(visits):
+    assert faults(visits, "unnamed") == []
+
+
+def test_every_internal_link_leads_to_a_place_that_the_browser_knows(visits):
+    for name, found in visits.items():
+        lost = {(page, place) for page, place in found.links if place not in visits[page].places}
+        assert lost == set(), f"links of {name}"
+
+
+def test_axe_finds_no_serious_fault_on_any_page(visits):
+    assert faults(visits, "inaccessible") == []
+
+
+def test_every_text_stands_out_in_both_modes(visits):
+    assert faults(visits, "faint") == []
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", KINDS)
+def test_axe_agrees_on_the_contrast_of_each_kind_of_page(page, book, name, mode):
+    page.goto(f"{book}/{name}")
+    page.evaluate("window.bookReady")
+    show_in(page, mode)
+    page.evaluate(EMPTY_PICTURES)
+    assert grave_faults(page, contrast=True) == []
+
+
+@pytest.mark.parametrize("name", ["book/intro.html", "notebooks/01_self_attention.html"])
+def test_the_book_opens_from_the_disk(page, book, name):
+    found = visit(page, (HTML / name).as_uri())
+    assert found == Visit()
+
+
+def test_the_folder_opens_at_the_first_page(page, book):
+    page.goto(f"{book}/")
+    page.wait_for_url(f"{book}/book/intro.html")

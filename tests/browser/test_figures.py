@@ -1,0 +1,54 @@
+"""Words in the chapters' figures stand out from what is drawn behind them, in both modes."""
+
+import numpy as np
+import pytest
+
+from tests.browser.figures import faint_texts, ratio
+from tests.browser.visit import show_in
+from tools.paths import NOTEBOOKS
+
+CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+FIGURES = ".bd-article svg[role=img]"
+
+DRAWN = """<!doctype html><style>:root { --gtcourse-ink: #5b6069 }</style>
+<svg role="img" width="200" height="100"><rect width="100" height="100" fill="#222"/>
+<g id="text_1"><path d="M PLACE 20 h 30 v 20 h -30 z" style="fill: COLOR; HALO"/></g></svg>"""
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_words_of_every_figure_stand_out(page, book, chapter, mode):
+    page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
+    show_in(page, mode)
+    figures = page.locator(FIGURES)
+    faults = {}
+    for at in range(figures.count()):
+        figure = figures.nth(at)
+        if figure.is_visible() and (found := faint_texts(figure)):
+            faults[(figure.get_attribute("aria-label") or "")[:60]] = found[:5]
+    assert faults == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "color", "halo", "faint"),
+    [
+        (120, "#767676", "", False),  # on the white page
+        (120, "#aaa", "", True),
+        (20, "#aaa", "", False),  # on the dark square
+        (20, "#555", "", True),
+        (120, "#fff", "stroke: #333", False),  # on its halo
+        (20, "#333", "stroke: #222", True),
+        (20, "var(--gtcourse-ink)", "", True),  # the ink needs more than 3, and has 2.5
+        (120, "var(--gtcourse-ink)", "", False),
+    ],
+)
+def test_a_text_is_judged_by_what_is_behind_it(page, place, color, halo, faint):
+    drawn = DRAWN.replace("PLACE", str(place)).replace("COLOR", color).replace("HALO", halo)
+    page.set_content(drawn)
+    assert bool(faint_texts(page.locator("svg"))) is faint
+
+
+def test_the_ratio_is_that_of_wcag():
+    black, white, grey = (np.array([float(value)] * 3) for value in (0, 255, 0x76))
+    assert ratio(black, white) == pytest.approx(21)
+    assert ratio(white, grey) == pytest.approx(4.54, abs=0.01)

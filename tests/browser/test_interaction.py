@@ -1,0 +1,107 @@
+"""What reacts to the reader: solutions, folded code, the mode, pictures to look around in."""
+
+import pytest
+
+from tools.paths import NOTEBOOKS
+
+CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("[01]*.ipynb"))
+SOLUTION = "details:has(> summary:text-is('Solution'))"
+
+
+@pytest.fixture
+def chapter(page, book):
+    """Opens a chapter by its number."""
+
+    def opened(number: str):
+        (name,) = (name for name in CHAPTERS if name.startswith(number))
+        page.goto(f"{book}/notebooks/{name}.html", wait_until="domcontentloaded")
+        return page
+
+    return opened
+
+
+@pytest.mark.parametrize("number", [name[:2] for name in CHAPTERS])
+def test_solutions_are_folded_and_open_at_a_click_and_at_a_key(chapter, number):
+    page = chapter(number)
+    solutions = page.locator(SOLUTION)
+    assert 3 <= solutions.count() <= 5
+    assert solutions.evaluate_all("all => all.some((one) => one.open)") is False
+    first = solutions.first
+    inside = first.locator(":scope > :not(summary)").first
+    assert not inside.is_visible()
+    first.locator("summary").click()
+    assert inside.is_visible()
+    page.keyboard.press("Enter")  # the summary has the focus
+    assert not inside.is_visible()
+
+
+def test_folded_code_opens(chapter):
+    page = chapter("01")
+    folded = page.locator("details.above-input").first
+    assert not folded.locator("pre").first.is_visible()
+    folded.locator("summary").click()
+    assert folded.locator("pre").first.is_visible()
+
+
+def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
+    page = chapter("01")
+    mode = page.locator("html")
+    for system in ("dark", "light"):
+        page.emulate_media(color_scheme=system)
+        page.wait_for_function("m => document.documentElement.dataset.theme === m", arg=system)
+    shown = mode.evaluate("html => getComputedStyle(document.body).backgroundColor")
+    while mode.get_attribute("data-theme") == "light":
+        page.locator("button.theme-switch-button").first.click()
+    assert mode.evaluate("html => getComputedStyle(document.body).backgroundColor") != shown
+
+
+def test_the_explorer_reacts_to_a_click_to_keys_and_to_its_lists(chapter):
+    page = chapter("11")
+    explorer = page.locator("[data-explorer]").first
+    says = explorer.locator("[role=status]")
+    explorer.locator(".atom").nth(2).click()
+    assert says.inner_text().startswith("Atom 2 ")
+    chosen = explorer.locator(".atom[aria-pressed=true]")
+    assert chosen.get_attribute("data-atom") == "2"
+    chosen.focus()
+    page.keyboard.press("ArrowRight")
+    assert says.inner_text().startswith("Atom 3 ")
+    before = says.inner_text()
+    explorer.locator("select[name=model]").select_option(index=1)
+    assert says.inner_text() != before
+    explorer.locator("select[name=molecule]").focus()
+    drawn = explorer.locator(".molecule").inner_html()
+    page.keyboard.press("ArrowDown")
+    assert explorer.locator(".molecule").inner_html() != drawn
+
+
+def test_the_calculator_reacts_to_a_click_and_to_numbers(chapter):
+    page = chapter("12")
+    calculator = page.locator("[data-calculator]").first
+    says = calculator.locator("[role=status]")
+    second = calculator.locator(".bars button").nth(1)
+    second.click()
+    assert says.inner_text().startswith(second.inner_text())
+    memory = calculator.locator("tr.sum td").last
+    before = memory.inner_text()
+    nodes = calculator.locator("input[name=nodes]")
+    nodes.focus()
+    page.keyboard.press("ArrowUp")
+    assert memory.inner_text() != before
+    nodes.fill("0")
+    assert says.inner_text().startswith("Expected a whole number")
+    assert nodes.get_attribute("aria-invalid") == "true"
+
+
+@pytest.mark.parametrize("number", ["03", "04", "05"])
+def test_frames_follow_the_slider(chapter, number):
+    page = chapter(number)
+    frames = page.locator("[data-frames]").first
+    slider, label = frames.locator(".frames-range"), frames.locator(".frames-label")
+    slider.focus()
+    page.keyboard.press("Home")
+    first, picture = label.inner_text(), frames.locator(".frames-stage").inner_html()
+    page.keyboard.press("ArrowRight")
+    assert label.inner_text() != first
+    assert frames.locator(".frames-stage").inner_html() != picture
+    assert slider.get_attribute("aria-valuetext") == label.inner_text()

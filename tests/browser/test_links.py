@@ -1,0 +1,58 @@
+"""What leads away from a chapter, and how it is found."""
+
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from tools.paths import CONFIG, HTML, NOTEBOOKS, ROOT
+
+REPOSITORY = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]
+OWNER_AND_NAME = REPOSITORY["url"].removeprefix("https://github.com/")
+COLAB = f"https://colab.research.google.com/github/{OWNER_AND_NAME}/blob/{REPOSITORY['branch']}/"
+BINDER = f"https://mybinder.org/v2/gh/{OWNER_AND_NAME}/{REPOSITORY['branch']}?urlpath=lab/tree/"
+CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+CSA = "notebooks/09_csa.html"
+
+
+def tracked() -> set[str]:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {*listed.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_colab_and_binder_open_a_notebook_that_is_there(page, book, chapter):
+    page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
+    links = page.locator("a[href*='colab.research'], a[href*='mybinder.org']")
+    addresses = links.evaluate_all("links => links.map((link) => link.href)")
+    for start in (COLAB, BINDER):
+        paths = [a.removeprefix(start) for a in addresses if a.startswith(start)]
+        assert f"notebooks/{chapter}.ipynb" in paths
+    strange = [a for a in addresses if re.sub(".*/(blob|tree)/(main/)?", "", a) not in tracked()]
+    assert strange == []
+
+
+def test_searching_for_chromatic_finds_the_chapter_on_it(page, book):
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("chromatic")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=chromatic")
+    found = page.locator("#search-results a")
+    found.first.wait_for()
+    page.wait_for_function("/found/.test(document.querySelector('#search-results p')?.textContent)")
+    addresses = found.evaluate_all("links => links.map((link) => link.href)")
+    assert any(CSA in address for address in addresses)
+
+
+def test_searching_for_nonsense_finds_nothing(page, book):
+    page.goto(f"{book}/search.html?q=qqqzzz")
+    page.get_by_text("did not match any documents").wait_for()
+    assert page.locator("#search-results li").count() == 0
+
+
+def test_every_notebook_is_a_page():
+    assert {path.stem for path in (HTML / "notebooks").glob("*.html")} == {*CHAPTERS}

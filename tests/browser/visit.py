@@ -1,0 +1,135 @@
+"""What one visit of a page finds: on a phone in the light, then on a laptop in the dark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.browser.chromium import LAPTOP
+
+HERE = {"file", "data", "blob", "about"}
+GRAVE = {"serious", "critical"}
+
+READY = "async () => { await window.bookReady; await document.fonts.ready; }"
+CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
+
+# What is wider than the window and does not scroll inside something of its own.
+WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  const inside = (e) => {
+    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement)
+      if (getComputedStyle(p).overflowX !== "visible") return true;
+    return false;
+  };
+  const named = (e) => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") +
+    [...e.classList].map((c) => "." + c).join("");
+  const found = [...document.querySelectorAll("body *")].filter((e) =>
+    e.getBoundingClientRect().right > width + 1 && !inside(e));
+  return [`scrolls to ${document.documentElement.scrollWidth} px`,
+    ...found.slice(0, 3).map((e) => `${named(e)}: ${(e.textContent || "").trim().slice(0, 50)}`)];
+}"""
+
+UNNAMED = """() => [...document.querySelectorAll("img")]
+  .filter((image) => !(image.getAttribute("alt") || "").trim())
+  .map((image) => image.src.slice(0, 80))"""
+
+PLACES = """() => [...document.querySelectorAll("[id], [name]")]
+  .flatMap((e) => [e.id, e.getAttribute("name")]).filter(Boolean)"""
+
+LINKS = """() => [...document.querySelectorAll("a[href]")]
+  .filter((a) => a.hash.length > 1 && a.origin === location.origin)
+  .map((a) => [a.pathname.slice(1), decodeURIComponent(a.hash.slice(1))])"""
+
+# A picture is one thing with one name: axe-core needs minutes for the strokes inside.
+EMPTY_PICTURES = """() => document.querySelectorAll("svg[role=img]").forEach((picture) =>
+  picture.querySelectorAll(":scope > :not(title)").forEach((part) => part.remove()))"""
+
+
+@dataclass
+class Visit:
+    """Lists of sentences, empty for a page without faults; and what leads where."""
+
+    errors: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    wide: list[str] = field(default_factory=list)
+    unnamed: list[str] = field(default_factory=list)
+    inaccessible: list[str] = field(default_factory=list)
+    faint: list[str] = field(default_factory=list)
+    places: set[str] = field(default_factory=set, compare=False)
+    links: set[tuple[str, str]] = field(default_factory=set, compare=False)
+
+
+def visit(page, address: str) -> Visit:
+    """Opens the page in a window that has the size of a phone's, and looks at it in both modes."""
+    found = Visit()
+    watch(page, found)
+    show_in(page, "light")
+    page.goto(address, wait_until="load")
+    page.evaluate(READY)
+    found.wide = page.evaluate(WIDE)
+    found.unnamed = page.evaluate(UNNAMED)
+    found.places = {*page.evaluate(PLACES)}
+    found.links = {*map(tuple, page.evaluate(LINKS))}
+    page.evaluate(EMPTY_PICTURES)
+    found.inaccessible = grave_faults(page)
+    page.set_viewport_size(LAPTOP)
+    found.faint = [f"light: {fault}" for fault in page.evaluate(CONTRAST)]
+    show_in(page, "dark")
+    found.faint += [f"dark: {fault}" for fault in page.evaluate(CONTRAST)]
+    found.inaccessible += [fault for fault in grave_faults(page) if fault not in found.inaccessible]
+    return found
+
+
+def show_in(page, mode: str) -> None:
+    """Light or dark, as the reader's system asks for; the theme follows it."""
+    page.emulate_media(color_scheme=mode, reduced_motion="reduce")
+    if page.url != "about:blank":
+        page.wait_for_function(
+            "mode => [mode, undefined].includes(document.documentElement.dataset.theme)", arg=mode
+        )
+
+
+def watch(page, found: Visit) -> None:
+    """Lets the page's events fill ``errors`` and ``foreign``."""
+
+    def on_console(message) -> None:
+        if message.type == "error":
+            found.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def on_request(request) -> None:
+        if is_foreign(request.url):
+            found.foreign.append(request.url)
+
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: found.errors.append(str(error)))
+    page.on("request", on_request)
+
+
+def is_foreign(address: str) -> bool:
+    parts = urlsplit(address)
+    return parts.scheme not in HERE and parts.hostname != "127.0.0.1"
+
+
+def grave_faults(page, *, contrast: bool = False) -> list[str]:
+    """What axe-core calls serious or critical, each with the first element that has it.
+
+    Args:
+        contrast: with its rule for contrast, which takes a minute on a long page; only that.
+    """
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"resultTypes": ["violations"], "preload": False}
+    if contrast:
+        options["runOnly"] = ["color-contrast"]
+    else:
+        options["rules"] = {"color-contrast": {"enabled": False}}
+    violations = Axe().run(page, options=options).response["violations"]
+    return [sentence(fault) for fault in violations if fault["impact"] in GRAVE]
+
+
+def sentence(fault: dict) -> str:
+    first = fault["nodes"][0]
+    why = first["failureSummary"].splitlines()[1].strip()
+    return f"{fault['id']} in {len(fault['nodes'])} places, first {first['target'][0]}: {why}"
