@@ -21,7 +21,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve notebooks sync tables test fast lint format clean checks \
-        unit-tests oldest notebook-tests book-checks bench
+        unit-tests oldest notebook-tests book-checks browser-tests bench
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -63,7 +63,7 @@ test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
 
 fast: lint checks  ## the part of the tests that takes a minute
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" --ignore=tests/browser
 
 lint: $(STAMP)  ## style of the package, the tests and the notebooks' code
 	$(BIN)/ruff check .
@@ -89,7 +89,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.figures
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
-	$(BIN)/python -m pytest -q -n 2 --junitxml=$(REPORTS)/unit-tests.xml
+	$(BIN)/python -m pytest -q -n 2 --ignore=tests/browser --junitxml=$(REPORTS)/unit-tests.xml
 
 # Of what is newer than these, some warns of them; here warnings are no errors.
 oldest:  ## the tests of the package with the oldest versions that its bounds allow (downloads them)
@@ -108,6 +108,10 @@ notebook-tests: $(STAMP)  ## every notebook from top to bottom
 book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, math, links, alt text
 	@$(BIN)/jupyter-book build . --all -W --keep-going
 	$(BIN)/python -m tools.check_book $(HTML)
+
+# Of the book that book-checks has built; without Chromium they are skipped, and say so.
+browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, light and dark
+	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/browser-tests.xml tests/browser
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
 	@$(BIN)/python -m benchmarks.encodings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.paths import ROOT
 
-PARTS = ["lint", "checks", "unit-tests", "notebook-tests", "book-checks"]
+PARTS = ["lint", "checks", "unit-tests", "notebook-tests", "book-checks", "browser-tests"]
 REPORTS = ROOT / "_build" / "reports"
 
 
