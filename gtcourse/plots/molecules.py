@@ -64,7 +64,7 @@ def molecules(
     # Mid-grey carbon, and hues that read on white and on black.
     options.setAtomPalette(
         {-1: _rgb(INK), 6: _rgb(INK), 7: _rgb("#4f8fd6"), 8: _rgb("#d9534f"), 9: _rgb("#2a9d8f"),
-         16: _rgb("#b8962e"), 17: _rgb("#2a9d8f"), 35: _rgb("#b5651d"), 53: _rgb("#8a5fb0"),
+         16: _rgb("#a5852a"), 17: _rgb("#2a9d8f"), 35: _rgb("#b5651d"), 53: _rgb("#8a5fb0"),
          15: _rgb("#d97706")}
     )  # fmt: skip
     legends = list(legends) if legends is not None else [""] * len(mols)

@@ -105,7 +105,7 @@ def _shorter(places: re.Match) -> str:
 def accessible_svg(svg: str, alt: str) -> str:
     """The ``<svg>`` element, named by ``alt``, as wide as the page allows up to its own size.
 
-    On a phone it shrinks to six tenths and not further, which keeps its labels readable; a figure
+    On a phone it shrinks to 0.59 of it and not further, which keeps its labels readable; a figure
     that is wider still scrolls inside its own box.
     """
     svg = re.sub(re.escape(INK), PAGE_INK, svg[svg.index("<svg") :].strip(), flags=re.IGNORECASE)
@@ -114,7 +114,7 @@ def accessible_svg(svg: str, alt: str) -> str:
     head, body = re.match(r"(<svg[^>]*>)(.*)", svg, re.S).groups()
     head = re.sub(r"\s(width|height|style)=(\"[^\"]*\"|'[^']*')", "", head)
     style = (
-        f"width:100%;max-width:{width:.0f}{unit};min-width:{0.6 * width:.0f}{unit};"
+        f"width:100%;max-width:{width:.0f}{unit};min-width:{0.59 * width:.0f}{unit};"
         "height:auto;display:block;margin:auto"
     )
     named = f'{head[:-1]} role="img" aria-label="{escape(alt, quote=True)}" style="{style}">'

@@ -24,7 +24,7 @@ def test_a_figure_is_an_svg_with_a_name_and_limits_of_size():
         float(re.search(rf"{m}-width:(\d+)pt", opening)[1]) for m in ("max", "min")
     )
     assert 200 < largest < 320  # four inches of 72 points, cut to the ink
-    assert abs(smallest - 0.6 * largest) <= 1
+    assert abs(smallest - 0.59 * largest) <= 1
     assert not plt.get_fignums()
 
 
