@@ -169,8 +169,8 @@ def grpe_flex(
     T = vectors.shape[1]
     score_mod = grpe_score_mod(relation, by_query, by_key, mask, copies=T)
     asked = query.repeat_interleave(T, dim=2)  # [B, H, N T, K]
-    z, extra = attend(asked, key, value, score_mod=score_mod, return_aux=flex.AuxRequest(lse=True))
-    z, lse = z.unflatten(2, (-1, T)), extra.lse.unflatten(2, (-1, T))
+    z, lse = _with_denominators(attend, asked, key, value, score_mod)
+    z, lse = z.unflatten(2, (-1, T)), lse.unflatten(2, (-1, T))
     alive = (lse > -torch.inf).any(dim=-1)
     # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
     weights = lse.clamp(min=torch.finfo(lse.dtype).min).softmax(dim=-1).to(z.dtype)
@@ -225,6 +225,17 @@ def relation_contexts(
     if tables.bias is not None:
         by_query.append(tables.bias.T[:, None].expand(*query.shape[:3], -1))
     return sum(by_query) if by_query else None, sum(by_key) if by_key else None
+
+
+def _with_denominators(
+    attend: Callable, query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMod
+) -> tuple[Tensor, Tensor]:
+    """z, and the logarithm of each softmax's denominator, ``[B, H, N]``."""
+    if not hasattr(flex, "AuxRequest"):  # an older PyTorch asks by another word
+        return attend(query, key, value, score_mod=score_mod, return_lse=True)
+    request = flex.AuxRequest(lse=True)
+    z, extra = attend(query, key, value, score_mod=score_mod, return_aux=request)
+    return z, extra.lse
 
 
 def _split_heads(vectors: Tensor, query: Tensor) -> Tensor:
