@@ -57,6 +57,7 @@ tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and 
 	@$(BIN)/python -m tools.teach write
 	@$(BIN)/python -m tools.results write
 	@$(BIN)/python -m tools.benchmarks write
+	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
@@ -84,6 +85,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.chapters
 	$(BIN)/python -m tools.results check
 	$(BIN)/python -m tools.benchmarks check
+	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
 	$(BIN)/python -m tools.cards check
 	$(BIN)/python -m tools.figures

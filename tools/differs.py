@@ -155,15 +155,13 @@ def section(paper: str, row: Row) -> str:
     path, _, test = row.test.partition("::")
     sentence = test.removeprefix("test_").replace("_", " ")
     lines = {
-        "The paper": row.paper,
-        "The authors' code": row.code,
+        "Printed": row.paper,
+        "Code": row.code,
         "Here": row.here,
         "Why": row.why,
         "Measured": effect(paper, row),
         "Test": f"*{sentence}*, in `{path}`",
     }
-    if paper == "lecture":
-        lines = {NAMES.get(name, name): text for name, text in lines.items()}
     table = [f"* - {name}\n  - {text.strip()}" for name, text in lines.items()]
     return "\n".join(
         [
@@ -181,17 +179,13 @@ def section(paper: str, row: Row) -> str:
     )
 
 
-NAMES = {"The paper": "As printed", "The authors' code": "Code"}
-"""The lecture is no paper, and has no code."""
-
-
 def index(papers: list[Paper]) -> str:
     text = (FOLDER / "index.toml").read_text(encoding="utf-8")
     content = tomllib.loads(text)
     counts = [["", *FOLLOWS.values(), "all"]]
     for paper in papers:
         of = [row.follows for row in paper.rows]
-        link = f"[{paper.title}]({paper.name})"
+        link = f"[{paper.title}]({paper.name}.md)"
         counts.append([link, *(str(of.count(name)) for name in FOLLOWS), str(len(of))])
     counts.append(["all", *(str(sum(int(row[i]) for row in counts[1:])) for i in range(1, 6))])
     rows = ["| " + " | ".join(row) + " |" for row in counts]

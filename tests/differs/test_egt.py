@@ -105,3 +105,10 @@ def of_edges_with_features():
     graph = of_edges(3, [(0, 1), (1, 2)])
     graph.x, graph.edge_attr = torch.zeros(3, 1).long(), torch.tensor([[1], [2], [1], [2]])
     return graph
+
+
+def test_every_linear_map_of_a_layer_has_a_shift_as_in_the_authors_code():
+    model = EGT(SMALL)
+    maps = [m for m in model.layers.modules() if isinstance(m, torch.nn.Linear)]
+    assert len(maps) == 8 + 5  # the last layer has none for pairs that nobody reads
+    assert all(m.bias is not None for m in maps)
