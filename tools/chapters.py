@@ -153,10 +153,7 @@ def all_numbers(chapters: dict[str, str]) -> set[str]:
 
 def pages() -> list[Path]:
     """The prose pages and the chapters without a number, which refer to the chapters too."""
-    others = [p for p in TEXTS.glob("*.md") if not p.name[:2].isdigit()]
-    return sorted(
-        [*(ROOT / "book").glob("*.md"), *(ROOT / "book").glob("[a-z]*/index.md"), *others]
-    )
+    return sorted(p for p in (ROOT / "book").rglob("*.md") if not p.name[:2].isdigit())
 
 
 def check() -> list[str]:
