@@ -124,7 +124,8 @@ def effect(paper: str, row: Row) -> str:
         place: spread([run.result["test_mae"] for run in recorded(name)])
         for place, name in row.runs.items()
     }
-    return row.effect.format(**values, **runs)
+    text = row.effect.format(**values, **runs)
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
 def page(paper: Paper) -> str:
@@ -182,10 +183,10 @@ def section(paper: str, row: Row) -> str:
 def index(papers: list[Paper]) -> str:
     text = (FOLDER / "index.toml").read_text(encoding="utf-8")
     content = tomllib.loads(text)
-    counts = [["", *FOLLOWS.values(), "all"]]
+    counts = [["source", "paper", "code", "either", "neither", "all"]]
     for paper in papers:
         of = [row.follows for row in paper.rows]
-        link = f"[{paper.title}]({paper.name}.md)"
+        link = f"[{paper.title.removeprefix('The ').split(' and ')[0]}]({paper.name}.md)"
         counts.append([link, *(str(of.count(name)) for name in FOLLOWS), str(len(of))])
     counts.append(["all", *(str(sum(int(row[i]) for row in counts[1:])) for i in range(1, 6))])
     rows = ["| " + " | ".join(row) + " |" for row in counts]

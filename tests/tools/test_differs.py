@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tools import differs
-from tools.record_differs import measures
+from tools.record_differs import measures, rounded
 
 
 @pytest.mark.parametrize("name", differs.PAPERS)
@@ -51,3 +51,8 @@ def test_two_rows_of_one_name_are_refused():
     paper = differs.read("csa")
     twice = replace(paper, rows=(*paper.rows, paper.rows[0]))
     assert any("stands there twice" in fault for fault in differs.faults(twice))
+
+
+def test_a_number_is_stored_with_six_figures_and_a_count_as_it_is():
+    found = rounded({"error": 0.12345678, "seeds": [1.00000049, 2.0], "pairs": 12345678})
+    assert found == {"error": 0.123457, "seeds": [1.0, 2.0], "pairs": 12345678}
