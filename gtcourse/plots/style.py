@@ -41,8 +41,8 @@ INKED = (
 WIDEST = 5.7
 """Inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high."""
 
-PLACES = re.compile(r"\b(?:d|x|y|width|height)=\"[^\"]*\"|translate\([^)]*\)")
-"""Where an SVG of matplotlib says where something is."""
+# Where an SVG of matplotlib says where something is.
+_PLACES = re.compile(r"\b(?:d|x|y|width|height)=\"[^\"]*\"|translate\([^)]*\)")
 
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
@@ -94,7 +94,7 @@ def _drawn(figure: Figure, trim: bool) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text.getvalue(), flags=re.DOTALL)
-    return PLACES.sub(_shorter, re.sub(r">\s+<", "><", svg))
+    return _PLACES.sub(_shorter, re.sub(r">\s+<", "><", svg))
 
 
 def _shorter(places: re.Match) -> str:
