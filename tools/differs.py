@@ -186,7 +186,7 @@ def index(papers: list[Paper]) -> str:
     counts = [["source", "paper", "code", "either", "neither", "all"]]
     for paper in papers:
         of = [row.follows for row in paper.rows]
-        link = f"[{paper.title.removeprefix('The ').split(' and ')[0]}]({paper.name}.md)"
+        link = f"[{paper.title.split(' and ')[0]}]({paper.name}.md)"
         counts.append([link, *(str(of.count(name)) for name in FOLLOWS), str(len(of))])
     counts.append(["all", *(str(sum(int(row[i]) for row in counts[1:])) for i in range(1, 6))])
     rows = ["| " + " | ".join(row) + " |" for row in counts]

@@ -1,4 +1,4 @@
-"""The numbers of the pages of differences: ``python -m tools.record_differs``, 20 minutes.
+"""The numbers of the pages of differences: ``python -m tools.record_differs``, half an hour.
 
 Trained models of the course with one thing changed, counts on the embedded molecules, and a few
 short trainings. Named papers are measured again and replace what the record has of them.

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, encode
-from gtcourse.models import CentralityEncoding, Graphormer, GraphormerConfig
+from gtcourse.models import CentralityEncoding, Graphormer
 from gtcourse.models.graphormer_edges import EdgeEncoding
 from tests.encodings.graphs import of_edges, renumbered
 from tests.models.graphormers import SMALL, encoded, large_weights
@@ -106,8 +106,3 @@ def test_a_vector_behind_the_paths_end_makes_company_matter_and_ours_has_none():
     two_empty = none @ (encoding.positions[1] + encoding.positions[2])
     got = encoding(together)[0, :, 0, 1] - plain[0, :, 0, 1]
     torch.testing.assert_close(got, two_empty)
-
-
-def test_the_short_trainings_read_what_the_model_reads():
-    assert isinstance(forms.SMALL, GraphormerConfig)
-    assert forms.SMALL.max_path_length == 20
