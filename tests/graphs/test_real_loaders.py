@@ -72,7 +72,7 @@ def write_pcqm4mv2(folder: Path, numpy_1: bool = False) -> None:
     torch.save(
         {part: np.array([number]) for number, part in enumerate(parts)}, folder / "split_dict.pt"
     )
-    if numpy_1:
+    if numpy_1 and np.__version__ >= "2":  # else it is written so already
         rename_in_zip(folder / "split_dict.pt", b"numpy._core.", b"numpy.core.")
     (folder / "RELEASE_v1.txt").touch()
 

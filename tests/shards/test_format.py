@@ -116,7 +116,7 @@ def test_without_a_known_sha256_a_damaged_page_is_found_by_its_own_checksum(tmp_
         except ValueError as error:
             assert "a.parquet is damaged or none (" in str(error)  # noqa: PT017 (or no error)
             found += 1
-    assert found > 0.8 * len(range(4, pages, 11))
+    assert found > 0.5 * len(range(4, pages, 11))  # 0.9 today; pyarrow 15 writes more unread bits
 
 
 @pytest.mark.parametrize("content", [b"", b"no parquet", b"PAR1" + b"\0" * 99 + b"PAR1"])
