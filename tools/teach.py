@@ -39,17 +39,18 @@ def row(path: Path) -> list[str]:
     section = re.search(r"^## (\d+\.\d+) Exercises$", text, re.M)[1]
     page = f"../notebooks/{path.stem}.ipynb"
     copy = STUDENT.format(slug=slug(), name=path.stem)
+    solutions = f"{page}#{section.replace('.', '')}-exercises"
+    links = f"[student copy]({copy}), [solutions]({solutions})"
     return [
-        f"[{title}]({page})",
+        f"[{title}]({page})<br>{links}",
         f"{reading(text)} min",
         measured(path.stem, all_times())[0],
         f"{len(exercises(text))}, {minutes(text)} min",
-        f"[student copy]({copy})<br>[solutions]({page}#{section.replace('.', '')}-exercises)",
     ]
 
 
 def table() -> str:
-    heads = ["chapter", "read", "run", "exercises", "open"]
+    heads = ["chapter", "read", "run", "exercises"]
     rows = [heads, ["---"] * len(heads), *(row(path) for path in chapters())]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
