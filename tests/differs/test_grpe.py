@@ -7,6 +7,7 @@ import torch
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, RelationEmbedding
+from gtcourse.models.relations import Relations
 from tests.encodings.graphs import of_edges
 from tests.models.graphormers import large_weights
 from tests.models.grpes import SMALL
@@ -45,6 +46,8 @@ def test_the_longest_distance_is_not_far_in_the_text_and_far_in_the_code():
     rows = ours()  # itself, 4 types, 2 to 5 steps, far, unreachable, virtual
     assert len(rows) == 1 + 4 + 4 + 3
     at_5, far = rows[8], rows[9]
+    relations = Relations((4,), None, max_distance=5, virtual_node=False)
+    assert relations(chain(9))[0, 0].tolist() == [0, 2, 5, 6, 7, 8, 9, 9, 9]
     assert (at_5 - far).abs().max() > 0.1
     model = large_weights(GRPE(replace(SMALL, max_distance=5)))
     forms.far_from_the_longest_on(model)
