@@ -107,6 +107,8 @@ def tests(folder: Path) -> Iterator[Found]:
                 fault = "is defined more than once, and only the last of its name runs"
             elif skipped or any(map(is_skip, node.decorator_list)) or begins_with_skip(node):
                 fault = "is always skipped"
+            elif any(name_of(mark) == "pytest.mark.xfail" for mark in node.decorator_list):
+                fault = "is expected to fail"
             for text in said:
                 if not cited(text):
                     yield Found("", path, node.name, f"holds {text!r}, which cites no equation")
@@ -115,18 +117,22 @@ def tests(folder: Path) -> Iterator[Found]:
 
 
 def is_holds(mark: ast.expr) -> bool:
-    return isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.holds"
+    return isinstance(mark, ast.Call) and name_of(mark) == "pytest.mark.holds"
+
+
+def name_of(mark: ast.expr) -> str:
+    """Of a decorator, called or not."""
+    return ast.unparse(mark.func if isinstance(mark, ast.Call) else mark)
 
 
 def is_skip(mark: ast.expr) -> bool:
     """``pytest.mark.skip``, called or not, or ``skipif`` of something that is always true."""
     if isinstance(mark, ast.List | ast.Tuple):
         return any(map(is_skip, mark.elts))
-    name = ast.unparse(mark.func if isinstance(mark, ast.Call) else mark)
-    if name == "pytest.mark.skipif" and isinstance(mark, ast.Call) and mark.args:
+    if name_of(mark) == "pytest.mark.skipif" and isinstance(mark, ast.Call) and mark.args:
         condition = mark.args[0]
         return isinstance(condition, ast.Constant) and bool(condition.value)
-    return name == "pytest.mark.skip"
+    return name_of(mark) == "pytest.mark.skip"
 
 
 def begins_with_skip(test: ast.FunctionDef) -> bool:

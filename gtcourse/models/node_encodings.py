@@ -19,7 +19,8 @@ from gtcourse.graphs.batch import GraphBatch
 class LaplacianEncoding(nn.Module):
     """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
 
-    Added to a node's features it is GRPE, Eq. 5. It is not invariant to the eigenvectors' signs.
+    Added to a node's features it is GRPE, Eq. 5, which has no map. It is not invariant to the
+    eigenvectors' signs.
 
     Args:
         k: eigenvectors; d_model: d.

@@ -13,6 +13,7 @@ from gtcourse import GraphBatch, collate
 from gtcourse.models import EGT, EGTLayer
 from gtcourse.models.egt_sparse import SparseEGT, SparseEGTLayer
 from tests.graphs.random_graphs import graphs
+from tests.loops.egt import layer_loop
 from tests.models.egts import CONFIGS, PLAIN, SMALL, encoded
 from tests.models.graphormers import large_weights
 
@@ -41,6 +42,21 @@ def masks(draw):
     """Who hears whom among N nodes: any pairs, loops among them, in both directions or one."""
     N = draw(st.integers(1, 6))
     return torch.tensor(draw(st.lists(st.booleans(), min_size=N * N, max_size=N * N))).view(1, N, N)
+
+
+@pytest.mark.holds("EGT, Eq. 12")
+@given(mask=masks())
+def test_a_layer_equals_the_loop_over_the_pairs_that_attend(mask):
+    layer, (_, i, j) = large_weights(EGTLayer(8, 6, 2)), mask.nonzero().T
+    h, e = torch.randn(mask.shape[1], 8).double(), torch.randn(*mask.shape, 6).double()
+    attending = list(zip(i.tolist(), j.tolist(), strict=True))
+    vectors = {pair: e[0][pair] for pair in attending}
+    nodes, pairs, share = layer_loop(layer, list(h), vectors, set(attending), SMALL)
+    got = SparseEGTLayer(layer)(h, e[mask], torch.stack([i, j]), return_attention=True)
+    torch.testing.assert_close(got[0], torch.stack(nodes), **CLOSE)
+    for row, pair in enumerate(attending):
+        torch.testing.assert_close(got[1][row], pairs[pair], **CLOSE)
+        torch.testing.assert_close(got[2][row], share[pair], **CLOSE)
 
 
 @pytest.mark.parametrize("options", LAYERS.values(), ids=LAYERS)

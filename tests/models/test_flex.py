@@ -52,6 +52,7 @@ def softmax_loop(logits: dict[int, torch.Tensor]) -> dict[int, float]:
     return {j: e / sum(exponentials.values()) for j, e in exponentials.items()}
 
 
+@pytest.mark.holds("Graphormer, Eqs. 6 and 7")
 @settings(max_examples=6)
 @given(problem=problems(), with_edges=st.booleans())
 def test_graphormer_equals_the_loop_over_pairs(problem, with_edges):
@@ -105,6 +106,7 @@ def test_a_graphormers_own_bias_with_virtual_node_and_paths_is_met(given):
     torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
 
 
+@pytest.mark.holds("GRPE, Eqs. 6 to 9")
 @settings(max_examples=6)
 @given(problem=problems())
 def test_grpe_equals_the_loop_over_pairs(problem):

@@ -142,11 +142,12 @@ HELD = "CSA, Eq. 1: no test holds it."
         (MARK, f'@pytest.mark.skipif(True, reason="x")\n{MARK}', "is always skipped."),
         ("_edges(graph):\n", '_edges(graph):\n    """It."""\n    pytest.skip("x")\n',
          "is always skipped."),
+        (MARK, f'@pytest.mark.xfail(reason="x")\n{MARK}', "is expected to fail."),
         (f"def {TEST}", f"def check_{TEST}", "is no test that pytest collects."),
         (MARK, f"def {TEST}_edges():\n    pass\n\n\n{MARK}", "is defined more than once"),
     ],
 )  # fmt: skip
-def test_a_test_that_never_runs_holds_nothing(copies, old, new, fault):
+def test_a_test_that_never_runs_or_need_not_pass_holds_nothing(copies, old, new, fault):
     spoil(copies / "tests/models/test_baselines.py", old, new)
     said = faults_of(copies)
     assert HELD in said
