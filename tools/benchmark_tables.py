@@ -197,6 +197,14 @@ def startup(record: dict) -> list[Table]:
     return [(("a process that does", "×", "ms"), rows)]
 
 
+def pages(record: dict) -> list[Table]:
+    """The slowest to answer comes first."""
+    moments = ("parsed", "answers", "loaded", "complete")
+    slowest = sorted(record["rows"], key=lambda row: -row["answers"]["ms"])
+    rows = [(f"`{row['page']}`", *(timed(row[moment]) for moment in moments)) for row in slowest]
+    return [(("page", *(f"{moment}, ms" for moment in moments)), rows)]
+
+
 def graphormer(record: dict) -> list[Table]:
     structure = [(r["method"], ratio(r["ratio"]), timed(r)) for r in record["structure"]]
     flag = [
@@ -313,5 +321,6 @@ TABLES: dict[str, Callable[[dict], list[Table]]] = {
     "grpe": grpe,
     "csa": csa,
     "startup": startup,
+    "pages": pages,
 }
 """Of a record's name without "-benchmark"."""

@@ -4,10 +4,15 @@
 // Formulas: first what stands in the window, then the others, a few at a time and only while
 // nothing else is to be done. A chapter has hundreds, and a page shall answer before the last is set.
 const AT_ONCE = 12;
+const IN_SIGHT = "formulas in sight";  // the first of these marks is measured (benchmarks/pages.py)
+
+const frame = () => new Promise(requestAnimationFrame);
+const pause = () => new Promise((done) => ("requestIdleCallback" in window
+  ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done)));
 
 async function typeset() {
   await window.MathJax?.startup?.promise;
-  if (!window.MathJax?.typesetPromise) return;
+  if (!window.MathJax?.typesetPromise) return performance.mark(IN_SIGHT);  // a page without any
   const waiting = new Set(document.querySelectorAll(".math"));
   const take = (formulas) => {
     formulas.forEach((formula) => waiting.delete(formula));
@@ -17,18 +22,16 @@ async function typeset() {
   const observer = new IntersectionObserver((changes) => changes.forEach((change) =>
     near[change.isIntersecting ? "add" : "delete"](change.target)), { rootMargin: "50% 0px" });
   waiting.forEach((formula) => observer.observe(formula));
-  await new Promise(requestAnimationFrame);
-  const nextOnes = () => {
-    const seen = [...waiting].filter((formula) => near.has(formula));
-    return (seen.length ? seen : [...waiting]).slice(0, AT_ONCE);
-  };
+  await frame();  // the observer speaks at the end of the first
+  await frame();
   addEventListener("beforeprint", () => MathJax.typeset([...waiting]));
   while (waiting.size) {
-    await take(nextOnes());
-    if (![...waiting].some((formula) => near.has(formula))) performance.mark("formulas in sight");
-    await new Promise((done) => ("requestIdleCallback" in window
-      ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done)));
+    const seen = [...waiting].filter((formula) => near.has(formula));
+    if (!seen.length) performance.mark(IN_SIGHT);
+    await take((seen.length ? seen : [...waiting]).slice(0, AT_ONCE));
+    await pause();
   }
+  performance.mark(IN_SIGHT);
   observer.disconnect();
   await MathJax.typesetPromise();  // what stands elsewhere: formulas in the outputs of cells
 }

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tests.browser import chromium
 from tests.browser.visit import Visit, visit
+from tools import chromium
 from tools.paths import HTML
 
 NOT_PAGES = {"index.html"}  # it only leads to the first one
@@ -46,14 +46,9 @@ def page(browser):
 @pytest.fixture(scope="session")
 def visits(browser, book) -> dict[str, Visit]:
     """What was found on each page, by its path."""
-    context = browser.new_context(viewport=chromium.PHONE)
     paths = sorted(path.relative_to(HTML) for path in HTML.rglob("*.html"))
     names = [path.as_posix() for path in paths if "_static" not in path.parts]
-    found = {}
-    for name in names:
-        if name not in NOT_PAGES:
-            page = context.new_page()
-            found[name] = visit(page, f"{book}/{name}")
-            page.close()
-    context.close()
+    page = browser.new_page()  # one for all: a new window costs more than a new page in it
+    found = {name: visit(page, f"{book}/{name}") for name in names if name not in NOT_PAGES}
+    page.close()
     return found

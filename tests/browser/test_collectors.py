@@ -4,7 +4,6 @@ from dataclasses import fields
 
 import pytest
 
-from tests.browser.chromium import PHONE
 from tests.browser.visit import Visit, visit
 
 GOOD = """<!doctype html><html lang="en"><head><title>A page</title>
@@ -19,17 +18,14 @@ KINDS = [field.name for field in fields(Visit) if field.compare]
 
 
 @pytest.fixture
-def look(browser, tmp_path):
-    context = browser.new_context(viewport=PHONE)
-
+def look(page, tmp_path):
     def visited(addition: str) -> dict[str, list[str]]:
         path = tmp_path / "page.html"
         path.write_text(GOOD.replace("HERE", addition))
-        found = visit(context.new_page(), path.as_uri())
+        found = visit(page, path.as_uri())
         return {name: getattr(found, name) for name in KINDS if getattr(found, name)}
 
-    yield visited
-    context.close()
+    return visited
 
 
 def test_a_good_page_has_no_faults(look):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.browser.chromium import LAPTOP
+from tools.chromium import LAPTOP, PHONE
 
 HERE = {"file", "data", "blob", "about"}
 GRAVE = {"serious", "critical"}
@@ -64,7 +64,8 @@ class Visit:
 def visit(page, address: str) -> Visit:
     """Opens the page in a window that has the size of a phone's, and looks at it in both modes."""
     found = Visit()
-    watch(page, found)
+    page.set_viewport_size(PHONE)
+    watched = watch(page, found)
     show_in(page, "light")
     page.goto(address, wait_until="load")
     page.evaluate(READY)
@@ -73,12 +74,14 @@ def visit(page, address: str) -> Visit:
     found.places = {*page.evaluate(PLACES)}
     found.links = {*map(tuple, page.evaluate(LINKS))}
     page.evaluate(EMPTY_PICTURES)
-    found.inaccessible = grave_faults(page)
+    found.inaccessible = grave_faults(page, ["scrollable-region-focusable"])
     page.set_viewport_size(LAPTOP)
     found.faint = [f"light: {fault}" for fault in page.evaluate(CONTRAST)]
     show_in(page, "dark")
     found.faint += [f"dark: {fault}" for fault in page.evaluate(CONTRAST)]
-    found.inaccessible += [fault for fault in grave_faults(page) if fault not in found.inaccessible]
+    found.inaccessible += grave_faults(page)
+    for event, listener in watched:
+        page.remove_listener(event, listener)
     return found
 
 
@@ -91,8 +94,8 @@ def show_in(page, mode: str) -> None:
         )
 
 
-def watch(page, found: Visit) -> None:
-    """Lets the page's events fill ``errors`` and ``foreign``."""
+def watch(page, found: Visit) -> list[tuple]:
+    """Lets the page's events fill ``errors`` and ``foreign``; returns who listens to what."""
 
     def on_console(message) -> None:
         if message.type == "error":
@@ -102,9 +105,14 @@ def watch(page, found: Visit) -> None:
         if is_foreign(request.url):
             found.foreign.append(request.url)
 
-    page.on("console", on_console)
-    page.on("pageerror", lambda error: found.errors.append(str(error)))
-    page.on("request", on_request)
+    watched = [
+        ("console", on_console),
+        ("pageerror", lambda error: found.errors.append(str(error))),
+        ("request", on_request),
+    ]
+    for event, listener in watched:
+        page.on(event, listener)
+    return watched
 
 
 def is_foreign(address: str) -> bool:
@@ -112,17 +120,17 @@ def is_foreign(address: str) -> bool:
     return parts.scheme not in HERE and parts.hostname != "127.0.0.1"
 
 
-def grave_faults(page, *, contrast: bool = False) -> list[str]:
+def grave_faults(page, rules: list[str] | None = None) -> list[str]:
     """What axe-core calls serious or critical, each with the first element that has it.
 
     Args:
-        contrast: with its rule for contrast, which takes a minute on a long page; only that.
+        rules: only these; else all but the one for contrast, which takes minutes on a long page.
     """
     from axe_playwright_python.sync_playwright import Axe
 
     options = {"resultTypes": ["violations"], "preload": False}
-    if contrast:
-        options["runOnly"] = ["color-contrast"]
+    if rules:
+        options["runOnly"] = rules
     else:
         options["rules"] = {"color-contrast": {"enabled": False}}
     violations = Axe().run(page, options=options).response["violations"]

@@ -1,0 +1,14 @@
+"""What a reader clones and what a reader downloads stay small."""
+
+from tests.browser.test_links import tracked
+from tools.paths import HTML, ROOT
+
+MB = 1_000_000
+
+
+def test_the_repository_is_smaller_than_60_mb():
+    assert sum((ROOT / name).stat().st_size for name in tracked()) < 60 * MB
+
+
+def test_the_built_book_is_smaller_than_80_mb(book):
+    assert sum(path.stat().st_size for path in HTML.rglob("*") if path.is_file()) < 80 * MB

@@ -1,0 +1,64 @@
+"""The pieces of the PDF: pages joined into one, with links and pictures that still lead there."""
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tools import pdf
+
+PAGE = """<html><body><article class="bd-article"><section id="top"><h1>One
+<a class="headerlink" href="#top">#</a></h1>
+<a href="#top">up</a><a href="two.html#b">two</a><a href="two.html">two</a>
+<a href="../book/api/x.html#f">code</a><a href="https://x.org/#y">out</a>
+<img src="../_images/a.png" alt="a"><svg><g id="g"></g><use href="#g"></use></svg>
+<details class="above-input"><pre>plot()</pre></details>
+<details><summary>Solution</summary>42</details>
+<script>run()</script></section></article><footer>foot</footer></body></html>"""
+
+
+@pytest.fixture
+def joined(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf, "HTML", tmp_path)
+    names = ["notebooks/one", "notebooks/two"]
+    return BeautifulSoup(pdf.article(PAGE, names[0], names), "html.parser")
+
+
+def test_links_lead_to_joined_pages_and_to_the_book_beside_them(joined):
+    assert [link["href"] for link in joined.select("a")] == [
+        "#notebooks-one--top",
+        "#notebooks-two--b",
+        "#notebooks-two--",
+        "book/api/x.html#f",
+        "https://x.org/#y",
+    ]
+    assert joined.select_one("section")["id"] == "notebooks-one--top"
+    assert joined.select_one("article")["id"] == "notebooks-one--"
+
+
+def test_pictures_are_found_and_drawings_keep_their_strokes(joined):
+    assert joined.select_one("img")["src"] == "_images/a.png"
+    assert joined.select_one("svg g")["id"] == "g"
+
+
+def test_solutions_are_open_and_what_is_for_the_screen_is_left_out(joined):
+    (solution,) = joined.select("details")
+    assert solution.has_attr("open")
+    assert "42" in solution.text
+    for gone in ("plot()", "run()", "foot", "#"):
+        assert gone not in joined.text
+
+
+def test_the_pages_are_those_of_the_contents_without_the_reference():
+    names = pdf.pages()
+    assert names[0] == "book/intro"
+    assert names.index("notebooks/01_self_attention") < names.index("notebooks/09_csa")
+    assert not any(name.startswith("book/api") for name in names)
+    assert len(names) == len({*names})
+
+
+def test_without_a_book_or_a_browser_there_is_a_sentence_and_no_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pdf, "HTML", tmp_path)
+    monkeypatch.setattr(pdf, "why_not", lambda: None)
+    monkeypatch.setattr(pdf.sys, "argv", ["pdf", str(tmp_path / "book.pdf")])
+    assert pdf.main() == 1
+    assert "make book" in capsys.readouterr().out
+    assert [*tmp_path.iterdir()] == []

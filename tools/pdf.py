@@ -1,0 +1,145 @@
+"""The book as one PDF, without TeX: the built pages joined, and printed by Chromium.
+
+python -m tools.pdf [FILE]
+
+Solutions are open, folded code is left out, and where a page has something to play with there is
+the still picture. The reference of the package stays on the screen.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import yaml
+from bs4 import BeautifulSoup
+
+from tools.chromium import browser, why_not
+from tools.paths import HTML, ROOT
+
+PDF = ROOT / "_build" / "gtcourse.pdf"
+LEFT_OUT = "book/api/"
+STYLES = ["styles/theme.css", "styles/pydata-sphinx-theme.css", "pygments.css",
+          "styles/sphinx-book-theme.css", "exercise.css", "proof.css", "sphinx-design.min.css",
+          "book.css", "print.css"]  # fmt: skip
+# What is for the screen only: links around headings, buttons, folded code, what needs scripts.
+SCREEN = "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog"
+MATH = """<script>window.MathJax = {options: {enableMenu: false,
+processHtmlClass: "tex2jax_process|mathjax_process|math|output_area"}}</script>
+<script defer src="_static/mathjax/tex-chtml-full.js"></script>"""
+FOOT = """<div style="width: 100%; text-align: center; font: 8px sans-serif; color: #555">
+<span class="pageNumber"></span></div>"""
+
+
+def pages() -> list[str]:
+    """The pages in the order of the contents, without ``.html``."""
+
+    def names(part) -> list[str]:
+        if isinstance(part, list):
+            return [name for one in part for name in names(one)]
+        below = [name for key in ("chapters", "sections") for name in names(part.get(key, []))]
+        return [part["file"], *below] if "file" in part else below
+
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    found = [contents["root"], *names(contents["parts"])]
+    return [name for name in found if not name.startswith(LEFT_OUT)]
+
+
+def article(html: str, name: str, joined: list[str]) -> str:
+    """A page's text with ids that no other page has, and links to where the others now are.
+
+    Args:
+        name: of the page, as in the contents.
+        joined: the names of all pages that are joined.
+    """
+    part = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
+    for piece in part.select(SCREEN):
+        piece.decompose()
+    for folded in part.select("details"):
+        folded["open"] = ""
+    drawn = {id(stroke) for drawing in part.select("svg") for stroke in drawing.select("[id]")}
+    for element in part.select("[id]"):
+        if id(element) not in drawn:  # a drawing finds its strokes by theirs
+            element["id"] = place(name, element["id"])
+    for link in part.select("a[href]"):
+        link["href"] = target(link["href"], name, joined)
+    for picture in part.select("img[src]"):
+        picture["src"] = from_root(picture["src"], name)
+    part["id"] = place(name, "")
+    return str(part)
+
+
+def place(name: str, anchor: str) -> str:
+    return f"{name.replace('/', '-')}--{anchor}"
+
+
+def from_root(address: str, name: str) -> str:
+    """An address that a page has, seen from the folder of the book."""
+    if ":" in address:
+        return address
+    return (HTML / name).parent.joinpath(address).resolve().relative_to(HTML.resolve()).as_posix()
+
+
+def target(link: str, name: str, joined: list[str]) -> str:
+    """Within the joined pages, or in the folder of the book, or elsewhere as it was."""
+    if ":" in link:
+        return link
+    path, _, anchor = link.partition("#")
+    page = from_root(path, name).removesuffix(".html") if path else name
+    if page in joined:
+        return f"#{place(page, anchor)}"
+    return f"{page}.html#{anchor}" if anchor else f"{page}.html"
+
+
+def joined_pages(names: list[str]) -> str:
+    texts = [(HTML / f"{name}.html").read_text(encoding="utf-8") for name in names]
+    parts = [article(text, name, names) for text, name in zip(texts, names, strict=True)]
+    links = "".join(f'<link rel="stylesheet" href="_static/{style}">' for style in STYLES)
+    return (
+        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
+        f"<title>Graph Transformers</title>{links}{MATH}</head>"
+        f'<body><main class="bd-main bd-content">{"".join(parts)}</main></body></html>'
+    )
+
+
+def print_to(pdf: Path, page_to_print: Path) -> None:
+    with browser() as running:
+        page = running.new_page()
+        page.set_default_timeout(600_000)
+        page.goto(page_to_print.as_uri(), wait_until="load")
+        page.evaluate("async () => { await MathJax.startup.promise; await document.fonts.ready; }")
+        page.pdf(
+            path=pdf,
+            format="A4",
+            margin={"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"},
+            display_header_footer=True,
+            header_template="<span></span>",
+            footer_template=FOOT,
+            outline=True,
+            tagged=True,
+        )
+
+
+def main() -> int:
+    pdf = Path(sys.argv[1]) if len(sys.argv) > 1 else PDF
+    missing = why_not()
+    if missing is None and not (HTML / "index.html").exists():
+        missing = "there is no built book: make book builds it"
+    if missing:
+        print(f"No PDF: {missing}.")
+        return 1
+    begin = time.perf_counter()
+    page_to_print = HTML / "gtcourse-print.html"
+    page_to_print.write_text(joined_pages(pages()), encoding="utf-8")
+    try:
+        print_to(pdf, page_to_print)
+    finally:
+        page_to_print.unlink()
+    size = pdf.stat().st_size / 1e6
+    print(f"{pdf}: {size:.0f} MB, in {time.perf_counter() - begin:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
