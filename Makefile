@@ -20,7 +20,7 @@ export PYTHONHASHSEED := 0
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve notebooks sync tables test fast lint format clean checks \
+.PHONY: help setup book pdf serve notebooks sync tables test fast lint format clean checks \
         unit-tests oldest notebook-tests book-checks browser-tests bench
 
 help:  ## show this list
@@ -39,6 +39,9 @@ $(STAMP): pyproject.toml constraints.txt
 book: $(STAMP)  ## build the book from the stored outputs; prints where it is
 	@$(BIN)/jupyter-book build . -W --keep-going
 	@echo "The book: $(CURDIR)/$(HTML)/index.html"
+
+pdf: book  ## the book as one PDF, printed by Chromium; prints where it is
+	@$(BIN)/python -m tools.pdf
 
 serve: book  ## build the book and show it on http://localhost:8000
 	@echo "Serving on http://localhost:$(PORT) (Ctrl-C ends it)"
@@ -124,6 +127,7 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@$(BIN)/python -m benchmarks.compile
 	@$(BIN)/python -m benchmarks.flex
 	@$(BIN)/python -m benchmarks.startup --book
+	@$(BIN)/python -m benchmarks.pages
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 	@$(BIN)/python -m benchmarks.grpe
