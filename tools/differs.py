@@ -19,6 +19,7 @@ from pathlib import Path
 
 from gtcourse.training.records import recorded
 from gtcourse.training.results import spread
+from tools.ledger_find import begins_with_skip, is_skip
 from tools.paths import PACKAGE, ROOT
 
 FOLDER = ROOT / "book" / "differs"
@@ -102,13 +103,20 @@ def faults(paper: Paper) -> list[str]:
 
 def test_exists(test: str) -> bool:
     path, _, name = test.partition("::")
-    return (ROOT / path).is_file() and name in functions(ROOT / path)
+    return (ROOT / path).is_file() and name in tests(ROOT / path)
 
 
 @cache
-def functions(path: Path) -> frozenset[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+def tests(path: Path) -> frozenset[str]:
+    """The tests of a file that pytest collects and that are not skipped whatever happens."""
+    return frozenset(
+        node.name
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        and node.name.startswith("test_")
+        and not any(map(is_skip, node.decorator_list))
+        and not begins_with_skip(node)
+    )
 
 
 def numbers_of(row: Row) -> set[str]:

@@ -40,7 +40,18 @@ def test_out_of_training_both_are_one_function():
 def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_ours_adds_nothing():
     torch.manual_seed(0)
     model, (batch, vectors, _) = SignNet(SMALL).double().eval(), small_batch()
-    empty, counted = torch.zeros_like(vectors[:, :, :1]), batch.mask[:, :, None]
-    once = model.phi(empty, counted, batch.adjacency)
-    assert (2 * once).abs().max() > 1e-2
-    assert model.even(empty, batch.adjacency, batch.mask).abs().max() == 0
+    wider = torch.cat([vectors, torch.zeros_like(vectors[:, :, :1])], dim=2)
+
+    def added(counted):
+        """What the last column, of zeros, adds to the sum over columns."""
+        plus, minus = (model.phi(x, counted, batch.adjacency) for x in (wider, -wider))
+        return (plus + minus).sum(dim=2) - (plus + minus)[:, :, :-1].sum(dim=2)
+
+    every = batch.mask[:, :, None].expand_as(wider)
+    of_zero = model.phi(wider[:, :, -1:], every[:, :, -1:], batch.adjacency)[:, :, 0]
+    torch.testing.assert_close(added(every), 2 * of_zero)
+    assert of_zero[batch.mask].abs().min() > 0
+    real = every & (wider != 0).any(dim=1, keepdim=True)
+    assert added(real).abs().max() < 1e-12
+    ours = model.even(wider, batch.adjacency, batch.mask)
+    torch.testing.assert_close(ours.sum(dim=2), ours[:, :, :-1].sum(dim=2))

@@ -41,6 +41,17 @@ def test_a_row_without_what_it_needs_is_refused(change, fault):
     assert any(fault in found for found in differs.faults(replace(paper, rows=rows)))
 
 
+def test_only_what_pytest_runs_is_a_test(tmp_path):
+    path = tmp_path / "test_some.py"
+    path.write_text(
+        "def test_runs():\n    def test_inside(): ...\n\n"
+        "def helper(): ...\n\n"
+        "@pytest.mark.skip\ndef test_never(): ...\n\n"
+        "def test_gives_up():\n    pytest.skip('no')\n"
+    )
+    assert differs.tests(path) == {"test_runs"}
+
+
 def test_a_number_that_nobody_measured_is_refused():
     row = replace(differs.read("egt").rows[0], effect="{nobody:.3f}")
     with pytest.raises(KeyError, match="nobody"):
