@@ -105,3 +105,14 @@ def test_frames_follow_the_slider(chapter, number):
     assert label.inner_text() != first
     assert frames.locator(".frames-stage").inner_html() != picture
     assert slider.get_attribute("aria-valuetext") == label.inner_text()
+
+
+def test_frames_of_what_takes_time_play_unless_the_reader_wants_calm(chapter):
+    assert chapter("03").locator("[data-frames] .frames-play").count() == 0
+    chapter("03").emulate_media(reduced_motion="no-preference")
+    frames = chapter("03").locator("[data-frames]").first
+    label, slider = frames.locator(".frames-label"), frames.locator(".frames-range")
+    slider.press("Home")
+    first = label.inner_text()
+    frames.locator(".frames-play").click()
+    frames.locator(".frames-label", has_not_text=first).wait_for()
