@@ -25,7 +25,7 @@ def encodings(record: dict) -> list[Table]:
     ]
     rows = said_once(rows, 1)
     sizes = tuple(f"{n} atoms, ms" for n in record["rows"][0]["ms_a_graph"])
-    return [(("encoding", "by", "× ours", f"{record['graphs']:,} molecules, s", *sizes), rows)]
+    return [(("encoding", "by", "× gtcourse", f"{record['graphs']:,} molecules, s", *sizes), rows)]
 
 
 def seconds(row: dict) -> str:
