@@ -64,13 +64,9 @@ def _citation(role: re.Match) -> str:
 
 def _authors(entry: Entry) -> str:
     first, *others = [" ".join(person.last_names) for person in entry.persons["author"]]
-    return (
-        first
-        if not others
-        else f"{first} and {others[0]}"
-        if len(others) == 1
-        else first + " et al."
-    )
+    if not others:
+        return first
+    return f"{first} and {others[0]}" if len(others) == 1 else f"{first} et al."
 
 
 @cache

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 import gtcourse
 from tests.packaging.environments import environment, run
-from tools.paths import PACKAGE, README, ROOT
+from tools.paths import README
 
 NOT_IN_IT = {"tests", "tools", "book", "notebooks", "student", "benchmarks", "cluster"}
 
@@ -35,12 +35,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert wheel.name == f"gtcourse-{gtcourse.__version__}-py3-none-any.whl"
 
 
-def test_every_file_of_the_package_is_in_the_wheel(wheel):
+def test_every_file_of_the_package_is_in_the_wheel(wheel, sources):
     """Modules, records, weights, scripts of the figures, and the mark of type hints."""
     tracked = {
-        path.relative_to(ROOT).as_posix()
-        for path in PACKAGE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        path.relative_to(sources).as_posix()
+        for path in (sources / "gtcourse").rglob("*")
+        if path.is_file()
     }
     assert {name for name in names(wheel) if name.startswith("gtcourse/")} == tracked
     assert {PurePosixPath(name).suffix for name in tracked} >= {".py", ".json", ".pt", ".js"}
