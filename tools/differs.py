@@ -31,7 +31,7 @@ FOLLOWS = {
     "option": "either",
     "other": "neither",
 }
-MEASURED = "*Measured at commit `{short}` on {date}, on {device}: `{command}`, {seconds:,} s.*"
+MEASURED = "*Measured at commit `{short}` on {date}, on {device}: `{command}`, {seconds:,} s{all}.*"
 MADE = "<!-- written by python -m tools.differs write -->"
 
 
@@ -144,9 +144,15 @@ def page(paper: Paper) -> str:
         paper.intro,
         overview(paper),
         *(section(paper.name, row) for row in paper.rows),
-        MEASURED.format(**(found := record()["papers"][paper.name]), short=found["commit"][:7]),
+        measured(**record()["papers"][paper.name], name=paper.name),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def measured(*, commit: str, command: str, name: str, **found) -> str:
+    """The line below a page; a command that names no paper has measured all of them."""
+    together = "" if command.endswith(f" {name}") else " for all pages together"
+    return MEASURED.format(**found, short=commit[:7], command=command, all=together)
 
 
 def overview(paper: Paper) -> str:
