@@ -42,6 +42,9 @@ LINKS = """() => [...document.querySelectorAll("a[href]")]
   .filter((a) => a.hash.length > 1 && a.origin === location.origin)
   .map((a) => [a.pathname.slice(1), decodeURIComponent(a.hash.slice(1))])"""
 
+OUTWARD = """() => [...document.querySelectorAll("a[href^=http]")]
+  .map((a) => a.href).filter((address) => !address.startsWith(location.origin))"""
+
 # A picture is one thing with one name: axe-core needs minutes for the strokes inside.
 EMPTY_PICTURES = """() => document.querySelectorAll("svg[role=img]").forEach((picture) =>
   picture.querySelectorAll(":scope > :not(title)").forEach((part) => part.remove()))"""
@@ -59,6 +62,7 @@ class Visit:
     faint: list[str] = field(default_factory=list)
     places: set[str] = field(default_factory=set, compare=False)
     links: set[tuple[str, str]] = field(default_factory=set, compare=False)
+    outward: list[str] = field(default_factory=list, compare=False)
 
 
 def visit(page, address: str) -> Visit:
@@ -73,6 +77,7 @@ def visit(page, address: str) -> Visit:
     found.unnamed = page.evaluate(UNNAMED)
     found.places = {*page.evaluate(PLACES)}
     found.links = {*map(tuple, page.evaluate(LINKS))}
+    found.outward = page.evaluate(OUTWARD)
     page.evaluate(EMPTY_PICTURES)
     found.inaccessible = grave_faults(page, ["scrollable-region-focusable"])
     page.set_viewport_size(LAPTOP)
