@@ -91,7 +91,7 @@ def test_of_a_path_over_node_0_all_edges_count():
 
 
 @torch.no_grad()
-def test_a_vector_behind_the_paths_end_makes_company_matter_and_ours_has_none():
+def test_a_vector_behind_the_paths_end_makes_company_matter_and_the_package_has_none():
     model = large_weights(Graphormer(SMALL))
     short, long = encoded(chain(1), chain(1, 2, 3))
     alone, together = collate([short]), collate([short, long])

@@ -37,7 +37,7 @@ def test_out_of_training_both_are_one_function():
 
 
 @torch.no_grad()
-def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_ours_adds_nothing():
+def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_in_the_package_nothing():
     torch.manual_seed(0)
     model, (batch, vectors, _) = SignNet(SMALL).double().eval(), small_batch()
     wider = torch.cat([vectors, torch.zeros_like(vectors[:, :, :1])], dim=2)

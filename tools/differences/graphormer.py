@@ -1,4 +1,4 @@
-"""Graphormer: the paper's print, the authors' code and ours, measured on trained models."""
+"""Graphormer: the paper's print, the authors' code and the package, measured on trained models."""
 
 from functools import partial
 
