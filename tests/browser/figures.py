@@ -10,7 +10,8 @@ import io
 import numpy as np
 from PIL import Image
 
-# Of each text in a figure its box, from the figure's corner, its colour, and that of its halo.
+# Of each text in a figure its box, from the figure's corner, its colour, and that of its halo; its
+# glyphs are hidden afterwards. The box that matplotlib draws around a text is no part of it.
 TEXTS = """(svg) => {
   const corner = svg.getBoundingClientRect();
   const words = "g[id^=text_], text, path[class*=atom-], path[class=note], path[class=legend]";
@@ -18,16 +19,20 @@ TEXTS = """(svg) => {
     const style = getComputedStyle(e);
     return style[what] === "none" || style[what + "Opacity"] === "0" ? null : style[what];
   };
-  return [...svg.querySelectorAll(words)].map((text) => {
-    const glyphs = text.tagName === "g" ? [...text.querySelectorAll("path, use")] : [text];
-    const visible = glyphs.filter((g) => !g.closest("defs"));
+  const found = [...svg.querySelectorAll(words)].map((text) => {
+    const strokes = text.tagName === "g" ? [...text.querySelectorAll("path, use")] : [text];
+    const glyphs = strokes.filter((e) => !e.closest("defs, g[id^=patch_]"));
     const box = text.getBoundingClientRect();
     return {
+      glyphs,
       box: [box.left - corner.left, box.top - corner.top, box.width, box.height],
-      color: visible.map((g) => painted(g, "fill")).filter(Boolean).pop() ?? null,
-      halo: visible.map((g) => painted(g, "stroke")).filter(Boolean).shift() ?? null,
+      color: glyphs.map((g) => painted(g, "fill")).filter(Boolean).pop() ?? null,
+      halo: glyphs.map((g) => painted(g, "stroke")).filter(Boolean).shift() ?? null,
     };
   }).filter(({ color, box }) => color && box[2] > 0 && box[3] > 0);
+  found.forEach(({ glyphs }) => glyphs.forEach((glyph) =>
+    glyph.style.setProperty("visibility", "hidden", "important")));
+  return found.map(({ box, color, halo }) => ({ box, color, halo }));
 }"""
 
 # The colour of the book's ink in this mode, written as that of a text.
@@ -38,10 +43,6 @@ INK = """(svg) => {
   probe.remove();
   return ink;
 }"""
-
-HIDE = """(svg) => svg.querySelectorAll(
-  "g[id^=text_], text, path[class*=atom-], path[class=note], path[class=legend]"
-).forEach((text) => text.style.setProperty("visibility", "hidden", "important"))"""
 
 SHOW = """(svg) => svg.querySelectorAll("[style*=visibility]").forEach((text) =>
   text.style.removeProperty("visibility"))"""
@@ -70,8 +71,7 @@ def faint_texts(picture) -> list[str]:
     A text's contrast is the median, over its box, of that to the pixels which are there without
     it; to its halo, where it has one.
     """
-    texts, ink = picture.evaluate(TEXTS), picture.evaluate(INK)
-    picture.evaluate(HIDE)
+    ink, texts = picture.evaluate(INK), picture.evaluate(TEXTS)
     ground = np.asarray(Image.open(io.BytesIO(picture.screenshot())).convert("RGB"), dtype=float)
     picture.evaluate(SHOW)
     faults = []

@@ -48,6 +48,18 @@ def test_a_text_is_judged_by_what_is_behind_it(page, place, color, halo, faint):
     assert bool(faint_texts(page.locator("svg"))) is faint
 
 
+def test_the_box_around_a_text_is_behind_it(page):
+    path = '<path d="M 110 10 h 80 v 60 h -80 z" style="fill: #222; stroke: #fff"/>'
+    box = f'<g id="patch_1">{path}</g>'
+    drawn = (
+        DRAWN.replace("PLACE", "120").replace("HALO", "").replace('"text_1">', f'"text_1">{box}')
+    )
+    page.set_content(drawn.replace("COLOR", "#aaa"))
+    assert faint_texts(page.locator("svg")) == []
+    page.set_content(drawn.replace("COLOR", "#444"))
+    assert len(faint_texts(page.locator("svg"))) == 1
+
+
 def test_the_ratio_is_that_of_wcag():
     black, white, grey = (np.array([float(value)] * 3) for value in (0, 255, 0x76))
     assert ratio(black, white) == pytest.approx(21)
