@@ -82,7 +82,8 @@ def graph(edges, n) -> Data:
 def eigenvector(edges, n, number) -> list[float]:
     """Entries from -1 to 1 of the eigenvector with this number, from 1."""
     u = AddLaplacianEigenvectors(n)(graph(edges, n)).laplacian_eigenvectors[:, number - 1]
-    return (u / u.abs().max()).tolist()
+    # Rounded: the sign of what should be 0 is noise, and would choose a colour.
+    return [round(entry, 4) + 0.0 for entry in (u / u.abs().max()).tolist()]
 
 
 def signed(values) -> list[str]:

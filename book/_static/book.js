@@ -66,7 +66,10 @@ function nameArrows() {
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
   nameArrows();
-  await typeset();
-  reachScrolling();
-  done();
+  try {
+    await typeset();
+  } finally {  // an error is the console's; who waits for the page does not wait for ever
+    reachScrolling();
+    done();
+  }
 }));

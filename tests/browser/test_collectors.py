@@ -39,6 +39,8 @@ BAD = [
     ("foreign errors", "<script src='https://cdn.net/x.js'></script>", "https://cdn.net/x.js"),
     ("foreign errors", "<script>fetch('https://cdn.net/x').catch(() => 0)</script>", "cdn.net/x"),
     ("wide", "<p style='width: 500px'>five hundred</p>", "five hundred"),
+    ("unset", "<span class='math'>\\(x_1\\)</span>", "x_1"),
+    ("unset", "<mjx-merror>Undefined control sequence</mjx-merror>", "Undefined"),
     ("unnamed inaccessible", "<img src='data:,'>", "data:,"),
     ("inaccessible", "<button></button>", "button-name"),
     ("inaccessible", "<div style='overflow: auto; height: 9px'><p>a<p>b</div>", "scrollable"),

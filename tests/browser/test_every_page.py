@@ -40,6 +40,10 @@ def test_every_image_has_words(visits):
     assert faults(visits, "unnamed") == []
 
 
+def test_every_formula_is_set(visits):
+    assert faults(visits, "unset") == []
+
+
 def test_every_internal_link_leads_to_a_place_that_the_browser_knows(visits):
     for name, found in visits.items():
         lost = {(page, place) for page, place in found.links if place not in visits[page].places}

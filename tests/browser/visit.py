@@ -31,6 +31,12 @@ WIDE = """() => {
     ...found.slice(0, 3).map((e) => `${named(e)}: ${(e.textContent || "").trim().slice(0, 50)}`)];
 }"""
 
+# What MathJax has not set, or has refused to.
+UNSET = """() => [...document.querySelectorAll(".math, mjx-merror")]
+  .filter((formula) => !formula.querySelector("mjx-container") ||
+    formula.querySelector("mjx-merror"))
+  .map((formula) => formula.textContent.trim().slice(0, 80))"""
+
 UNNAMED = """() => [...document.querySelectorAll("img")]
   .filter((image) => !(image.getAttribute("alt") || "").trim())
   .map((image) => image.src.slice(0, 80))"""
@@ -58,6 +64,7 @@ class Visit:
     foreign: list[str] = field(default_factory=list)
     wide: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
+    unset: list[str] = field(default_factory=list)
     inaccessible: list[str] = field(default_factory=list)
     faint: list[str] = field(default_factory=list)
     places: set[str] = field(default_factory=set, compare=False)
@@ -75,6 +82,7 @@ def visit(page, address: str) -> Visit:
     page.evaluate(READY)
     found.wide = page.evaluate(WIDE)
     found.unnamed = page.evaluate(UNNAMED)
+    found.unset = page.evaluate(UNSET)
     found.places = {*page.evaluate(PLACES)}
     found.links = {*map(tuple, page.evaluate(LINKS))}
     found.outward = page.evaluate(OUTWARD)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -10,8 +9,9 @@ import pytest
 from gtcourse import plots
 from gtcourse.plots.calculator import with_unit
 from gtcourse.training.formulas import StepFormula
+from tools import chromium
 
-BROWSER = next((b for b in map(shutil.which, ("chromium", "google-chrome", "chrome")) if b), None)
+BROWSER = chromium.executable()
 
 FORMULAS = {
     "small": StepFormula(4000, 4000, 8000, (10.0, 20.0, 30.0), ((100.0, 10.0, 1.0),)),

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -12,10 +11,11 @@ import torch
 
 from gtcourse import plots
 from gtcourse.plots.explorer import packed
+from tools import chromium
 
 SMILES = ["CCO", "c1ccccc1Br"]
 ATOMS = [3, 7]
-BROWSER = next((b for b in map(shutil.which, ("chromium", "google-chrome", "chrome")) if b), None)
+BROWSER = chromium.executable()
 
 
 def attentions(seed=0, models=("first", "second"), heads=(2, 3)):

@@ -2,15 +2,15 @@
 
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
 from matplotlib import pyplot as plt
 
 from gtcourse import plots
+from tools import chromium
 
-BROWSER = next((b for b in map(shutil.which, ("chromium", "google-chrome", "chrome")) if b), None)
+BROWSER = chromium.executable()
 
 
 ALTS = ("flat", "rising", "steep")
