@@ -12,6 +12,10 @@ HERE = {"file", "data", "blob", "about"}
 GRAVE = {"serious", "critical"}
 
 READY = "async () => { await window.bookReady; await document.fonts.ready; }"
+# Two frames on, what observes sizes has been told of the last change.
+FRAMES = """() => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(done)))"""
+AT_ONCE = "*, ::before, ::after { transition: none !important; animation: none !important }"
 CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 
 # What is wider than the window and does not scroll inside something of its own.
@@ -80,6 +84,7 @@ def visit(page, address: str) -> Visit:
     show_in(page, "light")
     page.goto(address, wait_until="load")
     page.evaluate(READY)
+    page.add_style_tag(content=AT_ONCE)  # else the window's new width arrives bit by bit
     found.wide = page.evaluate(WIDE)
     found.unnamed = page.evaluate(UNNAMED)
     found.unset = page.evaluate(UNSET)
@@ -89,6 +94,7 @@ def visit(page, address: str) -> Visit:
     page.evaluate(EMPTY_PICTURES)
     found.inaccessible = grave_faults(page, ["scrollable-region-focusable"])
     page.set_viewport_size(LAPTOP)
+    page.evaluate(FRAMES)
     found.faint = [f"light: {fault}" for fault in page.evaluate(CONTRAST)]
     show_in(page, "dark")
     found.faint += [f"dark: {fault}" for fault in page.evaluate(CONTRAST)]
