@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tools.benchmark_numbers import (
+    digits,
+    memory_ratio,
+    ratio,
+    said_once,
+    seconds,
+    timed,
+)
+
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """Column heads, and rows."""
-
-SINGLE = "1"
-"""The ratio of what the others are compared with."""
 
 
 def encodings(record: dict) -> list[Table]:
@@ -26,15 +32,6 @@ def encodings(record: dict) -> list[Table]:
     rows = said_once(rows, 1)
     sizes = tuple(f"{n} atoms, ms" for n in record["rows"][0]["ms_a_graph"])
     return [(("encoding", "by", "× gtcourse", f"{record['graphs']:,} molecules, s", *sizes), rows)]
-
-
-def seconds(row: dict) -> str:
-    """Those of all molecules, with quartiles where they were measured more than once."""
-    middle = digits(row["seconds"])
-    if "quartiles" not in row:
-        return middle
-    low, high = map(digits, row["quartiles"])
-    return f"{middle} ({low}–{high})"
 
 
 def models(record: dict) -> list[Table]:
@@ -270,42 +267,8 @@ def by_size(sizes: list[dict], what: str) -> Table:
     return heads, said_once(rows, 2)
 
 
-def said_once(rows: list[tuple[str, ...]], columns: int) -> list[tuple[str, ...]]:
-    """What the first ``columns`` say stands in the first row of those for which they say it."""
-    shown, before = [], ()
-    for row in rows:
-        group = row[:columns]
-        shown.append((*([""] * columns if group == before else group), *row[columns:]))
-        before = group
-    return shown
-
-
 def name_of(row: dict) -> str:
     return row["model"] if row["peer"] else f"`{row['model']}`"
-
-
-def ratio(value: float) -> str:
-    return SINGLE if value == 1 else f"{value:.2f}"
-
-
-def memory_ratio(row: dict, rows: list[dict]) -> str:
-    """To the first row's."""
-    return ratio(row["peak_mb"] / rows[0]["peak_mb"])
-
-
-def timed(row: dict) -> str:
-    """Milliseconds, which are stored with one decimal."""
-    low, high = map(decimal, row["quartiles"])
-    return f"{decimal(row['ms'])} ({low}–{high})"
-
-
-def decimal(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def digits(value: float) -> str:
-    """Three figures, as a rule."""
-    return f"{value:.2f}" if value < 10 else decimal(value)
 
 
 TABLES: dict[str, Callable[[dict], list[Table]]] = {

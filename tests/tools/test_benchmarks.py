@@ -3,7 +3,8 @@
 import pytest
 
 from tools import benchmarks
-from tools.benchmark_tables import TABLES, decimal, digits, ratio, said_once, seconds, timed
+from tools.benchmark_numbers import decimal, digits, ratio, said_once, seconds, timed
+from tools.benchmark_tables import TABLES
 
 PAGE = benchmarks.PAGE.read_text(encoding="utf-8")
 RECORDS = benchmarks.records()
