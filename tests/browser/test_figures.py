@@ -5,10 +5,15 @@ import pytest
 
 from tests.browser.figures import faint_texts, ratio
 from tests.browser.visit import show_in
+from tools.chromium import PHONE
 from tools.paths import NOTEBOOKS
 
 CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
 FIGURES = ".bd-article svg[role=img]"
+
+CUT = """figures => figures.filter((figure) =>
+  figure.parentElement.scrollWidth > figure.parentElement.clientWidth)
+  .map((figure) => figure.getAttribute("aria-label").slice(0, 60))"""
 
 DRAWN = """<!doctype html><style>:root { --gtcourse-ink: #5b6069 }</style>
 <svg role="img" width="200" height="100"><rect width="100" height="100" fill="#222"/>
@@ -27,6 +32,16 @@ def test_the_words_of_every_figure_stand_out_in_both_modes(page, book, chapter):
             if figure.is_visible() and (found := faint_texts(figure)):
                 faults[mode, (figure.get_attribute("aria-label") or "")[:60]] = found[:5]
     assert faults == {}
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_no_figure_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
+    page.set_viewport_size(PHONE)
+    page.route("**/mathjax/**", lambda route: route.abort())
+    page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
+    for mode in ("light", "dark"):
+        show_in(page, mode)
+        assert page.locator(".cell_output svg[role=img]").evaluate_all(CUT) == [], mode
 
 
 @pytest.mark.parametrize(
