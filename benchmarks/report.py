@@ -19,8 +19,13 @@ def provenance(name: str, **versions: str) -> dict:
     Args:
         name: of the module in this folder; versions: of further packages.
     """
+    return provenance_of(f"python -m benchmarks.{name}", **versions)
+
+
+def provenance_of(command: str, **versions: str) -> dict:
+    """The same of any command that leaves a record."""
     return {
-        "command": f"python -m benchmarks.{name}",
+        "command": command,
         "commit": current_commit(),
         "device": device_name(),
         "processor": processor(),
