@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import secrets
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+
+from gtcourse.graphs.writing import replacing
 
 DAMAGE = (
     zipfile.BadZipFile,
@@ -79,18 +78,6 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
 def file_sha256(path: str | Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends without error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _member(name: str) -> zipfile.ZipInfo:

@@ -12,7 +12,7 @@ from math import ceil
 from pathlib import Path
 
 from gtcourse.graphs.dataset import SPLITS
-from gtcourse.graphs.npz import replacing
+from gtcourse.graphs.writing import replacing
 from gtcourse.shards.format import AGAIN, Shard
 
 MANIFEST = "shards.json"

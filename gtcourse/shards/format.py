@@ -26,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gtcourse.graphs.npz import file_sha256, replacing
+from gtcourse.graphs.npz import file_sha256
 from gtcourse.graphs.ragged import Arrays, RaggedGraphs
+from gtcourse.graphs.writing import replacing
 
 KEY = b"gtcourse"
 LEVELS = ("node", "edge", "pair", "graph")

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from gtcourse.graphs.npz import replacing
+from gtcourse.graphs.writing import replacing, write_tensors
 from gtcourse.training.epoch import Part
 
 
@@ -91,8 +91,7 @@ class Checkpoint:
             "rng": torch.get_rng_state(),
             "cuda_rng": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
         }
-        with replacing(self.path) as path:
-            torch.save(state, path)
+        write_tensors(self.path, state)
 
     def _read(self) -> dict:
         unreadable = ValueError(

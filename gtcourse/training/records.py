@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.npz import replacing
+from gtcourse.graphs.writing import replacing, write_tensors
 
 
 @dataclass
@@ -78,7 +78,6 @@ def write_record(record: Record, path: Path | str) -> None:
     """
     content = asdict(record)
     _refuse_incomplete(content, f"the record of {record.name!r}")
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(Path(path)) as temporary:
         temporary.write_text(json.dumps(content, indent=1) + "\n")
 
@@ -115,9 +114,7 @@ def recorded(name: str) -> list[Record]:
 def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> None:
     """Keeps a run's weights in the records' ``folder``, and their checksum in the record."""
     path = folder / record.weights_filename
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        torch.save({name: weight.detach().cpu() for name, weight in weights.items()}, temporary)
+    write_tensors(path, {name: weight.detach().cpu() for name, weight in weights.items()})
     record.weights = sha256(path.read_bytes()).hexdigest()
 
 

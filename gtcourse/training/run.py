@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from gtcourse.graphs.npz import replacing
+from gtcourse.graphs.writing import replacing
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.data import Graphs, Loader, first, loaders
