@@ -98,6 +98,15 @@ class DenseLoader:
         part._rank, part._world, part._even = rank, world, even
         return part
 
+    @property
+    def order(self) -> str:
+        """All that the order of the graphs depends on; a run is continued with the same alone."""
+        by = f"shuffled by seed {self.seed}" if self.shuffle else "in the order given"
+        return (
+            f"{self.num_graphs} graphs {by} in {len(self._sizes)} bucket(s), batches of "
+            f"{self.batch_size}{', all full' * self.drop_last}, {self._world} process(es)"
+        )
+
     def __len__(self) -> int:
         return sum(len(self._cut(len(sizes))) for sizes in self._sizes)
 

@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
         OSError: it cannot be written; one sentence says why. What was there is as it was.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    with _in_a_sentence(path):
+    with in_a_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_halves(path.parent, path.name, older_than=FORGOTTEN)
         try:
@@ -93,7 +93,7 @@ def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
         ValueError: another process is in the block, and ``otherwise`` is given.
         OSError: the lock's file cannot be made; one sentence says why.
     """
-    with _in_a_sentence(path):
+    with in_a_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, is_singleton=True)
         try:
@@ -111,7 +111,8 @@ def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def _in_a_sentence(path: Path) -> Iterator[None]:
+def in_a_sentence(path: Path) -> Iterator[None]:
+    """A block that writes ``path``; what the system says against it becomes one sentence."""
     try:
         yield
     except OSError as error:

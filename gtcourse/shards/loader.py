@@ -114,6 +114,16 @@ class ShardLoader:
         part._rank, part._world, part._even = rank, world, even
         return part
 
+    @property
+    def order(self) -> str:
+        """All that the order of the graphs depends on; a run is continued with the same alone."""
+        by = f"shuffled by seed {self.seed}" if self.shuffle else "in the order given"
+        return (
+            f"{self.num_graphs} graphs {by} in {len(self._shards)} shard(s), {self.shards_at_once} "
+            f"at once, {self.buckets} bucket(s), batches of {self.batch_size}"
+            f"{', all full' * self.drop_last}, {self._world} process(es)"
+        )
+
     def __len__(self) -> int:
         return sum(len(self._cut(rows)) for rows in self._group_sizes())
 

@@ -7,6 +7,8 @@ either the old or the new one, whole. It is read without executing anything (``w
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from pickle import UnpicklingError
@@ -15,8 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from gtcourse.graphs.writing import replacing, write_tensors
+from gtcourse.graphs.writing import locked, remove_halves, replacing, write_tensors
 from gtcourse.training.epoch import Part
+from gtcourse.training.processes import is_first_process
+
+LOCK = ".lock"
+"""In a run's folder; empty, and held by the process that trains there."""
 
 
 class Checkpoint:
@@ -27,7 +33,8 @@ class Checkpoint:
         model, optimizer, schedule: whose state is saved, and restored in place.
         seed: the run's. The checkpoint of a run with another seed, model, optimizer or schedule
             is refused.
-        settings: what else makes it this run, by name, as text.
+        settings: what else makes it this run, by name, as text. What an older file does not say is
+            not compared.
     """
 
     def __init__(
@@ -117,7 +124,7 @@ class Checkpoint:
         reasons = [
             f"its {name} is {theirs.get(name)}, not {value}"
             for name, value in self.run.items()
-            if theirs.get(name) != value
+            if theirs.get(name, value) != value
         ]
         if shapes(state["model"]) != shapes(self.parts["model"].state_dict()):
             reasons.append("its model has other weights")
@@ -126,6 +133,27 @@ class Checkpoint:
                 f"{self.path} belongs to another run ({'; '.join(reasons)}); expected the run that "
                 "began there. Choose another folder, or delete it."
             )
+
+
+@contextmanager
+def alone_in(folder: Path | str | None) -> Iterator[None]:
+    """A run's folder for this process alone, without what a killed one was writing.
+
+    Of a run's several processes the first has it for all.
+
+    Raises:
+        ValueError: another process is training there.
+    """
+    if folder is None or not is_first_process():
+        yield
+        return
+    folder = Path(folder)
+    refusal = f"another process is training in {folder}; expected a folder for each run."
+    with locked(folder / LOCK, otherwise=refusal):
+        for place in (folder, folder / "weights"):
+            if place.is_dir():
+                remove_halves(place)
+        yield
 
 
 def write_curve(path: Path, rows: list[dict[str, float]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from tqdm import tqdm
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.training.board import Board
 from gtcourse.training.budget import device
-from gtcourse.training.checkpoints import Checkpoint, write_curve
+from gtcourse.training.checkpoints import Checkpoint, alone_in, write_curve
 from gtcourse.training.epoch import Part, train_epoch
 from gtcourse.training.flag import Flag
 from gtcourse.training.processes import launch
@@ -77,9 +79,9 @@ def fit(
     """Trains ``model`` in place and leaves it with its best weights by validation.
 
     Args:
-        train, val: loaders; ``train`` is shuffled by its own seed and the epoch. Best on the
-            device of :func:`gtcourse.device`, where the model is trained; otherwise each batch is
-            moved there.
+        train, val: loaders; ``train`` is shuffled by its own seed and the epoch, and says so in its
+            ``order``. Best on the device of :func:`gtcourse.device`, where the model is trained;
+            otherwise each batch is moved there.
         epochs: passes over ``train``, at most.
         lr: Adam's, where no ``optimizer`` is given.
         schedule: moves the learning rate of ``optimizer`` after each step; a
@@ -110,8 +112,9 @@ def fit(
 
     Raises:
         ValueError: there is nothing to do, arguments do not fit together, ``out`` holds the
-            checkpoint of another run, or one in the middle of an epoch of other batches.
+            checkpoint of another run, or another process is training there.
         RuntimeError: the training loss is no longer a finite number.
+        OSError: ``out`` cannot be written. The run goes on from its last checkpoint when it can.
     """
     _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
     _refuse_to_keep_nowhere(out, checkpoint_every, tensorboard)
@@ -129,68 +132,72 @@ def fit(
     # The wrapped model shares its weights with the caller's.
     wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
     judged = wrapped if world == 1 else model  # DDP's forward waits for the other processes
-    history = History()
-    checkpoint = None
-    if out is not None:
-        settings = {"task": task.name, "flag": repr(flag), "grad_clip": repr(grad_clip)}
-        settings |= _config(model)  # variants of a model may have weights of the same shapes
-        checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed, **settings)
-        history = History(**checkpoint.load())
-        if history.epochs and rank == 0:  # the kill may have come just before its curve
-            write_curve(Path(out) / "curve.csv", history.epochs)
-    best_weights = checkpoint.best_weights if checkpoint else None
-    reached = checkpoint.part if checkpoint else None  # of an epoch that was interrupted
-    board = _tensorboard(Path(out)) if tensorboard and rank == 0 else None
+    with alone_in(out), ExitStack() as to_close:
+        history = History()
+        checkpoint = None
+        if out is not None:
+            settings = {"task": task.name, "flag": repr(flag), "grad_clip": repr(grad_clip)}
+            settings |= {"training data": train.order}
+            settings |= _config(model)  # variants of a model may have weights of the same shapes
+            checkpoint = Checkpoint(Path(out), model, optimizer, schedule, seed, **settings)
+            history = History(**checkpoint.load())
+            if history.epochs and rank == 0:  # the kill may have come just before its curve
+                write_curve(Path(out) / "curve.csv", history.epochs)
+        best_weights = checkpoint.best_weights if checkpoint else None
+        reached = checkpoint.part if checkpoint else None  # of an epoch that was interrupted
+        board = None
+        if tensorboard and rank == 0:
+            board = to_close.enter_context(closing(Board(Path(out) / "tensorboard")))
 
-    def step(batch: GraphBatch) -> Tensor:
-        return train_step(
-            fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
-        )
+        def step(batch: GraphBatch) -> Tensor:
+            return train_step(
+                fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
+            )
 
-    def begin(part: Part) -> None:
-        if world > 1:  # the checkpoint holds the random state of one process alone
-            torch.manual_seed(hash((seed, part.epoch, part.batches, rank)))
+        def begin(part: Part) -> None:
+            if world > 1:  # the checkpoint holds the random state of one process alone
+                torch.manual_seed(hash((seed, part.epoch, part.batches, rank)))
 
-    def save(part: Part | None = None) -> None:
-        if checkpoint is not None and rank == 0:
-            checkpoint.save(asdict(history), best_weights, part)
-        if part is not None:
+        def save(part: Part | None = None) -> None:
+            if checkpoint is not None and rank == 0:
+                checkpoint.save(asdict(history), best_weights, part)
+            if part is not None:
+                begin(part)
+
+        bar = _bar(range(len(history.epochs), epochs), progress and rank == 0)
+        for epoch in bar:
+            rate = optimizer.param_groups[0]["lr"]
+            too_slow = stop_below_lr is not None and rate < stop_below_lr
+            if not reached and (too_slow or _patience_is_over(history, patience)):
+                break
+            part, reached = reached or Part(epoch, rate, len(train)), None
+            start = time.perf_counter() - part.seconds
             begin(part)
-
-    bar = _bar(range(len(history.epochs), epochs), progress and rank == 0)
-    for epoch in bar:
-        rate = optimizer.param_groups[0]["lr"]
-        too_slow = stop_below_lr is not None and rate < stop_below_lr
-        if not reached and (too_slow or _patience_is_over(history, patience)):
-            break
-        part, reached = reached or Part(epoch, rate, len(train)), None
-        start = time.perf_counter() - part.seconds
-        begin(part)
-        wrapped.train()
-        done = train_epoch(fabric, train, step, part, checkpoint_every, save)
-        history.steps += done.batches
-        row = {"epoch": epoch, "lr": part.lr, "train_loss": done.loss / done.graphs}
-        if val is not None:
-            scores = evaluate(judged, task, val)
-            row |= {f"val_{name}": value for name, value in scores.items()}
-            if isinstance(schedule, ReduceLROnPlateau):
-                schedule.step(scores[task.monitor])
-        row["seconds"] = time.perf_counter() - start
-        history.epochs.append(row)
-        if _is_best(task, row, history.best, val is not None):
-            history.best = row
-            best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
-        save()
-        if checkpoint is not None and rank == 0:
-            write_curve(Path(out) / "curve.csv", history.epochs)
-        if board is not None:
-            board.log_metrics(row, step=epoch)
-        bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds")})
-    if board is not None:
-        board.finalize("success")
-    if best_weights is not None:
-        model.load_state_dict(best_weights)
-    return history
+            wrapped.train()
+            done = train_epoch(fabric, train, step, part, checkpoint_every, save)
+            history.steps += done.batches
+            row = {"epoch": epoch, "lr": part.lr, "train_loss": done.loss / done.graphs}
+            if val is not None:
+                scores = evaluate(judged, task, val)
+                row |= {f"val_{name}": value for name, value in scores.items()}
+                if isinstance(schedule, ReduceLROnPlateau):
+                    schedule.step(scores[task.monitor])
+            row["seconds"] = time.perf_counter() - start
+            history.epochs.append(row)
+            if _is_best(task, row, history.best, val is not None):
+                history.best = row
+                best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+            save()
+            if checkpoint is not None and rank == 0:
+                write_curve(Path(out) / "curve.csv", history.epochs)
+            if board is not None:
+                board.write(row, epoch)
+            bar.set_postfix(
+                {k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds")}
+            )
+        if best_weights is not None:
+            model.load_state_dict(best_weights)
+        return history
 
 
 @torch.no_grad()
@@ -211,12 +218,6 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
 def count_parameters(model: nn.Module) -> int:
     """Trainable numbers of a model."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
-
-
-def _tensorboard(folder: Path):
-    from lightning_fabric.loggers import TensorBoardLogger
-
-    return TensorBoardLogger(folder, name="tensorboard", version="")
 
 
 def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience) -> None:

@@ -18,6 +18,7 @@ from torch import nn
 from gtcourse.graphs.writing import replacing
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
+from gtcourse.training.checkpoints import alone_in
 from gtcourse.training.data import Graphs, Loader, first, loaders
 from gtcourse.training.fit import count_parameters, evaluate
 from gtcourse.training.processes import is_first_process, processes, take_own_gpu
@@ -112,7 +113,9 @@ def train(
             ``tensorboard``, ``progress``.
 
     Raises:
-        ValueError: ``out`` holds a run that is not to be resumed, or another one, or none.
+        ValueError: ``out`` holds a run that is not to be resumed, or another one, or none; or
+            another process is training there.
+        OSError: ``out`` cannot be written.
     """
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
@@ -127,6 +130,11 @@ def train(
         "data": data.provenance,
         "seed": seed,
     }
+    with alone_in(out):
+        return _train(recipe, data, what, command, seed, out, resume, buckets, compile, options)
+
+
+def _train(recipe, data, what, command, seed, out, resume, buckets, compile, options) -> Record:
     commit = current_commit()
     if out is not None and is_first_process():
         begun = claim(out, what, resume)

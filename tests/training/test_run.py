@@ -26,7 +26,7 @@ def run(out=None, data=None, **options):
 def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
     record = run(tmp_path, tensorboard=True)
     found = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
-    expected = {"run.json", "last.ckpt", "curve.csv", "weights", "tensorboard"}
+    expected = {".lock", "run.json", "last.ckpt", "curve.csv", "weights", "tensorboard"}
     assert found == expected | {"gin-100k-zinc-seed0.json"}
     read = read_record(tmp_path / "gin-100k-zinc-seed0.json")
     assert read == record
