@@ -19,6 +19,7 @@ from rich.markup import escape
 
 from gtcourse import __version__
 from gtcourse.cli_data import console, data, prepare, table_of
+from gtcourse.cli_stop import Stopped, if_stopped, stoppable
 
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
@@ -130,20 +131,21 @@ def train(
     if first:
         on = escape(f"on {used.source}: {folder}")
         console.print(f"[bold]{name}[/], seed {seed[0]}, {on}", soft_wrap=True)
-    record = run.train(
-        chosen,
-        used,
-        command=_command(),
-        seed=seed[0],
-        out=folder,
-        resume=None if auto_resume else resume,
-        checkpoint_every=checkpoint_every,
-        devices=devices,
-        precision=precision,
-        compile="reduce-overhead" if compile else False,
-        buckets=buckets,
-        tensorboard=True,
-    )
+    with if_stopped(lambda: _what_stays(folder)):
+        record = run.train(
+            chosen,
+            used,
+            command=_command(),
+            seed=seed[0],
+            out=folder,
+            resume=None if auto_resume else resume,
+            checkpoint_every=checkpoint_every,
+            devices=devices,
+            precision=precision,
+            compile="reduce-overhead" if compile else False,
+            buckets=buckets,
+            tensorboard=True,
+        )
     if first:
         scores = dict(printed(chosen))
         for metric, value in record.result.items():
@@ -239,6 +241,12 @@ def costs(
     console.print(table)
 
 
+def _what_stays(folder: Path) -> str:
+    if (folder / "last.ckpt").exists():
+        return f"The same command with --resume continues the run in {folder}."
+    return f"The run in {folder} had no checkpoint yet; the same command begins it again."
+
+
 def _command() -> str:
     """What to type for this run again."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--auto-resume")]
@@ -252,25 +260,44 @@ def _command() -> str:
 def _one_process_for_each(seeds: list[int], jobs: int) -> int:
     """The same command for each seed, so many at once; 1 if one of them failed."""
     words = [word for word in sys.argv[1:] if not word.startswith("--seed=")]
+    # Of several runs some may be over and some not yet begun when they are continued.
+    words = ["--auto-resume" if word == "--resume" else word for word in words]
     while "--seed" in words:
         place = words.index("--seed")
         del words[place : place + 2]
     waiting, running, failed = list(seeds), [], False
-    while waiting or running:
-        while waiting and len(running) < max(1, jobs):
-            command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(waiting.pop(0))]
-            running.append(subprocess.Popen(command))
-        failed |= running.pop(0).wait() != 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < max(1, jobs):
+                command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(waiting.pop(0))]
+                # Ctrl-C is then this process's, which hands it on once.
+                running.append(subprocess.Popen(command, process_group=0))
+            failed |= running[0].wait() != 0
+            running.pop(0)
+    except Stopped as stop:
+        for process in running:
+            process.send_signal(stop.number)
+        for process in running:
+            process.wait()
+        stop.what_stays = "The same command with --resume continues the runs and begins the others."
+        raise
     return int(failed)
 
 
 def main() -> None:
-    """The command's entry: what cannot be done is said in a sentence, without a traceback."""
+    """The command's entry: what cannot be done is said in a sentence, without a traceback.
+
+    So is a signal that ends it, after which the exit status is 128 and its number.
+    """
+    complaints = Console(stderr=True)
     try:
-        app()
+        with stoppable():
+            app()
+    except Stopped as stop:
+        complaints.print(f"\n[bold red]gtcourse:[/] {escape(str(stop))}", highlight=False)
+        raise SystemExit(128 + stop.number) from None
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         said = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
-        complaints = Console(stderr=True)
         complaints.print(f"[bold red]gtcourse:[/] {escape(str(said))}", highlight=False)
         raise SystemExit(1) from None
 

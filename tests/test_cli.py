@@ -137,7 +137,7 @@ def test_each_seed_is_one_command(monkeypatch, words):
     called = []
 
     class Process:
-        def __init__(self, command):
+        def __init__(self, command, process_group):
             called.append(command[3:])
 
         def wait(self):
@@ -147,6 +147,9 @@ def test_each_seed_is_one_command(monkeypatch, words):
     monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "gin/zinc", *words])
     assert CliRunner().invoke(app, sys.argv[1:]).exit_code == 1
     assert called == [["train", "gin/zinc", "--seed", seed] for seed in ("0", "3")]
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--resume"])
+    CliRunner().invoke(app, sys.argv[1:])
+    assert called[-1] == ["train", "gin/zinc", "--auto-resume", "--seed", "3"]
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(monkeypatch, capsys, tmp_path, file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.files import read_graphs, write_ragged
 from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.writing import locked, remove_halves
 
 
 def kept(
@@ -21,20 +23,44 @@ def kept(
     """A dataset from its graph file under ``root``, built first where that is not there.
 
     Args:
-        build: makes the graphs; called again where the file is damaged.
+        build: makes the graphs; called again where the file is damaged, which a warning says.
         source: says which data this is.
         checksum: sha256 of the file with which the course's numbers were made. A part of it is in
             the file's name, and where the file is another one, ``.source`` says so.
     """
     path = root / (f"{name}-{checksum[:8]}.npz" if checksum else f"{name}.npz")
-    try:
-        dataset = read_graphs(path)
-    except (FileNotFoundError, ValueError):  # not built yet, or damaged since
-        write_ragged(path, build(), name=name)
-        dataset = read_graphs(path)
+    dataset = read_or_build(path, build, name)
     if checksum not in (None, dataset.checksum):
         source += ", not byte for byte those of the course's numbers"
     return replace(dataset, source=source)
+
+
+def read_or_build(path: Path, build: Callable[[], RaggedGraphs], name: str) -> GraphDataset:
+    """A dataset from its graph file, built by the first process that asks; others wait for it.
+
+    A file that is there is read without a lock, so its folder may be read-only. One that is damaged
+    is named in a warning and made anew.
+    """
+    dataset, _ = _read(path)
+    if dataset is not None:
+        return dataset
+    with locked(path.with_name(f".{path.name}.lock")):
+        remove_halves(path.parent, path.name)
+        dataset, fault = _read(path)  # another process may have built it meanwhile
+        if fault:
+            warnings.warn(f"{fault} It is made anew.", stacklevel=4)
+        if dataset is None:
+            write_ragged(path, build(), name=name)
+            dataset = read_graphs(path)
+    return dataset
+
+
+def _read(path: Path) -> tuple[GraphDataset | None, str | None]:
+    """The dataset, or what is wrong with the file; neither where there is no file."""
+    try:
+        return (read_graphs(path) if path.is_file() else None), None
+    except ValueError as error:
+        return None, str(error)
 
 
 def made(name: str, source: str, ragged: RaggedGraphs) -> GraphDataset:

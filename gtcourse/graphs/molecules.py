@@ -38,7 +38,7 @@ from gtcourse.graphs.chemistry import (
     rdkit_chem,
 )
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.files import read_graphs, write_ragged
+from gtcourse.graphs.generated import read_or_build
 from gtcourse.graphs.npz import file_sha256
 from gtcourse.graphs.ragged import RaggedGraphs
 
@@ -69,11 +69,7 @@ def load_molecules(root: Path) -> GraphDataset:
     """
     version = _rdkit_version()
     path = root / f"molecules-rdkit-{version}-{CHECKSUM[:8]}.npz"
-    try:
-        dataset = read_graphs(path)
-    except (FileNotFoundError, ValueError):  # not built yet, or damaged since
-        write_ragged(path, build_molecules(), name="molecules")
-        dataset = read_graphs(path)
+    dataset = read_or_build(path, build_molecules, "molecules")
     return replace(dataset, source=_source(version, dataset.checksum))
 
 

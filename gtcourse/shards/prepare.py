@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
@@ -24,6 +23,7 @@ from gtcourse.encodings.transform import Encoding
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.npz import file_sha256
 from gtcourse.graphs.ragged_checks import check_ragged
+from gtcourse.graphs.writing import locked, remove_halves
 from gtcourse.shards.dataset import (
     MANIFEST,
     ShardedGraphs,
@@ -38,8 +38,8 @@ from gtcourse.shards.pcqm4mv2 import MoleculePiece, Molecules
 from gtcourse.shards.sources import GraphPiece, ListedGraphs, distinct, encoded
 
 Piece = MoleculePiece | GraphPiece
-HALF = re.compile(r"\.((train|val|test)-\d+\.parquet|shards\.json)\.[0-9a-f]+\.tmp")
-"""Names under which ``replacing`` writes; the folder may hold what is none of our business."""
+LOCK = ".shards.lock"
+"""In the folder; empty, and held by the call that writes there."""
 
 
 def prepare(
@@ -59,7 +59,8 @@ def prepare(
 
     Args:
         source: :func:`gtcourse.shards.pcqm4mv2`, or any data set; its split is kept.
-        out: the folder, which all workers have to see. One call at a time writes into it.
+        out: the folder, which all workers have to see. One call at a time writes into it; another
+            one waits for its end.
         stored: encodings that are slow to compute. The rest is the device's work, from the batch
             (:func:`gtcourse.encodings.on_device.encode_batch`).
         rows_per_shard: graphs in a shard.
@@ -72,37 +73,46 @@ def prepare(
         ValueError: two of ``stored`` set the same, or another argument cannot be meant; the folder
             holds shards of another plan; or a graph cannot be made or is malformed. The sentence
             names it; all other shards are finished and kept.
+        OSError: the folder cannot be written; what is finished is kept.
     """
     _refuse_what_cannot_be_meant(stored, rows_per_shard)
     source = ListedGraphs(source) if isinstance(source, GraphDataset) else source
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
     plan = _plan(source, stored, rows_per_shard)
-    finished = _finished(out, plan)
-    out.mkdir(parents=True, exist_ok=True)
-    _remove_halves(out)
+    if not _is_whole(out, plan):  # a folder that is may be read-only
+        with locked(out / LOCK):
+            _complete(source, out, plan, tuple(stored), executor, progress)
+    return open_shards(out)
+
+
+def _complete(source, out: Path, plan: dict, stored: tuple, executor, progress: bool) -> None:
+    """Makes the shards that are not there, or not whole."""
+    finished, faults = _finished(out, plan)
+    for fault in faults:
+        warnings.warn(f"{fault}; it is made anew.", stacklevel=3)
+    remove_halves(out)
     write_manifest(out, plan, finished)
 
     rows = _rows(source.split, plan)
     todo = {name: rows[name] for name in rows if name not in finished}
-    tasks = ((out / name, source.piece(todo[name]), tuple(stored)) for name in todo)
-    faults = {}
+    tasks = ((out / name, source.piece(todo[name]), stored) for name in todo)
+    refused = {}
     bar = {"total": len(rows), "initial": len(finished), "unit": "shard", "leave": False}
     with tqdm(**bar, **({} if progress else {"disable": True})) as bar:
         for path, future in _done(tasks, executor):
             try:
                 finished[path.name] = future.result()
             except ValueError as error:  # a fault of the data: the others can be made meanwhile
-                faults[path.name] = error
+                refused[path.name] = error
             else:
                 write_manifest(out, plan, finished)
             bar.update()
-    if faults:
-        name = next(name for name in todo if name in faults)
+    if refused:
+        name = next(name for name in todo if name in refused)
         raise ValueError(
-            f"{name} cannot be made: {faults[name]} Of {len(rows)} shards {len(finished)} are "
+            f"{name} cannot be made: {refused[name]} Of {len(rows)} shards {len(finished)} are "
             f"finished in {out}, and the next call keeps them."
-        ) from faults[name]
-    return open_shards(out)
+        ) from refused[name]
 
 
 def make_shard(path: Path, piece: Piece, stored: tuple[Encoding, ...]) -> Shard:
@@ -187,14 +197,19 @@ def _plan(source: Molecules | ListedGraphs, stored: Sequence[Encoding], rows: in
     }
 
 
-def _finished(out: Path, plan: dict) -> dict[str, Shard]:
-    """The shards of an earlier call that are whole; the others are named.
+def _is_whole(out: Path, plan: dict) -> bool:
+    finished, _ = _finished(out, plan)
+    return len(finished) == sum(map(len, shard_names(plan).values()))
+
+
+def _finished(out: Path, plan: dict) -> tuple[dict[str, Shard], list[str]]:
+    """The shards of an earlier call that are whole, and a sentence on each of the others.
 
     Raises:
         ValueError: the folder holds shards of another plan.
     """
     if not (out / MANIFEST).exists():
-        return {}
+        return {}, []
     begun, shards = read_manifest(out)
     differs = [name for name in plan if plan[name] != begun.get(name)]
     if differs:
@@ -204,7 +219,7 @@ def _finished(out: Path, plan: dict) -> dict[str, Shard]:
             f"is {begun.get(name)!r} there and {plan[name]!r} here); expected the plan that began "
             "there, or another folder."
         )
-    whole = {}
+    whole, faults = {}, []
     for shard in shards.values():
         path = out / shard.name
         fault = fault_by_size(path, shard)
@@ -213,15 +228,8 @@ def _finished(out: Path, plan: dict) -> dict[str, Shard]:
         if fault is None:
             whole[shard.name] = shard
         else:
-            warnings.warn(f"the shard {path} {fault}; it is made anew.", stacklevel=3)
-    return whole
-
-
-def _remove_halves(out: Path) -> None:
-    """What a killed process was writing; it never had the name of a shard."""
-    for path in out.iterdir():
-        if HALF.fullmatch(path.name):
-            path.unlink(missing_ok=True)
+            faults.append(f"the shard {path} {fault}")
+    return whole, faults
 
 
 def _rows(split: np.ndarray, plan: dict) -> dict[str, np.ndarray]:
