@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from gtcourse.models import waiting
@@ -194,8 +193,14 @@ class _Factorised(torch.autograd.Function):
         return z.to(value.dtype), total
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, gradient, _):
+        # PyTorch's own guard, once_differentiable, lets torch.autograd.grad pass and leave out all
+        # that goes through the saved tensors.
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "a second derivative is asked for, and form='factorised' has the first alone; "
+                "expected form='direct' or 'chunked'."
+            )
         own, value, values, factor, keep, total, z = ctx.saved_tensors
         of_scores = torch.empty_like(own)
         of_value = torch.empty_like(value)

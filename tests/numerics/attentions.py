@@ -1,0 +1,322 @@
+"""Every attention of the package with what it is differentiated in: weights, nodes and pairs.
+
+Shapes: B graphs, N nodes (padded), H heads, d width, d_e width of the pairs, T relations.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models import (
+    BagTransformerConfig,
+    ChromaticSelfAttention,
+    EdgeTerms,
+    EGTAttention,
+    EGTLayer,
+    GraphormerAttention,
+    GraphormerLayer,
+    GRPEAttention,
+    MessagePassingAttention,
+    MultiHeadAttention,
+    NeighbourTransformer,
+    RelationTables,
+    causal_mask,
+    csa_filters,
+    scaled_dot_product_attention,
+)
+from gtcourse.models.baselines import GATLayer, GINLayer
+from gtcourse.models.egt_sparse import SparseEGTLayer
+from gtcourse.models.flex import (
+    graphormer_flex,
+    graphormer_score_mod,
+    grpe_flex,
+    grpe_score_mod,
+    relation_contexts,
+)
+from gtcourse.models.frame import Terms, attend
+from gtcourse.models.frame_models import FRAMES
+from gtcourse.models.gated import GatedGCNConv
+from tests.numerics.cases import RELATIONS, Case, Graphs
+
+FUSED = "flash_attention_for_cpu_backward is not implemented"
+"""PyTorch's fused kernel, where no gradient of a bias is asked for."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One use of an attention.
+
+    Attributes:
+        name: said in reports; covers: what of ``gtcourse.models`` it goes through, by name.
+        build: from :class:`Graphs` to a :class:`Case`.
+    """
+
+    name: str
+    covers: str
+    build: Callable[[Graphs], Case]
+
+
+def products(g: Graphs, explicit: bool) -> Case:
+    def run(_, query, key, value, bias):
+        mask = g.pairs[:, None]
+        return scaled_dot_product_attention(
+            query, key, value, mask=mask, bias=bias, return_attention=explicit
+        )
+
+    heads = (g.heads_of_nodes() for _ in range(3))
+    return Case(nn.Module(), run, *heads, g.of_pairs(g.heads))
+
+
+def multi_head(g: Graphs, mask: Tensor | None, explicit: bool = False) -> Case:
+    def run(layer, x, bias):
+        return layer(x, mask=mask, bias=bias, return_attention=explicit)
+
+    layer = MultiHeadAttention(g.d, g.heads)
+    return Case(layer, run, g.nodes(), g.of_pairs(g.heads))
+
+
+def cross(g: Graphs) -> Case:
+    layer = MultiHeadAttention(g.d, g.heads)
+    return Case(
+        layer,
+        lambda layer, x, memory: layer(x, memory, mask=g.mask),
+        g.normal(g.B, g.N + 1, g.d),
+        g.nodes(),
+        once=FUSED,
+    )
+
+
+def messages(g: Graphs) -> Case:
+    i, j = g.flat_pairs
+    layer = MessagePassingAttention(MultiHeadAttention(g.d, g.heads))
+    return Case(
+        layer,
+        lambda layer, x: layer(x, torch.stack([j, i]), return_attention=True),
+        g.normal(g.B * g.N, g.d),
+    )
+
+
+def graphormer(g: Graphs, explicit: bool = False) -> Case:
+    def run(layer, h, bias):
+        return layer(h, bias, mask=g.mask, return_attention=explicit)
+
+    layer = GraphormerAttention(g.d, g.heads)
+    return Case(layer, run, g.nodes(), g.of_pairs(g.heads))
+
+
+def graphormer_values(g: Graphs) -> Case:
+    """With the edges' features carried along, "via aggregation"."""
+    graph, receiver, sender = g.pairs.nonzero(as_tuple=True)
+    edges = graph, receiver, sender, g.relation[g.pairs][:, None]
+    layer = GraphormerLayer(g.d, g.heads, num_edge_types=RELATIONS)
+    return Case(
+        layer,
+        lambda layer, h, bias: layer(h, bias, mask=g.mask, edges=edges),
+        g.nodes(),
+        g.of_pairs(g.heads),
+    )
+
+
+def egt(g: Graphs, constrained: bool = False, **options) -> Case:
+    mask = g.pairs if constrained else g.mask
+    layer = EGTAttention(g.d, g.d_edge, g.heads, **options)
+    e = g.channels_last(g.d_edge)
+    return Case(layer, lambda layer, h, e: layer(h, e, mask=mask), g.nodes(), e)
+
+
+def egt_sparse(g: Graphs) -> Case:
+    index = g.flat_pairs
+    layer = SparseEGTLayer(EGTLayer(g.d, g.d_edge, g.heads))
+    h, e = g.normal(g.B * g.N, g.d), g.normal(index.shape[1], g.d_edge)
+    return Case(layer, lambda layer, h, e: layer(h, e, index), h, e)
+
+
+def tables(g: Graphs) -> list[Tensor]:
+    return [*(g.normal(RELATIONS, g.d) for _ in range(3)), g.normal(RELATIONS, g.heads)]
+
+
+def grpe(g: Graphs, constrained: bool = False, **options) -> Case:
+    mask = g.pairs if constrained else g.mask
+    layer = GRPEAttention(g.d, g.heads, **options)
+    return Case(
+        layer,
+        lambda layer, x, *rows: layer(x, g.relation, RelationTables(*rows), mask=mask),
+        g.nodes(),
+        *tables(g),
+    )
+
+
+def csa(g: Graphs, width: str = "d", values: bool = True, rows: int = 0, **options) -> Case:
+    """``rows`` above 0 cuts the work into chunks of so many, if the form has chunks."""
+    layer = ChromaticSelfAttention(g.d, g.heads, **options)
+    chunk = max(rows, 1) * g.B * g.d * g.N if rows else csa_filters.CHUNK
+
+    def run(layer, h, logits, *values):
+        with mock.patch.object(csa_filters, "CHUNK", chunk):
+            return layer(h, EdgeTerms(logits, *values), mask=g.pairs)
+
+    logits = g.of_pairs(g.d if width == "d" else g.heads)
+    extra = [g.of_pairs(g.d)] if values else []
+    factorised = options.get("form", "factorised") == "factorised" and width == "d"
+    once = "form='factorised' has the first alone" if factorised else None
+    return Case(layer, run, g.nodes(), logits, *extra, once=once)
+
+
+def neighbours(g: Graphs) -> Case:
+    config = BagTransformerConfig(
+        num_node_types=RELATIONS, d_model=g.d, num_heads=g.heads, num_layers=1, d_hidden=2 * g.d
+    )
+    types = g.relation[:, :, :1]
+    batch = GraphBatch(x=types, adjacency=g.pairs, edge_attr=None, mask=g.mask)
+    return Case(NeighbourTransformer(config, 1), lambda model: model(batch), once=FUSED)
+
+
+def flat(g: Graphs, layer: nn.Module) -> Case:
+    """PyG's own convolutions within the baselines, along ``edge_index``."""
+    i, j = g.flat_pairs
+    edge_index = torch.stack([j, i])
+    return Case(layer.eval(), lambda layer, h: layer(h, edge_index), g.normal(g.B * g.N, g.d))
+
+
+def gated(g: Graphs) -> Case:
+    i, j = g.flat_pairs
+    h, e = g.normal(g.B * g.N, g.d), g.normal(len(i), g.d)
+    edge_index = torch.stack([j, i])
+    return Case(GatedGCNConv(g.d), lambda layer, h, e: layer(h, e, edge_index), h, e)
+
+
+def written_out(score_mod, query, key, value):
+    """FlexAttention as its documentation defines it; the real one has no gradient on a CPU."""
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    places = torch.meshgrid(*(torch.arange(n) for n in scores.shape), indexing="ij")
+    return score_mod(scores, *places).softmax(dim=-1) @ value
+
+
+def flex_graphormer(g: Graphs, kernel: bool = False) -> Case:
+    """``kernel``: PyTorch's own, which on a CPU has a forward pass alone."""
+    distance = g.relation - 1
+
+    def run(_, query, key, value, table, virtual, edges):
+        real = torch.nn.functional.pad(g.mask, (1, 0), value=True)[:, None, :, None]
+        if kernel:
+            z = graphormer_flex(
+                query, key, value, distance, table, g.mask, virtual=virtual, edges=edges
+            )
+        else:
+            score = graphormer_score_mod(distance, table, g.mask, virtual=virtual, edges=edges)
+            z = written_out(score, query, key, value)
+        return z * real
+
+    heads = (g.normal(g.B, g.heads, g.N + 1, g.d // g.heads) for _ in range(3))
+    scalars = g.normal(RELATIONS - 1, g.heads), g.normal(g.heads), g.of_pairs(g.heads)
+    return Case(nn.Module(), run, *heads, *scalars)
+
+
+def flex_grpe(g: Graphs, kernel: bool = False) -> Case:
+    """The logits' terms alone without ``kernel``: the value's is a sum outside of the kernel."""
+
+    def run(_, query, key, value, *rows):
+        tables = RelationTables(rows[0], rows[1], None, rows[2])
+        if kernel:
+            return grpe_flex(query, key, value, g.relation, tables, g.mask)
+        contexts = relation_contexts(query, key, tables)
+        return written_out(grpe_score_mod(g.relation, *contexts, g.mask), query, key, value)
+
+    heads = (g.heads_of_nodes() for _ in range(3))
+    rows = tables(g)
+    return Case(nn.Module(), run, *heads, rows[0], rows[1], rows[3])
+
+
+def form(g: Graphs, normaliser: str) -> Case:
+    """The one form of chapter 10, with a gate and values of pairs."""
+
+    def run(_, content, value, structure, pair_value, gate):
+        return attend(
+            Terms(content, value, structure, pair_value, gate, g.pairs[:, None], normaliser)
+        )
+
+    of_pairs = [g.of_pairs(width) for width in (g.heads, g.heads, g.d, g.heads)]
+    return Case(nn.Module(), run, of_pairs[0], g.nodes(), *of_pairs[1:])
+
+
+LAYERS = {
+    "Transformer": lambda g: (MultiHeadAttention(g.d, g.heads), [], lambda: ()),
+    "GIN": lambda g: (GINLayer(g.d).conv.eval(), [], lambda: (g.pairs,)),
+    "GAT": lambda g: (GATLayer(g.d, g.heads).conv, [], lambda: (g.pairs,)),
+    "GatedGCN": lambda g: (GatedGCNConv(g.d), [g.channels_last(g.d)], lambda e: (e, g.pairs)),
+    "Graphormer": lambda g: (
+        GraphormerAttention(g.d, g.heads), [g.of_pairs(g.heads)], lambda bias: (bias,),
+    ),
+    "EGT": lambda g: (
+        EGTAttention(g.d, g.d_edge, g.heads), [g.channels_last(g.d_edge)], lambda e: (e,),
+    ),
+    "GRPE": lambda g: (
+        GRPEAttention(g.d, g.heads), tables(g),
+        lambda *rows: (g.relation, RelationTables(*rows)),
+    ),
+    "CSA": lambda g: (
+        ChromaticSelfAttention(g.d, g.heads), [g.of_pairs(g.d), g.of_pairs(g.d)],
+        lambda *terms: (EdgeTerms(*terms),),
+    ),
+}  # fmt: skip
+"""For chapter 10's models a layer, what it knows of pairs, and how the layer takes that."""
+
+
+def of_the_form(g: Graphs, name: str) -> Case:
+    """A layer's weights through the terms that the form reads of it."""
+    output = {frame.name: frame for frame in FRAMES}[name].output
+    layer, pairs, arranged = LAYERS[name](g)
+    return Case(layer, lambda a, h, *pairs: output(a, h, *arranged(*pairs)), g.nodes(), *pairs)
+
+
+def _all() -> list[Attention]:
+    plain, heads = "scaled_dot_product_attention", "MultiHeadAttention"
+    several = (
+        ("products, fused", plain, partial(products, explicit=False)),
+        ("products, written out", plain, partial(products, explicit=True)),
+        ("multi-head", heads, lambda g: multi_head(g, None)),
+        ("multi-head, padded", heads, lambda g: multi_head(g, g.mask)),
+        ("multi-head, some pairs", heads, lambda g: multi_head(g, g.pairs)),
+        ("multi-head, causal", heads, lambda g: multi_head(g, causal_mask(g.N)[None])),
+        ("multi-head, written out", heads, lambda g: multi_head(g, g.pairs, explicit=True)),
+        ("multi-head, cross", heads, cross),
+        ("message passing", "MessagePassingAttention", messages),
+        ("neighbours", "NeighbourTransformer", neighbours),
+        ("Graphormer", "GraphormerAttention", graphormer),
+        ("Graphormer, written out", "GraphormerAttention", partial(graphormer, explicit=True)),
+        ("Graphormer, edges' values", "GraphormerAttention", graphormer_values),
+        ("EGT", "EGTAttention", egt),
+        ("EGT, constrained", "EGTAttention", partial(egt, constrained=True)),
+        ("EGT, ungated", "EGTAttention", partial(egt, gated=False)),
+        ("EGT, clipped", "EGTAttention", partial(egt, clip=0.3, scaled=False)),
+        ("EGT, degree scaler", "EGTAttention", partial(egt, degree_scaler=True, constrained=True)),
+        ("EGT, pairs alone", "EGTAttention", partial(egt, aggregate=False)),
+        ("EGT, sparse", "SparseEGTLayer", egt_sparse),
+        ("GRPE", "GRPEAttention", grpe),
+        ("GRPE, some pairs", "GRPEAttention", partial(grpe, constrained=True)),
+        ("GRPE, query's context", "GRPEAttention", partial(grpe, key_context="query_row")),
+        ("CSA", "ChromaticSelfAttention", csa),
+        ("CSA, no edge values", "ChromaticSelfAttention", partial(csa, values=False)),
+        ("CSA, direct", "ChromaticSelfAttention", partial(csa, form="direct")),
+        ("CSA, chunked", "ChromaticSelfAttention", partial(csa, form="chunked", rows=2)),
+        ("CSA, additive", "ChromaticSelfAttention", partial(csa, score="additive")),
+        ("CSA, monochrome", "ChromaticSelfAttention", partial(csa, width="H")),
+        ("GAT", "GATLayer", lambda g: flat(g, GATLayer(g.d, g.heads))),
+        ("GIN", "GINLayer", lambda g: flat(g, GINLayer(g.d))),
+        ("GatedGCN", "GatedGCNConv", gated),
+        ("flex, Graphormer", "graphormer_flex", flex_graphormer),
+        ("flex, GRPE", "grpe_flex", flex_grpe),
+        ("form, softmax", "attend", partial(form, normaliser="softmax")),
+        ("form, sum", "attend", partial(form, normaliser="sum")),
+        ("form, gates", "attend", partial(form, normaliser="gates")),
+        *((f"form of {name}", "attend", partial(of_the_form, name=name)) for name in LAYERS),
+    )
+    return [Attention(*one) for one in several]
+
+
+ATTENTIONS = {attention.name: attention for attention in _all()}
