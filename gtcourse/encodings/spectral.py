@@ -5,6 +5,8 @@ Shapes: B graphs of n nodes each, k eigenvectors, r singular values.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -114,15 +116,29 @@ def laplacian_eigenvectors(
         degree = _undirected(adjacency).double().sum(dim=-1).clamp(min=1)
         vectors = F.normalize(vectors * degree[..., None] ** -0.5, dim=-2)
     else:
-        values, vectors = torch.linalg.eigh(laplacian(adjacency, normalization))
+        L = laplacian(adjacency, normalization)
+        with _one_thread():
+            values, vectors = torch.linalg.eigh(L)
     return values.clamp(min=0), vectors * largest_entry_sign(vectors)
 
 
 def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """U√Σ and V√Σ, each ``[B, n, n]``, of a matrix ``[B, n, n]``, in float64."""
-    U, S, Vh = torch.linalg.svd(matrix.double())
+    with _one_thread():
+        U, S, Vh = torch.linalg.svd(matrix.double())
     scale = S.sqrt()[..., None, :] * largest_entry_sign(U)
     return U * scale, Vh.mT * scale
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Of a hundred nodes and more, LAPACK's last bits depend on its threads; a cache's must not."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def largest_entry_sign(vectors: Tensor) -> Tensor:

@@ -70,7 +70,8 @@ def molecule(n: int, seed: int = 0) -> Data:
     tree = [
         (i, int(torch.randint(max(0, i - 4), i, (1,), generator=generator))) for i in range(1, n)
     ]
-    bonds = torch.tensor([*tree, *((i, i + 5) for i in range(0, n - 6, 7))]).T
+    rings = [(i, i + 5) for i in range(0, n - 6, 7)]
+    bonds = torch.tensor(tree + rings, dtype=torch.int64).reshape(-1, 2).T
     types = torch.randint(1, BONDS, (bonds.shape[1], 1), generator=generator)
     return Data(
         x=torch.randint(0, ATOMS, (n, 1), generator=generator),

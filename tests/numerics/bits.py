@@ -1,0 +1,93 @@
+"""What a seed decides, as digests: ``python -m tests.numerics.bits THREADS`` prints JSON.
+
+Encodings, generated data, a training step of each model, and a small run.
+"""
+
+import hashlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from gtcourse import encodings as enc
+from gtcourse.encodings import encode
+from gtcourse.graphs import load_dataset
+from tests.numerics.whole import WHOLE, batch_of, molecule
+from tests.training.small_run import run
+
+TRANSFORMS = (
+    enc.AddDegrees(),
+    enc.AddShortestPaths(),
+    enc.AddPathEdges(5),
+    enc.AddPathTree(),
+    enc.AddRandomWalks(8),
+    enc.AddRings(6),
+    enc.AddLaplacianEigenvectors(8),
+    enc.AddSVD(8),
+    enc.AddAnchorDistances(4, seed=0),
+)
+DATA = ("cycles", "csl")
+GRAPHS = [molecule(n, seed=n) for n in (1, 2, 7, 25, 25, 25, 40, 120)]
+
+
+def digest(tensors: list[Tensor]) -> str:
+    content = hashlib.sha256()
+    for tensor in tensors:
+        content.update(str((tensor.dtype, tuple(tensor.shape))).encode())
+        content.update(tensor.detach().contiguous().numpy().tobytes())
+    return content.hexdigest()
+
+
+def of_encodings() -> dict[str, str]:
+    found = {}
+    for transform in TRANSFORMS:
+        given = encode(GRAPHS, transform)
+        names = sorted({*given[0].keys()} - {*GRAPHS[0].keys()})
+        found[type(transform).__name__] = digest([graph[name] for graph in given for name in names])
+    return found
+
+
+def step(name: str) -> list[Tensor]:
+    """A prediction and its gradients, dropout and all, with PyTorch's deterministic algorithms."""
+    whole = WHOLE[name][False]
+    batch = batch_of(whole, 40)
+    torch.manual_seed(0)
+    model = whole.build_model().train()
+    prediction = model(batch)
+    prediction.square().sum().backward()
+    return [prediction, *(p.grad for p in model.parameters() if p.grad is not None)]
+
+
+def of_models() -> dict[str, dict]:
+    """Digests of two steps in turn, and the first one's gradients as numbers."""
+    found = {}
+    for name in WHOLE:
+        first, second = step(name), step(name)
+        numbers = torch.cat([t.detach().flatten() for t in first])
+        found[name] = {"bits": [digest(first), digest(second)], "numbers": numbers.tolist()}
+    return found
+
+
+def of_training() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return run(Path(folder), epochs=2)[1]
+
+
+def of_data() -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in DATA:
+            load_dataset(name, root=folder)
+        return {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(Path(folder).glob("*.npz"))
+        }
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(int(sys.argv[1]))
+    torch.use_deterministic_algorithms(True)
+    found = {"encodings": of_encodings(), "data": of_data(), "models": of_models()}
+    json.dump(found | {"training": of_training()}, sys.stdout)
