@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gtcourse.encodings.transform import Encoding, at_least
+from gtcourse.encodings.transform import Encoding
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import UNREACHABLE
 
 

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.encodings.transform import Encoding, at_least
+from gtcourse.encodings.transform import Encoding
+from gtcourse.graphs.arguments import at_least
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")

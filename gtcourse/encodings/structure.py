@@ -12,7 +12,8 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from gtcourse.encodings.transform import Encoding, at_least
+from gtcourse.encodings.transform import Encoding
+from gtcourse.graphs.arguments import at_least
 
 Links = tuple[tuple[int, int], ...]
 

@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import TypeVar
 
 import torch
@@ -100,13 +99,6 @@ class Encoding(BaseTransform):
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({arguments})"
-
-
-def at_least(minimum: int, **arguments: int) -> None:
-    """Refuses an argument that is no whole number, or below ``minimum``."""
-    for name, value in arguments.items():
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
-            raise ValueError(f"{name} is {value!r}; expected a whole number, {minimum} or more.")
 
 
 def _same_size(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:

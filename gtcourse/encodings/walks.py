@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gtcourse.encodings.transform import Encoding, at_least
+from gtcourse.encodings.transform import Encoding
+from gtcourse.graphs.arguments import at_least, truth
 
 
 class AddRandomWalks(Encoding):
@@ -27,6 +28,7 @@ class AddRandomWalks(Encoding):
 
     def __init__(self, steps: int, pairs: bool = True):
         at_least(1, steps=steps)
+        truth(pairs=pairs)
         self.steps, self.pairs = steps, pairs
 
     def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.checks import (
     ENCODINGS,
     TARGET_AXES,
@@ -150,6 +151,8 @@ def collate(
     target = target_level(graphs, target)
     sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
     longest = int(sizes.max())
+    if num_nodes is not None:
+        at_least(1, num_nodes=num_nodes)
     if num_nodes is not None and num_nodes < longest:
         raise ValueError(
             f"graph {int(sizes.argmax())} has {longest} nodes; expected at most num_nodes = "

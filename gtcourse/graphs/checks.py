@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
+
+from gtcourse.graphs.arguments import at_least
 
 ENCODINGS = {
     "in_degree": 1,
@@ -26,6 +28,14 @@ ENCODINGS = {
     "ring": 2,
 }
 """The attributes of a graph that are encodings, and how many node axes each has."""
+
+READ = {"x", "edge_index", "edge_attr", "y", *ENCODINGS}
+
+NUMBERS = (
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+)
+"""Without the wider unsigned types, which torch neither compares nor indexes by."""
 
 TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
 
@@ -58,6 +68,7 @@ def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
     Args:
         name: the attribute, "x" or "edge_attr", integers.
     """
+    at_least(1, **{f"the number of {name}'s categories": size})
     checked = _Checked(graphs)
     checked.check_alike(name)
     checked.check_range(name, size)
@@ -65,7 +76,7 @@ def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
 
 def target_level(graphs: Sequence[Data], target: str | None) -> str:
     """What ``y`` belongs to: the caller's word, checked, or read off the lengths of ``y``."""
-    if target is not None and target not in TARGET_AXES:
+    if target is not None and target not in (*TARGET_AXES,):
         raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
     if graphs[0].get("y") is None:
         return target or "graph"
@@ -115,25 +126,47 @@ class _Checked:
 
     def check_present(self) -> None:
         for index, graph in enumerate(self.graphs):
-            if not isinstance(graph, Data):
+            if not isinstance(graph, Data) or isinstance(graph, Batch):
                 self.fail(index, f"is a {type(graph).__name__}; expected a PyG Data.")
             x, edge_index = graph.get("x"), graph.get("edge_index")
             for name, value in (("x", x), ("edge_index", edge_index)):
                 if not isinstance(value, Tensor):
                     self.fail(index, f"has {name} = {_brief(value)}; expected a tensor.")
-            if x.dim() not in (1, 2):
+            self.check_storage(index, graph)
+            if x.dim() not in (1, 2) or 0 in x.shape[1:]:
                 self.fail(index, f"has x of shape {list(x.shape)}; expected [nodes, features].")
             if x.shape[0] == 0:
                 self.fail(index, "has no nodes; expected at least one.")
+            if graph.num_nodes != x.shape[0]:
+                said = f"has num_nodes = {graph.num_nodes!r}"
+                self.fail(index, f"{said}; expected {x.shape[0]}, the rows of x.")
             if edge_index.dim() != 2 or edge_index.shape[0] != 2:
                 shape = list(edge_index.shape)
                 self.fail(index, f"has edge_index of shape {shape}; expected [2, edges].")
             if edge_index.dtype != torch.int64:
                 self.fail(index, f"has edge_index of {edge_index.dtype}; expected torch.int64.")
             edge_attr, edges = graph.get("edge_attr"), edge_index.shape[1]
-            if edge_attr is not None and edge_attr.shape[0] != edges:
-                rows = edge_attr.shape[0]
-                self.fail(index, f"has {rows} rows of edge_attr; expected one an edge, {edges}.")
+            if edge_attr is not None:
+                self.check_edge_attr(index, edge_attr, edges)
+
+    def check_storage(self, index: int, graph: Data) -> None:
+        """Tensors on the CPU, of rows and columns; a batch is moved to a device as a whole."""
+        for name, value in graph:
+            if not isinstance(value, Tensor) or name not in READ:
+                continue
+            if value.device.type != "cpu":
+                self.fail(index, f"has {name} on {value.device}; expected it on the CPU.")
+            if value.layout != torch.strided:
+                self.fail(index, f"has {name} as {value.layout}; expected a dense tensor.")
+
+    def check_edge_attr(self, index: int, edge_attr: object, edges: int) -> None:
+        if not isinstance(edge_attr, Tensor):
+            self.fail(index, f"has edge_attr = {_brief(edge_attr)}; expected a tensor.")
+        shape = list(edge_attr.shape)
+        if edge_attr.dim() not in (1, 2) or 0 in shape[1:]:
+            self.fail(index, f"has edge_attr of shape {shape}; expected [edges, features].")
+        if shape[0] != edges:
+            self.fail(index, f"has {shape[0]} rows of edge_attr; expected one an edge, {edges}.")
 
     def check_alike(self, name: str) -> None:
         """Every graph has the attribute, with the first graph's dtype and width."""
@@ -160,8 +193,11 @@ class _Checked:
         first = self.graphs[0].get(name)
         for index, graph in enumerate(self.graphs):
             value, nodes = graph.get(name), [graph.x.shape[0]] * node_axes
-            if not isinstance(value, Tensor):
-                self.fail(index, f"has {name} = {_brief(value)}; expected a tensor.")
+            if not isinstance(value, Tensor) or value.dim() < max(1, node_axes):
+                said = f"has {name} = {_brief(value)}"
+                self.fail(
+                    index, f"{said}; expected a tensor with {max(1, node_axes)} axes or more."
+                )
             expected = [*nodes, *first.shape[node_axes:]]
             if list(value.shape) != expected:
                 self.fail(index, f"has {name} of shape {list(value.shape)}; expected {expected}.")
@@ -175,7 +211,7 @@ class _Checked:
 
     def check_values(self, name: str) -> None:
         values, owner = self.concatenated(name)
-        if values.dtype == torch.bool or values.is_complex():
+        if values.dtype not in NUMBERS:
             self.fail(0, f"has {name} of {values.dtype}; expected integers or floats.")
         if values.is_floating_point():
             # NaN in a target means that it is missing; in a feature it is a fault.

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 SPLITS = ("train", "val", "test")
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass
@@ -39,7 +40,18 @@ class GraphDataset:
     checksum: str | None = None
 
     def __post_init__(self) -> None:
-        self.split = torch.as_tensor(self.split, dtype=torch.int64)
+        given = torch.as_tensor(self.split)
+        if given.numel() and given.dtype not in INTEGERS:
+            raise ValueError(
+                f"dataset {self.name!r} has a split of {given.dtype}; expected integers, 0 "
+                "(train), 1 (val) or 2 (test)."
+            )
+        if self.target not in ("graph", "node", "edge"):
+            raise ValueError(
+                f"dataset {self.name!r} has the target {self.target!r}; expected 'graph', 'node' "
+                "or 'edge'."
+            )
+        self.split = given.to(torch.int64)
         if self.split.shape != (len(self.graphs),):
             raise ValueError(
                 f"dataset {self.name!r} has {len(self.graphs)} graphs and split of shape "

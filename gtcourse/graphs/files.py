@@ -37,6 +37,7 @@ ALIASES = {
     "atom_vocab": "node_vocabulary",
     "bond_vocab": "edge_vocabulary",
 }
+LONGEST_NAME = 100
 DESCRIPTIONS = ("split_names", "y_coef")
 """Arrays of a file that describe it and belong to no graph."""
 
@@ -71,11 +72,12 @@ def read_graphs(
         ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
         ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary
         check_ragged(ragged)
-        name = name or _text(arrays, "name", path.stem)
+        stored_name = _text(arrays, "name", path.stem)
+        _refuse_name(stored_name)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return GraphDataset(
-        name=name,
+        name=name or stored_name,
         source=f"file: {path.name}",
         graphs=ragged.to_data(),
         split=ragged.graph["split"].astype(np.int64),
@@ -195,6 +197,14 @@ def _text(arrays: dict[str, np.ndarray], key: str, default: str) -> str:
     return str(arrays[key])
 
 
+def _refuse_name(name: str) -> None:
+    """It will be printed, and be a part of a run's folder."""
+    if not (name.isprintable() and 0 < len(name) <= LONGEST_NAME):
+        raise ValueError(
+            f"name is {name[:LONGEST_NAME]!r}; expected 1 to {LONGEST_NAME} printable characters."
+        )
+
+
 def _flag(arrays: dict[str, np.ndarray], key: str) -> bool:
     value = arrays.get(key, np.array(False))
     if value.dtype.kind != "b" or value.ndim != 0:
@@ -206,7 +216,11 @@ def _words(arrays: dict[str, np.ndarray], key: str) -> tuple[str, ...] | None:
     words = arrays.get(key, np.zeros(0, dtype=str))
     if words.dtype.kind != "U" or words.ndim != 1:
         raise ValueError(f"{key} is {words.dtype} {list(words.shape)}; expected a list of names.")
-    return tuple(str(word) for word in words) or None
+    listed = tuple(str(word) for word in words)
+    if len({*listed}) < len(listed):
+        twice = next(word for word in listed if listed.count(word) > 1)
+        raise ValueError(f"{key} holds {twice[:40]!r} twice; expected each name once.")
+    return listed or None
 
 
 def _lines(text: np.ndarray) -> list[str]:

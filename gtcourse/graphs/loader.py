@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gtcourse.graphs.arguments import a_device, a_seed, at_least, truth
 from gtcourse.graphs.batch import GraphBatch, collate
 from gtcourse.graphs.checks import check_graphs, check_vocabulary, target_level
 
@@ -33,7 +34,7 @@ class DenseLoader:
         num_node_types, num_edge_types: refuse categories beyond these, as :func:`collate` does.
 
     Raises:
-        ValueError: no graphs, a malformed graph, or ``batch_size`` or ``buckets`` below 1.
+        ValueError: no graphs, a malformed graph, or another argument that cannot be meant.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class DenseLoader:
         num_node_types: int | None = None,
         num_edge_types: int | None = None,
     ):
-        for name, value in (("batch_size", batch_size), ("buckets", buckets)):
-            if value < 1:
-                raise ValueError(f"{name} is {value}; expected 1 or more.")
+        at_least(1, batch_size=batch_size, buckets=buckets)
+        a_seed(seed=seed)
+        truth(shuffle=shuffle, drop_last=drop_last, few_shapes=few_shapes)
+        a_device(device)
         check_graphs(graphs)
         for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
             if size is not None:

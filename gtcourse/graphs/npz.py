@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -21,20 +23,27 @@ from gtcourse.graphs.writing import replacing
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
+    struct.error,
     tokenize.TokenError,
     EOFError,
     NotImplementedError,
     OSError,
+    OverflowError,
+    RecursionError,
     RuntimeError,
     SyntaxError,
     TypeError,
     UnicodeError,
     ValueError,
-    KeyError,
-    OverflowError,
-    MemoryError,
 )
-"""What ``zipfile`` and numpy's ``.npy`` reader raise, depending on where a file is damaged."""
+"""What ``zipfile`` and numpy's ``.npy`` reader raise, depending on where a file is damaged.
+
+Without ``MemoryError``: what a file says of its sizes is compared with its own before anything of
+that size is made.
+"""
+
+UNPACKED, ALWAYS = 100, 2**28
+"""A file may unpack to so many times its size, or to 256 MiB; a zip bomb wants a thousand times."""
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
@@ -54,25 +63,47 @@ def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def read_npz(path: str | Path) -> dict[str, np.ndarray]:
-    """Reads every array, checked against the archive's own checksums.
+    """Reads every array, checked against the archive's own checksums; nothing is executed.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no ``.npz``, it is damaged, or it holds pickled objects.
+        ValueError: it is no ``.npz``, it is damaged, it holds pickled objects, an array twice or
+            one whose name is none, or it would unpack to far more than its size.
     """
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.")
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is no .npz graph file, or its end is missing ({path.stat().st_size} bytes); "
             "expected a zip archive of .npy arrays."
         )
-    with zipfile.ZipFile(path) as archive:
-        return {
-            name.removesuffix(".npy"): _read_member(path, archive, name)
-            for name in archive.namelist()
-        }
+    member = "the list of its arrays"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            _refuse_members(members, path.stat().st_size)
+            arrays = {}
+            for info in members:
+                member = repr(info.filename)
+                arrays[info.filename.removesuffix(".npy")] = _read_member(archive, info)
+            return arrays
+    except _RefusedError as error:
+        raise ValueError(f"{path} {error}") from None
+    except DAMAGE as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+        raise ValueError(
+            f"{path} is damaged: {member} cannot be read ({said}); expected .npy arrays. "
+            "Delete the file and get it again."
+        ) from None
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is one; a name that no file can have is that of none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long; a null byte
+        return False
 
 
 def file_sha256(path: str | Path) -> str:
@@ -95,19 +126,60 @@ def _npy(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _read_member(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    try:
-        content = archive.read(name)  # all of it, so that zipfile compares its CRC-32
-        if not name.endswith(".npy"):
-            raise ValueError("not an .npy array")
-        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except DAMAGE as error:
-        if "allow_pickle" in str(error):
-            raise ValueError(
-                f"{path} holds pickled objects under {name!r}; expected plain numbers or text, "
-                "because unpickling a file runs whatever code it carries."
-            ) from None
+class _RefusedError(ValueError):
+    """Not damage: somebody wrote it so."""
+
+
+def _refuse_members(members: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuses what need not be read to be known."""
+    seen = set()
+    for info in members:
+        name = info.filename.removesuffix(".npy")
+        if info.filename in seen:
+            raise _RefusedError(f"holds {info.filename[:80]!r} twice; expected each array once.")
+        if name == info.filename or not name.isidentifier() or name.startswith("_"):
+            raise _RefusedError(
+                f"holds {info.filename[:80]!r}; expected .npy arrays with names of letters, digits "
+                "and underscores, such as 'edge_index.npy'."
+            )
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _RefusedError(
+                f"holds {info.filename!r} packed in another way than numpy's; expected it stored "
+                "or deflated."
+            )
+        seen.add(info.filename)
+    unpacked, most = sum(info.file_size for info in members), max(ALWAYS, UNPACKED * size)
+    if unpacked > most:
+        raise _RefusedError(
+            f"has {size:,} bytes and would unpack to {unpacked:,}; expected at most {most:,}."
+        )
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(info) as member:
+        # All of it, so that zipfile compares its CRC-32, and no more, whatever it unpacks to.
+        content = io.BytesIO(member.read(info.file_size))
+    _refuse_header(info, content)
+    return np.lib.format.read_array(content, allow_pickle=False)
+
+
+def _refuse_header(info: zipfile.ZipInfo, content: io.BytesIO) -> None:
+    """Refuses pickles, and an array of another size than its bytes; leaves ``content`` rewound."""
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(np.lib.format.read_magic(content))
+    if read_header is None:
+        raise ValueError("an .npy format of neither version 1 nor 2")
+    shape, _, dtype = read_header(content)
+    if dtype.hasobject:
+        raise _RefusedError(
+            f"holds pickled objects under {info.filename!r}; expected plain numbers or text, "
+            "because unpickling a file runs whatever code it carries."
+        )
+    bytes_left = info.file_size - content.tell()
+    if dtype.itemsize == 0 or prod(shape) * dtype.itemsize != bytes_left:
         raise ValueError(
-            f"{path} is damaged: {name!r} cannot be read ({error}); expected an .npy array. "
-            "Delete the file and get it again."
-        ) from None
+            f"it says {dtype} of shape {list(shape)} and has {bytes_left} bytes of numbers"
+        )
+    content.seek(0)

@@ -9,6 +9,9 @@ import numpy as np
 
 from gtcourse.graphs.ragged import RaggedGraphs
 
+MOST = 2**31 - 1
+"""Nodes or edges of a graph; more of them could add up to beyond 64 bits, and so to anything."""
+
 
 def check_ragged(ragged: RaggedGraphs) -> None:
     """Refuses arrays that are not a list of valid graphs.
@@ -46,7 +49,8 @@ class _Checks:
             _expect_integers(name, counts)
             if counts.ndim != 1:
                 raise ValueError(f"{name} has shape {list(counts.shape)}; expected [graphs].")
-            for index in np.flatnonzero(counts < least)[:1]:
+            for index in np.flatnonzero((counts < least) | (counts > MOST))[:1]:
+                expected = f"at most {MOST}" if counts[index] > MOST else expected
                 raise ValueError(
                     f"graph {index} has {name} = {counts[index]}; expected {expected}."
                 )
@@ -77,9 +81,11 @@ class _Checks:
                 if values.dtype.kind not in "iuf" or values.dtype == np.uint64:
                     expected = "integers or floats, which int64 and float32 can hold"
                     raise ValueError(f"{name} is {values.dtype}; expected {expected}.")
+                shape = list(values.shape)
                 if values.ndim == 0 or len(values) != rows:
-                    shape = list(values.shape)
                     raise ValueError(f"{name} has shape {shape}; expected {rows} rows, {why}.")
+                if 0 in shape[1:]:
+                    raise ValueError(f"{name} has shape {shape}; expected one column or more.")
         if smiles is not None and len(smiles) != graphs:
             raise ValueError(
                 f"smiles_utf8 has {len(smiles)} lines; expected {graphs}, one for each graph."
@@ -102,7 +108,7 @@ class _Checks:
         wrong = np.flatnonzero(((edges < 0) | (edges >= sizes)).any(axis=0))
         if len(wrong):
             index = self.owner("edge", wrong[0])
-            source, destination = edges[:, wrong[0]]
+            source, destination = self.ragged.edge_index[:, wrong[0]]
             raise ValueError(
                 f"graph {index} has an edge ({source}, {destination}); expected nodes 0 to "
                 f"{self.ragged.num_nodes[index] - 1}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gtcourse.encodings.transform import at_least
+from gtcourse.graphs.arguments import at_least
 from gtcourse.models.csa_edges import Relative, Rings
 from gtcourse.models.csa_layers import Form, Score
 from gtcourse.models.flat import Readout

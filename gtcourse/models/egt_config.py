@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gtcourse.encodings.transform import at_least
+from gtcourse.graphs.arguments import at_least
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.encodings.transform import at_least
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.attention import MultiHeadAttention
 from gtcourse.models.categories import category_rows

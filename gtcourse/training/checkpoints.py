@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +19,7 @@ from torch.optim import Optimizer
 from gtcourse.graphs.writing import locked, remove_halves, replacing, write_tensors
 from gtcourse.training.epoch import Part
 from gtcourse.training.processes import is_first_process
+from gtcourse.training.tensor_files import read_tensors
 
 LOCK = ".lock"
 """In a run's folder; empty, and held by the process that trains there."""
@@ -104,10 +104,8 @@ class Checkpoint:
         unreadable = ValueError(
             f"{self.path} cannot be read as a checkpoint; delete it to start the run afresh."
         )
-        try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except (RuntimeError, UnpicklingError, EOFError, OSError) as error:
-            raise unreadable from error
+        advice = "Delete it to start the run afresh."
+        state = read_tensors(self.path, "the checkpoint of a run", advice)
         expected = {"run", "history", "best_weights", "rng", "cuda_rng", *self.parts}
         if not isinstance(state, dict) or "run" not in state:
             raise unreadable

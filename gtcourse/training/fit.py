@@ -6,7 +6,6 @@ bar, the best weights by validation, early stopping, and checkpoints.
 
 from __future__ import annotations
 
-import inspect
 import time
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -24,6 +23,13 @@ from gtcourse.training.board import Board
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import Checkpoint, alone_in, write_curve
 from gtcourse.training.epoch import Part, train_epoch
+from gtcourse.training.fit_arguments import (
+    refuse_a_model_that_cannot_be_asked,
+    refuse_empty,
+    refuse_numbers,
+    refuse_to_keep_nowhere,
+    refuse_what_does_not_fit,
+)
 from gtcourse.training.flag import Flag
 from gtcourse.training.processes import launch
 from gtcourse.training.step import compiled, train_step
@@ -116,9 +122,10 @@ def fit(
         RuntimeError: the training loss is no longer a finite number.
         OSError: ``out`` cannot be written. The run goes on from its last checkpoint when it can.
     """
-    _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience)
-    _refuse_to_keep_nowhere(out, checkpoint_every, tensorboard)
-    _refuse_a_model_that_cannot_be_asked(model, task)
+    refuse_numbers(epochs, lr, patience, stop_below_lr, grad_clip, seed)
+    refuse_what_does_not_fit(train, val, optimizer, schedule, patience)
+    refuse_to_keep_nowhere(out, checkpoint_every, tensorboard)
+    refuse_a_model_that_cannot_be_asked(model, task)
     if flag is not None:
         flag.refuse(model)
 
@@ -203,7 +210,7 @@ def fit(
 @torch.no_grad()
 def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
     """The task's metrics over all graphs of a loader; the model is in eval mode meanwhile."""
-    _refuse_empty(loader)
+    refuse_empty(loader)
     was_training = model.training
     model.eval()
     where = next(model.parameters()).device
@@ -218,52 +225,6 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
 def count_parameters(model: nn.Module) -> int:
     """Trainable numbers of a model."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
-
-
-def _refuse_what_cannot_be_meant(epochs, train, val, optimizer, schedule, patience) -> None:
-    if epochs < 1:
-        raise ValueError(f"epochs is {epochs}; expected 1 or more.")
-    for loader in (train, val):
-        if loader is not None:
-            _refuse_empty(loader)
-    if patience is not None and val is None:
-        raise ValueError("patience needs validation data to look at; expected val as well.")
-    if schedule is not None and schedule.optimizer is not optimizer:
-        raise ValueError(
-            "the schedule moves the learning rate of another optimizer; expected the one that is "
-            "given as optimizer."
-        )
-    if isinstance(schedule, ReduceLROnPlateau) and val is None:
-        raise ValueError(
-            "ReduceLROnPlateau needs validation data to look at; expected val as well."
-        )
-
-
-def _refuse_to_keep_nowhere(out, checkpoint_every, tensorboard) -> None:
-    if checkpoint_every is not None and checkpoint_every < 1:
-        raise ValueError(f"checkpoint_every is {checkpoint_every}; expected 1 or more.")
-    for name, wanted in (("checkpoint_every", checkpoint_every), ("tensorboard", tensorboard)):
-        if wanted and out is None:
-            raise ValueError(f"{name} needs a folder for its files; expected out as well.")
-
-
-def _refuse_a_model_that_cannot_be_asked(model: nn.Module, task: Task) -> None:
-    try:
-        inspect.signature(model.forward).bind(None, **task.asks)
-    except TypeError:
-        asked = "".join(f", {name}={value!r}" for name, value in task.asks.items())
-        raise ValueError(
-            f"{type(model).__name__} cannot be trained on {task.name}; expected a model that is "
-            f"called as model(batch{asked})."
-        ) from None
-
-
-def _refuse_empty(loader: DenseLoader) -> None:
-    if len(loader) == 0:
-        raise ValueError(
-            "the loader has no batches; expected at least one (drop_last leaves out a batch that "
-            "is not full)."
-        )
 
 
 def _config(model: nn.Module) -> dict[str, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import at_least, positive
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.tasks import Task
 
@@ -51,12 +52,10 @@ class Flag:
     bound: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"steps is {self.steps}; expected 1 or more.")
-        if not 0 < self.step_size < float("inf"):
-            raise ValueError(f"step_size is {self.step_size}; expected a number above 0.")
-        if not 0 <= self.bound < float("inf"):
-            raise ValueError(f"bound is {self.bound}; expected a number above 0, or 0 for none.")
+        at_least(1, steps=self.steps)
+        positive(step_size=self.step_size)
+        if self.bound != 0:
+            positive(bound=self.bound)
 
     def backward(
         self,

@@ -12,8 +12,11 @@ import os
 import torch
 from torch import Tensor
 
+from gtcourse.graphs.arguments import at_least, one_of
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.task import Task
+
+PRECISIONS = ("32-true", "bf16-mixed")
 
 
 def launch(accelerator: str, devices: int, precision: str):
@@ -22,13 +25,19 @@ def launch(accelerator: str, devices: int, precision: str):
     Under ``torchrun`` its processes are taken, on however many machines.
 
     Args:
-        accelerator: "cuda", "mps" or "cpu"; devices: processes on this machine.
+        accelerator: "cuda", "mps" or "cpu"; devices: processes on this machine; precision: one of
+            ``PRECISIONS``.
 
     Raises:
-        ValueError: ``devices`` is below 1.
+        ValueError: ``devices`` is below 1, or more than there are; ``precision`` is none of ours.
     """
-    if devices < 1:
-        raise ValueError(f"devices is {devices}; expected 1 or more.")
+    at_least(1, devices=devices)
+    one_of(PRECISIONS, precision=precision)
+    if accelerator == "cuda" and devices > torch.cuda.device_count():
+        raise ValueError(
+            f"devices is {devices}; expected at most {torch.cuda.device_count()}, as many as this "
+            "machine has."
+        )
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
     from lightning_fabric.strategies import DDPStrategy
 

@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
+from gtcourse.graphs.arguments import at_least, positive
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.fit import History, fit
@@ -67,6 +68,31 @@ class Recipe:
     flag: Flag | None = None
     notes: str = ""
     changed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        where = f"recipe {self.name!r}: "
+        at_least(1, **{f"{where}{name}": getattr(self, name) for name in ("epochs", "batch_size")})
+        if self.steps is not None:
+            at_least(1, **{f"{where}steps": self.steps})
+        for name in ("stop_below_lr", "grad_clip"):
+            if getattr(self, name) is not None:
+                positive(**{f"{where}{name}": getattr(self, name)})
+        kinds = {
+            "name": str, "dataset": str, "task": Task, "build_model": Callable,
+            "optimizer": Callable, "schedule": Callable, "flag": Flag | None,
+        }  # fmt: skip
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                expected = getattr(kind, "__name__", str(kind)).lower()
+                raise ValueError(
+                    f"{where}{name} is {getattr(self, name)!r}; expected a {expected}."
+                )
+        for transform in self.transforms:
+            if not isinstance(transform, Encoding):
+                raise ValueError(
+                    f"{where}transforms holds {transform!r}; expected the course's encodings, such "
+                    "as AddDegrees()."
+                )
 
     def fit(
         self, model: nn.Module, train: DenseLoader, val: DenseLoader | None = None, **options

@@ -10,16 +10,18 @@ import platform
 import subprocess
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from gtcourse.graphs.json_files import read_json
+from gtcourse.graphs.npz import file_sha256
 from gtcourse.graphs.writing import replacing, write_tensors
+from gtcourse.training.record_fields import KINDS
+from gtcourse.training.tensor_files import read_tensors
 
 
 @dataclass
@@ -71,29 +73,29 @@ MAY_BE_EMPTY = {"weights"}
 
 
 def write_record(record: Record, path: Path | str) -> None:
-    """Writes a record.
+    """Writes a record; where a row of the curve has no number (NaN), null.
 
     Raises:
-        ValueError: a field is empty.
+        ValueError: a field is empty or of another kind.
     """
     content = asdict(record)
+    content["curve"] = [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in content["curve"]
+    ]
     _refuse_incomplete(content, f"the record of {record.name!r}")
     with replacing(Path(path)) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n")
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def read_record(path: Path | str) -> Record:
     """Reads a record.
 
     Raises:
-        ValueError: the file is no record, or a field is missing, empty or unknown.
+        FileNotFoundError: there is no such file.
+        ValueError: the file is no record, or a field is missing, empty, unknown or of another kind.
     """
-    try:
-        content = json.loads(Path(path).read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not JSON; expected the record of a run.") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} holds a {type(content).__name__}; expected the record of a run.")
+    content = read_json(path, "the record of a run")
     _refuse_incomplete(content, str(path))
     return Record(**content)
 
@@ -115,7 +117,7 @@ def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> N
     """Keeps a run's weights in the records' ``folder``, and their checksum in the record."""
     path = folder / record.weights_filename
     write_tensors(path, {name: weight.detach().cpu() for name, weight in weights.items()})
-    record.weights = sha256(path.read_bytes()).hexdigest()
+    record.weights = file_sha256(path)
 
 
 def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor]:
@@ -130,10 +132,12 @@ def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor
     path = (folder or Path(str(files("gtcourse") / "recorded"))) / record.weights_filename
     if not record.weights or not path.is_file():
         raise ValueError(f"no weights of {record.name!r} with seed {record.seed} are kept.")
-    content = path.read_bytes()
-    if sha256(content).hexdigest() != record.weights:
+    if file_sha256(path) != record.weights:
         raise ValueError(f"{path} is damaged; expected the file of which the record has the sum.")
-    return torch.load(BytesIO(content), map_location="cpu", weights_only=True)
+    weights = read_tensors(path, "the weights of a run", "Get the file again.")
+    if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
+        raise ValueError(f"{path} holds something else; expected tensors by their names.")
+    return weights
 
 
 def record_filename(name: str, seed: int) -> str:
@@ -152,7 +156,12 @@ def _refuse_incomplete(content: dict, what: str) -> None:
         raise ValueError(f"{what} has no {', '.join(missing)}; expected every field of a record.")
     unknown = sorted({*content} - known)
     if unknown:
-        raise ValueError(f"{what} has {', '.join(unknown)}; expected only the fields of a record.")
+        brief = ", ".join(unknown)[:100]
+        raise ValueError(f"{what} has {brief}; expected only the fields of a record.")
+    for name, (fits, expected) in KINDS.items():
+        if name in content and not fits(content[name]):
+            brief = repr(content[name])[:60]
+            raise ValueError(f"{what} has {name} = {brief}; expected {expected}.")
 
 
 def current_commit() -> str:

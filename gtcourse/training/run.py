@@ -15,6 +15,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from gtcourse.graphs.arguments import a_seed, at_least
+from gtcourse.graphs.json_files import read_json
 from gtcourse.graphs.writing import replacing
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
@@ -70,8 +72,8 @@ def at_budget(
         ValueError: one of them is below 1.
     """
     for name, value in (("epochs", epochs), ("batch_size", batch_size), ("graphs", graphs)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} is {value}; expected 1 or more.")
+        if value is not None:
+            at_least(1, **{name: value})
     if epochs is None and budget.share < 1:
         epochs = max(2, round(budget.share * recipe.epochs))
     changes = {"epochs": epochs, "batch_size": batch_size}
@@ -117,6 +119,8 @@ def train(
             another process is training there.
         OSError: ``out`` cannot be written.
     """
+    a_seed(seed=seed)
+    at_least(1, buckets=buckets)
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
     settings = {"buckets": buckets, "compile": compile}
@@ -211,7 +215,10 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
         return begun["commit"]
     if resume is False:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
-    begun = json.loads(there.read_text())
+    begun = read_json(there, "what a run is")
+    for part in ("commit", *what):
+        if not isinstance(begun.get(part), type(what.get(part, ""))):
+            raise ValueError(f"{there} has no {part}; expected what a run is: {', '.join(what)}.")
     differs = sorted(
         f"{part} {name}" if name else part
         for part in what

@@ -1,0 +1,75 @@
+"""JSON as the standard has it: what Python's reader lets pass beyond it is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+MOST_BYTES = 2**26
+"""Of a file that is read: 64 MiB, a thousand times a long run's record."""
+
+
+def read_json(path: str | Path, expected: str) -> dict:
+    """The object that a JSON file holds.
+
+    Args:
+        expected: what the file is to be, for the sentence: "the record of a run".
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no JSON object; it names a field twice, or holds a number that is none
+            (NaN, Infinity) or that no float or int can hold; or it is larger than ``MOST_BYTES``.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; expected {expected}.")
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(
+            f"{path} has {path.stat().st_size:,} bytes; expected {expected}, at most "
+            f"{MOST_BYTES:,} bytes."
+        )
+    try:
+        content = parse_json(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}); expected {expected}.") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}; expected {expected}.")
+    return content
+
+
+def parse_json(text: bytes) -> object:
+    """What a text in UTF-8 says.
+
+    Raises:
+        ValueError: it is no JSON, or one of the things that Python's reader would let pass.
+    """
+    try:
+        return json.loads(
+            text.decode("utf-8"),
+            object_pairs_hook=_distinct,
+            parse_constant=_refuse,
+            parse_float=_finite,
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in content if names.count(name) > 1)
+        raise ValueError(f"it holds {twice[:40]!r} twice")
+    return content
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is more than a float can hold")
+    return value
