@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.generated import check_split_sizes, kept, made
 from gtcourse.graphs.ragged import RaggedGraphs
@@ -94,8 +95,7 @@ def build_pattern(
         ValueError: there are no graphs to make, or no patterns.
     """
     check_split_sizes(split_sizes)
-    if num_patterns < 1:
-        raise ValueError(f"num_patterns is {num_patterns}; expected 1 or more.")
+    at_least(1, num_patterns=num_patterns)
     rng = np.random.default_rng(seed)
     patterns = [_random_pattern(rng) for _ in range(num_patterns)]
     graphs = (

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gtcourse.graphs.arguments import a_device, a_seed, at_least, truth
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import SPLITS
 from gtcourse.graphs.loader import refuse_empty_shares
@@ -72,9 +73,10 @@ class ShardLoader:
         then: Callable[[GraphBatch], GraphBatch] | None = None,
     ):
         numbers = {"batch_size": batch_size, "shards_at_once": shards_at_once, "buckets": buckets}
-        for name, value in numbers.items():
-            if value < 1:
-                raise ValueError(f"{name} is {value}; expected 1 or more.")
+        at_least(1, **numbers)
+        a_seed(seed=seed)
+        truth(shuffle=shuffle, drop_last=drop_last)
+        a_device(device)
         if split not in SPLITS:
             raise ValueError(f"split is {split!r}; expected one of {', '.join(SPLITS)}.")
         self.num_graphs = sharded.split_sizes[split]

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.npz import file_sha256
 from gtcourse.graphs.ragged_checks import check_ragged
@@ -132,8 +133,7 @@ def process_pool(workers: int) -> ProcessPoolExecutor:
     Raises:
         ValueError: ``workers`` is below 1.
     """
-    if workers < 1:
-        raise ValueError(f"workers is {workers}; expected 1 or more.")
+    at_least(1, workers=workers)
     # A process forked off this one would have its threads' locks, but not its threads.
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -156,8 +156,7 @@ def _end_with_parent() -> None:
 
 def _refuse_what_cannot_be_meant(stored: Sequence[Encoding], rows_per_shard: int) -> None:
     pyarrow()
-    if rows_per_shard < 1:
-        raise ValueError(f"rows_per_shard is {rows_per_shard}; expected 1 or more.")
+    at_least(1, rows_per_shard=rows_per_shard)
     for transform in stored:
         if not isinstance(transform, Encoding):
             raise ValueError(

@@ -9,6 +9,7 @@ from statistics import median
 
 import torch
 
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.budget import device
 from gtcourse.training.costs import step_costs
@@ -39,8 +40,7 @@ def measure(
     Raises:
         ValueError: ``steps`` is below 1.
     """
-    if steps < 1:
-        raise ValueError(f"steps is {steps}; expected 1 or more.")
+    at_least(1, steps=steps, buckets=buckets)
     recipe = for_compiler(recipe) if compile else recipe
     train, *_ = loaders(recipe, data, 0, buckets, few_shapes=isinstance(compile, str))
     fabric = launch(device().type, 1, precision)

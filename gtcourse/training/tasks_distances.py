@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from gtcourse.graphs.arguments import at_least, positive
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 from gtcourse.training.task import Task, mean_cross_entropy, total_cross_entropy
 
@@ -48,10 +49,8 @@ def with_distances(
         ValueError: ν is below 1, κ is not above 0, or ``reduction`` is neither of the two. When
             the loss is taken: there are no distances, or no logits that fit them.
     """
-    if hops < 1:
-        raise ValueError(f"hops is {hops}; expected 1 or more.")
-    if not 0 < weight < float("inf"):
-        raise ValueError(f"weight is {weight}; expected a number above 0.")
+    at_least(1, hops=hops)
+    positive(weight=weight)
     if reduction not in ("sum", "mean"):
         raise ValueError(f"reduction is {reduction!r}; expected 'sum' or 'mean'.")
 

@@ -341,7 +341,7 @@ def test_sizes_of_which_nothing_can_be_made_are_refused(build, sizes):
 
 
 def test_no_patterns_are_refused():
-    with pytest.raises(ValueError, match="num_patterns is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match="num_patterns is 0; expected a whole number, 1 or more"):
         build_pattern((1, 1, 1), num_patterns=0)
 
 

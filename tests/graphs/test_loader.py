@@ -81,7 +81,7 @@ def test_drop_last_leaves_out_the_small_batch():
 
 @pytest.mark.parametrize("name", ["batch_size", "buckets"])
 def test_sizes_below_one_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match=f"{name} is 0; expected a whole number, 1 or more"):
         DenseLoader(numbered(2), **({"batch_size": 2} | {name: 0}))
 
 

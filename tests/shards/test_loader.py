@@ -276,7 +276,7 @@ def test_of_the_first_graphs_only_those_come():
 
 @pytest.mark.parametrize("name", ["batch_size", "shards_at_once", "buckets"])
 def test_numbers_below_one_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match=f"{name} is 0; expected a whole number, 1 or more"):
         ShardLoader(sharded(4, 2), "train", **({"batch_size": 2} | {name: 0}))
 
 

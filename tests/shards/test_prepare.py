@@ -150,7 +150,7 @@ def test_a_dask_cluster_of_two_workers_makes_the_same_bytes(layout, unbroken, tm
 
 
 def test_a_pool_without_workers_is_refused():
-    with pytest.raises(ValueError, match="workers is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match="workers is 0; expected a whole number, 1 or more"):
         process_pool(0)
 
 
@@ -269,7 +269,7 @@ def test_other_files_in_the_folder_stay(layout, unbroken, tmp_path):
 
 def test_what_cannot_be_meant_is_refused(tmp_path):
     for rows in (0, -1):
-        with pytest.raises(ValueError, match=f"rows_per_shard is {rows}; expected 1 or more"):
+        with pytest.raises(ValueError, match=f"rows_per_shard is {rows}; expected a whole number, 1 or more"):
             prepare(numbered(2), tmp_path, rows_per_shard=rows)
     sentence = r"stored holds AddRings\(.*=3\) and AddRings\(.*=6\), which both set 'ring'"
     with pytest.raises(ValueError, match=sentence):

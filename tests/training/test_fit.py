@@ -297,13 +297,13 @@ def other_schedule():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"epochs": 0}, "epochs is 0; expected 1 or more"),
+        ({"epochs": 0}, "epochs is 0; expected a whole number, 1 or more"),
         ({"patience": 2}, "patience needs validation data"),
         ({"schedule": other_schedule()}, "the learning rate of another optimizer"),
         ({"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)}, "the loader has no batches"),
         ({"tensorboard": True}, "tensorboard needs a folder for its files; expected out as well"),
         ({"checkpoint_every": 2}, "checkpoint_every needs a folder for its files; expected out"),
-        ({"checkpoint_every": 0}, "checkpoint_every is 0; expected 1 or more"),
+        ({"checkpoint_every": 0}, "checkpoint_every is 0; expected a whole number, 1 or more"),
     ],
 )
 def test_a_run_that_cannot_be_meant_is_refused(options, sentence):

@@ -218,7 +218,7 @@ def test_a_seed_decides_the_perturbation():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"steps": 0}, "steps is 0; expected 1 or more"),
+        ({"steps": 0}, "steps is 0; expected a whole number, 1 or more"),
         ({"step_size": 0.0}, "step_size is 0.0; expected a number above 0"),
         ({"step_size": -1e-3}, "step_size is -0.001; expected"),
         ({"step_size": math.nan}, "step_size is nan; expected"),

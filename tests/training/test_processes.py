@@ -69,5 +69,5 @@ def test_torchruns_processes_count_where_it_started_them(monkeypatch):
 
 
 def test_no_process_is_none():
-    with pytest.raises(ValueError, match="devices is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match="devices is 0; expected a whole number, 1 or more"):
         launch("cpu", 0, "32-true")

@@ -44,5 +44,5 @@ def test_as_many_calls_as_are_timed_warm_up_and_it_is_the_median_that_counts(mon
 
 
 def test_no_steps_are_refused():
-    with pytest.raises(ValueError, match="steps is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match="steps is 0; expected a whole number, 1 or more"):
         measure(get_recipe("gin-100k/zinc"), tiny("zinc", 24), steps=0)

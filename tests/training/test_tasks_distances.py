@@ -205,7 +205,7 @@ def test_distances_that_are_not_there_or_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"hops": 0}, "hops is 0; expected 1 or more"),
+        ({"hops": 0}, "hops is 0; expected a whole number, 1 or more"),
         ({"weight": 0.0}, r"weight is 0\.0; expected a number above 0"),
         ({"weight": math.nan}, "weight is nan; expected"),
         ({"reduction": "max"}, "reduction is 'max'; expected 'sum' or 'mean'"),
