@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gtcourse import __version__
+from gtcourse.cli_arguments import refuse_dataset_without_recipe, refuse_what_cannot_be_meant
 from gtcourse.cli_data import console, data, prepare, table_of
 from gtcourse.cli_stop import Stopped, if_stopped, stoppable
 
@@ -71,6 +72,7 @@ def recipes(
         for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
+    refuse_dataset_without_recipe(dataset)
     table = table_of("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
@@ -112,6 +114,7 @@ def train(
 
     [bold]gtcourse train csa-rings/zinc --data molecules --budget smoke[/]
     """
+    refuse_what_cannot_be_meant(seed, jobs, resume, auto_resume)
     if len(seed) > 1:
         raise typer.Exit(_one_process_for_each(seed, jobs))
     from gtcourse.training import run
@@ -169,6 +172,7 @@ def results(
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
+    refuse_dataset_without_recipe(dataset)
     table = table_of(*recorded.COLUMNS)
     for result in recorded.results(recorded.read_results(folders), dataset):
         if result.records or all:
@@ -212,14 +216,16 @@ def costs(
     batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
 ) -> None:
     """Count what a training step holds and computes for graphs of some sizes; none is made."""
+    from gtcourse.graphs.arguments import at_least
     from gtcourse.training.costs import against_nodes
     from gtcourse.training.data import data_for, first, loaders
     from gtcourse.training.recipes import get_recipe
 
     chosen = get_recipe(recipe)
-    for number in (*nodes, batch_size or 1):
-        if number < 1:
-            raise ValueError(f"nodes or batch-size is {number}; expected 1 or more.")
+    for number in nodes:
+        at_least(1, nodes=number)
+    if batch_size is not None:
+        at_least(1, batch_size=batch_size)
     graphs = batch_size or chosen.batch_size
     few = first(data_for(chosen, data), 1)
     sample = next(iter(loaders(chosen, few, seed=0, buckets=1, few_shapes=False)[0]))
@@ -268,7 +274,7 @@ def _one_process_for_each(seeds: list[int], jobs: int) -> int:
     waiting, running, failed = list(seeds), [], False
     try:
         while waiting or running:
-            while waiting and len(running) < max(1, jobs):
+            while waiting and len(running) < jobs:
                 command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(waiting.pop(0))]
                 # Ctrl-C is then this process's, which hands it on once.
                 running.append(subprocess.Popen(command, process_group=0))

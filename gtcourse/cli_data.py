@@ -25,6 +25,8 @@ def data(
     """List the data sets, or load one and say what it holds."""
     from gtcourse.graphs.load import GENERATED, NAMES, PUBLICATIONS, load_dataset
 
+    if name is None and source is not None:
+        raise ValueError(f"source is {source!r} of no data set; expected a name before it.")
     if name is None:
         table = table_of("name", "without a network", "published graphs")
         for known in NAMES:
@@ -36,7 +38,7 @@ def data(
     graphs = load_dataset(name, source)
     sizes = [graph.num_nodes for graph in graphs]
     edges = sum(graph.edge_index.shape[1] for graph in graphs)
-    console.print(f"[bold]{graphs.name}[/]: {graphs.source}", highlight=False)
+    console.print(f"[bold]{escape(graphs.name)}[/]: {escape(graphs.source)}", highlight=False)
     console.print(f"graphs: {graphs.split_sizes}", highlight=False)
     console.print(
         f"nodes: {min(sizes)} to {max(sizes)}, {sum(sizes) / len(sizes):.2f} on average; "

@@ -76,4 +76,8 @@ def load_dataset(
 
 def data_root(root: str | Path | None = None) -> Path:
     """Where built and downloaded data sets are kept, if nothing else is said."""
-    return Path(root or os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse").expanduser()
+    named = os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse"
+    folder = Path(named if root is None else root).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"root is {folder}, a file; expected a folder for data sets.")
+    return folder

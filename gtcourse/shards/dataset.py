@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
-from math import ceil
 from pathlib import Path
 
 from gtcourse.graphs.dataset import SPLITS
+from gtcourse.graphs.json_files import read_json
 from gtcourse.graphs.writing import replacing
 from gtcourse.shards.format import AGAIN, Shard
+from gtcourse.shards.manifest import check_manifest, names_of_split
 
 MANIFEST = "shards.json"
 FORMAT = 1
@@ -106,15 +107,16 @@ def read_manifest(folder: Path) -> tuple[dict, dict[str, Shard]]:
     if not path.is_file():
         raise FileNotFoundError(f"{folder} has no {MANIFEST}; expected a folder of shards.")
     try:
-        content = json.loads(path.read_text())
+        content = read_json(path, "the list of a folder's shards")
         if content["format"] != FORMAT:
             raise ValueError(f"its format is {content['format']!r}; expected {FORMAT}")
         shards = [Shard(**entry, kept=entry["rows"]) for entry in content["shards"]]
+        check_manifest(content["plan"], shards)
         return content["plan"], {shard.name: shard for shard in shards}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is damaged ({error}); delete it, and prepare the same data into the same "
-            "folder again."
+            f"{path} is damaged ({error}); expected the list as it was written. Delete it, and "
+            "prepare the same data into the same folder again."
         ) from None
 
 
@@ -130,11 +132,7 @@ def write_manifest(folder: Path, plan: dict, shards: dict[str, Shard]) -> None:
 
 def shard_names(plan: dict) -> dict[str, list[str]]:
     """The files of each split that a plan leads to."""
-    rows, sizes = plan["rows_per_shard"], plan["split_sizes"]
-    return {
-        split: [f"{split}-{number:05d}.parquet" for number in range(ceil(sizes[split] / rows))]
-        for split in SPLITS
-    }
+    return {split: names_of_split(plan, split) for split in SPLITS}
 
 
 def fault_by_size(path: Path, shard: Shard) -> str | None:

@@ -26,11 +26,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gtcourse.graphs.npz import file_sha256
+from gtcourse.graphs.json_files import parse_json
+from gtcourse.graphs.npz import DAMAGE, file_sha256
 from gtcourse.graphs.ragged import Arrays, RaggedGraphs
 from gtcourse.graphs.writing import replacing
 
 KEY = b"gtcourse"
+MOST_BYTES = 2**32
+"""Of a shard's arrays in memory, 4 GiB; one is read while another is in use."""
 LEVELS = ("node", "edge", "pair", "graph")
 NARROW = (np.uint8, np.int8, np.int16, np.int32)
 """Without the wider unsigned types: torch cannot index tensors of those."""
@@ -128,12 +131,44 @@ def read_shard(path: str | Path, sha256: str | None = None, *, smiles: bool = Tr
         )
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        _refuse_bomb(file.metadata)
         names = [name for name in file.schema_arrow.names if smiles or name != "smiles"]
         # Read beside a training loop, on its own thread: a pool of threads more would disturb it.
-        return _graphs(file.read(columns=names, use_threads=False))
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        brief = str(error).strip().split("\n")[0].rstrip(".")
+        graphs = _graphs(file.read(columns=names, use_threads=False))
+        _check_lengths(graphs)
+        return graphs
+    except (pa.ArrowException, *DAMAGE, LookupError, AttributeError) as error:
+        brief = str(error).strip().split("\n")[0][:200].rstrip(".")
         raise ValueError(f"the shard {path} is damaged or none ({brief}); {AGAIN}") from None
+
+
+def _refuse_bomb(metadata) -> None:
+    """Refuses by what the file says of itself, before that much is made."""
+    columns = [
+        metadata.row_group(group).column(column)
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    ]
+    # Of a column that repeats one value, the pages are small and only the count is large.
+    unpacked = sum(max(c.total_uncompressed_size, 8 * c.num_values) for c in columns)
+    if unpacked > MOST_BYTES:
+        raise ValueError(f"it would unpack to {unpacked:,} bytes; expected at most {MOST_BYTES:,}")
+
+
+def _check_lengths(graphs: ShardGraphs) -> None:
+    """The lists of a shard are as long as its numbers say; its sha256 answers for the rest."""
+    nodes, edges = graphs.num_nodes, graphs.num_edges
+    rows = {
+        "node": nodes.sum(), "edge": edges.sum(), "pair": (nodes**2).sum(), "graph": len(nodes)
+    }  # fmt: skip
+    if min(nodes, default=0) < 1 or min(edges, default=0) < 0 or len(nodes) != len(edges):
+        raise ValueError("its numbers of nodes and edges are none")
+    if graphs.target not in LEVELS or graphs.edge_index.shape[1] != rows["edge"]:
+        raise ValueError("its edges are not as many as it says")
+    for level, expected in rows.items():
+        for name, values in getattr(graphs, level).items():
+            if len(values) != expected:
+                raise ValueError(f"its {name} has {len(values)} rows; expected {expected}")
 
 
 def narrow(values: np.ndarray) -> np.ndarray:
@@ -190,13 +225,13 @@ def _arrow(pa, values: np.ndarray, counts: np.ndarray | None):
 
 
 def _graphs(table) -> ShardGraphs:
-    whole = json.loads(table.schema.metadata[KEY])
+    whole = parse_json(table.schema.metadata[KEY])
     arrays = {level: {} for level in ("count", *LEVELS)}
     dtypes = {}
     for column in table.schema:
         if column.name == "smiles":
             continue
-        described = json.loads(column.metadata[KEY])
+        described = parse_json(column.metadata[KEY])
         arrays[described["level"]][column.name] = _values(table[column.name], described["shape"])
         dtypes[column.name] = described["dtype"]
     edges = arrays["edge"]

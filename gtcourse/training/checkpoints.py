@@ -21,6 +21,7 @@ from gtcourse.training.epoch import Part
 from gtcourse.training.processes import is_first_process
 from gtcourse.training.tensor_files import read_tensors
 
+AFRESH = "Delete it to start the run afresh."
 LOCK = ".lock"
 """In a run's folder; empty, and held by the process that trains there."""
 
@@ -71,6 +72,13 @@ class Checkpoint:
         if not self.path.exists():
             return {}
         state = self._read()
+        try:
+            self._restore(state)
+        except Exception as error:  # whatever a part says to a state that is none
+            raise self._no_checkpoint() from error
+        return state["history"]
+
+    def _restore(self, state: dict) -> None:
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         self.best_weights = state["best_weights"]
@@ -79,7 +87,6 @@ class Checkpoint:
         torch.set_rng_state(state["rng"])
         if torch.cuda.is_available() and state["cuda_rng"] is not None:
             torch.cuda.set_rng_state(state["cuda_rng"])
-        return state["history"]
 
     def save(
         self, history: dict, best_weights: dict[str, Tensor] | None, part: Part | None = None
@@ -101,18 +108,20 @@ class Checkpoint:
         write_tensors(self.path, state)
 
     def _read(self) -> dict:
-        unreadable = ValueError(
-            f"{self.path} cannot be read as a checkpoint; delete it to start the run afresh."
+        state = read_tensors(self.path, "the checkpoint of a run", AFRESH)
+        expected = {"history", "best_weights", "rng", "cuda_rng", *self.parts}
+        dicts = isinstance(state, dict) and all(
+            isinstance(state.get(name), dict) for name in ("run", "model")
         )
-        advice = "Delete it to start the run afresh."
-        state = read_tensors(self.path, "the checkpoint of a run", advice)
-        expected = {"run", "history", "best_weights", "rng", "cuda_rng", *self.parts}
-        if not isinstance(state, dict) or "run" not in state:
-            raise unreadable
+        if not dicts or not all(map(torch.is_tensor, state["model"].values())):
+            raise self._no_checkpoint()
         self._refuse_another_run(state)
         if expected - {*state}:
-            raise unreadable
+            raise self._no_checkpoint()
         return state
+
+    def _no_checkpoint(self) -> ValueError:
+        return ValueError(f"{self.path} is no checkpoint; expected what a run leaves. {AFRESH}")
 
     def _refuse_another_run(self, state: dict) -> None:
         def shapes(weights: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:

@@ -54,7 +54,7 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None, root=root)
     if source in NAMES:
         return load_dataset(source, root=root)
-    if not Path(source).exists():
+    if not exists(source):
         raise ValueError(
             f"data is {source!r}; expected 'embedded', 'real', the path of an .npz graph file or "
             f"of a folder of shards, or one of {', '.join(NAMES)}."
@@ -62,6 +62,14 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
     if (Path(source) / MANIFEST).is_file():
         return open_shards(source)
     return load_dataset(name, source, root=root)
+
+
+def exists(path: str) -> bool:
+    """Whether there is something; a name that no file can have is that of nothing."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long; a null byte
+        return False
 
 
 def first(data: Graphs, count: int) -> Graphs:

@@ -14,7 +14,8 @@ from gtcourse.training.task import Task
 
 def refuse_numbers(epochs, lr, patience, stop_below_lr, grad_clip, seed) -> None:
     at_least(1, epochs=epochs, **({} if patience is None else {"patience": patience}))
-    positive(lr=lr)
+    if lr != 0:  # which moves nothing, and is of use to look on
+        positive(lr=lr)
     a_seed(seed=seed)
     for name, value in (("stop_below_lr", stop_below_lr), ("grad_clip", grad_clip)):
         if value is not None:

@@ -7,8 +7,10 @@ Shapes: B graphs, N nodes (padded), d width of the node embeddings, m steps.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
@@ -54,8 +56,8 @@ class Flag:
     def __post_init__(self) -> None:
         at_least(1, steps=self.steps)
         positive(step_size=self.step_size)
-        if self.bound != 0:
-            positive(bound=self.bound)
+        if self.bound != 0 and not (isinstance(self.bound, Real) and 0 < self.bound < math.inf):
+            raise ValueError(f"bound is {self.bound!r}; expected a number above 0, or 0 for none.")
 
     def backward(
         self,

@@ -68,8 +68,20 @@ def read_results(folders: Iterable[Path]) -> list[Record]:
                 raise ValueError(
                     f"{path} is the record of {record.name!r}; expected the run of a recipe."
                 )
+            _refuse_without_what_is_shown(path, record)
             records.append(record)
     return records
+
+
+def _refuse_without_what_is_shown(path: Path, record: Record) -> None:
+    """What the table shows of a run, it has to have."""
+    for field, names in {"config": {"epochs"}, "data": {"checksum", "name"}}.items():
+        missing = sorted(names - {*getattr(record, field)})
+        if missing:
+            raise ValueError(
+                f"{path} has no {', '.join(missing)} in its {field}; expected the record of a "
+                "recipe's run."
+            )
 
 
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
@@ -90,10 +102,11 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
             continue
         groups = [group for (of, *_), group in runs.items() if of == name]
         for metric, paper in printed(recipe):
-            found += [
-                Result(recipe, metric, paper, tuple(sorted(group, key=lambda run: run.seed)))
-                for group in groups or [()]
-            ]
+            for group in groups or [()]:
+                # A split without targets gives no score.
+                scored = [run for run in group if metric in run.result]
+                scored = sorted(scored, key=lambda run: run.seed)
+                found.append(Result(recipe, metric, paper, tuple(scored)))
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from gtcourse.graphs.arguments import a_seed, at_least
+from gtcourse.graphs.arguments import a_seed, at_least, one_of
 from gtcourse.graphs.json_files import read_json
 from gtcourse.graphs.writing import replacing
 from gtcourse.models import CGT
@@ -23,7 +23,8 @@ from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import alone_in
 from gtcourse.training.data import Graphs, Loader, first, loaders
 from gtcourse.training.fit import count_parameters, evaluate
-from gtcourse.training.processes import is_first_process, processes, take_own_gpu
+from gtcourse.training.fit_arguments import refuse_to_keep_nowhere
+from gtcourse.training.processes import PRECISIONS, is_first_process, processes, take_own_gpu
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import (
     Record,
@@ -33,6 +34,7 @@ from gtcourse.training.records import (
     write_record,
     write_weights,
 )
+from gtcourse.training.rehearsal import rehearse
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,19 @@ def train(
             ``tensorboard``, ``progress``.
 
     Raises:
-        ValueError: ``out`` holds a run that is not to be resumed, or another one, or none; or
-            another process is training there.
+        ValueError: the recipe cannot take the data, an argument cannot be meant, ``out`` holds a
+            run that is not to be resumed, or another one, or none; or another process is training
+            there.
         OSError: ``out`` cannot be written.
     """
     a_seed(seed=seed)
-    at_least(1, buckets=buckets)
+    at_least(1, buckets=buckets, devices=options.get("devices", 1))
+    one_of(PRECISIONS, precision=options.get("precision", PRECISIONS[0]))
+    refuse_to_keep_nowhere(out, options.get("checkpoint_every"), options.get("tensorboard"))
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
+    if out is None or not (out / record_filename(run_name(recipe, data), seed)).exists():
+        rehearse(recipe, data)
     settings = {"buckets": buckets, "compile": compile}
     settings |= {"devices": math.prod(processes(options.get("devices", 1)))}
     decisive = ["precision"]

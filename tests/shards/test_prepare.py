@@ -269,7 +269,9 @@ def test_other_files_in_the_folder_stay(layout, unbroken, tmp_path):
 
 def test_what_cannot_be_meant_is_refused(tmp_path):
     for rows in (0, -1):
-        with pytest.raises(ValueError, match=f"rows_per_shard is {rows}; expected a whole number, 1 or more"):
+        with pytest.raises(
+            ValueError, match=f"rows_per_shard is {rows}; expected a whole number, 1 or more"
+        ):
             prepare(numbered(2), tmp_path, rows_per_shard=rows)
     sentence = r"stored holds AddRings\(.*=3\) and AddRings\(.*=6\), which both set 'ring'"
     with pytest.raises(ValueError, match=sentence):

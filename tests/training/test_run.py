@@ -71,7 +71,9 @@ def test_a_run_may_keep_checkpoints_more_or_less_often_when_it_is_continued(tmp_
 @pytest.mark.parametrize("changes", [{"epochs": 0}, {"batch_size": 0}, {"graphs": -1}])
 def test_a_budget_of_nothing_is_refused(changes):
     (name,) = changes
-    with pytest.raises(ValueError, match=f"{name} is {changes[name]}; expected a whole number, 1 or more"):
+    with pytest.raises(
+        ValueError, match=f"{name} is {changes[name]}; expected a whole number, 1 or more"
+    ):
         at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 6), BUDGETS["paper"], **changes)
 
 
