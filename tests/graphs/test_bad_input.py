@@ -280,7 +280,7 @@ def other_member(path):
         (empty, "is no .npz graph file, or its end is missing (0 bytes)"),
         (one_array, "is no .npz graph file"),
         (truncated, "is no .npz graph file, or its end is missing"),
-        (other_member, "is damaged: 'readme.txt' cannot be read (not an .npy array)"),
+        (other_member, "holds 'readme.txt'; expected .npy arrays with names of letters, digits"),
     ],
 )
 def test_what_is_no_graph_file_is_refused(tmp_path, make: Callable, sentence: str):

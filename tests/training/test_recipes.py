@@ -179,7 +179,8 @@ def test_a_smaller_budget_trains_and_its_record_says_so(tmp_path):
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0)
     assert set(history.best) >= {"val_accuracy", "train_loss"}
     record = Record(
-        name="test/cycles", config=recipe.config(), data={"name": "cycles", "source": "made"}, seed=1, seconds=1.0,
+        name="test/cycles", config=recipe.config(), data={"name": "cycles", "source": "made"},
+        seed=1, seconds=1.0,
         parameters=1, curve=history.epochs, result={"accuracy": 0.5}, command="none",
     )  # fmt: skip
     write_record(record, tmp_path / "record.json")
