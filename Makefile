@@ -21,7 +21,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book pdf serve notebooks sync tables test fast lint format clean checks \
-        unit-tests oldest notebook-tests book-checks browser-tests bench
+        unit-tests oldest notebook-tests book-checks browser-tests bench mutants
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -132,6 +132,9 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 	@$(BIN)/python -m benchmarks.grpe
 	@$(BIN)/python -m benchmarks.csa
+
+mutants: $(STAMP)  ## break every model in ten small ways or more: the tests notice all (half an hour)
+	@$(BIN)/python -m tools.mutants --jobs 2
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis

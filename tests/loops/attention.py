@@ -68,9 +68,14 @@ def layer_norm_loop(x: Tensor, norm: torch.nn.LayerNorm) -> Tensor:
     return out
 
 
-def feed_forward_loop(x: Tensor, network) -> Tensor:
+def gelu_loop(x: Tensor) -> Tensor:
+    values = [value * (1 + math.erf(value / math.sqrt(2))) / 2 for value in x.flatten().tolist()]
+    return torch.tensor(values, dtype=torch.float64).view_as(x)
+
+
+def feed_forward_loop(x: Tensor, network, activation=torch.relu) -> Tensor:
     hidden = linear_loop(x, network[0])
-    return linear_loop(hidden.clamp(min=0), network[3])
+    return linear_loop(activation(hidden), network[3])
 
 
 def encoder_layer_loop(layer, x: Tensor) -> Tensor:

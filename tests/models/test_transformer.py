@@ -16,6 +16,7 @@ from gtcourse.models import (
     causal_mask,
     sinusoidal_encoding,
 )
+from gtcourse.models.transformer import TokenEmbedding
 from gtcourse.training.fit import count_parameters
 from tests.loops.attention import encoder_layer_loop
 from tests.models.test_attention import copy_to_torch
@@ -152,6 +153,14 @@ def test_the_base_model_has_the_papers_parameters():
     # Ours has three matrices where the paper has one, and a bias of the output.
     model = Transformer(TransformerConfig(37_000, 37_000))
     assert count_parameters(model) == expected + 2 * 37_000 * 512 + 37_000
+
+
+def test_a_token_is_its_word_by_the_root_of_the_width_and_its_position():
+    embedding = TokenEmbedding(7, 16, 0.0)
+    tokens = torch.tensor([[3, 0, 3]])
+    words = [[4.0 * number for number in embedding.embedding.weight[t].tolist()] for t in [3, 0, 3]]
+    expected = torch.tensor(words) + sinusoidal_encoding(3, 16)
+    torch.testing.assert_close(embedding(tokens)[0], expected)
 
 
 def test_sinusoidal_encoding_equals_the_formula():
