@@ -41,7 +41,7 @@ def load_dataset(
             (:mod:`gtcourse.graphs.cycles`), "pattern" and "cluster"
             (:mod:`gtcourse.graphs.communities`) and "tsp" (:mod:`gtcourse.graphs.tours`) are
             generated. "zinc" (12,000 molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba",
-            "pcqm4mv2", "mnist" and "cifar10" (superpixels) are downloaded by PyG or ogb once.
+            "pcqm4mv2", "mnist" and "cifar10" (superpixels) are downloaded once.
         source: "download" for the published graphs of "pattern", "cluster" and "tsp" instead of
             generated ones (where a dataset is downloaded in any case, it changes nothing). Any
             other path: read this ``.npz`` graph file (:mod:`gtcourse.graphs.files`), or the

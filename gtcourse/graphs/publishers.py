@@ -1,22 +1,25 @@
-"""How PyG and ogb are made to read their datasets with today's torch, without asking anything."""
+"""The publishers' own files, read as what they are: tables, and tensors in pickles.
+
+PyG and ogb read the same files with ``pickle`` and ``torch.load``, which run what a file names;
+:mod:`gtcourse.graphs.pickles` does not. A test holds what is read here to what they read.
+"""
 
 from __future__ import annotations
 
-import builtins
-import contextlib
-import io
-import sys
-import warnings
-from collections.abc import Iterator
+import csv
+import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch_geometric.data import InMemoryDataset
+from torch import Tensor
+from tqdm import tqdm
 
-from gtcourse.graphs.chemistry import rdkit_chem
 from gtcourse.graphs.dataset import SPLITS
+from gtcourse.graphs.pickles import load_integers, load_tensors
 from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.smiles import smiles_graphs
 
 BENCHMARKS = {
     "PATTERN": "node",
@@ -27,24 +30,36 @@ BENCHMARKS = {
 }
 """What has a class in PyG's copies of the benchmarks (Dwivedi et al., 2023)."""
 
-OGB_MISSING = (
-    "ogbg-molhiv, ogbg-molpcba and pcqm4mv2 are read by the package ogb, which is not installed; "
-    "install it with `pip install ogb`, or read a graph file with "
-    "load_dataset(name, source='….npz')."
-)
+PCQM4MV2_PARTS = (("train",), ("valid",), ("test-dev", "test-challenge"))
+"""The publisher's names of our three splits."""
 
 
 def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
-    """ZINC by PyG, below ``folder``; downloaded where ``folder/raw`` is missing a file."""
-    from torch_geometric.datasets import ZINC
+    """ZINC below ``folder/raw``, as its benchmark has it; bonds in the matrix's order of rows."""
+    parts = []
+    for split in SPLITS:
+        molecules = load_tensors(folder / f"raw/{split}.pickle")
+        if subset:
+            index = (folder / f"raw/{split}.index").read_text()
+            molecules = [molecules[int(number)] for number in index.split(",")]
+        parts.append([_zinc_graph(molecule) for molecule in molecules])
+    ragged = _end_to_end(parts, "graph")
+    ragged.graph["y"] = ragged.graph["y"].astype(np.float32)
+    return ragged
 
-    with _quiet():
-        parts = [_ragged(ZINC(str(folder), subset=subset, split=split)) for split in SPLITS]
-    return _end_to_end(parts)
+
+def _zinc_graph(molecule: dict[str, Tensor]) -> dict[str, Tensor]:
+    edge_index = molecule["bond_type"].nonzero().T
+    return {
+        "x": molecule["atom_type"].long().reshape(-1, 1),
+        "edge_index": edge_index,
+        "edge_attr": molecule["bond_type"][tuple(edge_index)].long(),
+        "y": molecule["logP_SA_cycle_normalized"].reshape(1),
+    }
 
 
 def read_benchmark(folder: Path, name: str) -> RaggedGraphs:
-    """One of ``BENCHMARKS`` by PyG, below ``folder``; downloaded where it is missing.
+    """One of ``BENCHMARKS`` below ``folder``.
 
     The one-hot types of PATTERN and CLUSTER become categories ``[n, 1]``. A superpixel's intensity
     or colour and its place become one row, ``[n, 3]`` in MNIST and ``[n, 5]`` in CIFAR10.
@@ -54,93 +69,90 @@ def read_benchmark(folder: Path, name: str) -> RaggedGraphs:
     validation and test, of equal size; whether PyG's files have them in that order or the other is
     not known to us. We have compared neither.
     """
-    from torch_geometric.datasets import GNNBenchmarkDataset
-
-    with _quiet():
-        parts = [
-            _ragged(GNNBenchmarkDataset(str(folder), name, split=split), BENCHMARKS[name])
-            for split in SPLITS
-        ]
-    ragged = _end_to_end(parts)
+    parts = torch.load(folder / name / f"raw/{name}_v2.pt", weights_only=True)
+    ragged = _end_to_end(parts, BENCHMARKS[name])
+    classes = getattr(ragged, ragged.target)
+    classes["y"] = classes["y"].astype(np.int64)
+    if "pos" in ragged.node:
+        ragged.node["x"] = np.concatenate([ragged.node["x"], ragged.node.pop("pos")], axis=1)
     if name in ("PATTERN", "CLUSTER"):
         ragged.node["x"] = _categories(ragged.node["x"])
     return ragged
 
 
 def read_ogbg(folder: Path, name: str) -> RaggedGraphs:
-    """A molecular property set of OGB, below ``folder``."""
-    with ogb_ready():
-        from ogb.graphproppred import PygGraphPropPredDataset
-
-        dataset = PygGraphPropPredDataset(name, root=str(folder))
-        split = dataset.get_idx_split()
-        ragged = _ragged(dataset)
-        ragged.graph["split"] = _split(len(dataset), split["train"], split["valid"], split["test"])
-        ragged.smiles = _column(Path(dataset.root, "mapping", "mol.csv.gz"), "smiles")
-    return ragged
+    """A molecular property set of OGB, below ``folder``; both directions of every bond."""
+    folder = folder / name.replace("-", "_")
+    bonds = _table(folder / "raw/edge.csv.gz")
+    directed = np.repeat(bonds, 2, axis=0)
+    directed[1::2] = bonds[:, ::-1]
+    num_nodes = _table(folder / "raw/num-node-list.csv.gz")[:, 0]
+    y = np.loadtxt(
+        folder / "raw/graph-label.csv.gz",
+        delimiter=",",
+        ndmin=2,
+        dtype=np.float32,
+        converters=lambda field: float(field or "nan"),  # a label that nobody measured is empty
+        encoding="utf-8",
+    )
+    rows = [
+        _table(folder / f"split/scaffold/{part}.csv.gz")[:, 0]
+        for part in ("train", "valid", "test")
+    ]
+    return RaggedGraphs(
+        num_nodes=num_nodes,
+        num_edges=2 * _table(folder / "raw/num-edge-list.csv.gz")[:, 0],
+        edge_index=directed.T,
+        node={"x": _table(folder / "raw/node-feat.csv.gz")},
+        edge={"edge_attr": np.repeat(_table(folder / "raw/edge-feat.csv.gz"), 2, axis=0)},
+        graph={"y": y[:, 0] if y.shape[1] == 1 else y, "split": _split(len(num_nodes), rows)},
+        smiles=_columns(folder / "mapping/mol.csv.gz", "smiles")[0],
+    )
 
 
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
     """PCQM4Mv2 of OGB-LSC, below ``folder``; RDKit makes its graphs from SMILES, 3.7 million."""
-    rdkit_chem()
-    with ogb_ready():
-        from ogb.lsc import PygPCQM4Mv2Dataset
-
-        dataset = PygPCQM4Mv2Dataset(root=str(folder))
-        split = dataset.get_idx_split()
-        ragged = _ragged(dataset)
-        test = torch.cat([torch.as_tensor(split[key]) for key in ("test-dev", "test-challenge")])
-        ragged.graph["split"] = _split(len(dataset), split["train"], split["valid"], test)
-        ragged.smiles = _column(Path(dataset.raw_dir, "data.csv.gz"), "smiles")
+    smiles, y, split = pcqm4mv2_table(folder)
+    ragged = smiles_graphs(tqdm(smiles, desc="molecules", disable=None), range(len(smiles)))
+    ragged.graph = {"y": y.astype(np.float32), "split": split}
     return ragged
 
 
-def _ragged(dataset: InMemoryDataset, classes_of: str | None = None) -> RaggedGraphs:
-    """PyG keeps a dataset end to end already; one target a graph becomes ``[G]``.
+def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """SMILES, targets (NaN where they are kept back) and splits of PCQM4Mv2, below ``folder``."""
+    folder = folder / "pcqm4m-v2"
+    smiles, gaps = _columns(folder / "raw/data.csv.gz", "smiles", "homolumogap")
+    y = np.array([float(gap or "nan") for gap in gaps])
+    rows = load_integers(folder / "split_dict.pt")
+    parts = [np.concatenate([rows[name] for name in names]) for names in PCQM4MV2_PARTS]
+    split = _split(len(smiles), parts)
+    unknown = np.flatnonzero(np.isnan(y) & (split < 2))
+    if len(unknown):
+        raise ValueError(f"molecule {unknown[0]}, for training or validation, has no target")
+    return smiles, y, split
 
-    Args:
-        classes_of: what has a class each, "graph", "node" or "edge"; by default targets are
-            numbers, one or several a graph.
-    """
-    data, slices = dataset._data, dataset.slices
-    edges = data.edge_index.shape[1]
-    x = data.x if data.get("pos") is None else torch.cat([data.x, data.pos], dim=1)
+
+def _end_to_end(parts: Sequence[Sequence[dict[str, Tensor]]], target: str) -> RaggedGraphs:
+    """Training, validation and test graphs as one list; ``y`` is what ``target`` says, flat."""
+    graphs = [graph for part in parts for graph in part]
+    along = {"edge_index": 1}
+    joined = {
+        key: torch.cat([graph[key] for graph in graphs], dim=along.get(key, 0)).numpy()
+        for key in graphs[0]
+    }
+    edge_index = joined.pop("edge_index")
+    edge = {"edge_attr": joined.pop("edge_attr")} if "edge_attr" in joined else {}
     ragged = RaggedGraphs(
-        num_nodes=np.diff(slices["x"].numpy()),
-        num_edges=np.diff(slices["edge_index"].numpy()),
-        edge_index=data.edge_index.numpy(),
-        node={"x": x.numpy()},
-        edge={},
-        graph={},
-        target=classes_of or "graph",
+        num_nodes=np.array([len(graph["x"]) for graph in graphs]),
+        num_edges=np.array([graph["edge_index"].shape[1] for graph in graphs]),
+        edge_index=edge_index,
+        node={key: joined[key] for key in ("x", "pos") if key in joined},
+        edge={key: values.reshape(edge_index.shape[1], -1) for key, values in edge.items()},
+        graph={"split": np.repeat(np.arange(3), [len(part) for part in parts])},
+        target=target,
     )
-    if data.get("edge_attr") is not None:
-        ragged.edge["edge_attr"] = data.edge_attr.reshape(edges, -1).numpy()
-    if classes_of is None:
-        y = data.y.reshape(len(dataset), -1).to(torch.float32).numpy()
-        y = y[:, 0] if y.shape[1] == 1 else y
-    else:
-        y = data.y.reshape(-1).to(torch.int64).numpy()
-    getattr(ragged, ragged.target)["y"] = y
+    getattr(ragged, target)["y"] = joined["y"].reshape(-1)
     return ragged
-
-
-def _end_to_end(parts: list[RaggedGraphs]) -> RaggedGraphs:
-    """Training, validation and test graphs as one list."""
-    joined = RaggedGraphs(
-        num_nodes=np.concatenate([part.num_nodes for part in parts]),
-        num_edges=np.concatenate([part.num_edges for part in parts]),
-        edge_index=np.concatenate([part.edge_index for part in parts], axis=1),
-        node={},
-        edge={},
-        graph={"split": np.repeat(np.arange(3), [len(part.num_nodes) for part in parts])},
-        target=parts[0].target,
-    )
-    for level in ("node", "edge", "graph"):
-        for name in getattr(parts[0], level):
-            values = np.concatenate([getattr(part, level)[name] for part in parts])
-            getattr(joined, level)[name] = values
-    return joined
 
 
 def _categories(one_hot: np.ndarray) -> np.ndarray:
@@ -152,87 +164,25 @@ def _categories(one_hot: np.ndarray) -> np.ndarray:
     return one_hot.argmax(axis=1)[:, None]
 
 
-def _split(count: int, *parts: torch.Tensor) -> np.ndarray:
+def _split(count: int, parts: Sequence[np.ndarray]) -> np.ndarray:
     split = np.full(count, -1)
-    for number, part in enumerate(parts):
-        split[np.asarray(part)] = number
+    for number, rows in enumerate(parts):
+        split[rows] = number
     if (split < 0).any():
-        raise ValueError(f"graph {np.flatnonzero(split < 0)[0]} is in no split; expected one")
+        raise ValueError(f"molecule {np.flatnonzero(split < 0)[0]} is in no split; expected one")
     return split
 
 
-def _column(path: Path, name: str) -> list[str]:
-    import pandas as pd
-
-    return pd.read_csv(path, usecols=[name])[name].tolist()
-
-
-@contextlib.contextmanager
-def ogb_ready() -> Iterator[None]:
-    """Everything that ogb 1.3.6 needs: permission to load its own files, and no questions.
-
-    It loads what it has just written with ``torch.load``, which since torch 2.6 refuses classes it
-    was not told of; PCQM4Mv2's split is a dict of numpy arrays, pickled under numpy 1's names.
-    """
-    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
-
-    import_ogb()
-    reconstruct = np.empty(0).__reduce__()[0]
-    allowed = contextlib.nullcontext()
-    if torch.__version__ >= (2, 6):
-        allowed = torch.serialization.safe_globals(
-            [
-                DataEdgeAttr,
-                DataTensorAttr,
-                GlobalStorage,
-                np.ndarray,
-                np.dtype,
-                type(np.dtype(np.int64)),
-                (reconstruct, "numpy.core.multiarray._reconstruct"),
-                (reconstruct, "numpy._core.multiarray._reconstruct"),
-            ]
-        )
-    with allowed, _quiet(), _unattended(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        yield
+def _table(path: Path) -> np.ndarray:
+    """Integers; a row a line."""
+    return np.loadtxt(path, delimiter=",", dtype=np.int64, ndmin=2)
 
 
-def import_ogb() -> None:
-    """Imports ogb without the thread in which it asks PyPI for a newer version."""
-    if sys.modules.get("ogb") is not None:
-        return
-    known = "outdated" in sys.modules
-    outdated = sys.modules.get("outdated")
-    sys.modules["outdated"] = None
-    try:
-        import ogb  # noqa: F401
-    except ImportError:
-        raise ImportError(OGB_MISSING) from None
-    finally:
-        del sys.modules["outdated"]
-        if known:
-            sys.modules["outdated"] = outdated
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Progress bars stay; the libraries' other lines go."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        yield
-
-
-@contextlib.contextmanager
-def _unattended() -> Iterator[None]:
-    """Answers ogb's question about a large download; any other question is an error."""
-
-    def answer(question: str = "") -> str:
-        if question.startswith("This will download"):
-            return "y"
-        raise RuntimeError(f"the library asks {question.strip()!r}, and nobody is there to answer")
-
-    original, builtins.input = builtins.input, answer
-    try:
-        yield
-    finally:
-        builtins.input = original
+def _columns(path: Path, *names: str) -> list[list[str]]:
+    """Columns by their names in the first line."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        header = next(rows)
+        places = [header.index(name) for name in names]
+        found = [[row[place] for place in places] for row in rows]
+    return [list(column) for column in zip(*found, strict=True)]

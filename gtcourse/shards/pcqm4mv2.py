@@ -17,18 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gtcourse.graphs.chemistry import rdkit_chem
-from gtcourse.graphs.publishers import import_ogb, ogb_ready
+from gtcourse.graphs.downloads import download, pin
+from gtcourse.graphs.publishers import pcqm4mv2_table
 from gtcourse.graphs.ragged import RaggedGraphs
 from gtcourse.graphs.real import PUBLICATIONS
+from gtcourse.graphs.smiles import smiles_graphs
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
-PARTS = (("train",), ("valid",), ("test-dev", "test-challenge"))
-"""The publisher's names of our three splits."""
-
-
-class UnreadableMolecule(ValueError):  # noqa: N818 (says what it is)
-    """A molecule of which ogb or RDKit can make no graph; the sentence has its number."""
 
 
 @dataclass(frozen=True)
@@ -92,65 +87,25 @@ class MoleculePiece:
         Raises:
             UnreadableMolecule: ogb or RDKit can make no graph of one.
         """
-        made = [
-            smiles_graph(smiles, index)
-            for smiles, index in zip(self.smiles, self.index.tolist(), strict=True)
-        ]
-        return RaggedGraphs(
-            num_nodes=np.array([graph["num_nodes"] for graph in made]),
-            num_edges=np.array([graph["edge_index"].shape[1] for graph in made]),
-            edge_index=np.concatenate([graph["edge_index"] for graph in made], axis=1),
-            node={"x": np.concatenate([graph["node_feat"] for graph in made])},
-            edge={"edge_attr": np.concatenate([graph["edge_feat"] for graph in made])},
-            graph={"y": self.y, "split": self.split, "index": self.index},
-            smiles=self.smiles,
-            missing_targets=True,
-        )
-
-
-def smiles_graph(smiles: str, index: int) -> dict:
-    """ogb's graph of a molecule.
-
-    ogb's own loader ends in the middle with an ``AttributeError`` at a molecule that RDKit cannot
-    read; here it is named.
-
-    Args:
-        index: the molecule's number, for the sentence.
-
-    Raises:
-        UnreadableMolecule: ogb or RDKit can make no graph of it, or one without atoms.
-    """
-    rdkit_chem()
-    import_ogb()
-    from ogb.utils.mol import smiles2graph
-    from rdkit.rdBase import BlockLogs
-
-    try:
-        with BlockLogs():  # RDKit's own lines, several a molecule, on every machine's terminal
-            graph = smiles2graph(smiles)
-    except Exception as error:  # whatever RDKit and ogb raise at it
-        raise UnreadableMolecule(
-            f"molecule {index} is {smiles!r}, of which ogb and RDKit can make no graph "
-            f"({type(error).__name__}); expected SMILES that RDKit reads."
-        ) from None
-    if graph["num_nodes"] == 0:
-        raise UnreadableMolecule(
-            f"molecule {index} is {smiles!r}, which has no atoms; expected at least one."
-        )
-    return graph
+        made = smiles_graphs(self.smiles, self.index.tolist())
+        made.graph = {"y": self.y, "split": self.split, "index": self.index}
+        made.missing_targets = True
+        return made
 
 
 def pcqm4mv2(root: str | Path) -> Molecules:
-    """PCQM4Mv2's molecules from ``root/pcqm4m-v2``, downloaded by ogb if there is no such folder.
+    """PCQM4Mv2's molecules from ``root/pcqm4m-v2``, downloaded if there is no such folder.
 
     Files in the publisher's layout may hold other molecules: then name and source say so, because
     results on them are none on PCQM4Mv2. The targets of test-dev and test-challenge (both: test)
     are kept back by the publisher, and NaN.
 
     Raises:
+        ImportError: ogb or RDKit is not installed.
         FileNotFoundError: the folder lacks one of the publisher's files.
         RuntimeError: the download failed (nothing of it is kept), or the files cannot be read.
     """
+    PUBLISHED.needs()
     root = Path(root).expanduser()
     if not (root / "pcqm4m-v2").exists():
         _download(root)
@@ -162,9 +117,7 @@ def pcqm4mv2(root: str | Path) -> Molecules:
         )
     try:
         molecules = _read(root)
-    except ImportError:
-        raise
-    except Exception as error:  # whatever gzip, pandas, torch or ogb raise
+    except Exception as error:  # whatever gzip, csv or torch raise
         raise RuntimeError(
             f"pcqm4mv2 could not be read from {root} ({_brief(error)}); expected the files of "
             f"{PUBLISHED.source} as published."
@@ -177,37 +130,21 @@ def _download(root: Path) -> None:
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".pcqm4mv2-", dir=root) as work:
         try:
+            new = download(PUBLISHED.downloads, Path(work), root)
             found = np.bincount(_read(Path(work)).split, minlength=3)
             if tuple(found) != PUBLISHED.split_sizes:
                 raise ValueError(f"it has {_spelled(found)} molecules for train, val and test")
-        except ImportError:
-            raise
-        except (Exception, SystemExit) as error:  # whatever urllib, zipfile or ogb raise
+        except Exception as error:  # whatever urllib, zipfile, csv or torch raise
             raise RuntimeError(
                 f"pcqm4mv2 could not be downloaded ({_brief(error)}); nothing of it was kept in "
                 f"{root}. Try again where there is a network, or put the publisher's files there."
             ) from error
+        pin(root, new)
         (Path(work) / "pcqm4m-v2").rename(root / "pcqm4m-v2")
 
 
 def _read(root: Path) -> Molecules:
-    """Lets ogb read below ``root``; it downloads what is not there."""
-    rdkit_chem()
-    with ogb_ready():
-        from ogb.lsc import PCQM4Mv2Dataset
-
-        dataset = PCQM4Mv2Dataset(root=str(root), only_smiles=True)
-        parts = dataset.get_idx_split()
-    split = np.full(len(dataset), -1)
-    for number, names in enumerate(PARTS):
-        for name in names:
-            split[np.asarray(parts[name])] = number
-    y = np.asarray(dataset.labels, dtype=np.float64)
-    if (split < 0).any():
-        raise ValueError(f"molecule {np.flatnonzero(split < 0)[0]} is in no split")
-    unknown = np.flatnonzero(np.isnan(y) & (split < 2))
-    if len(unknown):
-        raise ValueError(f"molecule {unknown[0]}, for training or validation, has no target")
+    smiles, y, split = pcqm4mv2_table(root)
     makers = f"graphs by ogb {version('ogb')} and RDKit {version('rdkit')}"
     sizes = tuple(np.bincount(split, minlength=3))
     if sizes == PUBLISHED.split_sizes:
@@ -215,7 +152,7 @@ def _read(root: Path) -> Molecules:
     else:
         name = "pcqm4mv2-layout"
         source = f"{_spelled(sizes)} other molecules in the files of {PUBLISHED.source}, {makers}"
-    return Molecules(name, source, [str(each) for each in dataset.graphs], y, split)
+    return Molecules(name, source, smiles, y, split)
 
 
 def _spelled(sizes: Sequence[int]) -> str:

@@ -61,7 +61,7 @@ def test_all_molecules_pass_through_the_shards_and_two_processes(molecules, tmp_
     for process in processes:
         process.join(120)
         assert process.exitcode == 0
-    seen = [torch.load(file) for file in files]
+    seen = [torch.load(file, weights_only=True) for file in files]
     assert len(seen[0]) == len(seen[1])
     targets = torch.cat([y for batches in seen for _, y, _ in batches]).sort().values
     assert torch.equal(targets, torch.tensor(source.y[:10_000]).float().sort().values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,9 @@ import torch
 
 from gtcourse.graphs import load_dataset, real
 from gtcourse.graphs.chemistry import rdkit_chem
+from gtcourse.graphs.smiles import smiles_graph
 from gtcourse.shards import pcqm4mv2
+from tests.graphs.served import serve
 from tests.shards.layout import SMILES, write_layout, write_some
 
 MODULE = sys.modules["gtcourse.shards.pcqm4mv2"]
@@ -106,20 +107,18 @@ def test_without_a_network_one_sentence_says_so_and_nothing_is_left(tmp_path):
 
 
 @pytest.fixture
-def served(monkeypatch):
-    """ogb's download, of 24 molecules."""
-    from ogb.lsc import PCQM4Mv2Dataset
-
-    monkeypatch.setattr(
-        PCQM4Mv2Dataset, "download", lambda self: write_some(Path(self.original_root))
-    )
+def served(monkeypatch, tmp_path_factory):
+    """The publisher's archive, of 24 molecules."""
+    unpinned = tuple(replace(each, digest=None) for each in MODULE.PUBLISHED.downloads)
+    monkeypatch.setattr(MODULE, "PUBLISHED", replace(MODULE.PUBLISHED, downloads=unpinned))
+    serve(monkeypatch, unpinned, write_some(tmp_path_factory.mktemp("published")))
 
 
-def test_a_download_comes_to_its_place_when_it_is_whole(tmp_path, served, published, monkeypatch):
+def test_a_download_comes_to_its_place_when_it_is_whole(tmp_path, published, served, monkeypatch):
     molecules = pcqm4mv2(tmp_path)
     assert molecules.name == "pcqm4mv2"
-    assert os.listdir(tmp_path) == ["pcqm4m-v2"]
-    monkeypatch.setattr("ogb.lsc.PCQM4Mv2Dataset.download", lambda self: 1 / 0)
+    assert sorted(os.listdir(tmp_path)) == ["downloads.sha256", "pcqm4m-v2"]
+    monkeypatch.setattr(MODULE, "download", lambda *arguments: 1 / 0)
     assert pcqm4mv2(tmp_path).checksum == molecules.checksum
 
 
@@ -141,12 +140,12 @@ def test_a_molecule_that_cannot_be_read_is_named_and_rdkit_says_nothing_more(
     smiles, sentence, capfd
 ):
     with pytest.raises(ValueError, match=sentence):
-        MODULE.smiles_graph(smiles, 7)
+        smiles_graph(smiles, 7)
     assert capfd.readouterr().err == ""
 
 
 def test_a_lone_atom_is_a_graph_without_edges():
-    graph = MODULE.smiles_graph("C", 0)
+    graph = smiles_graph("C", 0)
     assert graph["num_nodes"] == 1
     assert graph["edge_index"].shape == (2, 0)
     assert graph["edge_feat"].shape == (0, 3)
@@ -154,7 +153,7 @@ def test_a_lone_atom_is_a_graph_without_edges():
 
 @pytest.mark.parametrize(
     ("module", "sentence"),
-    [("ogb", "read by the package ogb, which is not installed"), ("rdkit", "need RDKit, which is")],
+    [("ogb", "made by the package ogb, which is not installed"), ("rdkit", "need RDKit, which is")],
 )
 def test_a_missing_library_is_named(tmp_path, monkeypatch, module, sentence):
     write_some(tmp_path)

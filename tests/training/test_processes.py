@@ -25,7 +25,7 @@ def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert (folder / "parts" / "last.ckpt").is_file()
-    return torch.load(folder / "two.pt")
+    return torch.load(folder / "two.pt", weights_only=True)
 
 
 @pytest.mark.slow

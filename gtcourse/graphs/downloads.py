@@ -1,0 +1,154 @@
+"""Files from their publishers: over TLS, compared with a pinned digest, unpacked by name.
+
+PyG's downloader does not look at certificates and ogb asks for http, so the course has its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import ssl
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from tqdm import tqdm
+
+from gtcourse.graphs.npz import file_sha256, replacing
+
+PINS = "downloads.sha256"
+"""Where the digests of what had no published one are kept, beside the datasets."""
+
+CHUNK = 1 << 20
+LARGEST = 16 << 30
+"""Bytes; several times what the largest archive of the course holds."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """An address, and what is wanted of what lies there.
+
+    Attributes:
+        url: https only.
+        files: paths below the folder, and which member of the zip archive each one is; one path
+            with an empty member is the file at the address itself.
+        digest: "sha256:…" or "md5:…" where one is published. Else the first download is taken as
+            it is, its sha256 is kept in ``PINS``, and every later one is compared with that.
+    """
+
+    url: str
+    files: Mapping[str, str]
+    digest: str | None = None
+
+
+def download(downloads: Iterable[Download], folder: Path, root: Path) -> dict[str, str]:
+    """Every file of these below ``folder``; nothing is unpacked that is not what it was.
+
+    Args:
+        root: where :func:`pin` keeps digests.
+
+    Returns:
+        sha256 by address of what was seen for the first time, for :func:`pin` to keep.
+
+    Raises:
+        ValueError: an address is not https, or what lies there is not what was pinned.
+        OSError: the network, a certificate, or the disk.
+    """
+    known = pins(root)
+    new = {}
+    for each in downloads:
+        archive = folder / "download"
+        _fetch(each.url, archive)
+        if each.digest is None and each.url not in known:
+            new[each.url] = file_sha256(archive)
+        else:
+            _compare(each.url, archive, each.digest or f"sha256:{known[each.url]}")
+        _unpack(archive, folder, each.files)
+    return new
+
+
+def pin(root: Path, new: Mapping[str, str]) -> None:
+    """Keeps sha256 of addresses and files, and says which of them nobody had published."""
+    if not new:
+        return
+    kept = pins(root) | dict(new)
+    with replacing(root / PINS) as temporary:
+        lines = [f"{digest}  {what}\n" for what, digest in sorted(kept.items())]
+        temporary.write_text("".join(lines), encoding="utf-8")
+    for what, digest in new.items():
+        if what.startswith("https://"):
+            print(
+                f"{what} has sha256 {digest}. No published one of it is known, so this one is "
+                f"kept in {root / PINS}, and a later download that differs is refused.",
+                file=sys.stderr,
+            )
+
+
+def pins(root: Path) -> dict[str, str]:
+    """What :func:`pin` kept."""
+    path = root / PINS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {what: digest for digest, _, what in (line.partition("  ") for line in lines)}
+
+
+def _fetch(url: str, path: Path) -> None:
+    with _open(url) as response, open(path, "wb") as file:
+        length = response.headers.get("Content-Length")
+        length = int(length) if length else None
+        name = Path(urlsplit(url).path).name
+        with tqdm(total=length, unit="B", unit_scale=True, desc=name, disable=None) as bar:
+            while chunk := response.read(CHUNK):
+                bar.update(file.write(chunk))
+                if file.tell() > LARGEST:
+                    raise ValueError(f"{url} is larger than {LARGEST >> 30} GiB")
+        if length is not None and file.tell() != length:  # urllib says nothing of it
+            raise ValueError(f"{url} ended after {file.tell():,} of {length:,} bytes")
+
+
+def _open(url: str):
+    opener = build_opener(HTTPSHandler(context=ssl.create_default_context()), _OnlyToHttps)
+    return opener.open(Request(_https(url), headers={"User-Agent": "gtcourse"}), timeout=60)  # noqa: S310 (https only)
+
+
+class _OnlyToHttps(HTTPRedirectHandler):
+    def redirect_request(self, request, file, code, message, headers, newurl):
+        return super().redirect_request(request, file, code, message, headers, _https(newurl))
+
+
+def _https(url: str) -> str:
+    if urlsplit(url).scheme != "https":
+        raise ValueError(f"the address is {url}; expected one that begins with https://")
+    return url
+
+
+def _compare(url: str, path: Path, expected: str) -> None:
+    algorithm = expected.partition(":")[0]
+    with open(path, "rb") as file:
+        found = f"{algorithm}:{hashlib.file_digest(file, algorithm).hexdigest()}"
+    if found != expected:
+        raise ValueError(f"{url} is not what was pinned: it has {found}; expected {expected}")
+
+
+def _unpack(archive: Path, folder: Path, files: Mapping[str, str]) -> None:
+    """The wanted members and no other, to the paths that we chose."""
+    targets = {folder / path: member for path, member in files.items()}
+    for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    if list(files.values()) == [""]:
+        archive.rename(*targets)
+        return
+    with zipfile.ZipFile(archive) as opened:
+        missing = sorted(set(files.values()) - set(opened.namelist()))
+        if missing:
+            raise ValueError(f"the archive has no {', '.join(missing)}")
+        size = sum(opened.getinfo(member).file_size for member in files.values())
+        if size > LARGEST:
+            raise ValueError(f"the archive would unpack to {size:,} bytes")
+        for target, member in targets.items():
+            with opened.open(member) as source, open(target, "wb") as file:
+                shutil.copyfileobj(source, file, CHUNK)
+    archive.unlink()
