@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 RELATIONS = 5
 """Kinds of pairs."""
@@ -73,3 +74,21 @@ class Case(nn.Module):
         outputs = self.function(self.module, *inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         return tuple(part for part in outputs if part is not None)
+
+
+def differentiable(case: Case) -> tuple[Callable, list[Tensor]]:
+    """The case as a function of its inputs and its parameters, and all of them."""
+    names, parameters = (
+        zip(*case.named_parameters(), strict=True) if [*case.parameters()] else ((), ())
+    )
+    generator = torch.Generator().manual_seed(1)
+    # A little aside of the zeros that biases start with, where activations have their kinks.
+    moved = [p + 0.1 * torch.randn(p.shape, generator=generator).double() for p in parameters]
+    given = [t.detach().clone().requires_grad_() for t in (*case.inputs, *moved)]
+    count = len(case.inputs)
+
+    def function(*tensors):
+        weights = dict(zip(names, tensors[count:], strict=True))
+        return functional_call(case, weights, tensors[:count])
+
+    return function, given

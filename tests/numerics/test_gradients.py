@@ -7,13 +7,12 @@ import re
 import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
-from torch.func import functional_call
 
 from gtcourse import models
 from gtcourse.models.frame_layers import READERS
 from gtcourse.models.frame_models import FRAMES
 from tests.numerics.attentions import ATTENTIONS, LAYERS
-from tests.numerics.cases import Case, Graphs
+from tests.numerics.cases import Case, Graphs, differentiable
 
 READ_WEIGHTS = {
     "attention_by_hop",
@@ -23,24 +22,6 @@ READ_WEIGHTS = {
     "attention_times_gradient",
 }
 """These look at weights that an attention has returned."""
-
-
-def differentiable(case):
-    """The case as a function of its inputs and its parameters, and all of them."""
-    names, parameters = (
-        zip(*case.named_parameters(), strict=True) if [*case.parameters()] else ((), ())
-    )
-    generator = torch.Generator().manual_seed(1)
-    # A little aside of the zeros that biases start with, where activations have their kinks.
-    moved = [p + 0.1 * torch.randn(p.shape, generator=generator).double() for p in parameters]
-    given = [t.detach().clone().requires_grad_() for t in (*case.inputs, *moved)]
-    count = len(case.inputs)
-
-    def function(*tensors):
-        weights = dict(zip(names, tensors[count:], strict=True))
-        return functional_call(case, weights, tensors[:count])
-
-    return function, given
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
