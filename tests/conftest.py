@@ -1,4 +1,4 @@
-"""One thread, and the same random examples each time."""
+"""One thread, and the same random examples each time; of a nightly run, other ones each night."""
 
 import torch
 from hypothesis import HealthCheck, settings
@@ -11,5 +11,11 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("nightly", parent=settings.get_profile("ci"), max_examples=2000)
+settings.register_profile(
+    "nightly",
+    parent=settings.get_profile("ci"),
+    max_examples=2000,
+    derandomize=False,
+    print_blob=True,
+)
 settings.load_profile("ci")

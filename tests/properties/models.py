@@ -1,0 +1,378 @@
+"""Every model of the package, in small configurations of every form.
+
+A new model is a new entry of ``MODELS``; all properties are then tried on it.
+"""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import torch
+from torch import Tensor, nn
+
+from gtcourse.encodings import (
+    AddDegrees,
+    AddLaplacianEigenvectors,
+    AddPathEdges,
+    AddPathTree,
+    AddRandomWalks,
+    AddRings,
+    AddShortestPaths,
+    AddSVD,
+)
+from gtcourse.graphs import GraphBatch
+from gtcourse.models import (
+    CGT,
+    EGT,
+    GAT,
+    GIN,
+    GRPE,
+    BagTransformer,
+    BagTransformerConfig,
+    GATConfig,
+    GatedGCN,
+    GatedGCNConfig,
+    GINConfig,
+    Graphormer,
+    LaplacianEncoding,
+    NeighbourTransformer,
+    SignNet,
+    SignNetConfig,
+    SVDEncoding,
+    WalkEncoding,
+)
+from gtcourse.models.egt_sparse import SparseEGT
+from gtcourse.models.frame_models import FRAMES
+from tests.models import csas, egts, graphormers, grpes
+from tests.properties.framed import FramedLayer
+from tests.properties.graphs import ATOMS, BONDS, NONE, Features
+
+Results = dict[str, tuple[Tensor, int]]
+"""What a model says, by name: ``[B, …]``, and how many axes of nodes follow the first."""
+
+TWO_COLUMNS = Features((28, 7))
+TWO_BOND_COLUMNS = Features((4, 3))
+NUMBERS = Features(numbers=2)
+NUMBER = Features(numbers=1)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration of a model.
+
+    Attributes:
+        build: makes it, with the weights of its start.
+        transforms: what it reads beside nodes and edges.
+        x, edges: the features that it reads.
+        level: axes of nodes of its prediction: 0 of a graph, 1 of nodes, 2 of edges.
+        signs: whether it is the same for each eigenvector's other sign.
+    """
+
+    build: Callable[[], nn.Module]
+    transforms: tuple = ()
+    x: Features = ATOMS
+    edges: Features = BONDS
+    level: int = 0
+    signs: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model: its variants by name, and all that it says of a batch."""
+
+    variants: dict[str, Variant]
+    says: Callable[[nn.Module, GraphBatch, Variant], Results]
+
+
+LEVELS = {"graph": 0, "node": 1, "edge": 2}
+WALKS, SPECTRUM, SVD = AddRandomWalks(csas.STEPS), AddLaplacianEigenvectors(3), AddSVD(2)
+
+
+def prediction(model: nn.Module, batch: GraphBatch, variant: Variant) -> Results:
+    return {"prediction": (model(batch), variant.level)}
+
+
+def prediction_states_attention(model: nn.Module, batch: GraphBatch, variant: Variant) -> Results:
+    """Of those that have ``encode``; without what belongs to virtual nodes."""
+    h, attention = model.encode(batch, return_attention=True)
+    virtual = h.shape[1] - batch.mask.shape[1]
+    return prediction(model, batch, variant) | {
+        "states": (h[:, virtual:], 1),
+        "attention": (of_pairs(attention, virtual), 2),
+    }
+
+
+def prediction_attention(model: nn.Module, batch: GraphBatch, variant: Variant) -> Results:
+    _, attention = model(batch, return_attention=True)
+    return prediction(model, batch, variant) | {"attention": (of_pairs(attention, 0), 2)}
+
+
+def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
+    asks = {"return_distances": model.config.distance_hops > 0}
+    said, *distances, attention = model(batch, return_attention=True, **asks)
+    results = {"prediction": (said, variant.level)}
+    results["attention"] = of_pairs(attention, model.q), 2
+    if distances:
+        results["distances"] = distances[0], 2
+    return results
+
+
+def of_pairs(attention: Tensor, virtual: int) -> Tensor:
+    """``[B, L, H, V + N, V + N]`` to ``[B, N, N, L, H]``."""
+    return attention[..., virtual:, virtual:].permute(0, 3, 4, 1, 2)
+
+
+def graphormer_variants() -> dict[str, Variant]:
+    paths = AddDegrees(), AddShortestPaths(), AddPathEdges(5)
+    tree = AddDegrees(), AddShortestPaths(), AddPathTree()
+    names = ("no structure", "centrality", "distances", "edges at nodes", "edges of values")
+    found = {
+        name: Variant(partial(Graphormer, config), paths)
+        for name, config in zip(names, graphormers.LADDER, strict=False)
+    }
+    small = graphormers.SMALL
+    dropped = replace(small, dropout=0.3, attention_dropout=0.3, input_dropout=0.3)
+    columns = replace(small, num_node_types=1024, num_edge_types=1024)
+    wide = {"x": TWO_COLUMNS, "edges": TWO_BOND_COLUMNS}
+    return found | {
+        "edges of paths": Variant(partial(Graphormer, small), paths),
+        "trees of paths": Variant(partial(Graphormer, small), tree),
+        "dropout": Variant(partial(Graphormer, dropped), paths),
+        "several targets": Variant(partial(Graphormer, replace(small, num_targets=3)), paths),
+        "two columns": Variant(partial(Graphormer, columns), paths, **wide),
+        "two columns, trees": Variant(partial(Graphormer, columns), tree, **wide),
+        "eigenvectors": Variant(
+            lambda: Graphormer(small, [LaplacianEncoding(3, small.d_model)]), (*paths, SPECTRUM)
+        ),
+    }
+
+
+def egt_variants() -> dict[str, Variant]:
+    reads = AddShortestPaths(), SVD
+    dropped = replace(
+        egts.SMALL, node_dropout=0.3, edge_dropout=0.3, attention_dropout=0.3, random_mask=0.3
+    )
+    numbers = {
+        "num_node_types": (),
+        "num_node_features": 2,
+        "num_edge_types": (),
+        "num_edge_features": 1,
+    }
+    configs = egts.CONFIGS | {
+        "dropout": dropped,
+        "flipped pairs": replace(egts.SMALL, flip_signs="pairs"),
+        "numbers": replace(egts.SMALL, **numbers),
+        "numbers, edge": replace(egts.SMALL, target="edge", **numbers),
+        "two columns": replace(egts.SMALL, num_node_types=(28, 7), num_edge_types=(4, 3)),
+    }
+    return {name: egt_variant(config, reads) for name, config in configs.items()}
+
+
+def egt_variant(config, reads, build=EGT) -> Variant:
+    return Variant(
+        partial(build, config),
+        reads,
+        x=Features(config.num_node_types, config.num_node_features),
+        edges=Features(config.num_edge_types, config.num_edge_features),
+        level=LEVELS[config.target],
+    )
+
+
+def sparse_egt_variants() -> dict[str, Variant]:
+    constrained = replace(egts.SMALL, variant="constrained")
+    configs = {
+        "graph": constrained,
+        "node": replace(constrained, target="node", num_targets=3, gated=False),
+        "edge": replace(constrained, target="edge", num_targets=2),
+        "no edge features": replace(egts.PLAIN, variant="constrained", target="node"),
+        "distances": replace(constrained, structure="distance", max_distance=2, degree_scaler=True),
+    }
+    reads = AddShortestPaths(), SVD
+    build = lambda config: SparseEGT(EGT(config))  # noqa: E731
+    return {name: egt_variant(config, reads, build) for name, config in configs.items()}
+
+
+def grpe_variants() -> dict[str, Variant]:
+    reads = (AddShortestPaths(),)
+    configs = grpes.CONFIGS | {
+        "dropout": replace(grpes.SMALL, dropout=0.3, attention_dropout=0.3, node_noise=0.2),
+        "numbers": replace(grpes.SMALL, **grpes.NUMBERS),
+        "two columns": replace(grpes.SMALL, num_node_types=1024, num_edge_types=(4, 3)),
+    }
+    special = {
+        "numbers": {"x": NUMBERS, "edges": NUMBER},
+        "two columns": {"x": TWO_COLUMNS, "edges": TWO_BOND_COLUMNS},
+    }
+    return {
+        name: Variant(
+            partial(GRPE, config),
+            reads,
+            level=LEVELS[config.target],
+            **special.get(name, {} if config.num_edge_types else {"edges": NONE}),
+        )
+        for name, config in configs.items()
+    }
+
+
+def cgt_variants() -> dict[str, Variant]:
+    reads = WALKS, AddShortestPaths(), AddRings(csas.MAX_RING)
+    ablated = {"node_ablation": 0.3, "edge_ablation": 0.3, "channel_ablation": 0.3}
+    configs = csas.CONFIGS | {
+        "dropout": replace(csas.RINGS, dropout=0.3, **ablated),
+        "dropout, chunked": replace(csas.RINGS, dropout=0.3, form="chunked", **ablated),
+        "numbers": replace(csas.SMALL, num_node_types=(), num_node_features=2),
+        "two columns": replace(csas.DEEP, num_node_types=(28, 7), num_edge_types=(4, 3)),
+    }
+    return {
+        name: Variant(
+            partial(CGT, config),
+            reads,
+            x=Features(config.num_node_types, config.num_node_features),
+            edges=Features(config.num_edge_types),
+            level=LEVELS[config.target],
+        )
+        for name, config in configs.items()
+    }
+
+
+D = 8
+PHI = SignNetConfig(
+    k=3, d_model=D, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
+)
+NODE_ENCODINGS = {
+    "alone": (lambda: None, (), False),
+    "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,), False),
+    "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,), False),
+    "returns": (
+        lambda: WalkEncoding(csas.STEPS, D),
+        (AddRandomWalks(csas.STEPS, pairs=False),),
+        False,
+    ),
+    "singular vectors": (lambda: SVDEncoding(2, D), (SVD,), False),
+    "signnet": (lambda: SignNet(PHI), (SPECTRUM,), True),
+}
+
+
+def with_node_encodings(build: Callable[[nn.Module | None], nn.Module], **reads) -> dict:
+    """A model with each of the node encodings."""
+    return {
+        name: Variant(lambda make=make: build(make()), transforms, signs=signs, **reads)
+        for name, (make, transforms, signs) in NODE_ENCODINGS.items()
+    }
+
+
+def bag_variants() -> dict[str, Variant]:
+    config = BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
+    dropped = replace(config, dropout=0.3, num_targets=3)
+    found = with_node_encodings(lambda encoding: BagTransformer(config, encoding))
+    return found | {"dropout, several targets": Variant(partial(BagTransformer, dropped))}
+
+
+def neighbour_variants() -> dict[str, Variant]:
+    config = BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
+    found = with_node_encodings(lambda encoding: NeighbourTransformer(config, 1, encoding))
+    return found | {
+        f"{heads} masked": Variant(partial(NeighbourTransformer, config, heads)) for heads in (0, 2)
+    }
+
+
+def baseline_variants(model: type, config: object) -> dict[str, Variant]:
+    """Of a message-passing baseline: readouts, targets, numbers in place of types."""
+    other = replace(config, num_targets=3, readout="mean" if config.readout == "sum" else "sum")
+    numbers = replace(config, num_node_types=0, num_node_features=2)
+    found = with_node_encodings(lambda encoding: model(config, encoding))
+    return found | {
+        "several targets, other readout": Variant(partial(model, other)),
+        "numbers": Variant(partial(model, numbers), x=NUMBERS),
+    }
+
+
+def gatedgcn_variants() -> dict[str, Variant]:
+    config = GatedGCNConfig(
+        num_node_types=28, num_node_features=0, num_edge_types=4, d_model=D, num_layers=2
+    )
+    bare = replace(config, num_edge_types=0)
+    found = baseline_variants(GatedGCN, config)
+    return found | {"no edge features": Variant(partial(GatedGCN, bare), edges=NONE)}
+
+
+def signnet_variants() -> dict[str, Variant]:
+    configs = {
+        f"{phi}, {rho}": replace(PHI, phi=phi, rho=rho)
+        for phi in ("gin", "mlp")
+        for rho in ("mlp", "sum")
+    }
+    configs["any number"] = replace(PHI, k=None, rho="sum")
+    reads = {"any number": (AddLaplacianEigenvectors(6, "symmetric", skip_first=True),)}
+    return {
+        name: Variant(
+            partial(SignNet, config), reads.get(name, (SPECTRUM,)), edges=NONE, level=1, signs=True
+        )
+        for name, config in configs.items()
+    }
+
+
+def framed_variants() -> dict[str, Variant]:
+    return {
+        frame.name: Variant(partial(FramedLayer, frame), (AddShortestPaths(),), level=1)
+        for frame in FRAMES
+    }
+
+
+def small(config: type, **changes) -> object:
+    """Of a message-passing baseline, for types of nodes."""
+    return config(num_node_types=28, num_node_features=0, d_model=D, num_layers=2, **changes)
+
+
+MODELS = {
+    "Graphormer": Subject(graphormer_variants(), prediction_states_attention),
+    "EGT": Subject(egt_variants(), of_egt),
+    "SparseEGT": Subject(sparse_egt_variants(), prediction),
+    "GRPE": Subject(grpe_variants(), prediction_states_attention),
+    "CGT": Subject(cgt_variants(), prediction_states_attention),
+    "SignNet": Subject(signnet_variants(), prediction),
+    "BagTransformer": Subject(bag_variants(), prediction_attention),
+    "NeighbourTransformer": Subject(neighbour_variants(), prediction_attention),
+    "GIN": Subject(baseline_variants(GIN, small(GINConfig)), prediction),
+    "GAT": Subject(baseline_variants(GAT, small(GATConfig, num_heads=2)), prediction),
+    "GatedGCN": Subject(gatedgcn_variants(), prediction),
+    "the one form": Subject(framed_variants(), prediction),
+}
+
+
+PRECISIONS = {"float32": False, "bf16": True}
+"""And whether torch is asked to compute in bf16 what it can."""
+
+
+@cache
+def in_use(model: str, variant: str) -> nn.Module:
+    """In float64 and evaluation mode, with weights and statistics behind which nothing hides."""
+    torch.manual_seed(0)
+    return csas.in_use(MODELS[model].variants[variant].build())
+
+
+@cache
+def at_start(model: str, variant: str) -> nn.Module:
+    """In float32, as a run begins."""
+    torch.manual_seed(0)
+    return MODELS[model].variants[variant].build()
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype):
+    """Encodings are stored in torch's default dtype."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+def assert_same(got: Tensor, expected: Tensor, what: str) -> None:
+    """In float64, but for rounding, which is of the size of the largest numbers that are added."""
+    largest = float(expected.detach().abs().max()) if expected.numel() else 0.0
+    torch.testing.assert_close(
+        got, expected, rtol=0, atol=1e-9 * max(1.0, largest), msg=lambda text: f"{what}: {text}"
+    )

@@ -1,0 +1,163 @@
+"""What every encoding promises of every graph: one test a promise, all encodings, one registry."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtcourse import encodings
+from gtcourse.encodings import (
+    AddLaplacianEigenvectors,
+    AddSVD,
+    Encoding,
+    computed_on_device,
+    encode,
+    encode_batch,
+)
+from gtcourse.encodings.signs import flip_pairs, flip_signs
+from gtcourse.graphs import collate, unbatch
+from gtcourse.graphs.checks import ENCODINGS
+from tests.properties.counting import enough, tried
+from tests.properties.encodings import EVERY, made
+from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered
+from tests.properties.models import default_dtype
+
+EVERY_ENCODING = pytest.mark.parametrize("name", EVERY)
+EDGES = st.sampled_from((BONDS, Features((4, 3)), Features(numbers=2)))
+DTYPES = st.sampled_from((torch.float32, torch.float64, torch.bfloat16, torch.float16))
+HALF = 0.5
+"""Of the models' examples of a property: there are five to seven properties of each encoding."""
+
+CLOSE = {"rtol": 0, "atol": 1e-8}
+
+
+def drawn(data, name: str, **sizes):
+    """One of an encoding's settings, and graphs with edge features if it reads them."""
+    transform = data.draw(st.sampled_from(EVERY[name].settings), label="encoding")
+    edges = data.draw(EDGES) if transform.reads_edge_attr else NONE
+    return transform, data.draw(examples(edges=edges, **sizes))
+
+
+def test_every_encoding_of_the_package_is_tried():
+    kinds = (getattr(encodings, name) for name in encodings.__all__)
+    kinds = {kind.__name__ for kind in kinds if isinstance(kind, type) and kind is not Encoding}
+    assert kinds == {*EVERY}
+
+
+@EVERY_ENCODING
+@enough(HALF)
+@given(data=st.data())
+def test_renumbering_the_nodes_renumbers_the_encoding(name, data):
+    transform, example = drawn(data, name, most=1)
+    (graph,) = example.graphs
+    order = torch.randperm(graph.num_nodes, generator=example.generator)
+    with default_dtype(torch.float64):
+        here, there = transform(graph), transform(renumbered(graph, order))
+    expected = EVERY[name].follows(transform, here, order)
+    as_it_is = torch.arange(graph.num_nodes)
+    moved_back = name == "AddAnchorDistances"  # the sets are, and not the encoding
+    got = made(there) if moved_back else EVERY[name].follows(transform, there, as_it_is)
+    for what, values in expected.items():
+        torch.testing.assert_close(got[what], values, **CLOSE, msg=lambda m, w=what: f"{w}: {m}")
+    tried("encodings", name, "renumbering", example.graphs)
+
+
+@EVERY_ENCODING
+@enough(HALF)
+@given(data=st.data(), padding=st.integers(0, 3))
+def test_neither_company_nor_padding_changes_an_encoding(name, data, padding):
+    transform, example = drawn(data, name, most=4)
+    together = encode(example.graphs, transform)
+    padded = unbatch(collate(together, num_nodes=example.longest + padding))
+    for graph, encoded, back in zip(example.graphs, together, padded, strict=True):
+        for what, values in made(transform(graph)).items():
+            if values.is_floating_point():
+                same_but_for_basis(what, encoded, values)
+            else:
+                assert torch.equal(encoded[what], values)
+            assert torch.equal(back[what], encoded[what])
+    tried("encodings", name, "padding and company", example.graphs)
+
+
+def same_but_for_basis(what: str, encoded, values) -> None:
+    """A decomposition of a stack may choose another basis than that of one matrix."""
+    if what in ("laplacian_eigenvectors", "svd"):
+        encoded, values = encoded[what].norm(dim=0), values.norm(dim=0)
+    else:
+        encoded = encoded[what]
+    torch.testing.assert_close(encoded, values, rtol=0, atol=1e-5)
+
+
+@EVERY_ENCODING
+@enough(HALF)
+@given(data=st.data(), dtype=DTYPES)
+def test_every_encoding_is_finite_in_torchs_default_type_and_has_its_node_axes(name, data, dtype):
+    transform, example = drawn(data, name)
+    with default_dtype(dtype):
+        for graph, encoded in zip(example.graphs, encode(example.graphs, transform), strict=True):
+            for what, values in made(encoded).items():
+                axes = ENCODINGS[what]
+                assert list(values.shape[:axes]) == [graph.num_nodes] * axes
+                assert bool(values.isfinite().all())
+                if values.is_floating_point() and what != "path_edges":
+                    assert values.dtype == dtype
+    said = {torch.bfloat16: "bf16", torch.float16: "float16"}.get(
+        dtype, str(dtype).removeprefix("torch.")
+    )
+    tried("encodings", name, f"finite in {said}", example.graphs)
+
+
+@pytest.mark.holds("CS224W, S9")
+@pytest.mark.holds("CS224W, S10")
+@pytest.mark.holds("CSA, Eqs. 10 and 13")
+@pytest.mark.holds("EGT, Eqs. 8 and 9")
+@EVERY_ENCODING
+@enough(HALF)
+@given(data=st.data())
+def test_every_encoding_equals_the_loop_over_nodes_and_pairs(name, data):
+    transform, example = drawn(data, name, most=1, max_nodes=7)
+    (graph,) = example.graphs
+    if "edge_attr" in graph and graph.edge_attr.dim() == 1:  # the loops read rows
+        graph.edge_attr = graph.edge_attr[:, None]
+    with default_dtype(torch.float64):
+        for got, expected in EVERY[name].loop(transform, transform(graph)):
+            torch.testing.assert_close(got, expected.to(got.dtype), rtol=0, atol=1e-6)
+    tried("encodings", name, "loop over nodes and pairs", example.graphs)
+
+
+ON_DEVICE = [
+    name for name, subject in EVERY.items() if all(map(computed_on_device, subject.settings))
+]
+
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+@enough(HALF)
+@given(data=st.data(), padding=st.integers(0, 2))
+def test_a_batch_is_encoded_as_its_graphs_are_one_by_one(name, data, padding):
+    transform, example = drawn(data, name, most=4)
+    size = example.longest + padding
+    found = encode_batch(collate(example.graphs, num_nodes=size), transform).encodings
+    expected = collate(encode(example.graphs, transform), num_nodes=size).encodings
+    assert found.keys() == expected.keys()
+    for what, values in expected.items():
+        assert found[what].dtype == values.dtype
+        torch.testing.assert_close(found[what], values, rtol=0, atol=1e-6)
+    tried("encodings", name, "forms (a batch, and graph by graph)", example.graphs)
+
+
+@enough(HALF)
+@given(example=examples(edges=NONE))
+def test_flipped_signs_are_those_of_whole_columns_and_of_pairs_of_columns(example):
+    decomposed = AddLaplacianEigenvectors(3), AddSVD(2)
+    batch = collate(encode(example.graphs, *decomposed))
+    for name, flip in (("laplacian_eigenvectors", flip_signs), ("svd", flip_pairs)):
+        values = batch.encodings[name]
+        flipped = flip(values, example.generator)
+        assert torch.equal(flipped.abs(), values.abs())
+        for graph, other in zip(values, flipped, strict=True):
+            for column, turned in zip(graph.T, other.T, strict=True):
+                assert torch.equal(turned, column) or torch.equal(turned, -column)
+    left, right = batch.encodings["svd"].chunk(2, dim=-1)
+    one, other = flipped.chunk(2, dim=-1)
+    torch.testing.assert_close(one @ other.mT, left @ right.mT, rtol=0, atol=1e-6)
+    tried("encodings", "flip_signs, flip_pairs", "whole columns", example.graphs)

@@ -1,0 +1,142 @@
+"""Every model beside its loop twin, on small graphs of any kind.
+
+The twins read as the equations do: a node, a pair, a head at a time, in float64.
+"""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gtcourse.encodings import encode
+from gtcourse.graphs import collate
+from tests.loops.convolutions import gat_layer_loop, gated_gcn_layer_loop, gin_layer_loop
+from tests.loops.csa import cgt_loop
+from tests.loops.egt import egt_loop
+from tests.loops.graphormer import graphormer_loop
+from tests.loops.grpe import grpe_loop
+from tests.loops.signnet import signnet_loop
+from tests.models.csas import MAX_RING
+from tests.properties.counting import enough, tried
+from tests.properties.graphs import examples
+from tests.properties.models import MODELS, default_dtype, in_use
+
+
+def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
+    return [(model(collate([graph])).flatten(), graphormer_loop(model, graph))]
+
+
+def egt(model: nn.Module, graph: Data) -> list[tuple]:
+    config = model.config
+    asks = {"return_distances": config.distance_hops > 0, "return_attention": True}
+    said, *distances, attention = model(collate([graph]), **asks)
+    loop = egt_loop(model, graph)
+    said = said[0] if config.num_targets > 1 else said[0][..., None]
+    if config.target == "edge":
+        pairs = [(said[i, j], row) for (i, j), row in loop["prediction"].items()]
+    else:
+        pairs = [(said, _stacked(loop["prediction"]))]
+    if distances:
+        pairs += [(distances[0][0, i, j], row) for (i, j), row in loop["distances"].items()]
+    for number, share in enumerate(loop["attention"]):
+        pairs += [
+            (attention[0, number, :, i, j], torch.as_tensor(h)) for (i, j), h in share.items()
+        ]
+    return pairs
+
+
+def grpe(model: nn.Module, graph: Data) -> list[tuple]:
+    said, attention = model(collate([graph]), return_attention=True)
+    prediction, shares = grpe_loop(model, graph)
+    said = said[0] if model.config.num_targets > 1 else said[0][..., None]
+    return [(said, _stacked(prediction)), (attention[0], torch.stack(shares))]
+
+
+def cgt(model: nn.Module, graph: Data) -> list[tuple]:
+    config, batch = model.config, collate([graph])
+    prediction, filters = cgt_loop(model, graph, MAX_RING)
+    said, attention = model(batch, return_attention=True)
+    if not config.chromatic:
+        attention = attention.repeat_interleave(config.d_model // config.num_heads, dim=2)
+    pairs = [(attention[0], torch.stack(filters))]
+    for one in (said, model(batch)):  # without filters it is the configuration's form
+        one = one[0] if config.num_targets > 1 else one[0][..., None]
+        pairs.append((one, _stacked(prediction)))
+    return pairs
+
+
+def signnet(model: nn.Module, graph: Data) -> list[tuple]:
+    batch, vectors = collate([graph]), graph.laplacian_eigenvectors
+    (expected,) = signnet_loop(model, [(vectors, batch.adjacency[0])])
+    return [(model(batch)[0], expected)]
+
+
+def layers(loop: Callable) -> Callable:
+    """Of a message-passing baseline: each layer on what it is given, as the model gives it."""
+
+    def compared(model: nn.Module, graph: Data) -> list[tuple]:
+        pairs, edges = [], collate([graph]).edge_index.T.tolist()
+
+        def compare(layer, given, result):
+            *tensors, _ = given
+            expected = loop(layer, *tensors, edges)
+            many = isinstance(result, tuple)
+            pairs.extend(zip(result, expected, strict=True) if many else [(result, expected)])
+
+        hooks = [layer.register_forward_hook(compare) for layer in model.layers]
+        model(collate([graph]))
+        for hook in hooks:
+            hook.remove()
+        return pairs
+
+    return compared
+
+
+def _stacked(rows: Tensor | list[Tensor]) -> Tensor:
+    return torch.stack(rows) if isinstance(rows, list) else rows
+
+
+LOOPS = {
+    "Graphormer": graphormer,
+    "EGT": egt,
+    "GRPE": grpe,
+    "CGT": cgt,
+    "SignNet": signnet,
+    "GIN": layers(gin_layer_loop),
+    "GAT": layers(gat_layer_loop),
+    "GatedGCN": layers(gated_gcn_layer_loop),
+}
+NOT_IN_THE_LOOPS = {"Graphormer": {"eigenvectors"}}
+"""Variants with a module from outside, which is not an equation of the model's paper."""
+
+
+@pytest.mark.holds("Graphormer, Eqs. 5 to 9")
+@pytest.mark.holds("EGT, Eqs. 4 to 7 and 9 to 14")
+@pytest.mark.holds("GRPE, Eqs. 4 and 6 to 9")
+@pytest.mark.holds("CSA, Eqs. 4 to 12")
+@pytest.mark.holds("CS224W, S14")
+@pytest.mark.holds("Graphormer, Eq. 1")
+@pytest.mark.holds("CSA, Eq. 1")
+@pytest.mark.parametrize("name", LOOPS)
+@enough()
+@given(data=st.data())
+@torch.no_grad()
+def test_every_model_equals_the_loop_over_nodes_pairs_and_heads(name, data):
+    variants = MODELS[name].variants
+    names = [one for one in variants if one not in NOT_IN_THE_LOOPS.get(name, ())]
+    chosen = data.draw(st.sampled_from(names), label="variant")
+    variant = variants[chosen]
+    example = data.draw(examples(variant.x, variant.edges, most=1, max_nodes=5))
+    (graph,) = example.graphs
+    for features in ("x", "edge_attr"):  # the loops read rows
+        if features in graph and graph[features].dim() == 1:
+            graph[features] = graph[features][:, None]
+    with default_dtype(torch.float64):
+        (graph,) = encode([graph], *variant.transforms)
+    for got, expected in LOOPS[name](in_use(name, chosen), graph):
+        torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
+    tried("models", name, "loop over nodes, pairs and heads", example.graphs)

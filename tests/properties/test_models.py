@@ -1,0 +1,168 @@
+"""What every model promises of every graph: one test a promise, all models, one registry."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from gtcourse.encodings import encode
+from gtcourse.encodings.signs import flip_signs
+from gtcourse.graphs import GraphBatch, collate
+from gtcourse.graphs.checks import ENCODINGS
+from tests.properties.counting import enough, tried
+from tests.properties.graphs import Example, examples, renumbered
+from tests.properties.models import (
+    MODELS,
+    PRECISIONS,
+    Variant,
+    assert_same,
+    at_start,
+    default_dtype,
+    in_use,
+)
+
+EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
+UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
+"""Encodings that are one of several right ones: renumbering moves the one that was stored."""
+
+
+def drawn(data, name: str, **sizes) -> tuple[str, Variant, Example]:
+    """One of a model's variants, and graphs that it reads."""
+    variants = MODELS[name].variants
+    chosen = data.draw(st.sampled_from([*variants]), label="variant")
+    variant = variants[chosen]
+    return chosen, variant, data.draw(examples(variant.x, variant.edges, **sizes))
+
+
+def encoded(example: Example, variant: Variant, dtype: torch.dtype = torch.float64) -> list:
+    with default_dtype(dtype):
+        return encode(example.graphs, *variant.transforms)
+
+
+@EVERY_MODEL
+@enough()
+@given(data=st.data())
+@torch.no_grad()
+def test_renumbering_the_nodes_renumbers_what_is_said_of_them(name, data):
+    chosen, variant, example = drawn(data, name, most=1)
+    (graph,), model = encoded(example, variant), in_use(name, chosen)
+    order = torch.randperm(graph.num_nodes, generator=example.generator)
+    other = renumbered(example.graphs[0], order)
+    with default_dtype(torch.float64):
+        (other,) = encode([other], *variant.transforms)
+    for one in UP_TO_BASIS:
+        if one in graph:
+            other[one] = graph[one][order]
+    before, after = (MODELS[name].says(model, collate([one]), variant) for one in (graph, other))
+    for what, (expected, axes) in before.items():
+        for axis in range(1, 1 + axes):
+            expected = expected.index_select(axis, order)
+        assert_same(after[what][0], expected, what)
+    tried("models", name, "renumbering", example.graphs)
+
+
+def with_garbage(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
+    """What stands at padding, and at pairs without an edge, is never read.
+
+    A tree of paths and its distances are one thing, and are left: a model may refuse them where
+    they do not belong together.
+    """
+    fill(batch.x, ~batch.mask, generator)
+    if batch.edge_attr is not None:
+        fill(batch.edge_attr, ~batch.adjacency, generator)
+    for name, values in batch.encodings.items():
+        kept = name == "path_tree" or (name == "distance" and "path_tree" in batch.encodings)
+        if ENCODINGS[name] and not kept:
+            fill(values, ~(batch.mask if ENCODINGS[name] == 1 else batch.pair_mask), generator)
+    return batch
+
+
+def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
+    count = (int(where.sum()), *values.shape[where.dim() :])
+    if values.is_floating_point():
+        values[where] = (100 * torch.randn(count, generator=generator)).to(values.dtype)
+    else:
+        values[where] = torch.randint(0, 3, count, generator=generator).to(values.dtype)
+
+
+@EVERY_MODEL
+@enough()
+@given(data=st.data(), extra=st.integers(0, 3))
+@torch.no_grad()
+def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, data, extra):
+    chosen, variant, example = drawn(data, name, most=4)
+    graphs, model, says = encoded(example, variant), in_use(name, chosen), MODELS[name].says
+    order = torch.randperm(len(graphs), generator=example.generator).tolist()
+    batch = collate([graphs[i] for i in order], num_nodes=example.longest + extra)
+    together = says(model, with_garbage(batch, example.generator), variant)
+    for place, i in enumerate(order):
+        nodes = slice(graphs[i].num_nodes)
+        for what, (expected, axes) in says(model, collate([graphs[i]]), variant).items():
+            got = together[what][0][(place, *[nodes] * axes)]
+            assert_same(got, expected[0], what)
+    tried("models", name, "padding and company", example.graphs)
+
+
+@EVERY_MODEL
+@enough()
+@given(
+    data=st.data(),
+    training=st.booleans(),
+    size=st.sampled_from((1.0, 4.0)),
+)
+def test_what_is_said_and_its_gradients_are_finite(name, data, training, size):
+    """In float32, and in bf16 as ``fit`` has it; at the start, and with weights grown large."""
+    chosen, variant, example = drawn(data, name)
+    model = at_start(name, chosen)
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    try:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(size)
+        assert_finite(model.train(training), name, variant, example)
+    finally:
+        model.load_state_dict(state)
+    tried("models", name, "finite in float32", example.graphs)
+    tried("models", name, "finite in bf16")  # the same graphs
+
+
+def assert_finite(model: nn.Module, name: str, variant: Variant, example: Example) -> None:
+    batch = collate(encoded(example, variant, torch.float32))
+    inputs = [t for t in (batch.x, batch.edge_attr, *batch.encodings.values()) if t is not None]
+    inputs = [t.requires_grad_() for t in inputs if t.is_floating_point()]
+    named = dict(model.named_parameters()) | {f"input {n}": t for n, t in enumerate(inputs)}
+    for half in PRECISIONS.values():
+        torch.manual_seed(example.seed)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            results = MODELS[name].says(model, batch, variant)
+        for what, (value, _) in results.items():
+            assert bool(value.isfinite().all()), what
+        # Linear: what a loss makes of large numbers is not the model's fault.
+        loss = sum((said.float() * torch.randn(said.shape)).sum() for said, _ in results.values())
+        gradients = torch.autograd.grad(loss, named.values(), allow_unused=True)
+        for what, gradient in zip(named, gradients, strict=True):
+            assert gradient is None or bool(gradient.isfinite().all()), what
+        for what, value in model.named_buffers():
+            assert bool(value.isfinite().all()), what
+
+
+BLIND_TO_SIGNS = [name for name in MODELS if any(v.signs for v in MODELS[name].variants.values())]
+
+
+@pytest.mark.parametrize("name", BLIND_TO_SIGNS)
+@enough(0.5)
+@given(data=st.data())
+@torch.no_grad()
+def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name, data):
+    variants = {chosen: v for chosen, v in MODELS[name].variants.items() if v.signs}
+    chosen = data.draw(st.sampled_from([*variants]), label="variant")
+    variant, model, says = variants[chosen], in_use(name, chosen), MODELS[name].says
+    example = data.draw(examples(variant.x, variant.edges))
+    one, other = (collate(encoded(example, variant)) for _ in range(2))
+    vectors = one.encodings["laplacian_eigenvectors"]
+    other.encodings["laplacian_eigenvectors"] = flip_signs(vectors, example.generator)
+    flipped = says(model, other, variant)
+    for what, (expected, _) in says(model, one, variant).items():
+        assert_same(flipped[what][0], expected, what)
+    tried("models", name, "signs of eigenvectors", example.graphs)

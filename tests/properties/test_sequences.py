@@ -1,0 +1,133 @@
+"""The encoder-decoder: sequences of 1 to 40 tokens, where padding is a shorter sequence."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder
+from tests.models.csas import in_use
+from tests.properties.counting import enough, tried
+from tests.properties.graphs import MAX_NODES, sizes
+from tests.properties.models import PRECISIONS, assert_same
+
+WORDS = 11
+POST = TransformerConfig(
+    source_vocabulary=WORDS,
+    target_vocabulary=WORDS,
+    d_model=8,
+    num_heads=2,
+    d_hidden=12,
+    num_encoder_layers=2,
+    num_decoder_layers=2,
+    dropout=0.3,
+)
+CONFIGS = {
+    "post-LN": POST,
+    "pre-LN": replace(POST, norm_first=True, activation="gelu"),
+    "one head": replace(POST, num_heads=1, activation="elu"),
+}
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sources and targets of any lengths, for one of the configurations."""
+
+    config: str
+    sources: list[int]
+    targets: list[int]
+    seed: int
+
+    @property
+    def generator(self) -> torch.Generator:
+        return torch.Generator().manual_seed(self.seed)
+
+    def tokens(self) -> tuple[list[Tensor], list[Tensor]]:
+        generator = self.generator
+        return tuple(
+            [torch.randint(WORDS, (n,), generator=generator) for n in lengths]
+            for lengths in (self.sources, self.targets)
+        )
+
+
+@st.composite
+def sentences(draw, most: int = 3) -> Sentences:
+    count = draw(st.integers(1, most))
+    lengths = [[draw(sizes(MAX_NODES)) for _ in range(count)] for _ in range(2)]
+    return Sentences(draw(st.sampled_from([*CONFIGS])), *lengths, draw(st.integers(0, 2**31)))
+
+
+@cache
+def model_of(config: str) -> Transformer:
+    torch.manual_seed(0)
+    return in_use(Transformer(CONFIGS[config]))
+
+
+def padded(sequences: list[Tensor], generator: torch.Generator, extra: int) -> tuple:
+    """Other words stand behind the end of a shorter one, and the mask."""
+    length = extra + max(map(len, sequences))
+    tokens = torch.randint(WORDS, (len(sequences), length), generator=generator)
+    for row, sequence in zip(tokens, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return tokens, torch.arange(length) < torch.tensor([*map(len, sequences)])[:, None]
+
+
+@enough()
+@given(given=sentences(), extra=st.integers(0, 3))
+@torch.no_grad()
+def test_neither_padding_nor_company_nor_later_words_change_a_prediction(given, extra):
+    """Behind a target's end stand other words: the causal mask keeps what comes before as it is."""
+    model, (sources, targets) = model_of(given.config), given.tokens()
+    source, mask = padded(sources, given.generator, extra)
+    target, _ = padded(targets, given.generator, extra)
+    together = model(source, target, mask)
+    for row, (one, other) in enumerate(zip(sources, targets, strict=True)):
+        assert_same(together[row, : len(other)], model(one[None], other[None])[0], f"row {row}")
+    tried("models", "Transformer", "padding and company")
+    tried("models", "Transformer", "later words")
+
+
+@enough()
+@given(given=sentences(most=1))
+@torch.no_grad()
+def test_without_positions_permuting_the_tokens_permutes_the_encoding(given):
+    (source,), _ = given.tokens()
+    model = model_of(given.config)
+    order = torch.randperm(len(source), generator=given.generator)
+    words = model.source_embedding.embedding(source)[None]
+    encoder: TransformerEncoder = model.encoder
+    assert_same(encoder(words[:, order]), encoder(words)[:, order], "encoding")
+    tried("models", "Transformer", "renumbering")
+
+
+@enough()
+@given(given=sentences(), extra=st.integers(0, 2), training=st.booleans())
+def test_predictions_and_gradients_are_finite(given, extra, training):
+    torch.manual_seed(given.seed)
+    model, (sources, targets) = Transformer(CONFIGS[given.config]).train(training), given.tokens()
+    source, mask = padded(sources, given.generator, extra)
+    target, _ = padded(targets, given.generator, extra)
+    for precision, half in PRECISIONS.items():
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            logits, attention = model(source, target, mask, return_attention=True)
+        assert bool(logits.isfinite().all())
+        assert bool(attention.isfinite().all())
+        loss = (logits.float() * torch.randn(logits.shape)).sum()
+        for gradient in torch.autograd.grad(loss, [*model.parameters()]):
+            assert bool(gradient.isfinite().all())
+        tried("models", "Transformer", f"finite in {precision}")
+
+
+@enough()
+@given(given=sentences(), extra=st.integers(0, 3))
+@torch.no_grad()
+def test_fused_attention_predicts_what_attention_written_out_predicts(given, extra):
+    model, (sources, targets) = model_of(given.config), given.tokens()
+    source, mask = padded(sources, given.generator, extra)
+    target, _ = padded(targets, given.generator, extra)
+    explicit, _ = model(source, target, mask, return_attention=True)
+    assert_same(model(source, target, mask), explicit, "logits")
+    tried("models", "Transformer", "forms (fused attention, and written out)")
