@@ -21,7 +21,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book pdf serve notebooks sync tables test fast lint format clean checks \
-        unit-tests oldest notebook-tests book-checks browser-tests bench mutants
+        unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -132,6 +132,10 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 	@$(BIN)/python -m benchmarks.grpe
 	@$(BIN)/python -m benchmarks.csa
+
+# Other examples each night; what fails prints a line that makes it fail again.
+nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most of an hour)
+	@$(BIN)/python -m tests.properties.record --profile nightly
 
 mutants: $(STAMP)  ## break every model in ten small ways or more: the tests notice all (half an hour)
 	@$(BIN)/python -m tools.mutants --jobs 2
