@@ -6,6 +6,7 @@ NOTEBOOK ?=
 PORT   ?= 8000
 CONSTRAINTS ?= constraints.txt
 OLDEST_PYTHON ?= python3.11
+DIGESTS ?= runs/digests
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -21,7 +22,8 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book pdf serve notebooks sync tables test fast lint format clean checks \
-        unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly
+        unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly \
+        package-tests audit downloads
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -96,6 +98,10 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --ignore=tests/browser --junitxml=$(REPORTS)/unit-tests.xml
 
+# With another Python: make package-tests VENV=.venv-3.13 PYTHON=python3.13
+package-tests: $(STAMP)  ## the tests of the package alone, without the slow ones
+	$(BIN)/python -m pytest -q -m "not slow" $(PACKAGE_TESTS)
+
 # Of what is newer than these, some warns of them; here warnings are no errors.
 oldest:  ## the tests of the package with the oldest versions that its bounds allow (downloads them)
 	@test -x .venv-oldest/bin/python || $(OLDEST_PYTHON) -m venv .venv-oldest
@@ -139,6 +145,15 @@ nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most
 
 mutants: $(STAMP)  ## break every model in ten small ways or more: the tests notice all (half an hour)
 	@$(BIN)/python -m tools.mutants --jobs 2
+
+# Strict, because a version of which the service knows nothing would count as one without faults.
+audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory service)
+	@test -x .venv-audit/bin/python || $(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --disable-pip-version-check --quiet --upgrade pip-audit
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
+
+downloads: $(STAMP)  ## download the smaller published data sets afresh, and compare their digests
+	@$(BIN)/python -m tools.downloads $(DIGESTS)
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -26,11 +26,22 @@ LOADS = {
     "image": ["href", "xlink:href"],
     "use": ["href", "xlink:href"],
     "input": ["src"],
+    "track": ["src"],
+    "frame": ["src"],
+    "body": ["background"],
+    "base": ["href"],  # every other address would lead there
 }
 NOT_LOADED = {"next", "prev", "search", "index", "author", "canonical", "license", "alternate"}
-IN_CSS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
-# A script that names another host's script, style or font is about to fetch it.
-IN_SCRIPT = re.compile(r"['\"`]((?:https?:)?//[^'\"`\s]+\.(?:m?js|css|woff2?|json|wasm))\b")
+IN_CSS = re.compile(r"url\(\s*['\"]?([^'\")]+)|(?:@import|image-set\()\s*['\"]([^'\"]+)")
+# A script that names another host's script, style or font is about to fetch it; and so is one that
+# hands any address to what asks for it.
+IN_SCRIPT = re.compile(
+    r"['\"`]((?:https?:)?//[^'\"`\s]+\.(?:m?js|css|woff2?|json|wasm))\b"
+    r"|\b(?:fetch|import|importScripts|WebSocket|EventSource|Worker|sendBeacon|open)"
+    r"\s*\(?[^()]*?['\"`]((?:https?:|wss?:)?//[^'\"`\s]+)"
+)
+# What a page's policy may name: its own files, over http or from the disk, and what it contains.
+OURS = {"'self'", "'unsafe-inline'", "'none'", "data:", "blob:", "file:"}
 RAW_TEX = re.compile(r"\$\$|\\\(|\\\[|\\(?:frac|begin|sum|sqrt|mathbb|operatorname|cdot|tfrac)\b")
 UNREAD = {"script", "style", "pre", "code", "textarea"}
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
@@ -42,6 +53,7 @@ class Page(HTMLParser):
     def __init__(self, text: str):
         super().__init__(convert_charrefs=True)
         self.loads: list[str] = []
+        self.policy: str | None = None  # what the browser is told to load, if told beforehand
         self.links: list[str] = []
         self.ids: set[str] = set()
         self.pictures: list[tuple[str, str | None]] = []
@@ -58,8 +70,15 @@ class Page(HTMLParser):
         kind = values.get("class") or ""
         self.ids |= {values[name] for name in ("id", "name") if values.get(name)}
         self.loads += [values[a] for a in LOADS.get(tag, []) if values.get(a)]
-        if tag == "link" and not NOT_LOADED & set((values.get("rel") or "").split()):
-            self.loads.append(values.get("href") or "")
+        if tag == "link" and not set((values.get("rel") or "").split()) <= NOT_LOADED:
+            self.loads += [values.get("href") or "", values.get("imagesrcset") or ""]
+        if tag == "meta":
+            self.read_meta((values.get("http-equiv") or "").lower(), values.get("content") or "")
+        if values.get("srcdoc"):
+            inner = Page(values["srcdoc"])
+            self.loads, self.styles = self.loads + inner.loads, self.styles + inner.styles
+            self.scripts += inner.scripts
+        self.scripts += [values[a] for a in values if a.startswith("on") and values[a]]
         if values.get("style"):
             self.styles.append(values["style"])
         if tag == "a" and values.get("href"):
@@ -76,6 +95,12 @@ class Page(HTMLParser):
             kind += " is-math"
         if tag not in VOID:
             self.open.append((tag, kind))
+
+    def read_meta(self, kind: str, content: str) -> None:
+        if kind == "content-security-policy" and not self.loads:
+            self.policy = content
+        if kind == "refresh" and "=" in content:
+            self.loads.append(content.partition("=")[2].strip("'\" "))
 
     def handle_endtag(self, tag):
         for i in range(len(self.open) - 1, -1, -1):
@@ -102,15 +127,27 @@ class Page(HTMLParser):
 
 
 def is_foreign(address: str) -> bool:
-    parts = urlsplit(address.strip())
-    return bool(parts.netloc) or parts.scheme in ("http", "https", "ftp")
+    parts = urlsplit(address.strip().replace("\\", "/"))  # as browsers read it
+    return bool(parts.netloc) or parts.scheme in ("http", "https", "ftp", "ws", "wss")
 
 
 def foreign_loads(page: Page) -> list[str]:
-    addresses = [part.split()[0] for load in page.loads for part in load.split(", ") if part]
+    # A comma parts the addresses of a srcset, and stands within a data: address.
+    addresses = [part.split()[0] for load in page.loads for part in load.split(",") if part.strip()]
     addresses += [a or b for style in page.styles for a, b in IN_CSS.findall(style)]
-    addresses += [a for script in page.scripts for a in IN_SCRIPT.findall(script)]
+    addresses += [a or b for script in page.scripts for a, b in IN_SCRIPT.findall(script)]
     return [f"loads {address} from another host" for address in addresses if is_foreign(address)]
+
+
+def unguarded(page: Page) -> list[str]:
+    """Whatever a script of the page does later, the browser is to ask no other host."""
+    if page.policy is None:
+        return ["no Content-Security-Policy stands before what it loads"] if page.loads else []
+    allowed = [word for part in page.policy.split(";") for word in part.split()[1:]]
+    foreign = [word for word in allowed if word not in OURS]
+    if foreign or "default-src" not in page.policy:
+        return [f"its Content-Security-Policy is {page.policy!r}; expected default-src and ours"]
+    return []
 
 
 def foreign_in_file(text: str, suffix: str) -> list[str]:
@@ -167,7 +204,7 @@ def check(root: Path) -> tuple[list[str], str]:
     pages = {p.relative_to(root).as_posix(): Page(p.read_text(encoding="utf-8")) for p in files}
     faults, formulas = [], []
     for name, page in pages.items():
-        found = foreign_loads(page) + missing_alt(page) + raw_tex(page)
+        found = foreign_loads(page) + unguarded(page) + missing_alt(page) + raw_tex(page)
         found += broken_links(name, page, pages, root)
         faults += [f"{name}: {fault}" for fault in found]
         formulas += formulas_of(name, page)

@@ -1,4 +1,8 @@
-"""Pages that need no other host: MathJax from the book's own files, and no live-code scripts."""
+"""Pages that need no other host, and ask none.
+
+MathJax comes from the book's own files, there are no live-code scripts, and each page tells the
+browser to refuse whatever else would be loaded: MathJax's code names another host for its speech.
+"""
 
 import importlib.util
 import shutil
@@ -6,6 +10,9 @@ from pathlib import Path
 
 # One file with every TeX extension, and the fonts it draws with.
 MATHJAX = ["tex-chtml-full.js", "output/chtml/fonts/woff-v2"]
+
+# Cells bring styles and scripts in their pages; file: is for a book that is read from the disk.
+POLICY = "default-src 'self' file: data: blob: 'unsafe-inline'"
 
 
 def mathjax_folder() -> Path:
@@ -38,6 +45,11 @@ def is_thebe(file) -> bool:
     return "thebe" in f"{getattr(file, 'filename', '')} {attributes.get('body', '')}".lower()
 
 
+def guard(app, page, template, context, doctree) -> None:
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    context["metatags"] = meta + context.get("metatags", "")
+
+
 def setup(app):
     app.config.mathjax_path = f"mathjax/{MATHJAX[0]}"
     # MathJax's menu would fetch its speech engine from another host.
@@ -47,5 +59,6 @@ def setup(app):
     settings.setdefault("startup", {})["typeset"] = False
     app.config.mathjax3_config = settings
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

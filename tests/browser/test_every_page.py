@@ -32,6 +32,16 @@ def test_no_page_asks_another_host(visits):
     assert faults(visits, "foreign") == []
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_the_browser_refuses_what_a_page_asks_of_another_host(page, book, name):
+    refused = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(f"{book}/{name}")
+    failed = page.evaluate("fetch('https://example.org/').then(() => false, () => true)")
+    assert failed
+    assert any("Content Security Policy" in text for text in refused)
+
+
 def test_no_page_scrolls_sideways_on_a_phone(visits):
     assert faults(visits, "wide") == []
 
