@@ -1,20 +1,14 @@
 from dataclasses import replace
 
 import pytest
-import torch
 from hypothesis import given
-from hypothesis import strategies as st
 
 from gtcourse.encodings import (
     AddDegrees,
-    AddPathEdges,
     AddPathTree,
-    AddRandomWalks,
     AddRings,
-    AddShortestPaths,
     AddSVD,
     computed_on_device,
-    encode,
     encode_batch,
     shortest_paths_by_products,
 )
@@ -22,33 +16,11 @@ from gtcourse.graphs import collate
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.encodings import distances_loop
 
-COMPUTED = [
-    AddDegrees(),
-    AddShortestPaths(),
-    AddShortestPaths(2),
-    AddPathTree(),
-    AddPathEdges(3),
-    AddRandomWalks(4),
-    AddRandomWalks(4, pairs=False),
-]
-
 
 def bare(graph):
     """Without the encodings that random graphs come with."""
     del graph.distance, graph.laplacian_eigenvectors
     return graph
-
-
-@pytest.mark.parametrize("transform", COMPUTED, ids=repr)
-@given(st.lists(graphs(max_nodes=6).map(bare), min_size=1, max_size=4), st.integers(0, 2))
-def test_a_batch_is_encoded_as_its_graphs_are_one_by_one(transform, several, padding):
-    size = padding + max(graph.num_nodes for graph in several)
-    found = encode_batch(collate(several, num_nodes=size), transform).encodings
-    expected = collate(encode(several, transform), num_nodes=size).encodings
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        assert found[name].dtype == value.dtype
-        torch.testing.assert_close(found[name], value, rtol=0, atol=1e-6)
 
 
 @given(graphs(max_nodes=10))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gtcourse.encodings import AddLaplacianEigenvectors, AddSVD
 from gtcourse.encodings.spectral import NORMALIZATIONS, laplacian
-from tests.encodings.graphs import of_edges, of_networkx, renumbered
+from tests.encodings.graphs import of_edges, of_networkx
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.encodings import edges_of, laplacian_loop
 
@@ -45,26 +45,6 @@ def test_columns_are_orthonormal(float64, graph, normalization):
     n = len(graph.x)
     vectors = AddLaplacianEigenvectors(n, normalization)(graph).laplacian_eigenvectors
     torch.testing.assert_close(vectors.T @ vectors, torch.eye(n), rtol=0, atol=1e-10)
-
-
-@given(
-    graphs(),
-    st.sampled_from(["combinatorial", "symmetric"]),  # the third's columns are not orthogonal
-    st.randoms(use_true_random=False),
-)
-def test_renumbering_the_nodes_renumbers_the_projectors(float64, graph, normalization, random):
-    """Signs, and bases of repeated eigenvalues, may differ: v vᵀ summed over an eigenvalue not."""
-    n = len(graph.x)
-    order = torch.tensor(random.sample(range(n), n))
-    here = AddLaplacianEigenvectors(n, normalization)(graph)
-    there = AddLaplacianEigenvectors(n, normalization)(renumbered(graph, order))
-    for value in here.laplacian_eigenvalues:
-        projectors = []
-        for done in (here, there):
-            same = (done.laplacian_eigenvalues - value).abs() < 1e-6
-            vectors = done.laplacian_eigenvectors[:, same]
-            projectors.append(vectors @ vectors.T)
-        torch.testing.assert_close(projectors[1], projectors[0][order][:, order], rtol=0, atol=1e-8)
 
 
 @given(graphs(), normalizations)

@@ -4,18 +4,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtcourse.encodings import AddDegrees, AddRings
-from tests.encodings.graphs import of_networkx, renumbered
+from gtcourse.encodings import AddRings
+from tests.encodings.graphs import of_networkx
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.encodings import edges_of, rings_loop
-
-
-@given(graphs())
-def test_degrees_count_distinct_edges_in_and_out(graph):
-    done = AddDegrees()(graph)
-    for node in range(len(graph.x)):
-        assert done.in_degree[node] == sum(j == node for _, j in edges_of(graph))
-        assert done.out_degree[node] == sum(i == node for i, _ in edges_of(graph))
+from tests.loops.encodings import rings_loop
 
 
 @pytest.mark.holds("CSA, Eq. 13")
@@ -57,16 +49,6 @@ def test_rings_ignore_directions_loops_and_repeated_edges():
     graph = graph_of(4, [(0, 1), (2, 1), (2, 0), (0, 1), (3, 3), (2, 3)])
     triangle = AddRings(3)(graph).ring
     assert triangle.nonzero().tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
-
-
-@given(graphs(), st.randoms(use_true_random=False))
-def test_renumbering_the_nodes_renumbers_rings_and_degrees(graph, random):
-    order = torch.tensor(random.sample(range(len(graph.x)), len(graph.x)))
-    there = AddRings(8)(AddDegrees()(renumbered(graph, order)))
-    here = AddRings(8)(AddDegrees()(graph))
-    assert torch.equal(there.ring, here.ring[order][:, order])
-    assert torch.equal(there.in_degree, here.in_degree[order])
-    assert torch.equal(there.out_degree, here.out_degree[order])
 
 
 def test_a_ring_has_three_nodes_at_least():

@@ -5,8 +5,6 @@ import copy
 import pytest
 import torch
 import torch_geometric.transforms as T
-from hypothesis import given
-from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 from gtcourse.encodings import (
@@ -22,9 +20,9 @@ from gtcourse.encodings import (
     encode,
     transform,
 )
-from gtcourse.graphs import DenseLoader, GraphDataset, collate, unbatch
+from gtcourse.graphs import DenseLoader, GraphDataset, collate
 from gtcourse.graphs.checks import ENCODINGS
-from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.random_graphs import graph_of
 
 NODES = [
     AddDegrees(),
@@ -39,38 +37,6 @@ ALL = [*NODES, *PAIRS]
 
 def encodings_of(graph: Data) -> dict[str, torch.Tensor]:
     return {name: graph[name] for name in ENCODINGS if name in graph}
-
-
-@given(st.lists(graphs(), min_size=1, max_size=6))
-def test_a_whole_list_gets_what_each_graph_gets_alone(several):
-    together = encode(several, *ALL)
-    for graph, got in zip(several, together, strict=True):
-        alone = T.Compose(ALL)(graph)
-        for name, value in encodings_of(alone).items():
-            torch.testing.assert_close(got[name], value, rtol=0, atol=1e-6)
-
-
-@given(st.lists(graphs(), min_size=1, max_size=3))
-def test_every_encoding_of_every_valid_graph_is_finite_and_has_its_node_axes(several):
-    bare = [Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr) for g in several]
-    for graph in encode(bare, *ALL):
-        found = encodings_of(graph)
-        assert {*found} == {*ENCODINGS}
-        for name, value in found.items():
-            axes = ENCODINGS[name]
-            assert list(value.shape[:axes]) == [len(graph.x)] * axes
-            assert value.isfinite().all()
-
-
-@given(st.lists(graphs(), min_size=1, max_size=4), st.integers(0, 2))
-def test_encodings_survive_padding(several, padding):
-    several = encode(several, *ALL)
-    longest = max(len(graph.x) for graph in several)
-    for graph, back in zip(
-        several, unbatch(collate(several, num_nodes=longest + padding)), strict=True
-    ):
-        for name, value in encodings_of(graph).items():
-            assert torch.equal(back[name], value)
 
 
 def test_the_graphs_given_are_left_as_they_are():

@@ -91,10 +91,3 @@ def in_use(model: nn.Module, seed: int = 0) -> nn.Module:
         if name.endswith("running_var"):
             buffer.data = torch.rand(buffer.shape, generator=generator).double() + 0.5
     return model
-
-
-def in_numbers(graph: Data) -> Data:
-    """The same graph with floating-point features of the nodes in place of categories."""
-    graph = graph.clone()
-    graph.x = (graph.x / 28).repeat(1, 2)
-    return graph

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import torch
 from torch_geometric.data import Data
 
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
@@ -40,11 +39,3 @@ def encoded(*given: Data) -> list[Data]:
         Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
     ]
     return encode(plain, AddShortestPaths(), AddSVD(2))
-
-
-def in_numbers(graph: Data) -> Data:
-    """The same graph with floating-point features in place of categories."""
-    graph = graph.clone()
-    graph.x = torch.cat([graph.x / 28, graph.x.sin()], dim=1)
-    graph.edge_attr = graph.edge_attr / 4.0
-    return graph

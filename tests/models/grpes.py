@@ -39,11 +39,3 @@ def encoded(*given: Data) -> list[Data]:
         Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
     ]
     return encode(plain, AddShortestPaths())
-
-
-def in_numbers(graph: Data) -> Data:
-    """The same graph with floating-point features in place of categories."""
-    graph = graph.clone()
-    graph.x = (graph.x / 28).repeat(1, 2)
-    graph.edge_attr = graph.edge_attr * 0.37
-    return graph

@@ -34,14 +34,6 @@ def test_the_order_of_nodes_and_the_edges_change_nothing(batch, seed):
     torch.testing.assert_close(predictions, model()(collate(others)), atol=1e-10, rtol=0)
 
 
-@given(st.lists(graphs(), min_size=1, max_size=4), st.integers(1, 4))
-def test_padding_and_company_change_nothing(batch, padding):
-    longest = max(len(graph.x) for graph in batch)
-    together = model()(collate(batch, num_nodes=longest + padding))
-    alone = torch.cat([model()(collate([graph])) for graph in batch])
-    torch.testing.assert_close(together, alone, atol=1e-10, rtol=0)
-
-
 def bag_loop(model: BagTransformer, types: list[int]) -> Tensor:
     """Pre-LN layers with GELU on the types' vectors, a norm, the mean, and a network with GELU."""
     h = model.embedding.weight[types]

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from gtcourse import GraphBatch, collate
+from gtcourse import GraphBatch
 from gtcourse.models import EGT, EGTLayer
 from gtcourse.models.egt_sparse import SparseEGT, SparseEGTLayer
-from tests.graphs.random_graphs import graphs
 from tests.loops.egt import layer_loop
-from tests.models.egts import CONFIGS, PLAIN, SMALL, encoded
+from tests.models.egts import CONFIGS, PLAIN, SMALL
 from tests.models.graphormers import large_weights
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -28,13 +27,6 @@ LAYERS = {
     "pairs alone": {"update_nodes": False},
 }
 CONSTRAINED = replace(SMALL, variant="constrained")
-MODELS = {
-    "graph": CONSTRAINED,
-    "node": replace(CONSTRAINED, target="node", num_targets=3, gated=False),
-    "edge": replace(CONSTRAINED, target="edge", num_targets=2),
-    "no edge features": replace(PLAIN, variant="constrained", target="node"),
-    "distances": replace(CONSTRAINED, structure="distance", max_distance=2, degree_scaler=True),
-}
 
 
 @st.composite
@@ -108,21 +100,6 @@ def test_dropout_of_the_weights_is_the_layers():
     assert not torch.equal(layer(h, e, pairs)[0], layer(h, e, pairs)[0])
     layer.eval()
     assert torch.equal(layer(h, e, pairs)[0], layer(h, e, pairs)[0])
-
-
-@pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
-@given(given=st.lists(graphs(max_nodes=6), min_size=1, max_size=3))
-def test_the_whole_model_equals_the_dense_one_and_so_do_its_gradients(config, given):
-    model, batch = large_weights(EGT(config)), collate(encoded(*given))
-    predictions = SparseEGT(model)(batch), model(batch)
-    torch.testing.assert_close(*predictions, **CLOSE)
-    weights, parameters = torch.randn_like(predictions[0]), [*model.parameters()]
-    gradients = [
-        torch.autograd.grad((weights * p).sum(), parameters, materialize_grads=True)
-        for p in predictions
-    ]
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, **CLOSE)
 
 
 def test_the_parameters_are_the_dense_models_own():

@@ -8,17 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.attention.flex_attention import flex_attention
 
-from gtcourse import collate
 from gtcourse.models import (
-    Graphormer,
     GraphormerAttention,
     GRPEAttention,
     RelationTables,
     SpatialEncoding,
 )
 from gtcourse.models.flex import graphormer_flex, grpe_flex
-from tests.graphs.random_graphs import graphs
-from tests.models.graphormers import SMALL, encoded, large_weights
 
 # PyTorch warns, once a process, that nothing is fused without compilation: here that is meant.
 pytestmark = [
@@ -82,27 +78,6 @@ def test_graphormer_equals_the_attention_whose_bias_is_written_out(problem):
     heads = (attention.split_heads(f(h)) for f in (attention.query, attention.key, attention.value))
     z = graphormer_flex(*heads, distance, spatial.scalars.weight, mask)
     expected = attention(h, spatial.of(distance), mask=mask)
-    torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
-
-
-@settings(max_examples=8)
-@given(given=st.lists(graphs(max_nodes=6), min_size=1, max_size=3))
-def test_a_graphormers_own_bias_with_virtual_node_and_paths_is_met(given):
-    model, batch = large_weights(Graphormer(SMALL)), collate(encoded(*given))
-    spatial, paths = model.bias.encodings
-    tokens = torch.randn(len(given), batch.mask.shape[1] + 1, 8, dtype=torch.float64)
-    attention = model.layers[0].attention
-    mask = torch.nn.functional.pad(batch.mask, (1, 0), value=True)
-    expected = attention(tokens, model.bias(batch), mask=mask)
-    parts = (attention.query, attention.key, attention.value)
-    z = graphormer_flex(
-        *(attention.split_heads(part(tokens)) for part in parts),
-        batch.encodings["distance"],
-        spatial.scalars.weight,
-        batch.mask,
-        virtual=model.bias.virtual,
-        edges=paths(batch),
-    )
     torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
 
 

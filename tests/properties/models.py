@@ -140,7 +140,12 @@ def graphormer_variants() -> dict[str, Variant]:
         "trees of paths": Variant(partial(Graphormer, small), tree),
         "dropout": Variant(partial(Graphormer, dropped), paths),
         "several targets": Variant(partial(Graphormer, replace(small, num_targets=3)), paths),
-        "two columns": Variant(partial(Graphormer, columns), paths, **wide),
+        **{
+            f"two columns, edges at {use}": Variant(
+                partial(Graphormer, replace(columns, edges=use)), paths, **wide
+            )
+            for use in ("bias", "node", "aggregation")
+        },
         "two columns, trees": Variant(partial(Graphormer, columns), tree, **wide),
         "eigenvectors": Variant(
             lambda: Graphormer(small, [LaplacianEncoding(3, small.d_model)]), (*paths, SPECTRUM)
@@ -223,6 +228,7 @@ def cgt_variants() -> dict[str, Variant]:
         "dropout, chunked": replace(csas.RINGS, dropout=0.3, form="chunked", **ablated),
         "numbers": replace(csas.SMALL, num_node_types=(), num_node_features=2),
         "two columns": replace(csas.DEEP, num_node_types=(28, 7), num_edge_types=(4, 3)),
+        "two columns, rings": replace(csas.RINGS, num_node_types=(28, 7), num_edge_types=(4, 3)),
     }
     return {
         name: Variant(
