@@ -1,0 +1,222 @@
+"""The generated blocks of the reliability page: numbers, tables and lists, from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.reliability_pictures import DTYPES, worst_of_families
+from tools.results import markdown, short
+
+Records = dict[str, dict]
+
+
+def glance(found: Records) -> str:
+    """What was tried, how much of it, and what came of it."""
+    kills = [moment for kind in found["faults"]["kills"] for moment in kind["moments"]]
+    fuzzed, inputs = found["inputs"]["fuzzed"], found["inputs"]["boundaries"]
+    payloads = found["inputs"]["payloads"]
+    mutants, gradients = found["mutants"]["mutants"], found["numerics"]["gradients"]
+    models, encodings = found["properties"]["models"], found["properties"]["encodings"]
+    shares = [one["share"] for part in ("attentions", "models") for one in _errors(found, part)]
+    rows = [
+        (
+            "[Random graphs](#random-graphs)",
+            f"{_examples(models) + _examples(encodings):,} examples, "
+            f"{len(models)} models, {len(encodings)} encodings",
+            "every property held",
+        ),
+        (
+            "[Bad input](#bad-input)",
+            f"{sum(b['cases'] for b in inputs):,} malformed inputs, {len(inputs)} boundaries",
+            "each refused in one sentence",
+        ),
+        (
+            "[Damaged files](#damaged-files)",
+            f"{sum(kind['examples'] for kind in fuzzed):,} files of {len(fuzzed)} kinds, "
+            f"{payloads['tried']} with a program inside",
+            f"refused or read unchanged; {payloads['executed']} programs were run",
+        ),
+        (
+            "[Faults](#faults)",
+            f"{len(kills)} kills of {len(found['faults']['kills'])} jobs, "
+            f"{len(found['faults']['cases'])} other faults",
+            "every job completed, with the same result",
+        ),
+        (
+            "[Mutants](#mutants)",
+            f"{len(mutants)} of {len({m['model'] for m in mutants})} parts",
+            "all caught by a test",
+        ),
+        (
+            "[Gradients](#numerics)",
+            f"{len(gradients['first'])} attentions",
+            "all are those of differences",
+        ),
+        (
+            "[Precision](#numerics)",
+            f"{len(shares)} errors in {len(DTYPES)} precisions",
+            f"the worst is {max(shares):.2f} of its bound",
+        ),
+    ]
+    return markdown(("tried", "how much", "outcome"), rows)
+
+
+def _examples(tried: dict[str, dict[str, int]]) -> int:
+    return sum(sum(of_one.values()) for of_one in tried.values())
+
+
+def _errors(found: Records, part: str) -> list[dict]:
+    return [one for dtypes in found["numerics"][part].values() for one in dtypes.values()]
+
+
+def graphs(found: Records) -> str:
+    """What graphs were met, as shares of all of them."""
+    met = dict(found["properties"]["graphs"])
+    met.pop("examples")
+    total = met.pop("graphs")
+    rows = [(kind, f"{count:,}", f"{100 * count / total:.1f} %") for kind, count in met.items()]
+    return markdown(("graphs", "number", "share"), [("all", f"{total:,}", "100 %"), *rows])
+
+
+def properties(found: Records) -> str:
+    rows = [
+        (f"{name}: {prop}", f"{count:,}")
+        for part in ("models", "encodings")
+        for name, tried in found["properties"][part].items()
+        for prop, count in tried.items()
+    ]
+    return _folded("Every property and its examples", markdown(("property", "examples"), rows))
+
+
+def inputs(found: Records) -> str:
+    """The boundaries, with a sentence each, and all other sentences that are quoted."""
+    boundaries = found["inputs"]["boundaries"]
+    first = [
+        (b["boundary"], str(b["cases"]), b["sentences"][0]["what"], _code(b["sentences"][0]))
+        for b in boundaries
+    ]
+    more = [
+        (b["boundary"], quoted["what"], _code(quoted))
+        for b in boundaries
+        for quoted in b["sentences"][1:]
+    ]
+    table = markdown(("boundary", "inputs", "for instance", "is answered by"), first)
+    folded = markdown(("boundary", "given", "answer"), more)
+    return table + "\n" + _folded("More of these sentences", folded)
+
+
+def _code(quoted: dict) -> str:
+    return "`" + quoted["sentence"].replace("`", "'").replace("|", "\\|") + "`"
+
+
+def fuzzed(found: Records) -> str:
+    record = found["inputs"]
+    rows = [
+        (kind["kind"], *(f"{kind[n]:,}" for n in ("examples", "refused", "unchanged")))
+        for kind in record["fuzzed"]
+    ]
+    table = markdown(("file", "examples", "refused", "content unchanged"), rows)
+    rows = [
+        (bomb["what"], f"{bomb['declared_mib']:,.0f}", f"{bomb['peak_mib']:,.0f}")
+        for bomb in record["bombs"]
+    ]
+    return table + markdown(("bomb", "says or unpacks to, MiB", "memory spent, MiB"), rows)
+
+
+def faults(found: Records) -> str:
+    rows = [
+        (case["kind"], case["what"], case.get("outcome") or _code(case))
+        for case in found["faults"]["cases"]
+    ]
+    return _folded(
+        "Every other fault and what was said", markdown(("fault", "at", "outcome"), rows)
+    )
+
+
+def mutants(found: Records) -> str:
+    rows = [
+        (m["model"], m["phrase"].replace("|", "\\|"), f"`{m['test'].replace('|', '')}`")
+        for m in found["mutants"]["mutants"]
+    ]
+    return _folded(
+        "Every mutant and a test that caught it",
+        markdown(("part", "what is broken", "caught by"), rows),
+    )
+
+
+def precision(found: Records) -> str:
+    """The errors of the picture as numbers."""
+    rows = {
+        **worst_of_families(found["numerics"]["attentions"]),
+        **{f"{name}, whole": dtypes for name, dtypes in found["numerics"]["models"].items()},
+    }
+    table = [
+        (name, *(f"{dtypes[d]['error']:.1e} of {dtypes[d]['bound']:.1e}" for d in DTYPES))
+        for name, dtypes in rows.items()
+    ]
+    return _folded("The errors and their bounds", markdown(("", *DTYPES), table))
+
+
+def determinism(found: Records) -> str:
+    record = found["numerics"]["determinism"]
+    distances = record["gradients with other threads"]
+    threads = ", ".join(map(str, record["threads"]))
+    rows = [
+        ("a training step, done again", "the same bits", f"{len(distances)} models"),
+        ("in another process, with other hashes", "the same bits", "steps, run, encodings, data"),
+        (
+            f"with {threads} threads: encodings and generated data",
+            "the same bits",
+            f"{len(record['encodings'])} encodings, {len(record['data'])} data sets",
+        ),
+        (
+            f"with {threads} threads: gradients",
+            f"within {record['close']:.0e} of the largest",
+            f"{max(distances.values()):.0e} at most",
+        ),
+    ]
+    return markdown(("one seed", "promised", "found"), rows)
+
+
+def gradients(found: Records) -> str:
+    counted = found["numerics"]["gradients"]
+    return (
+        f"\n{len(counted['first'])} uses of an attention have the right first derivatives, "
+        f"{len(counted['second'])} of them the right second ones, and {len(counted['refused'])} "
+        "refuse the second in a sentence.\n"
+    )
+
+
+def measured(found: Records) -> str:
+    """Who measured what, where and when, for each record."""
+    rows = [
+        (
+            part,
+            f"`{record['command']}`",
+            f"{record['seconds'] / 60:.0f} min" if "seconds" in record else "",
+            f"`{short(record['commit'])}`",
+            record["date"],
+            f"{record['device']}, {record['cores']} cores; torch {record['versions']['torch']}",
+        )
+        for part, record in found.items()
+    ]
+    return markdown(("part", "command", "took", "commit", "date", "on"), rows)
+
+
+def _folded(title: str, text: str) -> str:
+    return f"\n<details>\n<summary>{title}</summary>\n{text}\n</details>\n"
+
+
+TABLES: dict[str, Callable[[Records], str]] = {
+    "glance": glance,
+    "graphs": graphs,
+    "properties": properties,
+    "inputs": inputs,
+    "fuzzed": fuzzed,
+    "faults": faults,
+    "mutants": mutants,
+    "gradients": gradients,
+    "precision": precision,
+    "determinism": determinism,
+    "measured": measured,
+}
