@@ -198,7 +198,7 @@ def written_out(score_mod, query, key, value):
 
 
 def flex_graphormer(g: Graphs, kernel: bool = False) -> Case:
-    """``kernel``: PyTorch's own, which on a CPU has a forward pass alone."""
+    """With PyTorch's own kernel, which on a CPU has a forward pass alone, or written out."""
     distance = g.relation - 1
 
     def run(_, query, key, value, table, virtual, edges):
@@ -218,7 +218,7 @@ def flex_graphormer(g: Graphs, kernel: bool = False) -> Case:
 
 
 def flex_grpe(g: Graphs, kernel: bool = False) -> Case:
-    """The logits' terms alone without ``kernel``: the value's is a sum outside of the kernel."""
+    """The terms of the logits; the value's is a sum outside of the kernel."""
 
     def run(_, query, key, value, *rows):
         tables = RelationTables(rows[0], rows[1], None, rows[2])
@@ -320,3 +320,8 @@ def _all() -> list[Attention]:
 
 
 ATTENTIONS = {attention.name: attention for attention in _all()}
+KERNELS = {
+    "flex, Graphormer": partial(flex_graphormer, kernel=True),
+    "flex, GRPE": partial(flex_grpe, kernel=True),
+}
+"""What computes these without a gradient."""

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import torch
 
-from tests.numerics.attentions import ATTENTIONS
+from tests.numerics.attentions import ATTENTIONS, KERNELS
 from tests.numerics.cases import Graphs
 from tests.numerics.roundings import UNIT_ROUNDOFF, Measured, measured
 from tests.numerics.whole import WHOLE, batch_of, doubled
@@ -23,12 +23,14 @@ def attention(name: str, size: str) -> dict[str, list[Measured]]:
     torch.manual_seed(0)
     graphs = Graphs(**SIZES[size])
     case = ATTENTIONS[name].build(graphs)
+    kernel = KERNELS.get(name)
+    tried = case if kernel is None else kernel(Graphs(**SIZES[size]))
     leaves = [t.requires_grad_() for t in (*case.inputs, *case.parameters())]
     longest = max(graphs.N, graphs.d)
     found = {}
     for said, dtype in DTYPES.items():
         with torch.no_grad():
-            got = deepcopy(case).to(dtype)(*(t.to(dtype) for t in case.inputs))
+            got = deepcopy(tried).to(dtype)(*(t.to(dtype) for t in case.inputs))
         found[said] = measured(lambda: case(*case.inputs), leaves, got, dtype, longest)
     return found
 

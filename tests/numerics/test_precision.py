@@ -11,6 +11,7 @@ from tests.numerics.whole import WHOLE
 SMALL = "40 nodes, d = 16"
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_an_attention_stays_within_its_bound_of_float64(name):
     for dtype, outputs in precision.attention(name, SMALL).items():
