@@ -12,29 +12,21 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.encodings import (
-    AddDegrees,
     AddLaplacianEigenvectors,
-    AddPathEdges,
-    AddPathTree,
     AddRandomWalks,
-    AddRings,
     AddShortestPaths,
-    AddSVD,
 )
 from gtcourse.graphs import GraphBatch
 from gtcourse.models import (
-    CGT,
     EGT,
     GAT,
     GIN,
-    GRPE,
     BagTransformer,
     BagTransformerConfig,
     GATConfig,
     GatedGCN,
     GatedGCNConfig,
     GINConfig,
-    Graphormer,
     LaplacianEncoding,
     NeighbourTransformer,
     SignNet,
@@ -42,39 +34,21 @@ from gtcourse.models import (
     SVDEncoding,
     WalkEncoding,
 )
-from gtcourse.models.egt_sparse import SparseEGT
 from gtcourse.models.frame_models import FRAMES
-from tests.models import csas, egts, graphormers, grpes
+from tests.models import csas
 from tests.properties.framed import FramedLayer
-from tests.properties.graphs import ATOMS, BONDS, NONE, Features
+from tests.properties.graph_transformers import (
+    cgt_variants,
+    egt_variants,
+    graphormer_variants,
+    grpe_variants,
+    sparse_egt_variants,
+)
+from tests.properties.graphs import NONE
+from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant
 
 Results = dict[str, tuple[Tensor, int]]
 """What a model says, by name: ``[B, …]``, and how many axes of nodes follow the first."""
-
-TWO_COLUMNS = Features((28, 7))
-TWO_BOND_COLUMNS = Features((4, 3))
-NUMBERS = Features(numbers=2)
-NUMBER = Features(numbers=1)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One configuration of a model.
-
-    Attributes:
-        build: makes it, with the weights of its start.
-        transforms: what it reads beside nodes and edges.
-        x, edges: the features that it reads.
-        level: axes of nodes of its prediction: 0 of a graph, 1 of nodes, 2 of edges.
-        signs: whether it is the same for each eigenvector's other sign.
-    """
-
-    build: Callable[[], nn.Module]
-    transforms: tuple = ()
-    x: Features = ATOMS
-    edges: Features = BONDS
-    level: int = 0
-    signs: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,10 +57,6 @@ class Subject:
 
     variants: dict[str, Variant]
     says: Callable[[nn.Module, GraphBatch, Variant], Results]
-
-
-LEVELS = {"graph": 0, "node": 1, "edge": 2}
-WALKS, SPECTRUM, SVD = AddRandomWalks(csas.STEPS), AddLaplacianEigenvectors(3), AddSVD(2)
 
 
 def prediction(model: nn.Module, batch: GraphBatch, variant: Variant) -> Results:
@@ -121,125 +91,6 @@ def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
 def of_pairs(attention: Tensor, virtual: int) -> Tensor:
     """``[B, L, H, V + N, V + N]`` to ``[B, N, N, L, H]``."""
     return attention[..., virtual:, virtual:].permute(0, 3, 4, 1, 2)
-
-
-def graphormer_variants() -> dict[str, Variant]:
-    paths = AddDegrees(), AddShortestPaths(), AddPathEdges(5)
-    tree = AddDegrees(), AddShortestPaths(), AddPathTree()
-    names = ("no structure", "centrality", "distances", "edges at nodes", "edges of values")
-    found = {
-        name: Variant(partial(Graphormer, config), paths)
-        for name, config in zip(names, graphormers.LADDER, strict=False)
-    }
-    small = graphormers.SMALL
-    dropped = replace(small, dropout=0.3, attention_dropout=0.3, input_dropout=0.3)
-    columns = replace(small, num_node_types=1024, num_edge_types=1024)
-    wide = {"x": TWO_COLUMNS, "edges": TWO_BOND_COLUMNS}
-    return found | {
-        "edges of paths": Variant(partial(Graphormer, small), paths),
-        "trees of paths": Variant(partial(Graphormer, small), tree),
-        "dropout": Variant(partial(Graphormer, dropped), paths),
-        "several targets": Variant(partial(Graphormer, replace(small, num_targets=3)), paths),
-        **{
-            f"two columns, edges at {use}": Variant(
-                partial(Graphormer, replace(columns, edges=use)), paths, **wide
-            )
-            for use in ("bias", "node", "aggregation")
-        },
-        "two columns, trees": Variant(partial(Graphormer, columns), tree, **wide),
-        "eigenvectors": Variant(
-            lambda: Graphormer(small, [LaplacianEncoding(3, small.d_model)]), (*paths, SPECTRUM)
-        ),
-    }
-
-
-def egt_variants() -> dict[str, Variant]:
-    reads = AddShortestPaths(), SVD
-    dropped = replace(
-        egts.SMALL, node_dropout=0.3, edge_dropout=0.3, attention_dropout=0.3, random_mask=0.3
-    )
-    numbers = {
-        "num_node_types": (),
-        "num_node_features": 2,
-        "num_edge_types": (),
-        "num_edge_features": 1,
-    }
-    configs = egts.CONFIGS | {
-        "dropout": dropped,
-        "flipped pairs": replace(egts.SMALL, flip_signs="pairs"),
-        "numbers": replace(egts.SMALL, **numbers),
-        "numbers, edge": replace(egts.SMALL, target="edge", **numbers),
-        "two columns": replace(egts.SMALL, num_node_types=(28, 7), num_edge_types=(4, 3)),
-    }
-    return {name: egt_variant(config, reads) for name, config in configs.items()}
-
-
-def egt_variant(config, reads, build=EGT) -> Variant:
-    return Variant(
-        partial(build, config),
-        reads,
-        x=Features(config.num_node_types, config.num_node_features),
-        edges=Features(config.num_edge_types, config.num_edge_features),
-        level=LEVELS[config.target],
-    )
-
-
-def sparse_egt_variants() -> dict[str, Variant]:
-    constrained = replace(egts.SMALL, variant="constrained")
-    configs = {
-        "graph": constrained,
-        "node": replace(constrained, target="node", num_targets=3, gated=False),
-        "edge": replace(constrained, target="edge", num_targets=2),
-        "no edge features": replace(egts.PLAIN, variant="constrained", target="node"),
-        "distances": replace(constrained, structure="distance", max_distance=2, degree_scaler=True),
-    }
-    reads = AddShortestPaths(), SVD
-    build = lambda config: SparseEGT(EGT(config))  # noqa: E731
-    return {name: egt_variant(config, reads, build) for name, config in configs.items()}
-
-
-def grpe_variants() -> dict[str, Variant]:
-    reads = (AddShortestPaths(),)
-    configs = grpes.CONFIGS | {
-        "dropout": replace(grpes.SMALL, dropout=0.3, attention_dropout=0.3, node_noise=0.2),
-        "numbers": replace(grpes.SMALL, **grpes.NUMBERS),
-        "two columns": replace(grpes.SMALL, num_node_types=1024, num_edge_types=(4, 3)),
-    }
-    special = {
-        "numbers": {"x": NUMBERS, "edges": NUMBER},
-        "two columns": {"x": TWO_COLUMNS, "edges": TWO_BOND_COLUMNS},
-    }
-    return {
-        name: Variant(
-            partial(GRPE, config),
-            reads,
-            level=LEVELS[config.target],
-            **special.get(name, {} if config.num_edge_types else {"edges": NONE}),
-        )
-        for name, config in configs.items()
-    }
-
-
-def cgt_variants() -> dict[str, Variant]:
-    reads = WALKS, AddShortestPaths(), AddRings(csas.MAX_RING)
-    ablated = {"node_ablation": 0.3, "edge_ablation": 0.3, "channel_ablation": 0.3}
-    configs = csas.CONFIGS | {
-        "dropout": replace(csas.RINGS, dropout=0.3, **ablated),
-        "dropout, chunked": replace(csas.RINGS, dropout=0.3, form="chunked", **ablated),
-        "numbers": replace(csas.SMALL, num_node_types=(), num_node_features=2),
-        "two columns": replace(csas.DEEP, num_node_types=(28, 7), num_edge_types=(4, 3)),
-        "two columns, rings": replace(csas.RINGS, num_node_types=(28, 7), num_edge_types=(4, 3)),
-    }
-    return {
-        name: Variant(
-            partial(CGT, config),
-            reads,
-            x=Features(config.num_node_types, config.num_node_features),
-            edges=Features(config.num_edge_types),
-            level=LEVELS[config.target],
-        )
-        for name, config in configs.items()
-    }
 
 
 D = 8

@@ -110,7 +110,7 @@ LOOPS = {
     "GAT": layers(gat_layer_loop),
     "GatedGCN": layers(gated_gcn_layer_loop),
 }
-NOT_IN_THE_LOOPS = {"Graphormer": {"eigenvectors"}}
+NOT_IN_THE_LOOPS = {"Graphormer": {"eigenvectors", "sums over paths"}}
 """Variants with a module from outside, which is not an equation of the model's paper."""
 
 

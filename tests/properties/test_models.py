@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from gtcourse import models
 from gtcourse.encodings import encode
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
@@ -15,12 +16,12 @@ from tests.properties.graphs import Example, examples, renumbered
 from tests.properties.models import (
     MODELS,
     PRECISIONS,
-    Variant,
     assert_same,
     at_start,
     default_dtype,
     in_use,
 )
+from tests.properties.variants import Variant
 
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
@@ -38,6 +39,11 @@ def drawn(data, name: str, **sizes) -> tuple[str, Variant, Example]:
 def encoded(example: Example, variant: Variant, dtype: torch.dtype = torch.float64) -> list:
     with default_dtype(dtype):
         return encode(example.graphs, *variant.transforms)
+
+
+def test_every_model_of_the_package_is_tried():
+    configured = {name.removesuffix("Config") for name in models.__all__ if name.endswith("Config")}
+    assert configured - {"Transformer"} <= {*MODELS}  # of sequences: test_sequences.py
 
 
 @EVERY_MODEL
