@@ -23,7 +23,7 @@ def kills(found: dict[str, dict]) -> str:
         for well, color in ((True, COLORS["blue"]), (False, COLORS["red"])):
             at = [m["share"] for m in kind["moments"] if m["same_result"] is well]
             axes.plot(at, [row] * len(at), "|", color=color, markersize=16, markeredgewidth=2)
-    axes.set_xlabel("when the process is killed, as a share of the job's duration")
+    axes.set_xlabel("killed after this share of its duration")
     axes.grid(visible=False)
     count = sum(len(kind["moments"]) for kind in kinds)
     names = ", ".join(kind["kind"] for kind in kinds)
@@ -44,7 +44,7 @@ def mutants(found: dict[str, dict]) -> str:
         for well, color in ((True, COLORS["blue"]), (False, COLORS["red"])):
             at = [place for place, caught in enumerate(verdicts, 1) if caught is well]
             axes.plot(at, [row] * len(at), "s", color=color, markersize=6)
-    axes.set_xlabel("mutants; blue: a test has failed, as it should")
+    axes.set_xlabel("mutants")
     axes.set_xlim(left=0)
     axes.grid(visible=False)
     return _shown(
@@ -68,7 +68,7 @@ def numerics(found: dict[str, dict]) -> str:
             axes.plot(one["error"], y, "o", color=color, markersize=4)
             axes.plot(one["bound"], y, "|", color=color, markersize=7, markeredgewidth=2)
     axes.set_xscale("log")
-    axes.set_xlabel("error (dot) and its bound (stroke), as parts of the result's size")
+    axes.set_xlabel("error (dot), bound (stroke)")
     axes.grid(visible=False, axis="y")
     handles = [Line2D([], [], color=color, marker="o", label=d) for d, color in DTYPES.items()]
     axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.4, 1), ncols=3)

@@ -91,18 +91,15 @@ def properties(found: Records) -> str:
 def inputs(found: Records) -> str:
     """The boundaries, with a sentence each, and all other sentences that are quoted."""
     boundaries = found["inputs"]["boundaries"]
-    first = [
-        (b["boundary"], str(b["cases"]), b["sentences"][0]["what"], _code(b["sentences"][0]))
-        for b in boundaries
-    ]
-    more = [
-        (b["boundary"], quoted["what"], _code(quoted))
-        for b in boundaries
-        for quoted in b["sentences"][1:]
-    ]
-    table = markdown(("boundary", "inputs", "for instance", "is answered by"), first)
-    folded = markdown(("boundary", "given", "answer"), more)
+    first = [(b["boundary"], str(b["cases"]), _given(b["sentences"][0])) for b in boundaries]
+    more = [(b["boundary"], _given(quoted)) for b in boundaries for quoted in b["sentences"][1:]]
+    table = markdown(("boundary", "inputs", "for instance"), first)
+    folded = markdown(("boundary", "given, and the answer"), more)
     return table + "\n" + _folded("More of these sentences", folded)
+
+
+def _given(quoted: dict) -> str:
+    return f"{quoted['what']}: {_code(quoted)}"
 
 
 def _code(quoted: dict) -> str:
@@ -171,40 +168,42 @@ def determinism(found: Records) -> str:
         ),
         (
             f"with {threads} threads: gradients",
-            f"within {record['close']:.0e} of the largest",
-            f"{max(distances.values()):.0e} at most",
+            f"within {_power(record['close'])} of the largest",
+            f"{_power(max(distances.values()))} at most",
         ),
     ]
     return markdown(("one seed", "promised", "found"), rows)
 
 
+def _power(number: float) -> str:
+    return f"{number:.0e}".replace("e-0", "e-")
+
+
 def gradients(found: Records) -> str:
-    counted = found["numerics"]["gradients"]
+    counted = {name: len(uses) for name, uses in found["numerics"]["gradients"].items()}
     return (
-        f"\n{len(counted['first'])} uses of an attention have the right first derivatives, "
-        f"{len(counted['second'])} of them the right second ones, and {len(counted['refused'])} "
-        "refuse the second in a sentence.\n"
+        f"\n{counted['first']} uses of an attention have the right first derivatives, "
+        f"{counted['second']} of them the right second ones. The other {counted['refused']} "
+        "have no second derivative, and an error says so.\n"
     )
 
 
 def measured(found: Records) -> str:
     """Who measured what, where and when, for each record."""
-    rows = [
-        (
-            part,
-            f"`{record['command']}`",
-            f"{record['seconds'] / 60:.0f} min" if "seconds" in record else "",
-            f"`{short(record['commit'])}`",
-            record["date"],
-            f"{record['device']}, {record['cores']} cores; torch {record['versions']['torch']}",
+    lines = []
+    for record in found.values():
+        took = f"{max(1, round(record['seconds'] / 60))} min; " if "seconds" in record else ""
+        lines.append(
+            f"- `{record['command']}`: {took}{record['device']}, {record['cores']} cores; "
+            f"torch {record['versions']['torch']}; {record['date']}, commit "
+            f"`{short(record['commit'])}`"
         )
-        for part, record in found.items()
-    ]
-    return markdown(("part", "command", "took", "commit", "date", "on"), rows)
+    return "\n" + "\n".join(lines) + "\n"
 
 
 def _folded(title: str, text: str) -> str:
-    return f"\n<details>\n<summary>{title}</summary>\n{text}\n</details>\n"
+    opened = f'<details style="margin-bottom:1em">\n<summary>{title}</summary>'
+    return f"\n{opened}\n{text}\n</details>\n"
 
 
 TABLES: dict[str, Callable[[Records], str]] = {
