@@ -17,6 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 
+from gtcourse.graphs.checks import check_features
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.padding import Layout, columns, distinct_edges
 
@@ -86,7 +87,7 @@ class Encoding(BaseTransform):
         graphs = _listed(graphs)
         sizes = _checked_sizes(graphs)
         if self.reads_edge_attr:
-            _refuse_missing_edge_attr(graphs)
+            _refuse_bad_edge_attr(graphs)
         encoded = [copy.copy(graph) for graph in graphs]
         for size, members in _same_size(sizes):
             adjacency, edge_attr = _stack([graphs[i] for i in members], size, self.reads_edge_attr)
@@ -153,7 +154,7 @@ def _checked_sizes(graphs: Sequence[Data]) -> list[int]:
     return sizes
 
 
-def _refuse_missing_edge_attr(graphs: Sequence[Data]) -> None:
+def _refuse_bad_edge_attr(graphs: Sequence[Data]) -> None:
     for index, graph in enumerate(graphs):
         edge_attr, edges = graph.get("edge_attr"), graph.edge_index.shape[1]
         if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
@@ -168,16 +169,8 @@ def _refuse_missing_edge_attr(graphs: Sequence[Data]) -> None:
                 f"graph {index} has {rows} rows of edge_attr; expected one for each of its "
                 f"{edges} edges."
             )
-        first = graphs[0].edge_attr
-        for what, got, expected in (
-            ("rows of shape", list(edge_attr.shape[1:]), list(first.shape[1:])),
-            ("dtype", edge_attr.dtype, first.dtype),
-        ):
-            if got != expected:
-                raise ValueError(
-                    f"graph {index} has edge_attr with {what} {got}; expected {expected}, as in "
-                    "graph 0."
-                )
+    if graphs:
+        check_features(graphs, "edge_attr")
 
 
 def _refuse_edges_out_of_range(graphs: Sequence[Data], sizes: Tensor) -> None:

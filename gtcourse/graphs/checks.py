@@ -74,6 +74,17 @@ def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
     checked.check_range(name, size)
 
 
+def check_features(graphs: Sequence[Data], name: str) -> None:
+    """Refuses features that are no numbers, not finite, or of another kind than the first graph's.
+
+    Args:
+        name: the attribute, "x" or "edge_attr", which every graph has.
+    """
+    checked = _Checked(graphs)
+    checked.check_alike(name)
+    checked.check_values(name)
+
+
 def target_level(graphs: Sequence[Data], target: str | None) -> str:
     """What ``y`` belongs to: the caller's word, checked, or read off the lengths of ``y``."""
     if target is not None and target not in (*TARGET_AXES,):

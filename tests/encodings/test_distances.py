@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gtcourse.encodings import (
     AddAnchorDistances,
     AddPathEdges,
+    AddPathTree,
     AddShortestPaths,
 )
 from gtcourse.encodings.distances import anchor_sets, distances_to_sets, lexicographic_ranks
@@ -95,7 +96,7 @@ def test_path_edges_refuse_graphs_without_edge_features_and_numbers_beyond_int16
     with pytest.raises(ValueError, match=r"graph 1 has edge_attr with rows of shape \[1\]; exp"):
         AddPathEdges(3).encode([wide, narrow])
     wide.edge_attr = torch.ones(1, 1)
-    with pytest.raises(ValueError, match=r"graph 1 has edge_attr with dtype torch.int64; expected"):
+    with pytest.raises(ValueError, match=r"graph 1 has edge_attr with the dtype torch.int64; exp"):
         AddPathEdges(3).encode([wide, narrow])
     wide.edge_attr = torch.ones(2, 1)
     with pytest.raises(ValueError, match="graph 0 has 2 rows of edge_attr; expected one for each"):
@@ -104,6 +105,27 @@ def test_path_edges_refuse_graphs_without_edge_features_and_numbers_beyond_int16
     graph.edge_attr = torch.tensor([[40_000]])
     with pytest.raises(ValueError, match="edge_attr holds 40000; expected whole numbers up to"):
         AddPathEdges(3)(graph)
+
+
+@pytest.mark.parametrize(
+    ("edge_attr", "sentence"),
+    [
+        (torch.tensor([[True]]), " of torch.bool; expected integers or floats."),
+        (torch.tensor([[1j]]), " of torch.complex64; expected integers or floats."),
+        (torch.ones(1, 1).to(torch.float8_e4m3fn), " of torch.float8_e4m3fn; expected integers"),
+        (torch.tensor([[float("nan")]]), "[0, 0] = nan; expected a finite number."),
+        (torch.tensor([[-2]]), "[0, 0] = -2; expected a category, 0 or more."),
+    ],
+)
+@pytest.mark.parametrize("transform", [AddPathEdges(3), AddPathTree()])
+def test_edge_features_that_have_no_order_are_refused_before_paths_are_compared_by_them(
+    edge_attr, sentence, transform
+):
+    graph = graph_of(2, [(0, 1)])
+    graph.edge_attr = edge_attr
+    with pytest.raises(ValueError) as refusal:
+        transform(graph)
+    assert str(refusal.value).startswith(f"graph 0 has edge_attr{sentence}")
 
 
 @pytest.mark.holds("CS224W, S9")
