@@ -18,9 +18,14 @@ GRAPHS: Counter = Counter()
 """Graphs in all these examples, by kind."""
 
 
+def examples_of_a_property() -> int:
+    """100 of each property of each model, or the profile's number where it is larger."""
+    return max(100, settings.default.max_examples)
+
+
 def enough(share: float = 1.0) -> settings:
-    """100 examples of each property of each model, or the profile's number where it is larger."""
-    return settings(max_examples=round(share * max(100, settings.default.max_examples)))
+    """As many, or a share of them."""
+    return settings(max_examples=round(share * examples_of_a_property()))
 
 
 def tried(of: str, name: str, prop: str, graphs: Iterable[Data] = ()) -> None:
