@@ -80,6 +80,35 @@ def gat_layer_loop(layer, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     return h + torch.where(heard > 0, heard, torch.expm1(heard))
 
 
+def halving_mlp_loop(head, x: Tensor) -> Tensor:
+    """Three linear maps with ReLU between: ``[B, d]`` to ``[B, T]``."""
+    first, _, second, _, third = head
+    hidden = linear_loop(linear_loop(x, first).clamp(min=0), second)
+    return linear_loop(hidden.clamp(min=0), third)
+
+
+def gin_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
+    """A sum over the nodes of the input and of what each layer says, each with its own map."""
+    prediction = linear_loop(sum(h)[None], model.heads[0])
+    for layer, head in zip(model.layers, model.heads[1:], strict=True):
+        h = gin_layer_loop(layer, h, edges)
+        prediction = prediction + linear_loop(sum(h)[None], head)
+    return prediction
+
+
+def gated_gcn_loop(model, h: Tensor, e: Tensor, edges: list[tuple[int, int]]) -> Tensor:
+    for layer in model.layers:
+        h, e = gated_gcn_layer_loop(layer, h, e, edges)
+    return halving_mlp_loop(model.head, sum(h)[None])
+
+
+def gat_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
+    """By default a mean over the nodes."""
+    for layer in model.layers:
+        h = gat_layer_loop(layer, h, edges)
+    return halving_mlp_loop(model.head, sum(h)[None] / len(h))
+
+
 def dot(a: Tensor, b: Tensor) -> Tensor:
     total = torch.zeros((), dtype=torch.float64)
     for c in range(len(a)):

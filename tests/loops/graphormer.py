@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from tests.loops.attention import gelu
 from tests.loops.encodings import distances_loop, edges_of, path_edges_loop
 
 
@@ -80,7 +81,7 @@ def layer_loop(layer, h: list[Tensor], A: list, graph: Data | None = None) -> li
     """Eqs. 8 and 9, h'(l) and then h(l), for each token."""
     z = attention_loop(layer.attention, [norm(layer.attention_norm, x) for x in h], A, graph, layer)
     h = [x + update for x, update in zip(h, z, strict=True)]
-    first, gelu, second = layer.feed_forward
+    first, _, second = layer.feed_forward
     return [x + linear(second, gelu(linear(first, norm(layer.feed_forward_norm, x)))) for x in h]
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from tests.loops.attention import gelu
 from tests.loops.encodings import distances_loop, edges_of
 from tests.loops.graphormer import columns, linear, norm
 
@@ -34,7 +35,7 @@ def grpe_loop(model, graph: Data) -> tuple[object, list[Tensor]]:
         )
         attention.append(share)
         h = [x + update for x, update in zip(h, z, strict=True)]
-        one, gelu, _, other = layer.feed_forward
+        one, _, _, other = layer.feed_forward
         h = [x + linear(other, gelu(linear(one, norm(layer.feed_forward_norm, x)))) for x in h]
     h = [norm(model.norm, x) for x in h]
     if config.target == "node":

@@ -99,6 +99,20 @@ def test_dropout_drops_whole_weights_and_scales_the_others():
         kept = weights[weights > 0]
         torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.75))
         assert 0.68 < len(kept) / 1000 < 0.82
+        # Who hears a key hears all of its value.
+        result = scaled_dot_product_attention(
+            q, k, torch.ones(1000, 8), dropout=0.25, return_attention=return_attention
+        )
+        (heard,) = result[0] if return_attention else result
+        torch.testing.assert_close(heard, heard[:1].expand(8))
+
+
+def test_multi_head_attention_drops_weights_in_training_only():
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(1, 6, 8)
+    assert not torch.equal(layer(x), layer(x))
+    layer.eval()
+    assert torch.equal(layer(x), layer(x))
 
 
 @pytest.mark.holds("CS224W, S1 and S5", "Graphormer, Eq. 3", "GRPE, Eq. 1")

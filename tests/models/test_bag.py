@@ -9,7 +9,7 @@ from gtcourse.models import BagTransformer, BagTransformerConfig, mean_pool
 from tests.graphs.random_graphs import graph_of, graphs, permuted
 from tests.loops.attention import (
     feed_forward_loop,
-    gelu_loop,
+    gelu,
     layer_norm_loop,
     linear_loop,
     multi_head_loop,
@@ -40,10 +40,10 @@ def bag_loop(model: BagTransformer, types: list[int]) -> Tensor:
     for layer in model.encoder.layers:
         h = h + multi_head_loop(layer.attention, layer_norm_loop(h, layer.attention_norm))
         normed = layer_norm_loop(h, layer.feed_forward_norm)
-        h = h + feed_forward_loop(normed, layer.feed_forward, gelu_loop)
+        h = h + feed_forward_loop(normed, layer.feed_forward, gelu)
     h = sum(layer_norm_loop(h, model.encoder.norm)) / len(types)
     first, _, second = model.head.network
-    return linear_loop(gelu_loop(linear_loop(h[None], first)), second)[0]
+    return linear_loop(gelu(linear_loop(h[None], first)), second)[0]
 
 
 @torch.no_grad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import GINConv
@@ -26,7 +26,14 @@ from gtcourse.models.heads import mean_pool
 from gtcourse.models.norms import FlatBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.aggregations import readout_loop
-from tests.loops.convolutions import gat_layer_loop, gated_gcn_layer_loop, gin_layer_loop
+from tests.loops.convolutions import (
+    gat_layer_loop,
+    gat_loop,
+    gated_gcn_layer_loop,
+    gated_gcn_loop,
+    gin_layer_loop,
+    gin_loop,
+)
 
 MODELS = {
     "gin": (GIN, GINConfig, {}),
@@ -120,6 +127,32 @@ def test_a_gated_layer_equals_the_loop_over_nodes_and_edges(graph):
     expected = gated_gcn_layer_loop(layer, h, e, edge_index.T.tolist())
     for got, wanted in zip(layer(h, e, edge_index), expected, strict=True):
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-10)
+
+
+@torch.no_grad()
+@settings(max_examples=5)
+@given(graph=graphs(max_nodes=4))
+def test_the_whole_model_equals_the_loop_over_layers(name, graph):
+    model, batch = small(name, num_targets=3), collate([graph])
+    # What a node is and where it is, added; PyG's own order of the edges.
+    h = model.input.types.weight[batch.x[0, :, 0]] + model.input.encoding(batch)[0]
+    source, destination = batch.edge_index
+    pairs = [*zip(source.tolist(), destination.tolist(), strict=True)]
+    if name == "gatedgcn":
+        types = batch.edge_attr[0, source, destination, 0]
+        expected = gated_gcn_loop(model, h, model.edge_input.types.weight[types], pairs)
+    else:
+        expected = {"gin": gin_loop, "gat": gat_loop}[name](model, h, pairs)
+    torch.testing.assert_close(model(batch), expected, rtol=0, atol=1e-9)
+
+
+def test_all_layers_of_gat_but_the_last_have_several_heads():
+    model = GAT(GATConfig(d_model=16, num_heads=2, num_layers=3))
+    assert [layer.conv.heads for layer in model.layers] == [2, 2, 1]
+
+
+def test_a_node_of_gin_counts_as_much_as_a_neighbour_at_first():
+    assert GINLayer(4).conv.eps.item() == 0
 
 
 @given(batch=st.lists(graphs(), min_size=1, max_size=4))

@@ -15,9 +15,22 @@ from gtcourse.models import (
     GraphormerLayer,
     LaplacianEncoding,
 )
+from gtcourse.models.graphormer_encodings import CentralityEncoding
 from tests.graphs.random_graphs import graph_of
 from tests.loops.graphormer import layer_loop
 from tests.models.graphormers import SMALL, encoded, large_weights
+
+
+def test_degrees_beyond_the_largest_share_its_vectors_and_no_others_do():
+    encoding = CentralityEncoding(max_in_degree=2, max_out_degree=1, d_model=1)
+    encoding.incoming.weight.data = torch.tensor([[1.0], [2.0], [3.0]])
+    encoding.outgoing.weight.data = torch.tensor([[10.0], [20.0]])
+    batch = collate([graph_of(4, [])])
+    batch.encodings = {
+        "in_degree": torch.tensor([[0, 1, 2, 30]]),
+        "out_degree": torch.tensor([[0, 1, 2, 30]]),
+    }
+    assert encoding(batch)[0, :, 0].tolist() == [11, 22, 23, 23]
 
 
 @pytest.mark.holds("Graphormer, Eqs. 8 and 9")

@@ -6,6 +6,7 @@ those of the copy, and it refuses to go on if they are not.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -30,6 +31,7 @@ def run(
         tests: arguments of pytest; every: run them all, and not up to the first that fails.
     """
     _move_into(folder)
+    gc.freeze()  # what was imported before the fork: pytest looks for garbage there at length
     try:
         for module in imports:
             _refuse_another(import_module(module), folder)
