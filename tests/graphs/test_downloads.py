@@ -134,11 +134,12 @@ def test_the_first_download_is_pinned_and_another_one_refused(tmp_path, answers,
         download([PUBLISHED], work, tmp_path)
 
 
-def test_of_two_pins_the_later_holds(tmp_path):
+def test_pins_add_up_and_of_two_the_later_holds(tmp_path):
     pin(tmp_path, {"zinc.npz": "a" * 64})
-    pin(tmp_path, {"zinc.npz": "b" * 64, "x y.npz": "c" * 64})
-    assert pins(tmp_path) == {"zinc.npz": "b" * 64, "x y.npz": "c" * 64}
+    pin(tmp_path, {"x y.npz": "c" * 64})
+    pin(tmp_path, {"zinc.npz": "b" * 64})
     pin(tmp_path, {})
+    assert pins(tmp_path) == {"zinc.npz": "b" * 64, "x y.npz": "c" * 64}
     assert len((tmp_path / PINS).read_text().splitlines()) == 2
 
 

@@ -426,6 +426,45 @@ def test_a_corrupt_download_leaves_nothing(tmp_path, name, served):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("name", ["zinc", "ogbg-molhiv", "mnist"])
+def test_a_kept_file_that_is_not_the_downloaded_one_is_refused(tmp_path, name, served):
+    served(name)
+    dataset = load_dataset(name, "download", root=tmp_path)
+    dataset[0].y = dataset[0].y + 1
+    write_graphs(tmp_path / f"{name}.npz", dataset)
+    with pytest.raises(
+        ValueError, match=f"{name}.npz is not the file that was downloaded: its sha"
+    ):
+        load_dataset(name, "download", root=tmp_path)
+    (tmp_path / f"{name}.npz").unlink()
+    assert load_dataset(name, "download", root=tmp_path)[0].y != dataset[0].y
+
+
+def test_graphs_that_are_not_the_pinned_ones_are_refused(tmp_path, served, monkeypatch):
+    served("zinc")
+    publication = replace(real.PUBLICATIONS["zinc"], graph_file=64 * "0")
+    monkeypatch.setitem(real.PUBLICATIONS, "zinc", publication)
+    with pytest.raises(RuntimeError, match=f"its graph file has sha256 .*; expected {64 * '0'}"):
+        load_dataset("zinc", root=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_archive_that_has_changed_since_the_first_time_is_refused(tmp_path, served):
+    served("mnist")
+    load_dataset("mnist", root=tmp_path)
+    (tmp_path / "mnist.npz").unlink()
+
+    def spoil(folder: Path) -> None:
+        path = folder / "MNIST/raw/MNIST_v2.pt"
+        graphs = torch.load(path, weights_only=True)
+        graphs[0][0]["y"] += 1
+        torch.save(graphs, path)
+
+    served("mnist", spoil)
+    with pytest.raises(RuntimeError, match=r"MNIST_v2\.zip is not what was pinned: it has sha256:"):
+        load_dataset("mnist", root=tmp_path)
+
+
 def test_a_download_of_the_wrong_size_is_refused(tmp_path, served, monkeypatch):
     served("zinc")
     publication = replace(real.PUBLICATIONS["zinc"], split_sizes=(10_000, 1_000, 1_000))
