@@ -10,6 +10,7 @@ from gtcourse import models
 from gtcourse.encodings import encode
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
+from gtcourse.graphs.batch import PADDED_WITH_UNREACHABLE, UNREACHABLE
 from gtcourse.graphs.checks import ENCODINGS
 from tests.properties.counting import enough, tried
 from tests.properties.graphs import Example, examples, renumbered
@@ -84,6 +85,13 @@ def with_garbage(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
     return batch
 
 
+def make_padding_of_the_last(batch: GraphBatch) -> None:
+    """A row of a batch that has not a single node."""
+    batch.mask[-1], batch.adjacency[-1] = False, False
+    for name, values in batch.encodings.items():
+        values[-1] = UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0
+
+
 def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
     count = (int(where.sum()), *values.shape[where.dim() :])
     if values.is_floating_point():
@@ -94,14 +102,18 @@ def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
 
 @EVERY_MODEL
 @enough()
-@given(data=st.data(), extra=st.integers(0, 3))
+@given(data=st.data(), extra=st.integers(0, 3), nothing=st.booleans())
 @torch.no_grad()
-def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, data, extra):
+def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, data, extra, nothing):
     chosen, variant, example = drawn(data, name, most=4)
     graphs, model, says = encoded(example, variant), in_use(name, chosen), MODELS[name].says
     order = torch.randperm(len(graphs), generator=example.generator).tolist()
-    batch = collate([graphs[i] for i in order], num_nodes=example.longest + extra)
+    together = [graphs[i] for i in [*order, *[0] * nothing]]
+    batch = collate(together, num_nodes=example.longest + extra)
+    if nothing:
+        make_padding_of_the_last(batch)
     together = says(model, with_garbage(batch, example.generator), variant)
+    assert all(bool(said.isfinite().all()) for said, _ in together.values())
     for place, i in enumerate(order):
         nodes = slice(graphs[i].num_nodes)
         for what, (expected, axes) in says(model, collate([graphs[i]]), variant).items():

@@ -12,9 +12,15 @@ from torch_geometric.data import Data
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader, GraphDataset, collate, write_graphs
 from gtcourse.graphs.checks import check_graph, check_graphs
+from gtcourse.shards import prepare
 from tests.properties.counting import enough
 from tests.properties.encodings import EVERY
 from tests.properties.graphs import examples
+
+
+def a_dataset(graphs: list[Data]) -> GraphDataset:
+    return GraphDataset("none", "made here", graphs, [0] * len(graphs))
+
 
 ENCODINGS = {
     repr(one): lambda graphs, one=one: encode(graphs, one)
@@ -29,9 +35,8 @@ WAYS_IN: dict[str, Callable[[list[Data]], object]] = {
     "collate": collate,
     "collate, padded": lambda graphs: collate(graphs, num_nodes=45),
     "DenseLoader": lambda graphs: DenseLoader(graphs, 2),
-    "a file": lambda graphs: write_graphs(
-        "never.npz", GraphDataset("none", "made here", graphs, [0] * len(graphs))
-    ),
+    "a file": lambda graphs: write_graphs("never.npz", a_dataset(graphs)),
+    "shards": lambda graphs: prepare(a_dataset(graphs), "never.npz"),
     "check_graph": lambda graphs: [check_graph(graph, i) for i, graph in enumerate(graphs)],
     "check_graphs": check_graphs,
 }
