@@ -38,6 +38,11 @@ def test_distances_of_a_long_path():
     assert torch.equal(AddShortestPaths()(graph).distance, (place[:, None] - place[None, :]).abs())
 
 
+def test_a_tree_has_no_node_before_its_root_nor_where_there_is_no_path():
+    tree = AddPathTree()(graph_of(3, [(0, 1), (1, 2)])).path_tree
+    assert tree.tolist() == [[-1, 0, 1], [-1, -1, 1], [-1, -1, -1]]
+
+
 def test_the_order_of_paths_is_kept_where_their_ranks_do_not_fit_in_64_bits():
     # Squares in a row: 2^24 shortest paths from end to end, and 97 kinds of edges.
     squares = 24

@@ -103,13 +103,13 @@ def test_a_missing_encoding_is_refused_with_the_transform_that_makes_it(module, 
 
 def test_what_is_flipped_is_what_is_asked_for():
     batch = batch_with(svd=4)
-    torch.manual_seed(0)  # with which the three nodes do not draw one sign by accident
-    for flip, same in (("pairs", True), ("nodes", False)):
+    for flip, same in (("pairs", True), (True, True), ("nodes", False)):
         module = SVDEncoding(2, 5, flip).double().train()
         module.projection = torch.nn.Identity()
         module.projection.in_features, module.projection.weight = 4, torch.zeros(1).double()
-        signs = module(batch)[0, :3] / batch.encodings["svd"][0, :3]
-        assert bool((signs.round() == signs.round()[:1]).all()) == same
+        # Three nodes draw one sign by accident now and then, but not every time.
+        drawn = [(module(batch) / batch.encodings["svd"])[0, :3].round() for _ in range(20)]
+        assert all(bool((signs == signs[:1]).all()) for signs in drawn) == same
     with pytest.raises(ValueError, match="flip_signs is 'rows'; expected 'pairs', 'nodes' or None"):
         SVDEncoding(2, 5, "rows")
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import collate
@@ -22,6 +23,7 @@ from gtcourse.models import (
     SignNetConfig,
 )
 from gtcourse.models.norms import FlatBatchNorm
+from gtcourse.models.signnet import mlp
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.signnet import signnet_loop
 
@@ -244,6 +246,11 @@ def test_with_signnet_no_model_of_the_package_depends_on_signs(name, training):
     assert_close(model(flipped), model(batch))
     flipped.encodings["laplacian_eigenvectors"] = vectors**2
     assert not torch.allclose(model(flipped), model(batch))
+
+
+def test_a_network_is_linear_maps_with_relu_and_then_a_norm_between_them():
+    parts = [nn.Linear, nn.ReLU, FlatBatchNorm] * 2 + [nn.Linear]
+    assert [type(part) for part in mlp(3, 2, 5, 4)] == parts
 
 
 def test_the_authors_size_for_zinc_has_their_number_of_parameters():

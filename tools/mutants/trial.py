@@ -19,7 +19,10 @@ from tools.paths import ROOT
 LONGEST = 900  # seconds of a trial
 LARGE = ("recorded", "__pycache__")
 COPIED = ("gtcourse", "tests")
-PARTS = ("models", "encodings", "graphs", "training", "shards", "exercises", "plots")
+PARTS = (
+    *("models", "encodings", "properties", "graphs", "training", "numerics", "shards", "exercises"),
+    "plots",
+)
 PACKAGE_TESTS = [*(f"tests/{part}" for part in PARTS), "tests/test_cli.py", "tests/test_import.py"]
 """Asked of a mutant that the tests named for it let pass."""
 
