@@ -55,6 +55,11 @@ class Graphs:
         return torch.stack([graph * self.N + i, graph * self.N + j])
 
 
+def tables(g: Graphs) -> list[Tensor]:
+    """What relations say to queries, keys and values, and to logits."""
+    return [*(g.normal(RELATIONS, g.d) for _ in range(3)), g.normal(RELATIONS, g.heads)]
+
+
 class Case(nn.Module):
     """An attention and its inputs, all in float64.
 

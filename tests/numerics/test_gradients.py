@@ -11,8 +11,9 @@ from torch.autograd import gradcheck, gradgradcheck
 from gtcourse import models
 from gtcourse.models.frame_layers import READERS
 from gtcourse.models.frame_models import FRAMES
-from tests.numerics.attentions import ATTENTIONS, LAYERS
+from tests.numerics.attentions import ATTENTIONS
 from tests.numerics.cases import Case, Graphs, differentiable
+from tests.numerics.forms import LAYERS
 
 READ_WEIGHTS = {
     "attention_by_hop",

@@ -14,29 +14,21 @@ from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.recipes import RECIPES
 
 ATOMS, BONDS = 28, 4
-WIDEST = {
-    "gin": "gin/zinc",
-    "gat": "gat/zinc",
-    "gatedgcn": "gatedgcn/zinc",
-    "signnet": "signnet/zinc",
-    "graphormer": "graphormer-base/pcqm4m",
-    "egt": "egt-base/pcqm4m",
-    "grpe": "grpe-large/molpcba",
-    "csa": "csa-deep/pcqm4mv2",
-}
-"""The recipe whose width each model has; the plain Transformer has that of Vaswani et al."""
 LISTED = {"num_node_types": (ATOMS,), "num_edge_types": (BONDS,)}
-TYPES = {
-    "gin": {},
-    "gat": {},
-    "gatedgcn": {},
-    "signnet": {},
-    "graphormer": {"num_node_types": ATOMS, "num_edge_types": BONDS},
-    "egt": LISTED,
-    "grpe": {"num_node_types": ATOMS, "num_edge_types": (BONDS,)},
-    "csa": LISTED,
-}
-"""Vocabularies of :func:`molecule` in place of the recipes' own."""
+WIDEST = {
+    "gin": ("gin/zinc", {}),
+    "gat": ("gat/zinc", {}),
+    "gatedgcn": ("gatedgcn/zinc", {}),
+    "signnet": ("signnet/zinc", {}),
+    "graphormer": (
+        "graphormer-base/pcqm4m", {"num_node_types": ATOMS, "num_edge_types": BONDS},
+    ),
+    "egt": ("egt-base/pcqm4m", LISTED),
+    "grpe": ("grpe-large/molpcba", {"num_node_types": ATOMS, "num_edge_types": (BONDS,)}),
+    "csa": ("csa-deep/pcqm4mv2", LISTED),
+}  # fmt: skip
+"""The recipe whose width each model has, and the vocabularies of :func:`molecule` in place of its
+own. The plain Transformer has the width of Vaswani et al."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +47,10 @@ def small(name: str) -> Whole:
 def one_wide_layer(name: str) -> Whole:
     if name == "transformer":
         return Whole(lambda: BagTransformer(BagTransformerConfig(ATOMS, 512, 8, 1, 2048)), ())
-    recipe = RECIPES[WIDEST[name]]
+    recipe_name, types = WIDEST[name]
+    recipe = RECIPES[recipe_name]
     build = recipe.build_model
-    config = replace(build.args[0], num_layers=1, **TYPES[name])
+    config = replace(build.args[0], num_layers=1, **types)
     return Whole(lambda: build.func(config, *build.args[1:]), recipe.transforms)
 
 
