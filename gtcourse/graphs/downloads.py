@@ -18,7 +18,8 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_ope
 
 from tqdm import tqdm
 
-from gtcourse.graphs.npz import file_sha256, replacing
+from gtcourse.graphs.npz import file_sha256
+from gtcourse.graphs.writing import locked, replacing
 
 PINS = "downloads.sha256"
 """Where the digests of what had no published one are kept, beside the datasets."""
@@ -75,10 +76,11 @@ def pin(root: Path, new: Mapping[str, str]) -> None:
     """Keeps sha256 of addresses and files, and says which of them nobody had published."""
     if not new:
         return
-    kept = pins(root) | dict(new)
-    with replacing(root / PINS) as temporary:
-        lines = [f"{digest}  {what}\n" for what, digest in sorted(kept.items())]
-        temporary.write_text("".join(lines), encoding="utf-8")
+    with locked(root / f".{PINS}.lock"):  # of two data sets at once, both are kept
+        kept = pins(root) | dict(new)
+        with replacing(root / PINS) as temporary:
+            lines = [f"{digest}  {what}\n" for what, digest in sorted(kept.items())]
+            temporary.write_text("".join(lines), encoding="utf-8")
     for what, digest in new.items():
         if what.startswith("https://"):
             print(

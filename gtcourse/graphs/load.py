@@ -78,6 +78,6 @@ def data_root(root: str | Path | None = None) -> Path:
     """Where built and downloaded data sets are kept, if nothing else is said."""
     named = os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse"
     folder = Path(named if root is None else root).expanduser()
-    if folder.exists() and not folder.is_dir():
+    if os.path.isfile(folder):  # which a closed folder does not raise at
         raise ValueError(f"root is {folder}, a file; expected a folder for data sets.")
     return folder

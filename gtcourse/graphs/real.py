@@ -1,9 +1,9 @@
 """The published datasets: downloaded once, compared with their pins, kept as one graph file each.
 
-A download and what is read of it lie in a temporary folder, and only the finished graph file moves
-to its place. What the course knows of a dataset beforehand is in ``PUBLICATIONS``: the address, the
-digest of what lies there where its publisher states one, and the digest of the finished graph file
-where we had the published graphs from elsewhere (ZINC's 12,000).
+A download and what is read of it lie in a folder of their own, and only the finished graph file
+comes to its place. What the course knows of a dataset beforehand is in ``PUBLICATIONS``: the
+address, the digest of what lies there where its publisher states one, and the digest of the
+finished graph file where we had the published graphs from elsewhere (ZINC's 12,000).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gtcourse.graphs.files import read_graphs, write_ragged
 from gtcourse.graphs.publishers import read_benchmark, read_ogbg, read_pcqm4mv2, read_zinc
 from gtcourse.graphs.ragged import RaggedGraphs
 from gtcourse.graphs.smiles import import_ogb
+from gtcourse.graphs.writing import locked, work_folder
 
 ZINC_INDEX = (
     "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master/data/molecules"
@@ -192,12 +193,16 @@ def _download(name: str, path: Path) -> None:
     publication = PUBLICATIONS[name]
     publication.needs()
     root = path.parent
-    root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=root) as work:
-        finished = Path(work) / path.name
+    with (
+        locked(root / f".{path.name}.lock"),
+        work_folder(root / f".{path.name}.download") as work,
+    ):
+        if path.is_file():  # another process has downloaded it meanwhile
+            return
+        finished = work / path.name
         try:
-            new = download(publication.downloads, Path(work), root)
-            digest = write_ragged(finished, _read(name, Path(work)), name=name)
+            new = download(publication.downloads, work, root)
+            digest = write_ragged(finished, _read(name, work), name=name)
             if publication.graph_file not in (None, digest):
                 raise ValueError(
                     f"its graph file has sha256 {digest}; expected {publication.graph_file}"

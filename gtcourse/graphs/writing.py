@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -93,7 +94,7 @@ def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
         ValueError: another process is in the block, and ``otherwise`` is given.
         OSError: the lock's file cannot be made; one sentence says why.
     """
-    with in_a_sentence(path):
+    with in_a_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, is_singleton=True)
         try:
@@ -108,6 +109,20 @@ def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def work_folder(path: Path) -> Iterator[Path]:
+    """An empty folder that is gone in the end; if a killed process left it, the next empties it.
+
+    For who holds a lock: its name is always the same.
+    """
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ here until a slice is asked for, by whichever process is to make a shard of it.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +21,7 @@ from gtcourse.graphs.publishers import pcqm4mv2_table
 from gtcourse.graphs.ragged import RaggedGraphs
 from gtcourse.graphs.real import PUBLICATIONS
 from gtcourse.graphs.smiles import smiles_graphs
+from gtcourse.graphs.writing import locked, work_folder
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
 
@@ -127,11 +127,12 @@ def pcqm4mv2(root: str | Path) -> Molecules:
 
 def _download(root: Path) -> None:
     """Only a download that is whole comes to its place."""
-    root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".pcqm4mv2-", dir=root) as work:
+    with locked(root / ".pcqm4m-v2.lock"), work_folder(root / ".pcqm4m-v2.download") as work:
+        if (root / "pcqm4m-v2").exists():  # another process has downloaded it meanwhile
+            return
         try:
-            new = download(PUBLISHED.downloads, Path(work), root)
-            found = np.bincount(_read(Path(work)).split, minlength=3)
+            new = download(PUBLISHED.downloads, work, root)
+            found = np.bincount(_read(work).split, minlength=3)
             if tuple(found) != PUBLISHED.split_sizes:
                 raise ValueError(f"it has {_spelled(found)} molecules for train, val and test")
         except Exception as error:  # whatever urllib, zipfile, csv or torch raise
@@ -140,7 +141,7 @@ def _download(root: Path) -> None:
                 f"{root}. Try again where there is a network, or put the publisher's files there."
             ) from error
         pin(root, new)
-        (Path(work) / "pcqm4m-v2").rename(root / "pcqm4m-v2")
+        (work / "pcqm4m-v2").rename(root / "pcqm4m-v2")
 
 
 def _read(root: Path) -> Molecules:

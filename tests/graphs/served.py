@@ -29,12 +29,13 @@ def serve(
     Returns:
         The answers by address; changing one changes what is served.
     """
-    answers = {each.url: _content(each, folder) for each in published}
+    answers = {each.url: content(each, folder) for each in published}
     monkeypatch.setattr(downloads, "_open", lambda url: Response(answers[url]))
     return answers
 
 
-def _content(published: Download, folder: Path) -> bytes:
+def content(published: Download, folder: Path) -> bytes:
+    """What lies at an address, of the publisher's files below ``folder``."""
     if list(published.files.values()) == [""]:
         return folder.joinpath(*published.files).read_bytes()
     archive = io.BytesIO()
@@ -43,3 +44,8 @@ def _content(published: Download, folder: Path) -> bytes:
             if (folder / path).exists():
                 opened.writestr(member, (folder / path).read_bytes())
     return archive.getvalue()
+
+
+def visible(folder: Path) -> list[str]:
+    """What a folder holds, without its locks, which stay."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import pickle
 import sys
 import zipfile
@@ -19,7 +18,7 @@ from gtcourse.graphs import downloads, load, load_dataset, real, write_graphs
 from gtcourse.graphs.chemistry import rdkit_chem
 from gtcourse.graphs.downloads import PINS
 from gtcourse.graphs.smiles import import_ogb
-from tests.graphs.served import serve
+from tests.graphs.served import serve, visible
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -312,7 +311,7 @@ def test_types_that_are_not_one_hot_are_refused(tmp_path, served, entry):
     served("cluster", spoil)
     with pytest.raises(RuntimeError, match=r"node 5 of all has x = \[.*\]; expected one 1 among"):
         load_dataset("cluster", "download", root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["pattern", "cluster", "tsp"])
@@ -321,7 +320,7 @@ def test_published_graphs_and_generated_ones_never_mix(tmp_path, name, served, m
     monkeypatch.setitem(load.GENERATED, name, lambda root: root / "generated")
     assert load_dataset(name, root=tmp_path) == tmp_path / "generated"
     published = load_dataset(name, "download", root=tmp_path)
-    assert sorted(os.listdir(tmp_path)) == sorted([f"{name}-published.npz", PINS])
+    assert visible(tmp_path) == sorted([f"{name}-published.npz", PINS])
     assert published.name == name
     assert published.source == f"download: PyG GNNBenchmarkDataset({name.upper()!r})"
     assert load_dataset(name, root=tmp_path) == tmp_path / "generated"
@@ -357,7 +356,7 @@ def test_what_is_read_here_is_what_pyg_and_ogb_read(tmp_path, name):
 def test_what_is_published_nowhere_is_not_downloaded(tmp_path, name):
     with pytest.raises(ValueError, match=f"there is nothing to download for {name!r}; expected"):
         load_dataset(name, "download", root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 def test_a_folder_may_be_called_download(tmp_path, monkeypatch):
@@ -392,7 +391,7 @@ def test_a_download_is_kept_as_one_file_and_read_from_there(tmp_path, name, serv
     dataset = load_dataset(name, "download", root=tmp_path)
     generated = name in load.GENERATED
     file = f"{name}-published.npz" if generated else f"{name}.npz"
-    assert sorted(os.listdir(tmp_path)) == sorted([file, PINS])
+    assert visible(tmp_path) == sorted([file, PINS])
     assert dataset.source == f"download: {real.PUBLICATIONS[name].source}"
     monkeypatch.setattr(downloads, "_open", lambda url: 1 / 0)
     assert load_dataset(name, "download", root=tmp_path).checksum == dataset.checksum
@@ -407,7 +406,7 @@ def test_without_a_network_one_sentence_says_so_and_nothing_is_left(tmp_path, na
     assert "there is no network in this test" in sentence
     assert f"or read a file with load_dataset({name!r}, source='….npz')" in sentence
     assert "\n" not in sentence
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 def cut_first_file(name):
@@ -423,7 +422,7 @@ def test_a_corrupt_download_leaves_nothing(tmp_path, name, served):
     served(name, spoil=cut_first_file(name))
     with pytest.raises(RuntimeError, match=f"{name} could not be downloaded .*nothing of it was"):
         load_dataset(name, "download", root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["zinc", "ogbg-molhiv", "mnist"])
@@ -471,7 +470,7 @@ def test_a_download_of_the_wrong_size_is_refused(tmp_path, served, monkeypatch):
     monkeypatch.setitem(real.PUBLICATIONS, "zinc", publication)
     with pytest.raises(RuntimeError, match=r"it has 2/2/2 graphs; expected 10,000/1,000/1,000"):
         load_dataset("zinc", root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 def test_an_atom_type_that_zinc_does_not_have_is_refused(tmp_path, served):
@@ -502,7 +501,7 @@ def test_an_interrupted_download_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "_open", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load_dataset("zinc", root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 def test_a_damaged_cache_is_named(tmp_path, served):
@@ -525,7 +524,7 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch, module, name, sentenc
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=sentence):
         load_dataset(name, root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 def test_ogb_asks_nobody_for_a_newer_version(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from gtcourse.graphs import load_dataset, real
 from gtcourse.graphs.chemistry import rdkit_chem
 from gtcourse.graphs.smiles import smiles_graph
 from gtcourse.shards import pcqm4mv2
-from tests.graphs.served import serve
+from tests.graphs.served import serve, visible
 from tests.shards.layout import SMILES, write_layout, write_some
 
 MODULE = sys.modules["gtcourse.shards.pcqm4mv2"]
@@ -103,7 +102,7 @@ def test_without_a_network_one_sentence_says_so_and_nothing_is_left(tmp_path):
     ) as refusal:
         pcqm4mv2(tmp_path / "root")
     assert "\n" not in str(refusal.value)
-    assert os.listdir(tmp_path / "root") == []
+    assert visible(tmp_path / "root") == []
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def served(monkeypatch, tmp_path_factory):
 def test_a_download_comes_to_its_place_when_it_is_whole(tmp_path, published, served, monkeypatch):
     molecules = pcqm4mv2(tmp_path)
     assert molecules.name == "pcqm4mv2"
-    assert sorted(os.listdir(tmp_path)) == ["downloads.sha256", "pcqm4m-v2"]
+    assert visible(tmp_path) == ["downloads.sha256", "pcqm4m-v2"]
     monkeypatch.setattr(MODULE, "download", lambda *arguments: 1 / 0)
     assert pcqm4mv2(tmp_path).checksum == molecules.checksum
 
@@ -125,7 +124,7 @@ def test_a_download_comes_to_its_place_when_it_is_whole(tmp_path, published, ser
 def test_a_download_of_other_molecules_is_not_kept(tmp_path, served):
     with pytest.raises(RuntimeError, match=r"it has 12/4/8 molecules for train, val and test"):
         pcqm4mv2(tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,24 @@
+"""What a process leaves that is killed at any moment, the next one finishes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.jobs import KINDS
+from tests.faults.record import asked
+
+MOMENTS = 8
+"""Of each kind; `make faults` and the recorded run take 20."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_killed_process_began_the_next_one_finishes_with_the_same_result(kind):
+    found = asked("kills", kind, "--moments", str(MOMENTS))
+    moments = found["moments"]
+    assert len(moments) == MOMENTS
+    lost = [moment for moment in moments if not moment["same_result"] or moment["rubbish"]]
+    assert not lost
+    shares = sorted(moment["share"] for moment in moments)
+    assert shares[-1] - shares[0] > 0.5
+    assert len({moment["phase"] for moment in moments}) >= 3  # else they were all the same kill
