@@ -22,7 +22,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book pdf serve notebooks sync tables test fast lint format clean checks \
-        unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly \
+        unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly faults \
         package-tests audit downloads
 
 help:  ## show this list
@@ -154,6 +154,9 @@ audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory ser
 
 downloads: $(STAMP)  ## download the smaller published data sets afresh, and compare their digests
 	@$(BIN)/python -m tools.downloads $(DIGESTS)
+
+faults: $(STAMP)  ## kills, full disks, closed folders, signals: 20 moments of each kind, in five minutes
+	$(BIN)/python -m tests.faults.record --moments 20
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -17,7 +17,8 @@ import torch
 
 from gtcourse import cli
 from gtcourse.encodings import AddRings
-from gtcourse.graphs import downloads, load_dataset, molecules, real
+from gtcourse.graphs import communities, downloads, load_dataset, molecules, real
+from gtcourse.graphs.chemistry import parse, penalized_logp
 from gtcourse.graphs.files import write_graphs
 from gtcourse.graphs.smiles import import_ogb
 from gtcourse.graphs.writing import HALF
@@ -74,7 +75,8 @@ def listed(folder: Path) -> str:
     parts = [*there, *(f"half of {name}" for name in halves(folder))]
     parts += [f"{name} is begun" for name in begun if name not in there]
     come = [path for path in folder.glob(".*.download/**/*") if path.is_file()]
-    parts += [f"{len(come)} files of the publisher"] * bool(come)
+    size = sum(path.stat().st_size for path in come)
+    parts += [f"{len(come)} file(s) of the publisher, {size:,} bytes"] * bool(come)
     return ", ".join(parts) or "nothing yet"
 
 
@@ -151,12 +153,16 @@ def shards_phase(folder: Path) -> str:
     return whole + "".join(f", half of {name}" for name in halves(folder))
 
 
-# Caches: some of the embedded molecules, and graphs by recipe.
+# Caches: graphs by recipe, and some of the embedded molecules.
 
 
 def build(folder: Path) -> None:
-    molecules.SPLIT_SIZES = (100, 10, 10)
-    for name in ("csl", "molecules"):
+    molecules.SPLIT_SIZES = (80, 8, 8)
+    sizes = (60, 10, 10)
+    for name in ("pattern", "cluster"):
+        whole = getattr(communities, f"build_{name}")
+        setattr(communities, f"build_{name}", partial(whole, sizes))
+    for name in ("csl", "pattern", "molecules", "cluster"):
         load_dataset(name, root=folder)
 
 
@@ -196,7 +202,7 @@ def fetch(folder: Path) -> None:
 
 def version(number: int) -> tuple[Record, dict, object]:
     record = Record(
-        name="written/often", config={"version": number}, data={"name": "none"}, seed=0,
+        name="written/often", config={"version": number}, data={"name": "none", "source": "none"}, seed=0,
         seconds=1.0, parameters=1, curve=[{"epoch": 0}], result={"test_mae": float(number)},
         command="none", commit="none", device="none", versions={"python": "3"}, date="2026-01-01",
     )  # fmt: skip
@@ -232,7 +238,8 @@ KINDS = {
 
 
 def import_ahead() -> None:
-    """What the jobs import when they need it would else be most of their time."""
+    """What the jobs import or read when they need it would else be most of their time."""
+    penalized_logp(parse("CCO"))
     import_ogb()
     for name in (
         "lightning_fabric",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import multiprocessing
 import sys
 from collections import Counter
 
@@ -226,23 +225,6 @@ def test_without_rdkit_the_sentence_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_rdkit)
     with pytest.raises(ImportError, match="need RDKit, which is not installed; install it with"):
         load_dataset("molecules", root=tmp_path)
-
-
-def _build(arguments) -> str:
-    root, barrier = arguments
-    barrier.wait()
-    module.SPLIT_SIZES = (10, 1, 1)
-    return load_dataset("molecules", root=root).checksum
-
-
-@pytest.mark.slow
-def test_two_processes_that_build_at_once_both_succeed(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, context.Pool(2) as pool:
-        barrier = manager.Barrier(2)
-        checksums = pool.map(_build, [(tmp_path, barrier)] * 2, chunksize=1)
-    (path,) = tmp_path.glob("*.npz")
-    assert checksums == [file_sha256(path)] * 2
 
 
 @pytest.mark.slow

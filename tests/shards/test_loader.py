@@ -311,3 +311,14 @@ def test_a_fault_in_the_reading_thread_reaches_the_consumer():
     with pytest.raises(ValueError, match=r"shard .*train-00003.parquet is damaged: its sha256"):
         next(batches)
     assert not reading_threads()
+
+
+def test_all_that_the_order_depends_on_is_in_its_sentence():
+    def order(rows=3, world=1, **changes):
+        options = {"batch_size": 4, "shuffle": True, "seed": 0, "buckets": 1, "drop_last": False}
+        loader = ShardLoader(sharded(20, rows), "train", **(options | changes))
+        return loader.shard(0, world, even=True).order
+
+    changes = [{}, {"batch_size": 5}, {"shuffle": False}, {"seed": 1}, {"buckets": 2},
+               {"drop_last": True}, {"shards_at_once": 2}, {"rows": 4}, {"world": 2}]  # fmt: skip
+    assert len({order(**change) for change in changes}) == len(changes)

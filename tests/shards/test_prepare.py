@@ -62,27 +62,6 @@ def test_there_is_a_file_for_so_many_graphs_of_a_split_and_one_that_lists_them(u
     assert sorted(unbroken) == sorted((*NAMES, "shards.json"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 4])
-def test_the_shards_of_a_killed_process_are_completed_by_the_next(
-    layout, unbroken, tmp_path, count
-):
-    words = [sys.executable, "-m", "tests.shards.killed", layout, tmp_path, count]
-    killed = subprocess.run(list(map(str, words)), capture_output=True, text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    left = content(tmp_path)
-    whole = {name for name in left if name in NAMES}
-    assert len(whole) == count - 1
-    assert len(left) == count + 1  # the list, and half a file under another name
-    assert all(left[name] == unbroken[name] for name in whole)
-    with pytest.raises(FileNotFoundError, match=rf"holds {count - 1} of 6 shards; prepare the sa"):
-        open_shards(tmp_path)
-    times = {name: (tmp_path / name).stat().st_mtime_ns for name in whole}
-    made(layout, tmp_path)
-    assert content(tmp_path) == unbroken
-    assert times == {name: (tmp_path / name).stat().st_mtime_ns for name in whole}
-
-
 def test_a_finished_folder_is_left_as_it_is(layout, unbroken, tmp_path, monkeypatch):
     made(layout, tmp_path)
     monkeypatch.setattr(PREPARE, "make_shard", lambda *task: 1 / 0)

@@ -1,11 +1,6 @@
 import csv
 import math
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,26 +24,6 @@ def reference(tmp_path):
 
 def without_time(history):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in history.epochs]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_a_killed_run_continues_bit_for_bit(tmp_path, reference, seed):
-    """SIGKILL somewhere in the first half, again somewhere later; then to the end."""
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-m", "tests.training.small_run", str(folder)]
-    moments = random.Random(seed)
-    for latest in (12, 8):  # of 30 batches
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for _ in range(moments.randint(1, latest)):
-            assert process.stdout.readline() == "batch\n"
-        time.sleep(moments.uniform(0.0, 0.05))  # a batch, a validation, a checkpoint, …
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
-    history, weights = run(folder)
-    assert weights == reference[1]
-    assert without_time(history) == without_time(reference[0])
 
 
 @pytest.mark.parametrize("stop", [1, 3, EPOCHS])
@@ -246,6 +221,34 @@ def test_a_checkpoint_continues_only_with_its_own_task_and_settings_of_the_model
     model.config = replace(model.config, dropout=0.2)  # of which no weight tells
     with pytest.raises(ValueError, match=r"its model's dropout is 0\.3, not 0\.2"):
         fit(model, graph_regression(), loader, **options)
+
+
+@pytest.mark.parametrize("every", [None, 2])
+def test_a_checkpoint_continues_only_with_its_own_order_of_graphs(tmp_path, monkeypatch, every):
+    """At an epoch's end and in the middle of one, of as many batches."""
+    steps = iter(range(8 if every else 5))  # of five an epoch
+
+    def until(*arguments):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+        return train_step(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gtcourse.training.fit.train_step", until)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, checkpoint_every=every)
+    kept = (tmp_path / "last.ckpt").read_bytes()
+    with pytest.raises(ValueError, match="its training data is 40 graphs shuffled by seed 0 in"):
+        run(tmp_path, loader_seed=1)
+    assert (tmp_path / "last.ckpt").read_bytes() == kept
+
+
+def test_a_checkpoint_from_before_the_order_was_kept_is_continued(tmp_path, reference):
+    run(tmp_path, epochs=2)
+    state = torch.load(tmp_path / "last.ckpt", weights_only=True)
+    assert state["run"].pop("training data")
+    torch.save(state, tmp_path / "last.ckpt")
+    assert run(tmp_path)[1] == reference[1]
 
 
 def test_a_checkpoint_continues_only_with_its_own_optimizer_and_schedule(tmp_path):

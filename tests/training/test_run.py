@@ -1,18 +1,13 @@
 """A run from data to record: its budget, its folder, killed and continued."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
-import torch
 
 from gtcourse.training.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import BUDGETS, at_budget, claim, train
-from tests.training.tiny_data import tiny, tiny_zinc_file
+from tests.training.tiny_data import tiny
 
 WEIGHTS = "weights/gin-100k-zinc-seed0.pt"
 RECIPE = get_recipe("gin-100k/zinc").at(epochs=3, batch_size=4)
@@ -110,42 +105,6 @@ def test_a_folder_holds_one_run(tmp_path):
     other = what | {"config": {"epochs": 4, "lr": 0.1}, "seed": 1}
     with pytest.raises(ValueError, match="another run, which differs in config epochs, seed;"):
         claim(tmp_path, other, resume=True)
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumed_by_the_command_has_the_weights_of_one_that_was_not(tmp_path):
-    file = tiny_zinc_file(tmp_path)
-
-    def command(out, *more):
-        return [
-            sys.executable, "-m", "gtcourse", "train", "gin-100k/zinc", "--data",
-            str(file), "--epochs", "40", "--out", str(tmp_path / out), *more,
-        ]  # fmt: skip
-
-    whole = subprocess.run(command("whole"), capture_output=True, text=True, check=False)
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    process = subprocess.Popen(command("killed"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    folder = tmp_path / "killed" / "gin-100k-zinc-seed0"
-    while process.poll() is None and not (folder / "last.ckpt").exists():
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert not (folder / "weights").exists(), "the run was over before it was killed"
-    done = subprocess.run(command("killed", "--resume"), capture_output=True, text=True, check=True)
-    assert "the record:" in done.stdout
-    expected, found = (
-        torch.load(tmp_path / out / "gin-100k-zinc-seed0" / WEIGHTS, weights_only=True)
-        for out in ("whole", "killed")
-    )
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    runs = [
-        json.loads(
-            (tmp_path / out / "gin-100k-zinc-seed0" / "gin-100k-zinc-seed0.json").read_text()
-        )
-        for out in ("whole", "killed")
-    ]
-    assert runs[0]["result"] == runs[1]["result"]
-    assert "--resume" not in runs[1]["command"]
 
 
 def test_a_compiler_gets_csas_attention_as_the_equations_read():
