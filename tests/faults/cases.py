@@ -1,6 +1,6 @@
 """Full disks, closed folders, processes at once, signals: what is said and what comes of it.
 
-``python -m tests.faults.cases full`` prints it as JSON.
+``python -m tests.faults.cases full closed`` prints it as JSON.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ PARTS = {"full": full, "closed": closed, "at_once": at_once, "signals": signals}
 
 def tried(part: str) -> list[dict]:
     """The cases of a part, each with whether all was as it should be."""
-    torch.set_num_threads(1)
-    import_ahead()
     os.environ["COLUMNS"] = "1000"  # a sentence stays in one line
     with tempfile.TemporaryDirectory(prefix="gtcourse-faults-") as place:
         Path(place).chmod(0o755)  # who has no rights here is to come as far as the closed folder
@@ -36,8 +34,11 @@ def tried(part: str) -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=PARTS)
-    print(json.dumps(tried(parser.parse_args().part), indent=1))
+    parser.add_argument("parts", nargs="+", choices=PARTS)
+    parts = parser.parse_args().parts
+    torch.set_num_threads(1)
+    import_ahead()
+    print(json.dumps([case for part in parts for case in tried(part)], indent=1))
 
 
 if __name__ == "__main__":

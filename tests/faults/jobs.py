@@ -202,15 +202,15 @@ def fetch(folder: Path) -> None:
 
 def version(number: int) -> tuple[Record, dict, object]:
     record = Record(
-        name="written/often", config={"version": number}, data={"name": "none", "source": "none"}, seed=0,
-        seconds=1.0, parameters=1, curve=[{"epoch": 0}], result={"test_mae": float(number)},
+        name="written/often", config={"version": number}, data={"name": "none", "source": "none"},
+        seed=0, seconds=1.0, parameters=1, curve=[{"epoch": 0}], result={"test_mae": float(number)},
         command="none", commit="none", device="none", versions={"python": "3"}, date="2026-01-01",
     )  # fmt: skip
     weights = {"w": torch.full((20_000,), float(number))}
     return record, weights, tiny("zinc", 6 * (1 + number), seed=number)
 
 
-def write(folder: Path, rounds: int = 150) -> None:
+def write(folder: Path, rounds: int = 60) -> None:
     versions = [version(0), version(1)]
     for number in range(rounds):
         record, weights, graphs = versions[number % 2]
@@ -221,10 +221,13 @@ def write(folder: Path, rounds: int = 150) -> None:
 
 def writing_phase(folder: Path) -> str:
     known = json.loads((folder.parent / "versions.json").read_text())
-    strange = [f for f, digest in files(folder).items() if digest not in known[f]]
+    there = files(folder)
+    strange = [name for name, digest in there.items() if digest not in known[name]]
     if strange:
         raise ValueError(f"{', '.join(strange)} is neither the old file nor the new one")
-    return listed(folder)
+    parts = [f"{name} {known[name].index(digest)}" for name, digest in there.items()]
+    parts += [f"half of {name}" for name in halves(folder)]
+    return ", ".join(parts) or "nothing yet"
 
 
 KINDS = {

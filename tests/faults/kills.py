@@ -1,6 +1,6 @@
 """SIGKILL at random moments of a job, spread over all of it; each time the next run finishes it.
 
-``python -m tests.faults.kills KIND --moments 20`` prints what came of it as JSON.
+``python -m tests.faults.kills training shards --moments 20`` prints what came of it as JSON.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ def killed_at(kind: str, moments: int, seed: int = SEED) -> dict:
     Raises:
         RuntimeError: the job does not come to its end though nobody kills it.
     """
-    torch.set_num_threads(1)
-    import_ahead()
     job, chance = KINDS[kind], random.Random(f"{seed} {kind}")
     with tempfile.TemporaryDirectory(prefix="gtcourse-faults-") as place:
         place = Path(place)
@@ -83,11 +81,14 @@ def _two_days_later(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("kinds", nargs="+", choices=KINDS)
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=SEED)
     words = parser.parse_args()
-    print(json.dumps(killed_at(words.kind, words.moments, words.seed), indent=1))
+    torch.set_num_threads(1)
+    import_ahead()
+    found = [killed_at(kind, words.moments, words.seed) for kind in words.kinds]
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,8 @@ def main() -> None:
     parser.add_argument("--moments", type=int, default=20, help="kills of each kind")
     parser.add_argument("--seed", type=int, default=SEED, help="of the moments")
     words = parser.parse_args()
-    kills = [
-        asked("kills", kind, "--moments", str(words.moments), "--seed", str(words.seed))
-        for kind in KINDS
-    ]
-    cases = [case for part in PARTS for case in asked("cases", part)]
+    kills = asked("kills", *KINDS, "--moments", str(words.moments), "--seed", str(words.seed))
+    cases = asked("cases", *PARTS)
     command = f"python -m tests.faults.record --moments {words.moments} --seed {words.seed}"
     faults = {"seed": words.seed, "kills": kills, "cases": cases}
     store({**provenance_of(command), **faults}, words.out)
@@ -32,7 +29,7 @@ def main() -> None:
     raise SystemExit(int(survived < len(moments) or passed < len(cases)))
 
 
-def asked(module: str, *words: str):
+def asked(module: str, *words: str) -> list[dict]:
     """What a process of its own finds: one that forks is to have no threads."""
     command = [sys.executable, "-m", f"tests.faults.{module}", *words]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

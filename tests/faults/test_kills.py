@@ -12,13 +12,17 @@ MOMENTS = 8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_killed_process_began_the_next_one_finishes_with_the_same_result(kind):
-    found = asked("kills", kind, "--moments", str(MOMENTS))
-    moments = found["moments"]
-    assert len(moments) == MOMENTS
-    lost = [moment for moment in moments if not moment["same_result"] or moment["rubbish"]]
-    assert not lost
-    shares = sorted(moment["share"] for moment in moments)
-    assert shares[-1] - shares[0] > 0.5
-    assert len({moment["phase"] for moment in moments}) >= 3  # else they were all the same kill
+@pytest.mark.parametrize(
+    "kinds", [("training", "fit"), ("shards", "caches", "download", "writing")]
+)
+def test_what_a_killed_process_began_the_next_one_finishes_with_the_same_result(kinds):
+    found = asked("kills", *kinds, "--moments", str(MOMENTS))
+    assert [kind["kind"] for kind in found] == [KINDS[kind].name for kind in kinds]
+    for kind in found:
+        moments = kind["moments"]
+        assert len(moments) == MOMENTS
+        lost = [moment for moment in moments if not moment["same_result"] or moment["rubbish"]]
+        assert not lost
+        shares = sorted(moment["share"] for moment in moments)
+        assert shares[-1] - shares[0] > 0.5
+        assert len({moment["phase"] for moment in moments}) >= 3  # else one kill, again and again
