@@ -70,12 +70,15 @@ def _errors(found: Records, part: str) -> list[dict]:
 
 
 def graphs(found: Records) -> str:
-    """What graphs were met, as shares of all of them."""
+    """What graphs were met, as shares of all of them; the dtypes of their features are folded."""
     met = dict(found["properties"]["graphs"])
-    met.pop("examples")
+    del met["examples"]
     total = met.pop("graphs")
     rows = [(kind, f"{count:,}", f"{100 * count / total:.1f} %") for kind, count in met.items()]
-    return markdown(("graphs", "number", "share"), [("all", f"{total:,}", "100 %"), *rows])
+    dtypes = [row for row in rows if " of " in row[0]]
+    heads = ("graphs", "number", "share")
+    table = markdown(heads, [("all", f"{total:,}", "100 %"), *(r for r in rows if r not in dtypes)])
+    return table + "\n" + _folded("The types of their features", markdown(heads, dtypes))
 
 
 def properties(found: Records) -> str:

@@ -29,7 +29,7 @@ SAMPLE = {
     | {
         "models": {"EGT": {"order": 1500, "padding": 500}},
         "encodings": {"AddSVD": {"order": 2000}},
-        "graphs": {"examples": 4000, "graphs": 8000, "directed": 2000},
+        "graphs": {"examples": 4000, "graphs": 8000, "directed": 2000, "x of int8": 900},
         "failures": [],
     },
     "inputs": WHO
