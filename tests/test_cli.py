@@ -1,6 +1,9 @@
 """The command line: what it lists, what it runs, and how it says no."""
 
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 from rich.console import Console
@@ -219,3 +222,26 @@ def test_what_cannot_be_done_is_said_in_a_sentence(monkeypatch, capsys, words, s
     said = " ".join(capsys.readouterr().err.split())
     assert sentence in said
     assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_them(tmp_path, file):
+    def command(*more: str) -> list[str]:
+        words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "40", "--jobs", "2"]
+        words += ["--out", str(tmp_path / "runs"), "--seed", "0", "--seed", "1", *more]
+        return [sys.executable, "-m", "gtcourse", *words]
+
+    folders = [tmp_path / "runs" / f"gin-100k-zinc-seed{seed}" for seed in range(2)]
+    process = subprocess.Popen(command(), stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not any((each / "last.ckpt").exists() for each in folders):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert said.count("stopped by SIGTERM") >= 2  # who began the runs, and all that had begun
+    assert "Traceback" not in said
+    assert not all((each / "weights").exists() for each in folders)
+    again = subprocess.run(command("--seed", "2", "--resume"), capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    records = sorted(path.name for path in tmp_path.rglob("*-seed?.json"))
+    assert records == [f"gin-100k-zinc-seed{seed}.json" for seed in range(3)]

@@ -445,7 +445,7 @@ def test_graphs_that_are_not_the_pinned_ones_are_refused(tmp_path, served, monke
     monkeypatch.setitem(real.PUBLICATIONS, "zinc", publication)
     with pytest.raises(RuntimeError, match=f"its graph file has sha256 .*; expected {64 * '0'}"):
         load_dataset("zinc", root=tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert visible(tmp_path) == []
 
 
 def test_an_archive_that_has_changed_since_the_first_time_is_refused(tmp_path, served):
