@@ -33,7 +33,7 @@ def main() -> None:
         for job in jobs:
             trials.append(job.result())
             print(line(trials[-1]), flush=True)
-    wrong = fail_anyway(sorted({trial.test for trial in trials if trial.test}))
+    wrong = fail_anyway({trial.test for trial in trials if trial.test})
     for test in wrong:
         print(f"fails without a mutant, too: {test}")
     seconds = round(time.monotonic() - start)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import Phase, settings
 
 PASSED, FAILED = "passed", "failed"
 UNBUILT, CRASHED = "does not build", "crashes"
@@ -43,7 +44,6 @@ def run(
     code = pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not slow", *tests], plugins=[watch])
     for package in ("gtcourse", "tests"):  # all else of theirs is found through them
         _refuse_another(sys.modules[package], folder)
-
     send.send(watch.outcome(int(code)))
 
 
@@ -60,8 +60,6 @@ class Watch:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
         # One counterexample will do: a smaller one, looked for at length, would catch no more.
-        from hypothesis import Phase, settings
-
         phases = [Phase.explicit, Phase.generate]
         settings.register_profile(
             "mutants", parent=settings.default, phases=phases, report_multiple_bugs=False
