@@ -99,8 +99,9 @@ class Page(HTMLParser):
     def read_meta(self, kind: str, content: str) -> None:
         if kind == "content-security-policy" and not self.loads:
             self.policy = content
-        if kind == "refresh" and "=" in content:
-            self.loads.append(content.partition("=")[2].strip("'\" "))
+        target = content.partition("=")[2].strip("'\" ")
+        if kind == "refresh" and is_foreign(target):
+            self.loads.append(target)
 
     def handle_endtag(self, tag):
         for i in range(len(self.open) - 1, -1, -1):

@@ -20,7 +20,7 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "TQDM_DISABLE": "1",
     "PYTHONHASHSEED": "0",
-    "PYTHONWARNINGS": "ignore:IProgress not found",
+    "PYTHONWARNINGS": "error:::__main__,ignore:IProgress not found",  # of a cell's own code
     "SOURCE_DATE_EPOCH": "0",
     "MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")),
 }

@@ -99,6 +99,13 @@ def test_a_policy_that_stands_behind_what_is_loaded_is_none(tmp_path):
     assert "no Content-Security-Policy stands before" in fault
 
 
+def test_a_page_that_only_leads_to_another_one_needs_no_policy(tmp_path, book):
+    book()
+    page = '<html><head><meta http-equiv="Refresh" content="0; url=index.html"></head></html>'
+    (tmp_path / "first.html").write_text(page)
+    assert check_book.check(tmp_path)[0] == []
+
+
 def test_a_described_drawing_is_fine(book):
     drawing = (
         '<div class="cell_output"><svg role="img" aria-label="A path"><path d=""/></svg></div>'
