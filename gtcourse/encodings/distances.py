@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gtcourse.encodings.transform import Encoding
-from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.arguments import a_seed, at_least
 from gtcourse.graphs.batch import UNREACHABLE
 
 
@@ -96,7 +96,7 @@ class AddAnchorDistances(Encoding):
 
     def __init__(self, num_sets: int, seed: int = 0):
         at_least(1, num_sets=num_sets)
-        at_least(0, seed=seed)
+        a_seed(seed=seed)
         self.num_sets, self.seed = num_sets, seed
 
     def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gtcourse.encodings.transform import Encoding
-from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.arguments import at_least, truth
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
@@ -45,7 +45,9 @@ class AddLaplacianEigenvectors(Encoding):
         self, k: int, normalization: Normalization = "combinatorial", skip_first: bool = False
     ):
         at_least(1, k=k)
-        normalization = OTHER_NAMES.get(normalization, normalization)
+        truth(skip_first=skip_first)
+        if isinstance(normalization, str | None):
+            normalization = OTHER_NAMES.get(normalization, normalization)
         normalization = str(normalization).replace("-", "_")
         if normalization not in NORMALIZATIONS:
             raise ValueError(
@@ -77,6 +79,7 @@ class AddSVD(Encoding):
 
     def __init__(self, rank: int, self_loops: bool = True):
         at_least(1, rank=rank)
+        truth(self_loops=self_loops)
         self.rank, self.self_loops = rank, self_loops
 
     def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:

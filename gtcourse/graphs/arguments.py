@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from numbers import Integral, Real
 
 import torch
@@ -46,6 +47,30 @@ def one_of(choices: Sequence[object], **arguments: object) -> None:
         if not any(value is choice or value == choice for choice in choices):
             expected = ", ".join(map(str, choices))
             raise ValueError(f"{name} is {value!r}; expected one of {expected}.")
+
+
+def kinds(config: object) -> None:
+    """Refuses a dataclass with a field of another kind than its type: a word for a number, NaN, …
+
+    Fields of type bool, float (those called dropout are shares) and tuple[int, ...] are looked at.
+    """
+    for each in fields(config):
+        name, value = each.name, getattr(config, each.name)
+        if each.type == "bool":
+            truth(**{name: value})
+        elif each.type == "float" and "dropout" in name:
+            share(**{name: value})
+        elif each.type == "float" and not (_is_number(value) and math.isfinite(value)):
+            raise ValueError(f"{name} is {value!r}; expected a number.")
+        elif each.type == "tuple[int, ...]" and not isinstance(value, tuple):
+            raise ValueError(f"{name} is {value!r}; expected a tuple, such as (28,).")
+
+
+def exactly_one(**arguments: object) -> None:
+    """Refuses two settings of which both are given, or none; 0 and () are none."""
+    if sum(map(bool, arguments.values())) != 1:
+        given = " and ".join(f"{name} {value}" for name, value in arguments.items())
+        raise ValueError(f"{given}; expected one of the two, and the other empty or 0.")
 
 
 def a_seed(**arguments: int) -> None:

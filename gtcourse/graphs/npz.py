@@ -72,7 +72,7 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     """
     path = Path(path)
     if not is_file(path):
-        raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.")
+        raise FileNotFoundError(f"there is no file {brief(path)}; expected an .npz graph file.")
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is no .npz graph file, or its end is missing ({path.stat().st_size} bytes); "
@@ -96,6 +96,11 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
             f"{path} is damaged: {member} cannot be read ({said}); expected .npy arrays. "
             "Delete the file and get it again."
         ) from None
+
+
+def brief(path: Path) -> str:
+    """A path as a sentence can hold it."""
+    return str(path) if len(str(path)) <= 300 else f"{str(path)[:200]}…"
 
 
 def is_file(path: Path) -> bool:

@@ -109,7 +109,10 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int, *, bias: bool = True, dropout: float = 0.0):
         super().__init__()
         if d_model % num_heads:
-            raise ValueError(f"d_model = {d_model} is not a multiple of num_heads = {num_heads}.")
+            raise ValueError(
+                f"d_model = {d_model} is not a multiple of num_heads = {num_heads}; expected heads "
+                "that divide it."
+            )
         self.num_heads, self.dropout = num_heads, dropout
         self.query = nn.Linear(d_model, d_model, bias=bias)
         self.key = nn.Linear(d_model, d_model, bias=bias)

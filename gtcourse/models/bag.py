@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import at_least, kinds
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.heads import GraphHead
 from gtcourse.models.transformer import TransformerEncoder
@@ -45,6 +46,9 @@ class BagTransformer(nn.Module):
 
     def __init__(self, config: BagTransformerConfig, node_encoding: nn.Module | None = None):
         super().__init__()
+        kinds(config)
+        counts = ("num_node_types", "d_model", "num_heads", "num_layers", "d_hidden", "num_targets")
+        at_least(1, **{name: getattr(config, name) for name in counts})
         self.config = config
         self.node_encoding = node_encoding
         self.embedding = nn.Embedding(config.num_node_types, config.d_model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.arguments import at_least, exactly_one, kinds, share
 from gtcourse.models.csa_edges import Relative, Rings
 from gtcourse.models.csa_layers import Form, Score
 from gtcourse.models.flat import Readout
@@ -80,16 +80,14 @@ def check(config: CGTConfig) -> None:
     Raises:
         ValueError: a number is too small, a word is unknown, or two settings exclude each other.
     """
+    kinds(config)
     counts = ("num_targets", "num_heads", "num_layers", "relative_steps")
     at_least(1, **{name: getattr(config, name) for name in counts})
     at_least(4, d_model=config.d_model)  # of which the head leaves a quarter
     none = ("num_node_features", "node_steps", "d_position")
     at_least(0, **{name: getattr(config, name) for name in none})
     for name in ("num_node_types", "num_edge_types"):
-        types = getattr(config, name)
-        if not isinstance(types, tuple):
-            raise ValueError(f"{name} is {types!r}; expected a tuple, such as (28,).")
-        for value in types:
+        for value in getattr(config, name):
             at_least(1, **{name: value})
     for name, literal in CHOICES.items():
         choices = get_args(literal)
@@ -101,14 +99,8 @@ def check(config: CGTConfig) -> None:
             "score is 'additive' and chromatic False; expected chromatic, as the sum is one of "
             "channels."
         )
-    for name in PROBABILITIES:
-        if not 0 <= getattr(config, name) <= 1:
-            raise ValueError(f"{name} is {getattr(config, name)}; expected a share from 0 to 1.")
-    if bool(config.num_node_types) == bool(config.num_node_features):
-        raise ValueError(
-            f"num_node_types is {config.num_node_types} and num_node_features "
-            f"{config.num_node_features}; expected one of the two."
-        )
+    share(**{name: getattr(config, name) for name in PROBABILITIES})
+    exactly_one(num_node_types=config.num_node_types, num_node_features=config.num_node_features)
     if bool(config.node_steps) != bool(config.d_position) or config.d_position >= config.d_model:
         raise ValueError(
             f"node_steps is {config.node_steps} and d_position {config.d_position}; expected both "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.arguments import at_least, exactly_one, kinds, positive
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ def check(config: EGTConfig) -> None:
     Raises:
         ValueError: a number is too small, a word is unknown, or two settings exclude each other.
     """
+    kinds(config)
     counts = ("num_targets", "d_model", "d_edge", "num_heads", "num_layers", "max_distance")
     at_least(1, **{name: getattr(config, name) for name in counts})
     none = ("svd_rank", "virtual_nodes", "distance_hops", "num_node_features", "num_edge_features")
@@ -100,11 +101,7 @@ def check(config: EGTConfig) -> None:
         if getattr(config, name) not in choices:
             expected = ", ".join(map(str, choices))
             raise ValueError(f"{name} is {getattr(config, name)!r}; expected one of {expected}.")
-    if bool(config.num_node_types) == bool(config.num_node_features):
-        raise ValueError(
-            f"num_node_types is {config.num_node_types} and num_node_features "
-            f"{config.num_node_features}; expected one of the two."
-        )
+    exactly_one(num_node_types=config.num_node_types, num_node_features=config.num_node_features)
     if config.num_edge_types and config.num_edge_features:
         raise ValueError(
             f"num_edge_types is {config.num_edge_types} and num_edge_features "
@@ -124,9 +121,7 @@ def check(config: EGTConfig) -> None:
 
 def _check_shares(config: EGTConfig) -> None:
     """The settings that are no whole numbers; torch refuses a dropout that is none."""
-    for name in ("clip", "norm_eps"):
-        if not getattr(config, name) > 0:
-            raise ValueError(f"{name} is {getattr(config, name)}; expected a number above 0.")
+    positive(clip=config.clip, norm_eps=config.norm_eps)
     if not 0 <= config.random_mask < 1:
         raise ValueError(
             f"random_mask is {config.random_mask}; expected a share, 0 or more and below 1."

@@ -162,7 +162,10 @@ class EGTAttention(nn.Module):
     ):
         super().__init__()
         if d_model % num_heads:
-            raise ValueError(f"d_model = {d_model} is not a multiple of num_heads = {num_heads}.")
+            raise ValueError(
+                f"d_model = {d_model} is not a multiple of num_heads = {num_heads}; expected heads "
+                "that divide it."
+            )
         if degree_scaler and not gated:
             raise ValueError("degree_scaler sums the gates; expected gated = True beside it.")
         self.num_heads, self.gated, self.clip = num_heads, gated, clip

@@ -12,6 +12,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool, global_mean_pool
 
+from gtcourse.graphs.arguments import at_least, kinds
 from gtcourse.graphs.batch import GraphBatch
 
 Readout = Literal["sum", "mean"]
@@ -109,10 +110,11 @@ def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
 
 def check_sizes(config: object) -> None:
     """Refuses a model's configuration without width, layers, heads or targets, and its readout."""
+    kinds(config)
     for name in ("d_model", "num_layers", "num_heads", "num_targets"):
-        value = getattr(config, name, 1)
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} is {value!r}; expected a whole number, 1 or more.")
+        at_least(1, **{name: getattr(config, name, 1)})
+    for name in ("num_node_types", "num_node_features", "num_edge_types"):
+        at_least(0, **{name: getattr(config, name, 0)})
     readout = config.readout
     if readout not in ("sum", "mean"):
         raise ValueError(f"readout is {readout!r}; expected 'sum' or 'mean'.")

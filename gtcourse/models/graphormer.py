@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.arguments import at_least, kinds
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.attention import MultiHeadAttention
 from gtcourse.models.categories import category_rows
@@ -289,6 +289,7 @@ def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[n
 
 
 def _check(config: GraphormerConfig) -> None:
+    kinds(config)
     counts = ("num_node_types", "num_edge_types", "num_targets", "d_model", "num_heads")
     counts += ("num_layers", "path_positions", "max_path_length")
     counts += () if config.d_hidden is None else ("d_hidden",)

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.arguments import at_least, exactly_one, kinds, positive
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.categories import category_rows
 from gtcourse.models.grpe_layers import GRPELayer, KeyContext
@@ -173,16 +173,13 @@ class GRPE(nn.Module):
 
 
 def _check(config: GRPEConfig) -> None:
+    kinds(config)
     counts = ("num_targets", "d_model", "num_heads", "num_layers")
     counts += () if config.d_hidden is None else ("d_hidden",)
     at_least(1, **{name: getattr(config, name) for name in counts})
     none = ("num_node_types", "num_node_features", "max_distance")
     at_least(0, **{name: getattr(config, name) for name in none})
-    if bool(config.num_node_types) == bool(config.num_node_features):
-        raise ValueError(
-            f"num_node_types is {config.num_node_types} and num_node_features "
-            f"{config.num_node_features}; expected one of the two to be 0."
-        )
+    exactly_one(num_node_types=config.num_node_types, num_node_features=config.num_node_features)
     if config.target not in ("graph", "node"):
         raise ValueError(f"target is {config.target!r}; expected 'graph' or 'node'.")
     terms = config.terms if isinstance(config.terms, tuple) else (None,)
@@ -191,20 +188,17 @@ def _check(config: GRPEConfig) -> None:
             f"terms is {config.terms!r}; expected a tuple of some of {', '.join(TERMS)}, once."
         )
     _check_edges(config)
-    for name in ("dropout", "attention_dropout"):
-        if not 0 <= getattr(config, name) <= 1:
-            raise ValueError(f"{name} is {getattr(config, name)}; expected a share from 0 to 1.")
     if not 0 <= config.node_noise < math.inf:
         raise ValueError(f"node_noise is {config.node_noise}; expected a number from 0 on.")
 
 
 def _check_edges(config: GRPEConfig) -> None:
     types, step = config.num_edge_types, config.edge_step
-    if not isinstance(types, tuple):
-        raise ValueError(f"num_edge_types is {types!r}; expected a tuple, such as (4,).")
     for count in types:
         at_least(1, num_edge_types=count)
-    if step is not None and not (0 < step < math.inf and len(types) == 1):
+    if step is not None:
+        positive(edge_step=step)
+    if step is not None and len(types) != 1:
         raise ValueError(
             f"edge_step is {step} and num_edge_types {types}; expected a number above 0 and how "
             "many types come of one column."

@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.node_encodings import read_encoding
 from gtcourse.models.norms import FlatBatchNorm
@@ -54,8 +55,8 @@ class SignNetConfig:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; expected one of {choices}.")
         for name, value in vars(self).items():
             number = name not in ("phi", "rho") and not (name == "k" and value is None)
-            if number and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name} is {value!r}; expected a whole number, 1 or more.")
+            if number:
+                at_least(1, **{name: value})
         if self.k is None and self.rho == "mlp":
             raise ValueError("k is None and rho is 'mlp'; expected a number k, or rho='sum'.")
 

@@ -13,6 +13,7 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.load import DOWNLOAD, GENERATED, NAMES, load_dataset
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.npz import brief
 from gtcourse.graphs.real import PUBLICATIONS
 from gtcourse.shards.dataset import MANIFEST, ShardedGraphs, open_shards
 from gtcourse.shards.loader import ShardLoader
@@ -56,8 +57,8 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         return load_dataset(source, root=root)
     if not exists(source):
         raise ValueError(
-            f"data is {source!r}; expected 'embedded', 'real', the path of an .npz graph file or "
-            f"of a folder of shards, or one of {', '.join(NAMES)}."
+            f"data is {brief(Path(source))!r}; expected 'embedded', 'real', the path of an .npz "
+            f"graph file or of a folder of shards, or one of {', '.join(NAMES)}."
         )
     if (Path(source) / MANIFEST).is_file():
         return open_shards(source)

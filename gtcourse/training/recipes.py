@@ -6,6 +6,8 @@ count and result to compare with. The recipes of one paper are in a file of thei
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from gtcourse.training.recipe import BUDGET, Recipe
 from gtcourse.training.recipes_baselines import BASELINES
 from gtcourse.training.recipes_csa import CSA_RECIPES
@@ -25,7 +27,11 @@ def get_recipe(name: str) -> Recipe:
         ValueError: there is none of this name.
     """
     if name not in RECIPES:
-        raise ValueError(f"there is no recipe {name!r}; expected one of {', '.join(RECIPES)}.")
+        near = get_close_matches(str(name), RECIPES, n=5, cutoff=0.3) or [*RECIPES][:5]
+        raise ValueError(
+            f"there is no recipe {name!r}; expected one of `gtcourse recipes`, such as "
+            f"{', '.join(near)}."
+        )
     return RECIPES[name]
 
 

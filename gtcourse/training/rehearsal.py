@@ -43,9 +43,10 @@ def rehearse(recipe: Recipe, data: GraphDataset | ShardedGraphs) -> None:
             try:
                 take(numbers)
             except (ValueError, IndexError) as error:
+                number, alone = _first(numbers, take, error)
                 raise ValueError(
-                    f"{_first(numbers, take)} of {data.name} does not fit {recipe.name}: "
-                    f"{_sentence(error, recipe)}"
+                    f"graph {number} of {data.name} does not fit {recipe.name}: "
+                    f"{_sentence(alone, recipe)}"
                 ) from None
 
 
@@ -71,14 +72,14 @@ def _take(recipe: Recipe, model: nn.Module, data: GraphDataset, numbers: Sequenc
     recipe.task.loss(model(batch, **recipe.task.asks), batch)
 
 
-def _first(numbers: Sequence[int], take) -> str:
-    """The first graph that is refused on its own; the first graph where they are only together."""
+def _first(numbers: Sequence[int], take, together: Exception) -> tuple[int, Exception]:
+    """The first graph that is refused on its own, or of those that are only together; and why."""
     for number in numbers:
         try:
             take([number])
-        except (ValueError, IndexError):
-            return f"graph {number}"
-    return f"graph {numbers[0]}"
+        except (ValueError, IndexError) as error:
+            return number, error
+    return numbers[0], together
 
 
 def _sentence(error: Exception, recipe: Recipe) -> str:

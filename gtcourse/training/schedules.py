@@ -13,6 +13,8 @@ from typing import Literal
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
+from gtcourse.graphs.arguments import at_least, one_of
+
 
 def warmup_then_linear(
     optimizer: Optimizer, total: int, *, warmup: int | float, end: float = 1e-9
@@ -97,6 +99,8 @@ def halve_on_plateau(
         total: not needed, as nobody knows when a plateau comes.
         patience: epochs that may be no better; mode: whether a better score is small or large.
     """
+    at_least(0, patience=patience)
+    one_of(("min", "max"), mode=mode)
     return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
 
 
@@ -127,9 +131,10 @@ def _warmup_then(
 def _warmup_steps(warmup: int | float, total: int) -> int:
     a_share = isinstance(warmup, float) and 0 <= warmup < 1
     steps = round(warmup * total) if a_share else warmup
-    if total < 1 or not isinstance(steps, int) or not 0 <= steps < total:
+    at_least(1, total=total)
+    if not isinstance(steps, int) or not 0 <= steps < total:
         raise ValueError(
-            f"warmup is {warmup} and total {total}; expected fewer warm-up steps than there are "
+            f"warmup is {warmup!r} and total {total}; expected fewer warm-up steps than there are "
             "steps in all, or a share of them such as 0.06."
         )
     return steps
