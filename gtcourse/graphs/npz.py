@@ -100,7 +100,7 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
 
 def brief(path: Path) -> str:
     """A path as a sentence can hold it."""
-    return str(path) if len(str(path)) <= 300 else f"{str(path)[:200]}…"
+    return str(path) if len(str(path)) <= 300 else f"{str(path)[:100]}…"
 
 
 def is_file(path: Path) -> bool:

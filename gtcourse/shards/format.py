@@ -38,7 +38,10 @@ LEVELS = ("node", "edge", "pair", "graph")
 NARROW = (np.uint8, np.int8, np.int16, np.int32)
 """Without the wider unsigned types: torch cannot index tensors of those."""
 
-AGAIN = "prepare the same data into the same folder again, which makes anew what is not whole."
+AGAIN = (
+    "expected what was written. Prepare the same data into the same folder again, which makes anew "
+    "what is not whole."
+)
 """What to do about a shard."""
 
 PYARROW_MISSING = (

@@ -111,7 +111,7 @@ class Checkpoint:
         state = read_tensors(self.path, "the checkpoint of a run", AFRESH)
         expected = {"history", "best_weights", "rng", "cuda_rng", *self.parts}
         dicts = isinstance(state, dict) and all(
-            isinstance(state.get(name), dict) for name in ("run", "model")
+            isinstance(state.get(name), dict) for name in ("run", "model", "history")
         )
         if not dicts or not all(map(torch.is_tensor, state["model"].values())):
             raise self._no_checkpoint()

@@ -175,7 +175,8 @@ def trained(name: str, seed: int = 0) -> nn.Module:
         raise KeyError(f"there is no model {name!r}; expected one of {', '.join(LEADERBOARD)}.")
     runs = {run.seed: run for run in recorded(f"{name}/molecules")}
     if seed not in runs:
-        raise KeyError(f"seed is {seed}; {name} is recorded with {', '.join(map(str, runs))}.")
+        seeds = ", ".join(map(str, runs))
+        raise KeyError(f"seed is {seed}; expected one of {seeds}, with which {name} is recorded.")
     model = LEADERBOARD[name].build_model()
     model.load_state_dict(read_weights(runs[seed]))
     return model.eval()

@@ -109,7 +109,9 @@ def recorded(name: str) -> list[Record]:
     folder = files("gtcourse") / "recorded"
     paths = sorted(p for p in folder.iterdir() if p.name.startswith(_stem(name)))
     if not paths:
-        raise KeyError(f"no run called {name!r} is recorded in {folder}.")
+        raise KeyError(
+            f"no run called {name!r} is recorded in {folder}; expected the name of a run there."
+        )
     return sorted((read_record(path) for path in paths), key=lambda record: record.seed)
 
 
@@ -131,7 +133,10 @@ def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor
     """
     path = (folder or Path(str(files("gtcourse") / "recorded"))) / record.weights_filename
     if not record.weights or not path.is_file():
-        raise ValueError(f"no weights of {record.name!r} with seed {record.seed} are kept.")
+        raise ValueError(
+            f"no weights of {record.name!r} with seed {record.seed} are kept; expected a run whose "
+            "record has their sum, and the file."
+        )
     if file_sha256(path) != record.weights:
         raise ValueError(f"{path} is damaged; expected the file of which the record has the sum.")
     weights = read_tensors(path, "the weights of a run", "Get the file again.")

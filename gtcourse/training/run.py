@@ -141,6 +141,7 @@ def train(
         "data": data.provenance,
         "seed": seed,
     }
+    _refuse_nothing_to_resume(out, resume)
     with alone_in(out):
         return _train(recipe, data, what, command, seed, out, resume, buckets, compile, options)
 
@@ -200,6 +201,11 @@ def for_compiler(recipe: Recipe) -> Recipe:
     return replace(recipe, build_model=partial(CGT, replace(build.args[0], form="direct")))
 
 
+def _refuse_nothing_to_resume(out: Path | None, resume: bool | None) -> None:
+    if resume and not (out / "run.json").exists():
+        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+
+
 def claim(out: Path, what: dict, resume: bool | None) -> str:
     """Makes the run's folder, or sees that the run in it is the one that is meant.
 
@@ -213,8 +219,7 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
     """
     there = out / "run.json"
     what = json.loads(json.dumps(what))  # as it will be read again
-    if resume and not there.exists():
-        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+    _refuse_nothing_to_resume(out, resume)
     if not there.exists() or not (out / "last.ckpt").exists():
         with replacing(there) as path:
             begun = {"commit": current_commit(), **what}

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.bad_input import (
+    commands,
     configs,
     encodings,
     graph_files,
     graphs_in_memory,
     runs,
+    shards,
+    stored_files,
 )
 
 BOUNDARIES = {
@@ -18,6 +21,9 @@ BOUNDARIES = {
     "transforms": encodings.CASES,
     "models": configs.CASES,
     "recipes and runs": runs.CASES,
+    "records, weights, checkpoints": stored_files.CASES,
+    "shards": shards.CASES,
+    "the command line": commands.CASES,
 }
 
 CASES = [

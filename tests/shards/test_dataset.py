@@ -76,5 +76,5 @@ def test_a_folder_that_is_not_finished_says_how_much_is_missing(shards, tmp_path
     listed = json.loads((tmp_path / "shards.json").read_text())
     del listed["shards"][2:]
     (tmp_path / "shards.json").write_text(json.dumps(listed))
-    with pytest.raises(FileNotFoundError, match=r"holds 2 of 6 shards; prepare the same data into"):
+    with pytest.raises(FileNotFoundError, match=r"holds 2 of 6 shards; expected what was written"):
         open_shards(tmp_path)

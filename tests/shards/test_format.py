@@ -136,7 +136,7 @@ def test_a_table_of_something_else_is_no_shard(tmp_path):
 
 
 def test_a_missing_shard_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no shard .*a\.parquet; prepare the sa"):
+    with pytest.raises(FileNotFoundError, match=r"there is no shard .*a\.parquet; expected wh"):
         read_shard(tmp_path / "a.parquet")
 
 

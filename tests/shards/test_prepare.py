@@ -104,7 +104,7 @@ def test_whoever_opens_or_reads_a_damaged_shard_is_told_which_and_what_to_do(
     spoil, sentence = DAMAGES[damage]
     spoil(tmp_path / "train-00001.parquet")
     if damage != "flipped":  # its size is what it was; a look at all bytes would take too long
-        sentence = rf"shard .*train-00001\.parquet {sentence}; prepare the same data into the same"
+        sentence = rf"shard .*train-00001\.parquet {sentence}; expected what was written"
         with pytest.raises(ValueError, match=sentence):
             open_shards(tmp_path)
     with pytest.raises((ValueError, FileNotFoundError), match=r"shard .*train-00001\.parquet"):

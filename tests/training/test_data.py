@@ -45,7 +45,7 @@ def test_a_path_is_a_graph_file_or_a_folder_of_shards(tmp_path):
 def test_shards_that_are_not_finished_are_refused(tmp_path):
     made = sharded(tmp_path)
     (made.folder / "train-00001.parquet").unlink()
-    with pytest.raises(ValueError, match=r"train-00001.parquet is missing; prepare the same data"):
+    with pytest.raises(ValueError, match=r"train-00001.parquet is missing; expected what was wri"):
         data_for(RECIPE, str(made.folder))
 
 

@@ -1,0 +1,412 @@
+"""What runs leave: records, weights, checkpoints, and what a run's folder says it is."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from gtcourse.graphs.npz import file_sha256
+from gtcourse.training.leaderboard import trained
+from gtcourse.training.records import (
+    Record,
+    read_record,
+    read_weights,
+    recorded,
+    write_record,
+    write_weights,
+)
+from gtcourse.training.results import read_results
+from gtcourse.training.run import claim
+from tests.bad_input.case import Case
+from tests.bad_input.payload import Payload
+from tests.training.small_run import run
+
+NAN = float("nan")
+
+
+def a_record(**changes) -> Record:
+    given = {
+        "name": "gin-100k/zinc",
+        "config": {"epochs": 2},
+        "data": {"name": "zinc", "source": "made", "checksum": "0"},
+        "seed": 0,
+        "seconds": 1.5,
+        "parameters": 10,
+        "curve": [{"epoch": 0, "train_loss": 1.0}],
+        "result": {"test_mae": 0.5},
+        "command": "none",
+        "commit": "0",
+        "device": "CPU",
+        "versions": {"python": "3"},
+        "date": "2026-01-01",
+    }
+    return Record(**given | changes)
+
+
+def text_of(**changes) -> str:
+    return json.dumps(asdict(a_record()) | changes)
+
+
+def written(content: str | bytes, read: Callable = read_record) -> Callable:
+    """A record's file with this content."""
+
+    def make(folder: Path) -> Callable:
+        path = folder / "r-seed0.json"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return lambda: read(path)
+
+    return make
+
+
+THE_RECORD = "{folder}/r-seed0.json "
+DEEP = "[" * 100_000
+RECORDS = [
+    Case(what, written(content), THE_RECORD + says)
+    for what, content, says in [
+        ("an empty file", "", "is not JSON (Expecting value: line 1 column 1 (char 0)); expected"),
+        ("half a record", text_of()[:99], "is not JSON ("),
+        ("a list", "[1]", "holds a list; expected the record of a run"),
+        ("no UTF-8", b"\xff\xfe", "is not JSON ('utf-8' codec can't decode byte 0xff"),
+        (
+            "brackets without end",
+            DEEP,
+            "is not JSON (it is nested too deeply); expected the record",
+        ),
+        (
+            "a number of 9,999 digits",
+            '{"seed": ' + "9" * 9999 + "}",
+            "is not JSON (Exceeds the limi",
+        ),
+        (
+            "a number beyond floats",
+            text_of().replace("1.5", "1e999"),
+            "is not JSON (1e999 is more ",
+        ),
+        (
+            "NaN",
+            text_of(seconds=NAN),
+            "is not JSON (NaN is no number); expected the record of a run",
+        ),
+        ("Infinity", text_of(result={"a": 2e308}), "is not JSON (Infinity is no number); expected"),
+        ("a field twice", text_of()[:-1] + ', "seed": 1}', "is not JSON (it holds 'seed' twice)"),
+        (
+            "another field",
+            text_of(accuracy=1),
+            "has accuracy; expected only the fields of a record",
+        ),
+        ("no seed", text_of(seed=None), "has no seed; expected every field of a record"),
+        ("no curve", text_of(curve=[]), "has no curve; expected every field of a record"),
+        (
+            "a seed in words",
+            text_of(seed="0"),
+            "has seed = '0'; expected a whole number, 0 or more",
+        ),
+        ("a negative seed", text_of(seed=-1), "has seed = -1; expected a whole number, 0 or more"),
+        (
+            "half a parameter",
+            text_of(parameters=0.5),
+            "has parameters = 0.5; expected a whole number",
+        ),
+        ("negative seconds", text_of(seconds=-1), "has seconds = -1; expected a number, 0 or more"),
+        (
+            "a curve in words",
+            text_of(curve="down"),
+            "has curve = 'down'; expected a list with an ob",
+        ),
+        (
+            "a curve of numbers",
+            text_of(curve=[1]),
+            "has curve = [1]; expected a list with an object",
+        ),
+        (
+            "a result in words",
+            text_of(result={"mae": "low"}),
+            "has result = {'mae': 'low'}; expected an object of finite numbers",
+        ),
+        ("a list for the settings", text_of(config=[1]), "has config = [1]; expected an object"),
+        (
+            "data of no source",
+            text_of(data={"name": "zinc"}),
+            "has data = {'name': 'zinc'}; expected an object that says the dat",
+        ),
+        ("a number for the commit", text_of(commit=5), "has commit = 5; expected text"),
+    ]
+] + [
+    Case(
+        "a record that is not there",
+        lambda folder: lambda: read_record(folder / "lost.json"),
+        "there is no file {folder}/lost.json; expected the record of a run",
+        FileNotFoundError,
+    ),
+    Case(
+        "a folder for a record",
+        lambda folder: lambda: read_record(folder),
+        "there is no file {folder}; expected the record of a run",
+        FileNotFoundError,
+    ),
+    Case(
+        "a record with an empty field that is to be written",
+        lambda folder: lambda: write_record(a_record(curve=[]), folder / "r.json"),
+        "the record of 'gin-100k/zinc' has no curve; expected every field",
+    ),
+    Case(
+        "a record with a NaN result that is to be written",
+        lambda folder: lambda: write_record(a_record(result={"mae": NAN}), folder / "r.json"),
+        "has result = {'mae': nan}; expected an object of finite numbers",
+    ),
+    Case(
+        "a run that nobody recorded",
+        lambda folder: lambda: recorded("nothing/nowhere"),
+        "no run called 'nothing/nowhere' is recorded in",
+        KeyError,
+    ),
+    Case(
+        "a record of no recipe among results",
+        written(text_of(name="bag/zinc"), lambda path: read_results([path.parent])),
+        "is the record of 'bag/zinc'; expected the run of a recipe",
+    ),
+    Case(
+        "a record without epochs among results",
+        written(text_of(config={"lr": 1}), lambda path: read_results([path.parent])),
+        "has no epochs in its config; expected the record of a recipe's run",
+    ),
+]
+
+
+def weights(spoil: Callable[[Path, Record], Record]) -> Callable:
+    """A record's weights that are no more what they were."""
+
+    def make(folder: Path) -> Callable:
+        record = a_record()
+        write_weights(record, {"w": torch.arange(9.0)}, folder)
+        record = spoil(folder / record.weights_filename, record)
+        return lambda: read_weights(record, folder)
+
+    return make
+
+
+def flipped(path: Path, record: Record) -> Record:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    return record
+
+
+def signed(write: Callable[[Path], object]) -> Callable:
+    """Something else, of which the record has the checksum."""
+
+    def spoil(path: Path, record: Record) -> Record:
+        write(path)
+        return replace(record, weights=file_sha256(path))
+
+    return spoil
+
+
+def pickled(path: Path) -> None:
+    path.write_bytes(pickle.dumps(Payload(path.parent.parent / "executed")))
+
+
+def packed_pickle(path: Path) -> None:
+    torch.save({"w": Payload(path.parent.parent / "executed")}, path)
+
+
+WEIGHTS = [
+    Case(what, weights(spoil), says)
+    for what, spoil, says in [
+        ("one bit less", flipped, "is damaged; expected the file of which the record has the sum"),
+        (
+            "a record without weights",
+            lambda path, record: replace(record, weights=""),
+            "no weights of 'gin-100k/zinc' with seed 0 are kept; expected",
+        ),
+        (
+            "a pickle that runs code",
+            signed(pickled),
+            "cannot be read (File is not a zip file); expected the weights of a run, whole",
+        ),
+        (
+            "a pickle that runs code, as torch packs it",
+            signed(packed_pickle),
+            "cannot be read (it names code to be run); expected the weights of a run, whole",
+        ),
+        (
+            "a tensor for a dictionary",
+            signed(lambda path: torch.save(torch.ones(3), path)),
+            "holds something else; expected tensors by their names",
+        ),
+        (
+            "text among the weights",
+            signed(lambda path: torch.save({"w": "heavy"}, path)),
+            "holds something else; expected tensors by their names",
+        ),
+    ]
+] + [
+    Case(
+        "a model that the leaderboard does not have",
+        lambda folder: lambda: trained("gin"),
+        "there is no model 'gin'; expected one of transformer-100k",
+        KeyError,
+    ),
+    Case(
+        "a seed that was not run",
+        lambda folder: lambda: trained("gin-100k", seed=7),
+        "seed is 7; expected one of 0, 1, 2, with which gin-100k is recorded",
+        KeyError,
+    ),
+]
+
+
+@cache
+def a_checkpoint() -> bytes:
+    """Of a small run's first epoch."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        run(folder, epochs=1)
+        return (Path(folder) / "last.ckpt").read_bytes()
+
+
+def checkpoint(change: Callable[[Path], object]) -> Callable:
+    """The checkpoint of a run, spoiled before the run goes on."""
+
+    def make(folder: Path) -> Callable:
+        path = folder / "last.ckpt"
+        path.write_bytes(a_checkpoint())
+        (folder / ".lock").touch()
+        change(path)
+        return lambda: run(folder, epochs=2)
+
+    return make
+
+
+def a_bit(path: Path) -> None:
+    """In the middle of a tensor's numbers, where torch would not see it."""
+    content = bytearray(path.read_bytes())
+    weights = torch.load(path, weights_only=True)["model"]
+    numbers = next(iter(weights.values())).numpy().tobytes()
+    content[content.find(numbers) + len(numbers) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def state(**changes) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        torch.save(torch.load(path, weights_only=True) | changes, path)
+
+    return change
+
+
+CHECKPOINTS = [
+    Case(what, checkpoint(change), "{folder}/last.ckpt " + says)
+    for what, change, says in [
+        ("a flipped bit in a weight", a_bit, "cannot be read (its part 'archive/data/"),
+        (
+            "half a file",
+            lambda p: p.write_bytes(p.read_bytes()[:5000]),
+            "cannot be read (File is no",
+        ),
+        (
+            "an empty file",
+            lambda p: p.write_bytes(b""),
+            "cannot be read (File is not a zip file); ex",
+        ),
+        (
+            "a pickle that runs code",
+            packed_pickle,
+            "cannot be read (it names code to be run); expec",
+        ),
+        (
+            "a tensor",
+            lambda p: torch.save(torch.ones(1), p),
+            "is no checkpoint; expected what a run ",
+        ),
+        (
+            "weights alone",
+            lambda p: torch.save({"w": torch.ones(1)}, p),
+            "is no checkpoint; expected",
+        ),
+        (
+            "no random state",
+            state(rng=None),
+            "is no checkpoint; expected what a run leaves. Delete",
+        ),
+        (
+            "a random state of words",
+            state(rng="dice"),
+            "is no checkpoint; expected what a run leaves",
+        ),
+        (
+            "an optimizer of words",
+            state(optimizer="adam"),
+            "is no checkpoint; expected what a run lea",
+        ),
+        (
+            "a history of words",
+            state(history="long"),
+            "is no checkpoint; expected what a run leaves",
+        ),
+        (
+            "a part that is none",
+            state(part={"x": 1}),
+            "is no checkpoint; expected what a run leaves",
+        ),
+        (
+            "another model's weights",
+            state(model={"w": torch.ones(1)}),
+            "belongs to another run (its ",
+        ),
+    ]
+]
+
+WHAT = {"config": {"epochs": 3}, "data": {"name": "zinc"}, "seed": 0}
+
+
+def run_folder(content: str) -> Callable:
+    def make(folder: Path) -> Callable:
+        (folder / "run.json").write_text(content)
+        (folder / "last.ckpt").touch()
+        return lambda: claim(folder, WHAT, resume=True)
+
+    return make
+
+
+RUN_FOLDERS = [
+    Case(f"run.json with {what}", run_folder(content), "{folder}/run.json " + says)
+    for what, content, says in [
+        (
+            "nothing",
+            "",
+            "is not JSON (Expecting value: line 1 column 1 (char 0)); expected what a run",
+        ),
+        ("a list", "[]", "holds a list; expected what a run is"),
+        ("no fields", "{}", "has no commit; expected what a run is: config, data, seed"),
+        (
+            "settings in words",
+            json.dumps(WHAT | {"commit": "0", "config": "all"}),
+            "has no config; expected what a run is: config, data, seed",
+        ),
+    ]
+] + [
+    Case(
+        "a folder without a run to resume",
+        lambda folder: lambda: claim(folder, WHAT, resume=True),
+        "{folder} holds no run to resume; expected one that was begun there",
+    ),
+    Case(
+        "a folder with another run",
+        run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
+        "{folder} holds another run, which differs in seed; expected the run that began there",
+    ),
+]
+
+CASES = [
+    *(replace(case, what=f"a record of {case.what}") for case in RECORDS),
+    *(replace(case, what=f"weights: {case.what}") for case in WEIGHTS),
+    *(replace(case, what=f"a checkpoint of {case.what}") for case in CHECKPOINTS),
+    *RUN_FOLDERS,
+]
