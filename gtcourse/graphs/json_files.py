@@ -1,17 +1,39 @@
-"""JSON as the standard has it: what Python's reader lets pass beyond it is refused."""
+"""JSON as the standard has it, sealed: a file that is not what was written is refused.
+
+A seal is the sha256 of what a file says, in the file itself. Spaces may come and go, but a digit
+that is another one does not pass.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
 
+from gtcourse.graphs.npz import brief, is_file
+from gtcourse.graphs.writing import replacing
+
+SEAL = "sha256"
 MOST_BYTES = 2**26
 """Of a file that is read: 64 MiB, a thousand times a long run's record."""
 
 
+def write_json(path: str | Path, content: dict) -> None:
+    """Writes an object with its seal, whole or not at all.
+
+    Raises:
+        ValueError: it holds a number that is none.
+    """
+    with replacing(Path(path)) as temporary:
+        sealed = {**content, SEAL: seal_of(content)}
+        temporary.write_text(json.dumps(sealed, indent=1, allow_nan=False) + "\n")
+
+
 def read_json(path: str | Path, expected: str) -> dict:
-    """The object that a JSON file holds.
+    """The object that a JSON file holds, compared with its seal where it has one.
+
+    Whoever reads it should refuse fields that it does not know: a damaged seal is one.
 
     Args:
         expected: what the file is to be, for the sentence: "the record of a run".
@@ -22,8 +44,8 @@ def read_json(path: str | Path, expected: str) -> dict:
             (NaN, Infinity) or that no float or int can hold; or it is larger than ``MOST_BYTES``.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; expected {expected}.")
+    if not is_file(path):
+        raise FileNotFoundError(f"there is no file {brief(path)}; expected {expected}.")
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(
             f"{path} has {path.stat().st_size:,} bytes; expected {expected}, at most "
@@ -35,7 +57,17 @@ def read_json(path: str | Path, expected: str) -> dict:
         raise ValueError(f"{path} is not JSON ({error}); expected {expected}.") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}; expected {expected}.")
+    seal = content.pop(SEAL, None)
+    if seal is not None and seal != seal_of(content):
+        raise ValueError(
+            f"{path} is not what was written; expected {expected} with its own sha256."
+        )
     return content
+
+
+def seal_of(content: dict) -> str:
+    """sha256 of what an object says, whatever the order of its fields."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def parse_json(text: bytes) -> object:

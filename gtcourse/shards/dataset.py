@@ -6,13 +6,11 @@ shard. It is written anew after each of them, so a killed run leaves a list of w
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from gtcourse.graphs.dataset import SPLITS
-from gtcourse.graphs.json_files import read_json
-from gtcourse.graphs.writing import replacing
+from gtcourse.graphs.json_files import read_json, write_json
 from gtcourse.shards.format import AGAIN, Shard
 from gtcourse.shards.manifest import check_manifest, names_of_split
 
@@ -108,6 +106,8 @@ def read_manifest(folder: Path) -> tuple[dict, dict[str, Shard]]:
         raise FileNotFoundError(f"{folder} has no {MANIFEST}; expected a folder of shards.")
     try:
         content = read_json(path, "the list of a folder's shards")
+        if {*content} != {"format", "plan", "shards"}:
+            raise ValueError(f"its fields are {', '.join(content)}"[:100])
         if content["format"] != FORMAT:
             raise ValueError(f"its format is {content['format']!r}; expected {FORMAT}")
         shards = [Shard(**entry, kept=entry["rows"]) for entry in content["shards"]]
@@ -126,8 +126,7 @@ def write_manifest(folder: Path, plan: dict, shards: dict[str, Shard]) -> None:
         for key in sorted(shards)
     ]
     content = {"format": FORMAT, "plan": plan, "shards": entries}
-    with replacing(folder / MANIFEST) as path:
-        path.write_text(json.dumps(content, indent=1) + "\n")
+    write_json(folder / MANIFEST, content)
 
 
 def shard_names(plan: dict) -> dict[str, list[str]]:

@@ -127,6 +127,9 @@ def read_shard(path: str | Path, sha256: str | None = None, *, smiles: bool = Tr
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no shard {path}; {AGAIN}")
+    if path.stat().st_size > MOST_BYTES:
+        size = f"{path.stat().st_size:,} bytes"
+        raise ValueError(f"the shard {path} has {size}, at most {MOST_BYTES:,} are read; {AGAIN}")
     content = path.read_bytes()  # once, for the checksum and for what is in it
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(

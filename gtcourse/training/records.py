@@ -5,7 +5,6 @@ A record without its provenance is refused, when it is written and when it is re
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
 from dataclasses import asdict, dataclass, field, fields
@@ -17,9 +16,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.json_files import read_json
+from gtcourse.graphs.json_files import read_json, write_json
 from gtcourse.graphs.npz import file_sha256
-from gtcourse.graphs.writing import replacing, write_tensors
+from gtcourse.graphs.writing import write_tensors
 from gtcourse.training.record_fields import KINDS
 from gtcourse.training.tensor_files import read_tensors
 
@@ -84,8 +83,7 @@ def write_record(record: Record, path: Path | str) -> None:
         for row in content["curve"]
     ]
     _refuse_incomplete(content, f"the record of {record.name!r}")
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_json(path, content)
 
 
 def read_record(path: Path | str) -> Record:

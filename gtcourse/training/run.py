@@ -16,8 +16,7 @@ import torch
 from torch import nn
 
 from gtcourse.graphs.arguments import a_seed, at_least, one_of
-from gtcourse.graphs.json_files import read_json
-from gtcourse.graphs.writing import replacing
+from gtcourse.graphs.json_files import read_json, write_json
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoints import alone_in
@@ -221,9 +220,8 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
     what = json.loads(json.dumps(what))  # as it will be read again
     _refuse_nothing_to_resume(out, resume)
     if not there.exists() or not (out / "last.ckpt").exists():
-        with replacing(there) as path:
-            begun = {"commit": current_commit(), **what}
-            path.write_text(json.dumps(begun, indent=1) + "\n")
+        begun = {"commit": current_commit(), **what}
+        write_json(there, begun)
         return begun["commit"]
     if resume is False:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
@@ -231,6 +229,9 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
     for part in ("commit", *what):
         if not isinstance(begun.get(part), type(what.get(part, ""))):
             raise ValueError(f"{there} has no {part}; expected what a run is: {', '.join(what)}.")
+    unknown = sorted({*begun} - {"commit", *what})
+    if unknown:
+        raise ValueError(f"{there} has {unknown[0][:40]!r}; expected only what a run is.")
     differs = sorted(
         f"{part} {name}" if name else part
         for part in what
