@@ -15,8 +15,8 @@ from gtcourse.graphs.npz import brief, is_file
 from gtcourse.graphs.writing import replacing
 
 SEAL = "sha256"
-MOST_BYTES = 2**26
-"""Of a file that is read: 64 MiB, a thousand times a long run's record."""
+MOST_BYTES = 2**24
+"""Of a file that is read: 16 MiB, a hundred times a long run's record."""
 
 
 def write_json(path: str | Path, content: dict) -> None:
