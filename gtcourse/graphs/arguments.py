@@ -69,8 +69,10 @@ def kinds(config: object) -> None:
 def exactly_one(**arguments: object) -> None:
     """Refuses two settings of which both are given, or none; 0 and () are none."""
     if sum(map(bool, arguments.values())) != 1:
-        given = " and ".join(f"{name} {value}" for name, value in arguments.items())
-        raise ValueError(f"{given}; expected one of the two, and the other empty or 0.")
+        (first, one), (second, other) = arguments.items()
+        raise ValueError(
+            f"{first} is {one} and {second} {other}; expected one of the two, the other empty or 0."
+        )
 
 
 def a_seed(**arguments: int) -> None:

@@ -104,8 +104,8 @@ def read_manifest(folder: Path) -> tuple[dict, dict[str, Shard]]:
     path = folder / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(f"{folder} has no {MANIFEST}; expected a folder of shards.")
+    content = read_json(path, "the list of a folder's shards")
     try:
-        content = read_json(path, "the list of a folder's shards")
         if {*content} != {"format", "plan", "shards"}:
             raise ValueError(f"its fields are {', '.join(content)}"[:100])
         if content["format"] != FORMAT:

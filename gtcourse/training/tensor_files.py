@@ -42,6 +42,9 @@ def _refuse_damage(path: Path) -> None:
         names = archive.namelist()
         if len({*names}) < len(names):
             raise ValueError("it holds a part twice")
+        # torch counts from the file's beginning, zipfile from its end: they have to see the same.
+        if min((info.header_offset for info in archive.infolist()), default=1) != 0:
+            raise ValueError("there is something before its first part")
         # Stored, a member is no larger than the file: nothing unpacks to more.
         packed = [info.filename for info in archive.infolist() if info.compress_type]
         if packed:

@@ -209,15 +209,19 @@ def outcome(kind: Kind, content: bytes, folder: Path) -> str:
     return "unchanged"
 
 
-@st.composite
-def damaged(draw, content: bytes) -> bytes:
-    """The content after one to three accidents."""
-    for _ in range(draw(st.integers(1, 3))):
-        place = draw(st.integers(0, len(content)))
-        length = draw(st.integers(0, min(64, len(content) - place)))
-        noise = draw(st.binary(min_size=1, max_size=16))
-        accident = draw(st.sampled_from(ACCIDENTS))
-        content = accident(content, place, length, noise)
+def accidents(kind: Kind) -> st.SearchStrategy[list[tuple[str, int, int, bytes]]]:
+    """One to three accidents: which, where, on how many bytes, with what noise."""
+    place = st.integers(0, len(whole(kind)[0][kind.path]))
+    noise = st.binary(min_size=1, max_size=16)
+    one = st.tuples(st.sampled_from(sorted(ACCIDENTS)), place, st.integers(0, 64), noise)
+    return st.lists(one, min_size=1, max_size=3)
+
+
+def after(kind: Kind, happened: list[tuple[str, int, int, bytes]]) -> bytes:
+    """What the accidents leave of the kind's file."""
+    content = whole(kind)[0][kind.path]
+    for name, place, length, noise in happened:
+        content = ACCIDENTS[name](content, min(place, len(content)), length, noise)
     return content
 
 
@@ -258,7 +262,17 @@ def double(content: bytes, place: int, length: int, noise: bytes) -> bytes:
 
 
 def blank(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[:place] + bytes(length) + content[place + length :]
+    return content[:place] + bytes(len(content[place : place + length])) + content[place + length :]
 
 
-ACCIDENTS = (flip, flip, flip, overwrite, cut, append, insert, leave_out, repeat, double, blank)
+ACCIDENTS = {
+    "append": append,
+    "blank": blank,
+    "cut": cut,
+    "double": double,
+    "flip": flip,
+    "insert": insert,
+    "leave out": leave_out,
+    "overwrite": overwrite,
+    "repeat": repeat,
+}

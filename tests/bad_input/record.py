@@ -13,12 +13,11 @@ from pathlib import Path
 
 import torch
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from benchmarks.report import provenance_of, store
 from tests.bad_input.case import Case, contents, fault_of_form
 from tests.bad_input.catalogue import BOUNDARIES, CASES
-from tests.bad_input.fuzz import KINDS, Kind, damaged, outcome, whole
+from tests.bad_input.fuzz import KINDS, Kind, accidents, after, outcome
 from tests.bad_input.payloads import PAIRS, tried
 
 SHOWN = 3
@@ -79,10 +78,10 @@ def fuzzed(kind: Kind, examples: int) -> dict:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.data())
-    def hold(data):
+    @given(accidents(kind))
+    def hold(happened):
         nonlocal slowest
-        content = data.draw(damaged(whole(kind)[0][kind.path]))
+        content = after(kind, happened)
         start = time.perf_counter()
         outcomes[outcome(kind, content, folder)] += 1
         slowest = max(slowest, time.perf_counter() - start)

@@ -184,7 +184,7 @@ OTHERS = [
     Case(
         "a list that is empty",
         opened(lambda folder: (folder / "shards.json").write_text("")),
-        DAMAGED,
+        "{folder}/shards.json is not JSON (Expecting value: line 1 column 1",
     ),
     Case(
         "a list of one name twice",

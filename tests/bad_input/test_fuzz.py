@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.bad_input.fuzz import KINDS, Kind, damaged, outcome, whole
+from tests.bad_input.fuzz import KINDS, Kind, accidents, after, outcome, whole
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_damaged_file_is_refused_or_read_as_it_was(tmp_path, kind: Kind):
-    content = whole(kind)[0][kind.path]
-
     @settings(max_examples=max(100, settings.default.max_examples))
-    @given(st.data())
-    def hold(data):
-        outcome(kind, data.draw(damaged(content)), tmp_path)
+    @given(accidents(kind))
+    def hold(happened):
+        outcome(kind, after(kind, happened), tmp_path)
 
     hold()
 

@@ -60,7 +60,7 @@ def test_a_folder_without_shards_is_refused(tmp_path):
 def test_a_damaged_list_is_named(shards, data, tmp_path, content):
     (tmp_path / "shards.json").write_text(content)
     for act in (lambda: open_shards(tmp_path), lambda: prepare(data, tmp_path)):
-        with pytest.raises(ValueError, match=r"shards\.json is damaged \(.*\); expected the list"):
+        with pytest.raises(ValueError, match=r"shards\.json (is|holds) .*; expected the list"):
             act()
 
 
@@ -74,7 +74,7 @@ def test_without_its_list_a_folder_is_made_anew_with_the_same_bytes(shards, data
 
 def test_a_folder_that_is_not_finished_says_how_much_is_missing(shards, tmp_path):
     listed = json.loads((tmp_path / "shards.json").read_text())
-    del listed["shards"][2:]
+    del listed["shards"][2:], listed["sha256"]
     (tmp_path / "shards.json").write_text(json.dumps(listed))
     with pytest.raises(FileNotFoundError, match=r"holds 2 of 6 shards; expected what was written"):
         open_shards(tmp_path)

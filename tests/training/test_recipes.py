@@ -261,8 +261,8 @@ def test_a_budget_is_no_way_to_another_recipe():
         get_recipe("gin/cycles").at(dataset="zinc", build_model=None)
 
 
-def test_an_unknown_recipe_is_refused_with_the_names_of_all():
-    with pytest.raises(ValueError, match="there is no recipe 'gin'; expected one of gin/cycles, "):
+def test_an_unknown_recipe_is_refused_with_names_like_it():
+    with pytest.raises(ValueError, match=r"there is no recipe 'gin'; expected one of .*gin/cycles"):
         get_recipe("gin")
 
 
