@@ -12,8 +12,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 HTML   := _build/html
 REPORTS := _build/reports
-PACKAGE_TESTS := $(addprefix tests/,encodings exercises graphs models numerics plots properties \
-                   shards training test_cli.py test_import.py)
+PACKAGE_TESTS := $(addprefix tests/,bad_input encodings exercises faults graphs models numerics plots \
+                   properties shards training test_cli.py test_import.py)
 
 # One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
 export OMP_NUM_THREADS := 1
