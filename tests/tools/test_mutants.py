@@ -129,7 +129,8 @@ def test_only_a_run_that_caught_all_is_well_and_recorded(
     out = tmp_path / "record.json"
     monkeypatch.setattr(command, "try_mutant", tried)
     monkeypatch.setattr(command, "fail_anyway", lambda tests: wrong)
-    monkeypatch.setattr(sys, "argv", ["mutants", "--only", "signnet", "--out", str(out)])
+    monkeypatch.setattr(command, "read_models", lambda: [LAYER])
+    monkeypatch.setattr(sys, "argv", ["mutants", "--out", str(out)])
     with pytest.raises(SystemExit) as end:
         command.main()
     well = verdict == "caught" and not wrong
@@ -137,6 +138,13 @@ def test_only_a_run_that_caught_all_is_well_and_recorded(
     printed = capsys.readouterr().out
     assert ("fails without a mutant, too: t" in printed) == bool(wrong)
     assert ("0 of" in printed) == (verdict != "caught")
+
+
+def test_a_record_of_some_mutants_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mutants", "--only", "csa", "--out", "record.json"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "a record is of all mutants; expected --only or --out" in capsys.readouterr().err
 
 
 def test_a_list_that_is_none_is_refused():

@@ -53,7 +53,10 @@ def command_line() -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, help="write the result to this JSON file if all is well"
     )
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.only and arguments.out:
+        parser.error("a record is of all mutants; expected --only or --out, not both.")
+    return arguments
 
 
 def chosen(models: list[Model], only: list[str] | None) -> list[Model]:
