@@ -141,8 +141,9 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@$(BIN)/python -m benchmarks.csa
 
 # Other examples each night; what fails prints a line that makes it fail again.
-nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most of an hour)
+nightly: $(STAMP)  ## 2,000 random examples of each property of each model, 4,000 of each damaged file (most of an hour)
 	@$(BIN)/python -m tests.properties.record --profile nightly
+	@$(BIN)/python -m tests.bad_input.record --examples 4000
 
 mutants: $(STAMP)  ## break every model in ten small ways or more: the tests notice all (half an hour)
 	@$(BIN)/python -m tools.mutants --jobs 2

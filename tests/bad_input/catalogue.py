@@ -8,20 +8,24 @@ from tests.bad_input import (
     commands,
     configs,
     encodings,
+    graph_arrays,
     graph_files,
     graphs_in_memory,
+    records,
     runs,
     shards,
-    stored_files,
+    tensor_files,
 )
 
 BOUNDARIES = {
+    "arrays of graph files": graph_arrays.CASES,
     "graph files": graph_files.CASES,
     "graphs, batches, loaders": graphs_in_memory.CASES,
     "transforms": encodings.CASES,
     "models": configs.CASES,
     "recipes and runs": runs.CASES,
-    "records, weights, checkpoints": stored_files.CASES,
+    "records": records.CASES,
+    "weights and checkpoints": tensor_files.CASES,
     "shards": shards.CASES,
     "the command line": commands.CASES,
 }

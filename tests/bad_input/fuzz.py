@@ -26,8 +26,8 @@ from gtcourse.training.checkpoints import Checkpoint
 from gtcourse.training.records import read_record, read_weights, write_record, write_weights
 from gtcourse.training.run import claim
 from tests.bad_input.case import fault_of_form
+from tests.bad_input.records import WHAT, a_record
 from tests.bad_input.shards import a_folder
-from tests.bad_input.stored_files import WHAT, a_record
 from tests.graphs.small import three_chains
 
 Files = dict[str, bytes]

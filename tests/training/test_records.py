@@ -1,5 +1,7 @@
 import json
 from dataclasses import asdict, replace
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import torch
@@ -95,3 +97,15 @@ def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path)
     path.write_bytes(path.read_bytes() + b"more")
     with pytest.raises(ValueError, match="is damaged; expected the file of which the record has"):
         read_weights(record, tmp_path)
+
+
+def test_every_run_of_the_package_is_sealed_and_a_changed_digit_is_refused(tmp_path):
+    paths = sorted(Path(str(files("gtcourse") / "recorded")).glob("*-seed*.json"))
+    assert paths
+    for path in paths:
+        assert "sha256" in json.loads(path.read_text()), path.name
+        read_record(path)
+    text = paths[0].read_text()
+    (tmp_path / "r.json").write_text(text.replace('"seed": 0', '"seed": 1'))
+    with pytest.raises(ValueError, match=r"r.json is not what was written; expected the record"):
+        read_record(tmp_path / "r.json")
