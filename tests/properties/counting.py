@@ -23,6 +23,11 @@ def examples_of_a_property() -> int:
     return max(100, settings.default.max_examples)
 
 
+def of_each(variants: int, least: int = 8) -> settings:
+    """As many for all variants of a model together, and some of each."""
+    return settings(max_examples=max(least, -(-examples_of_a_property() // variants)))
+
+
 def enough(share: float = 1.0) -> settings:
     """As many, or a share of them."""
     return settings(max_examples=round(share * examples_of_a_property()))

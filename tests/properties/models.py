@@ -7,8 +7,11 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from zlib import crc32
 
 import torch
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from gtcourse.encodings import (
@@ -36,6 +39,7 @@ from gtcourse.models import (
 )
 from gtcourse.models.frame_models import FRAMES
 from tests.models import csas
+from tests.properties.counting import of_each
 from tests.properties.framed import FramedLayer
 from tests.properties.graph_transformers import (
     cgt_variants,
@@ -44,7 +48,7 @@ from tests.properties.graph_transformers import (
     grpe_variants,
     sparse_egt_variants,
 )
-from tests.properties.graphs import NONE
+from tests.properties.graphs import NONE, Example, examples
 from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant
 
 Results = dict[str, tuple[Tensor, int]]
@@ -200,6 +204,34 @@ MODELS = {
 
 PRECISIONS = {"float32": False, "bf16": True}
 """And whether torch is asked to compute in bf16 what it can."""
+
+VARIANTS = [(model, variant) for model in MODELS for variant in MODELS[model].variants]
+
+
+def try_on_graphs(
+    promise: Callable[..., None],
+    model: str,
+    variant: str,
+    others: dict[str, st.SearchStrategy] | None = None,
+    **sizes: int,
+) -> None:
+    """``promise(model, variant, example, **others)`` on examples of graphs that a variant reads.
+
+    Every variant has examples of its own, also where they are the same each time.
+    """
+    variants = MODELS[model].variants
+    reads = variants[variant]
+
+    @of_each(len(variants))
+    @given(
+        example=examples(reads.x, reads.edges, **sizes), drawn=st.fixed_dictionaries(others or {})
+    )
+    def holds(example: Example, drawn: dict) -> None:
+        promise(model, variant, example, **drawn)
+
+    if settings.default.derandomize:
+        holds = seed(crc32(f"{model}, {variant}: {promise.__name__}".encode()))(holds)
+    holds()
 
 
 @cache

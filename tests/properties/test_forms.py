@@ -231,7 +231,7 @@ FORMS = {
         **variant_of("NeighbourTransformer", "walks"), say=fused_and_explicit
     ),
     "attention to neighbours, and messages along edges": Forms(
-        "MultiHeadAttention", Neighbours, own, edges=NONE
+        "NeighbourTransformer", Neighbours, own, edges=NONE
     ),
     "the one form, and every layer": Forms("the one form", OneForm, own, RELATIONS, edges=NONE),
 }

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -21,9 +19,9 @@ from tests.loops.graphormer import graphormer_loop
 from tests.loops.grpe import grpe_loop
 from tests.loops.signnet import signnet_loop
 from tests.models.csas import MAX_RING
-from tests.properties.counting import enough, tried
-from tests.properties.graphs import examples
-from tests.properties.models import MODELS, default_dtype, in_use
+from tests.properties.counting import tried
+from tests.properties.graphs import Example
+from tests.properties.models import MODELS, VARIANTS, default_dtype, in_use, try_on_graphs
 
 
 def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
@@ -113,21 +111,25 @@ LOOPS = {
 NOT_IN_THE_LOOPS = {"Graphormer": {"eigenvectors", "sums over paths"}}
 """Variants with a module from outside, which is not an equation of the model's paper."""
 
+WITH_A_LOOP = [
+    (name, chosen)
+    for name, chosen in VARIANTS
+    if name in LOOPS and chosen not in NOT_IN_THE_LOOPS.get(name, ())
+]
+
 
 @pytest.mark.holds("Graphormer, Eqs. 5 to 9")
 @pytest.mark.holds("EGT, Eqs. 4 to 7 and 9 to 14")
 @pytest.mark.holds("GRPE, Eqs. 4 and 6 to 9")
 @pytest.mark.holds("CSA, Eqs. 4 to 12")
-@pytest.mark.parametrize("name", LOOPS)
-@enough()
-@given(data=st.data())
+@pytest.mark.parametrize(("name", "chosen"), WITH_A_LOOP)
+def test_every_model_equals_the_loop_over_nodes_pairs_and_heads(name, chosen):
+    try_on_graphs(loop, name, chosen, most=1, max_nodes=5)
+
+
 @torch.no_grad()
-def test_every_model_equals_the_loop_over_nodes_pairs_and_heads(name, data):
-    variants = MODELS[name].variants
-    names = [one for one in variants if one not in NOT_IN_THE_LOOPS.get(name, ())]
-    chosen = data.draw(st.sampled_from(names), label="variant")
-    variant = variants[chosen]
-    example = data.draw(examples(variant.x, variant.edges, most=1, max_nodes=5))
+def loop(name: str, chosen: str, example: Example) -> None:
+    variant = MODELS[name].variants[chosen]
     (graph,) = example.graphs
     for features in ("x", "edge_attr"):  # the loops read rows
         if features in graph and graph[features].dim() == 1:

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -12,29 +11,23 @@ from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import PADDED_WITH_UNREACHABLE, UNREACHABLE
 from gtcourse.graphs.checks import ENCODINGS
-from tests.properties.counting import enough, tried
-from tests.properties.graphs import Example, examples, renumbered
+from tests.properties.counting import tried
+from tests.properties.graphs import Example, renumbered
 from tests.properties.models import (
     MODELS,
     PRECISIONS,
+    VARIANTS,
     assert_same,
     at_start,
     default_dtype,
     in_use,
+    try_on_graphs,
 )
 from tests.properties.variants import Variant
 
-EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
+EVERY_VARIANT = pytest.mark.parametrize(("name", "chosen"), VARIANTS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
 """Encodings that are one of several right ones: renumbering moves the one that was stored."""
-
-
-def drawn(data, name: str, **sizes) -> tuple[str, Variant, Example]:
-    """One of a model's variants, and graphs that it reads."""
-    variants = MODELS[name].variants
-    chosen = data.draw(st.sampled_from([*variants]), label="variant")
-    variant = variants[chosen]
-    return chosen, variant, data.draw(examples(variant.x, variant.edges, **sizes))
 
 
 def encoded(example: Example, variant: Variant, dtype: torch.dtype = torch.float64) -> list:
@@ -47,12 +40,14 @@ def test_every_model_of_the_package_is_tried():
     assert configured - {"Transformer"} <= {*MODELS}  # of sequences: test_sequences.py
 
 
-@EVERY_MODEL
-@enough()
-@given(data=st.data())
+@EVERY_VARIANT
+def test_renumbering_the_nodes_renumbers_what_is_said_of_them(name, chosen):
+    try_on_graphs(renumbering, name, chosen, most=1)
+
+
 @torch.no_grad()
-def test_renumbering_the_nodes_renumbers_what_is_said_of_them(name, data):
-    chosen, variant, example = drawn(data, name, most=1)
+def renumbering(name: str, chosen: str, example: Example) -> None:
+    variant = MODELS[name].variants[chosen]
     (graph,), model = encoded(example, variant), in_use(name, chosen)
     order = torch.randperm(graph.num_nodes, generator=example.generator)
     other = renumbered(example.graphs[0], order)
@@ -100,12 +95,17 @@ def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
         values[where] = torch.randint(0, 3, count, generator=generator).to(values.dtype)
 
 
-@EVERY_MODEL
-@enough()
-@given(data=st.data(), extra=st.integers(0, 3), nothing=st.booleans())
+@EVERY_VARIANT
+def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, chosen):
+    others = {"extra": st.integers(0, 3), "nothing": st.booleans()}
+    try_on_graphs(padding_and_company, name, chosen, others, most=4)
+
+
 @torch.no_grad()
-def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, data, extra, nothing):
-    chosen, variant, example = drawn(data, name, most=4)
+def padding_and_company(
+    name: str, chosen: str, example: Example, extra: int, nothing: bool
+) -> None:
+    variant = MODELS[name].variants[chosen]
     graphs, model, says = encoded(example, variant), in_use(name, chosen), MODELS[name].says
     order = torch.randperm(len(graphs), generator=example.generator).tolist()
     together = [graphs[i] for i in [*order, *[0] * nothing]]
@@ -122,16 +122,15 @@ def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, data,
     tried("models", name, "padding and company", example.graphs)
 
 
-@EVERY_MODEL
-@enough()
-@given(
-    data=st.data(),
-    training=st.booleans(),
-    size=st.sampled_from((1.0, 4.0)),
-)
-def test_what_is_said_and_its_gradients_are_finite(name, data, training, size):
+@EVERY_VARIANT
+def test_what_is_said_and_its_gradients_are_finite(name, chosen):
     """In float32, and in bf16 as ``fit`` has it; at the start, and with weights grown large."""
-    chosen, variant, example = drawn(data, name)
+    others = {"training": st.booleans(), "size": st.sampled_from((1.0, 4.0))}
+    try_on_graphs(finite, name, chosen, others)
+
+
+def finite(name: str, chosen: str, example: Example, training: bool, size: float) -> None:
+    variant = MODELS[name].variants[chosen]
     model = at_start(name, chosen)
     state = {key: value.clone() for key, value in model.state_dict().items()}
     try:
@@ -141,8 +140,7 @@ def test_what_is_said_and_its_gradients_are_finite(name, data, training, size):
         assert_finite(model.train(training), name, variant, example)
     finally:
         model.load_state_dict(state)
-    tried("models", name, "finite in float32", example.graphs)
-    tried("models", name, "finite in bf16")  # the same graphs
+    tried("models", name, "finite in float32 and bf16", example.graphs)
 
 
 def assert_finite(model: nn.Module, name: str, variant: Variant, example: Example) -> None:
@@ -165,18 +163,19 @@ def assert_finite(model: nn.Module, name: str, variant: Variant, example: Exampl
             assert bool(value.isfinite().all()), what
 
 
-BLIND_TO_SIGNS = [name for name in MODELS if any(v.signs for v in MODELS[name].variants.values())]
+BLIND_TO_SIGNS = [
+    (name, chosen) for name, chosen in VARIANTS if MODELS[name].variants[chosen].signs
+]
 
 
-@pytest.mark.parametrize("name", BLIND_TO_SIGNS)
-@enough(0.5)
-@given(data=st.data())
+@pytest.mark.parametrize(("name", "chosen"), BLIND_TO_SIGNS)
+def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name, chosen):
+    try_on_graphs(signs, name, chosen)
+
+
 @torch.no_grad()
-def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name, data):
-    variants = {chosen: v for chosen, v in MODELS[name].variants.items() if v.signs}
-    chosen = data.draw(st.sampled_from([*variants]), label="variant")
-    variant, model, says = variants[chosen], in_use(name, chosen), MODELS[name].says
-    example = data.draw(examples(variant.x, variant.edges))
+def signs(name: str, chosen: str, example: Example) -> None:
+    variant, model, says = MODELS[name].variants[chosen], in_use(name, chosen), MODELS[name].says
     one, other = (collate(encoded(example, variant)) for _ in range(2))
     vectors = one.encodings["laplacian_eigenvectors"]
     other.encodings["laplacian_eigenvectors"] = flip_signs(vectors, example.generator)
