@@ -127,7 +127,9 @@ def train(
     refuse_to_keep_nowhere(out, options.get("checkpoint_every"), options.get("tensorboard"))
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
-    if out is None or not (out / record_filename(run_name(recipe, data), seed)).exists():
+    there = None if out is None else out / record_filename(run_name(recipe, data), seed)
+    is_over = there is not None and there.exists()
+    if not is_over:
         rehearse(recipe, data)
     settings = {"buckets": buckets, "compile": compile}
     settings |= {"devices": math.prod(processes(options.get("devices", 1)))}
@@ -141,6 +143,10 @@ def train(
         "seed": seed,
     }
     _refuse_nothing_to_resume(out, resume)
+    if is_over and resume is not False:  # the folder may be read-only by now
+        if is_first_process():
+            claim(out, what, resume)
+        return read_record(there)
     with alone_in(out):
         return _train(recipe, data, what, command, seed, out, resume, buckets, compile, options)
 
@@ -150,9 +156,6 @@ def _train(recipe, data, what, command, seed, out, resume, buckets, compile, opt
     if out is not None and is_first_process():
         begun = claim(out, what, resume)
         commit = commit if commit == begun else f"{begun}, then {commit}"
-    name = run_name(recipe, data)
-    if out is not None and resume is not False and (out / record_filename(name, seed)).exists():
-        return read_record(out / record_filename(name, seed))
     train, val, test = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
     torch.manual_seed(seed)
     model = recipe.build_model()
@@ -163,7 +166,7 @@ def _train(recipe, data, what, command, seed, out, resume, buckets, compile, opt
         scores |= _scores("train", model, recipe, train)
     monitor = f"val_{recipe.task.monitor}"
     record = Record(
-        name=name,
+        name=run_name(recipe, data),
         **what,
         seconds=round(history.seconds, 1),
         parameters=count_parameters(model),

@@ -25,7 +25,7 @@ def cases(place: Path) -> Iterator[dict]:
             folder = place / f"together-{name}-{victims}"
             ended = _together(partial(kind.run, folder), place, victims, alone.seconds / 2)
             survived = [each for each in ended if each.code >= 0]
-            same = kind.result(folder) == expected and not jobs.halves(folder)
+            same = kind.result(folder) == expected and not jobs.rubbish(folder)
             good = len(survived) == PROCESSES - victims and all(each.well for each in survived)
             killed = f", {victims} of them killed in the middle" if victims else ""
             yield {

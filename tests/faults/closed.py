@@ -12,7 +12,7 @@ from gtcourse.graphs import load_dataset, write_graphs
 from gtcourse.shards import open_shards
 from gtcourse.training.records import write_record, write_weights
 from tests.faults import jobs
-from tests.faults.forks import Job, done
+from tests.faults.forks import Ended, Job, done
 from tests.training.tiny_data import tiny
 
 NOBODY = 65534
@@ -42,6 +42,7 @@ READERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "a cache of published graphs": (jobs.fetch, jobs.fetch),
     "a folder of shards": (jobs.shard, open_shards),
     "a folder of shards, prepared again": (jobs.shard, jobs.shard),
+    "a run that is over, asked for again": (jobs.train, jobs.train),
 }
 """What fills a folder, and what then reads it."""
 
@@ -64,7 +65,7 @@ def cases(place: Path) -> Iterator[dict]:
         ended = done(_as_nobody(partial(read, folder)), place / "said")
         good = filled.well and ended.well and jobs.files(folder) == before
         what = f"{what}, filled before"
-        yield {"kind": "read-only", "what": what, "outcome": ended.said or "read", "passed": good}
+        yield {"kind": "read-only", "what": what, "outcome": _brief(ended), "passed": good}
 
 
 def _refused(write: Callable[[Path], object], folder: Path) -> dict:
@@ -72,6 +73,10 @@ def _refused(write: Callable[[Path], object], folder: Path) -> dict:
     sentence = ended.said[max(0, ended.said.find("gtcourse:")) :]
     good = SENTENCE.search(sentence) and sentence.count("\n") == 0 and str(folder) in sentence
     return {"sentence": sentence, "passed": bool(good) and ended.code == 1}
+
+
+def _brief(ended: Ended) -> str:
+    return "read as it is" if ended.well else ended.said
 
 
 def _close(folder: Path) -> None:

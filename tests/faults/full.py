@@ -30,6 +30,8 @@ from tests.training.tiny_data import tiny
 
 SIZE, PAGE = "8m", 4096
 FILLER = ".filler"
+FULL_DISK = "a full disk"
+"""How the cases are called for which a disk of its own was mounted."""
 
 Full = Callable[[Job], Job]
 """Of a job, the same job where there is no room."""
@@ -85,7 +87,7 @@ def cases(place: Path) -> Iterator[dict]:
     jobs.make_ready("training", place)
     disks = {"a limit on files": (limited, "the limit on the size of a file is reached")}
     if may_mount(place):
-        disks["a full disk"] = (full_disk, "the disk is full")
+        disks[FULL_DISK] = (full_disk, "the disk is full")
     for how, (disk, words) in disks.items():
         for what, write in WRITERS.items():
             with disk(place / "full", 2000) as (folder, full):

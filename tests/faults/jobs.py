@@ -58,6 +58,12 @@ def halves(folder: Path) -> list[str]:
     return [half[1] for half in found if half]
 
 
+def rubbish(folder: Path) -> list[str]:
+    """What is hidden in a folder and is no lock: nothing of it is meant to stay."""
+    hidden = [path for path in sorted(folder.rglob(".*")) if path.suffix != ".lock"]
+    return [str(path.relative_to(folder)) for path in hidden]
+
+
 def files(folder: Path) -> dict[str, str]:
     """sha256 by name of every file that is meant to be there."""
     names = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]

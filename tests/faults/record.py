@@ -8,6 +8,7 @@ import sys
 
 from benchmarks.report import command_line, provenance_of, store
 from tests.faults.cases import PARTS
+from tests.faults.full import FULL_DISK
 from tests.faults.jobs import KINDS
 from tests.faults.kills import SEED
 
@@ -20,7 +21,8 @@ def main() -> None:
     kills = asked("kills", *KINDS, "--moments", str(words.moments), "--seed", str(words.seed))
     cases = asked("cases", *PARTS)
     command = f"python -m tests.faults.record --moments {words.moments} --seed {words.seed}"
-    faults = {"seed": words.seed, "kills": kills, "cases": cases}
+    mounted = any(case["what"].endswith(FULL_DISK) for case in cases)
+    faults = {"seed": words.seed, "kills": kills, "mounted": mounted, "cases": cases}
     store({**provenance_of(command), **faults}, words.out)
     moments = [moment for kind in kills for moment in kind["moments"]]
     survived = sum(moment["same_result"] and not moment["rubbish"] for moment in moments)
@@ -32,7 +34,10 @@ def main() -> None:
 def asked(module: str, *words: str) -> list[dict]:
     """What a process of its own finds: one that forks is to have no threads."""
     command = [sys.executable, "-m", f"tests.faults.{module}", *words]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])} ends with {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def _stopped(
     expected: object,
 ) -> dict:
     folder, _, ended = stopped(run, folder, moment, number)
-    left = jobs.halves(folder) if folder.exists() else []
+    left = jobs.rubbish(folder) if folder.exists() else []
     again = done(partial(run, folder), folder.with_suffix(".said"))
     same = again.well and result(folder) == expected
     good = ended.code == 128 + number and "Traceback" not in ended.said and not left

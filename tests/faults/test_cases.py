@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+if not hasattr(os, "fork"):
+    pytest.skip("there is no fork on this system", allow_module_level=True)
 
 from tests.faults.record import asked
 
-PARTS = {("full", "closed"): 28, ("at_once", "signals"): 17}
+PARTS = {("full", "closed"): 29, ("at_once", "signals"): 17}
 """And how many cases there are in them at the least."""
 
 

@@ -198,3 +198,16 @@ def test_a_file_that_is_no_archive_comes_to_its_place(tmp_path, monkeypatch):
         [Download("https://data.example/test.index", {"raw/test.index": ""})], tmp_path, tmp_path
     )
     assert (tmp_path / "raw/test.index").read_text() == "1,2\n"
+
+
+def test_what_two_processes_pin_at_once_is_all_kept(tmp_path, capfd):
+    def pin_some(first: int) -> None:
+        for number in range(first, first + 25):
+            pin(tmp_path, {f"file-{number}": "0" * 64})
+
+    threads = [threading.Thread(target=pin_some, args=(first,)) for first in (0, 25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {*pins(tmp_path)} == {f"file-{number}" for number in range(50)}
