@@ -129,9 +129,12 @@ def test_evaluation_leaves_the_mode_as_it_was():
         assert model.training is training
 
 
-def test_a_plateau_schedule_follows_the_validation_metric():
+def test_a_plateau_schedule_follows_the_validation_metric(monkeypatch):
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    schedule, seen = ReduceLROnPlateau(optimizer, factor=0.5, patience=1, threshold=0.1), []
+    step = schedule.step
+    monkeypatch.setattr(schedule, "step", lambda score: (seen.append(score), step(score)))
     history = fit(
         model,
         graph_regression(),
@@ -139,9 +142,11 @@ def test_a_plateau_schedule_follows_the_validation_metric():
         DenseLoader(graphs(8, seed=20), 4),
         epochs=6,
         optimizer=optimizer,
-        schedule=ReduceLROnPlateau(optimizer, factor=0.5, patience=1, threshold=0.1),
+        schedule=schedule,
         progress=False,
     )
+    assert seen == history.column("val_mae")
+    assert seen != history.column("train_loss")
     assert history.column("lr")[0] == 1e-6
     assert history.column("lr")[-1] < 1e-6
 
@@ -150,6 +155,21 @@ def test_a_schedule_moves_at_each_step(reference):
     lrs = reference[0].column("lr")
     for epoch, lr in enumerate(lrs):
         assert lr == pytest.approx(1e-2 * (1 - 0.9 * 5 * epoch / 30))
+
+
+def test_a_step_follows_the_gradient_of_its_own_batch_alone_with_the_seeds_dropout():
+    model, by_hand = small_model(), small_model()
+    loader = DenseLoader(graphs(12, seed=0), 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    fit(model, graph_regression(), loader, epochs=1, optimizer=optimizer, seed=5, progress=False)
+    torch.manual_seed(5)
+    for batch in loader:
+        loss = (by_hand(batch) - batch.y).abs().mean()
+        parameters = [*by_hand.parameters()]
+        for p, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+            p.data -= 0.1 * gradient
+    for p, expected in zip(model.parameters(), by_hand.parameters(), strict=True):
+        torch.testing.assert_close(p, expected)
 
 
 def test_gradients_are_clipped():
