@@ -48,7 +48,9 @@ def repository(package, monkeypatch):
 def test_every_mutant_can_be_made_of_the_source_of_today(model):
     assert {mutant.id: mutant.fault(ROOT) for mutant in model.mutants if mutant.fault(ROOT)} == {}
     for mutant in model.mutants:
-        assert all((ROOT / tests.split("::")[0]).is_file() for tests in mutant.tests)
+        for begins in mutant.tests:
+            file, _, test = begins.partition("[")[0].partition("::")
+            assert f"def {test}" in (ROOT / file).read_text(), begins
         compile((ROOT / mutant.file).read_text().replace(mutant.before, mutant.after), "", "exec")
 
 
@@ -71,6 +73,19 @@ def test_a_mutant_that_a_test_notices_is_caught(repository):
 def test_a_mutant_that_no_test_notices_has_survived(repository):
     same = replace(SUMMED, after="x + x")
     assert try_mutant(LAYER, same, root=repository).verdict == "survived"
+
+
+def test_tests_are_named_by_how_their_ids_begin(repository):
+    (repository / "tests" / "test_many.py").write_text(
+        "import pytest\nfrom gtcourse.layer import double\n\n"
+        "@pytest.mark.parametrize('x', [2, 3, 13])\n"
+        "def test_twice(x):\n    assert double(x) == 2 * x\n"
+    )
+    for begins, verdict in (("[2", "survived"), ("[1", "caught"), ("[7", "bad")):
+        mutant = replace(SUMMED, tests=(f"tests/test_many.py::test_twice{begins}",))
+        tried = try_mutant(LAYER, mutant, root=repository)
+        assert tried.verdict == verdict
+    assert tried.why == "pytest ended with NO_TESTS_COLLECTED"
 
 
 def test_the_test_of_last_time_is_asked_first_if_it_is_still_there(repository):

@@ -29,7 +29,7 @@ def run(
 
     Args:
         imports: modules that have to be importable; builds: statements that have to run.
-        tests: arguments of pytest; every: run them all, and not up to the first that fails.
+        tests: beginnings of test ids; every: run them all, and not up to the first that fails.
     """
     _move_into(folder)
     gc.freeze()  # what was imported before the fork: pytest looks for garbage there at length
@@ -40,8 +40,9 @@ def run(
     except Exception as error:
         send.send({"ends": UNBUILT, "why": f"does not build: {_sentence(error)}"})
         return
-    watch = Watch(every)
-    code = pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not slow", *tests], plugins=[watch])
+    watch = Watch(tests, every)
+    where = dict.fromkeys(test.partition("[")[0] for test in tests)
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not slow", *where], plugins=[watch])
     for package in ("gtcourse", "tests"):  # all else of theirs is found through them
         _refuse_another(sys.modules[package], folder)
     send.send(watch.outcome(int(code)))
@@ -50,8 +51,8 @@ def run(
 class Watch:
     """A pytest plugin that keeps the first test that fails by an assertion, and stops there."""
 
-    def __init__(self, every: bool):
-        self.every = every
+    def __init__(self, tests: list[str], every: bool):
+        self.tests, self.every = tuple(tests), every
         self.failed: dict[str, str] = {}
         self.crashed: dict[str, str] = {}
         self.passed: list[str] = []
@@ -65,6 +66,9 @@ class Watch:
             "mutants", parent=settings.default, phases=phases, report_multiple_bugs=False
         )
         settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid.startswith(self.tests)]
 
     def pytest_exception_interact(self, node, call, report) -> None:
         error = call.excinfo.value

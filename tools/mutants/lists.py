@@ -19,7 +19,7 @@ class Mutant:
         id: its name, of all lists; phrase: what is wrong in it.
         file: which file it changes, below the repository.
         before: text that is in the file once; after: what stands there instead.
-        tests: test files that are run first.
+        tests: what is run first: test files, tests, or beginnings of what pytest calls them.
     """
 
     id: str
