@@ -205,33 +205,38 @@ MODELS = {
 PRECISIONS = {"float32": False, "bf16": True}
 """And whether torch is asked to compute in bf16 what it can."""
 
-VARIANTS = [(model, variant) for model in MODELS for variant in MODELS[model].variants]
-
 
 def try_on_graphs(
     promise: Callable[..., None],
     model: str,
-    variant: str,
     others: dict[str, st.SearchStrategy] | None = None,
+    *,
+    chosen: Callable[[str, Variant], bool] = lambda name, variant: True,
     **sizes: int,
 ) -> None:
-    """``promise(model, variant, example, **others)`` on examples of graphs that a variant reads.
+    """``promise(model, variant, example, **others)``, variant by variant, on graphs that it reads.
 
     Every variant has examples of its own, also where they are the same each time.
-    """
-    variants = MODELS[model].variants
-    reads = variants[variant]
 
-    @of_each(len(variants))
-    @given(
-        example=examples(reads.x, reads.edges, **sizes), drawn=st.fixed_dictionaries(others or {})
-    )
+    Args:
+        others: what is drawn beside the graphs; chosen: which variants there are.
+    """
+    variants = {name: v for name, v in MODELS[model].variants.items() if chosen(name, v)}
+    for name, variant in variants.items():
+        graphs = examples(variant.x, variant.edges, **sizes)
+        holds = given(graphs, st.fixed_dictionaries(others or {}))(
+            _of_variant(promise, model, name)
+        )
+        if settings.default.derandomize:
+            holds = seed(crc32(f"{model}, {name}: {promise.__name__}".encode()))(holds)
+        of_each(len(variants))(holds)()
+
+
+def _of_variant(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
     def holds(example: Example, drawn: dict) -> None:
         promise(model, variant, example, **drawn)
 
-    if settings.default.derandomize:
-        holds = seed(crc32(f"{model}, {variant}: {promise.__name__}".encode()))(holds)
-    holds()
+    return holds
 
 
 @cache

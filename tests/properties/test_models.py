@@ -16,7 +16,6 @@ from tests.properties.graphs import Example, renumbered
 from tests.properties.models import (
     MODELS,
     PRECISIONS,
-    VARIANTS,
     assert_same,
     at_start,
     default_dtype,
@@ -25,7 +24,7 @@ from tests.properties.models import (
 )
 from tests.properties.variants import Variant
 
-EVERY_VARIANT = pytest.mark.parametrize(("name", "chosen"), VARIANTS)
+EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
 """Encodings that are one of several right ones: renumbering moves the one that was stored."""
 
@@ -40,9 +39,9 @@ def test_every_model_of_the_package_is_tried():
     assert configured - {"Transformer"} <= {*MODELS}  # of sequences: test_sequences.py
 
 
-@EVERY_VARIANT
-def test_renumbering_the_nodes_renumbers_what_is_said_of_them(name, chosen):
-    try_on_graphs(renumbering, name, chosen, most=1)
+@EVERY_MODEL
+def test_renumbering_the_nodes_renumbers_what_is_said_of_them(name):
+    try_on_graphs(renumbering, name, most=1)
 
 
 @torch.no_grad()
@@ -95,10 +94,10 @@ def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
         values[where] = torch.randint(0, 3, count, generator=generator).to(values.dtype)
 
 
-@EVERY_VARIANT
-def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name, chosen):
+@EVERY_MODEL
+def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name):
     others = {"extra": st.integers(0, 3), "nothing": st.booleans()}
-    try_on_graphs(padding_and_company, name, chosen, others, most=4)
+    try_on_graphs(padding_and_company, name, others, most=4)
 
 
 @torch.no_grad()
@@ -122,11 +121,11 @@ def padding_and_company(
     tried("models", name, "padding and company", example.graphs)
 
 
-@EVERY_VARIANT
-def test_what_is_said_and_its_gradients_are_finite(name, chosen):
+@EVERY_MODEL
+def test_what_is_said_and_its_gradients_are_finite(name):
     """In float32, and in bf16 as ``fit`` has it; at the start, and with weights grown large."""
     others = {"training": st.booleans(), "size": st.sampled_from((1.0, 4.0))}
-    try_on_graphs(finite, name, chosen, others)
+    try_on_graphs(finite, name, others)
 
 
 def finite(name: str, chosen: str, example: Example, training: bool, size: float) -> None:
@@ -163,14 +162,12 @@ def assert_finite(model: nn.Module, name: str, variant: Variant, example: Exampl
             assert bool(value.isfinite().all()), what
 
 
-BLIND_TO_SIGNS = [
-    (name, chosen) for name, chosen in VARIANTS if MODELS[name].variants[chosen].signs
-]
+BLIND_TO_SIGNS = [name for name in MODELS if any(v.signs for v in MODELS[name].variants.values())]
 
 
-@pytest.mark.parametrize(("name", "chosen"), BLIND_TO_SIGNS)
-def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name, chosen):
-    try_on_graphs(signs, name, chosen)
+@pytest.mark.parametrize("name", BLIND_TO_SIGNS)
+def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name):
+    try_on_graphs(signs, name, chosen=lambda chosen, variant: variant.signs)
 
 
 @torch.no_grad()
