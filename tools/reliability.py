@@ -14,6 +14,7 @@ from pathlib import Path
 from tools.paths import PACKAGE, ROOT
 from tools.placed import placed
 from tools.reliability_faults import FAULTS
+from tools.reliability_names import Names, missing, of_today
 from tools.reliability_pictures import PICTURES
 from tools.reliability_tables import TABLES
 
@@ -31,16 +32,16 @@ def records() -> dict[str, dict]:
     return {path.stem.removeprefix(PREFIX): json.loads(path.read_text()) for path in paths}
 
 
-def faults(found: dict[str, dict]) -> list[str]:
-    """What a record lacks or reports as failed, a sentence each."""
-    missing = [f"there is no record of {part}" for part in FAULTS if part not in found]
+def faults(found: dict[str, dict], today: Names) -> list[str]:
+    """What a record lacks, of what there is today, or reports as failed: a sentence each."""
+    absent = [f"there is no record of {part}" for part in FAULTS if part not in found]
     failed = [
         f"{part}: {fault}"
         for part, look in FAULTS.items()
         if part in found
         for fault in look(found[part])
     ]
-    return missing + failed
+    return absent + missing(found, today) + failed
 
 
 def with_tables(text: str, found: dict[str, dict]) -> str:
@@ -88,7 +89,7 @@ def stale(found: dict[str, dict]) -> list[str]:
 
 def main() -> int:
     found = records()
-    wrong = faults(found)
+    wrong = faults(found, of_today())
     if not wrong:
         if sys.argv[1:] == ["write"]:
             write(found)

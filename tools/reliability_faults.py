@@ -6,18 +6,28 @@ from collections.abc import Callable
 
 EXAMPLES = 2000
 """Of the properties of each model."""
+SAME_GRAPHS = {"finite in bf16", "later words"}
+"""Properties that are looked at on examples that another property has counted."""
 INPUTS = 60
+FILES = 1000
+"""Damaged ones of each kind."""
 KILLS = 20
 """Of each kind."""
+DTYPES = ("float32", "float16", "bfloat16")
 MUTANTS = 10
 """Of each model."""
 
 
+def distinct(tried: dict[str, int]) -> int:
+    """Examples of all properties of a model or an encoding, none counted twice."""
+    return sum(count for name, count in tried.items() if name not in SAME_GRAPHS)
+
+
 def of_properties(record: dict) -> list[str]:
     few = [
-        f"{name} was tried on {sum(tried.values())} examples; expected {EXAMPLES} or more"
+        f"{name} was tried on {distinct(tried)} examples; expected {EXAMPLES} or more"
         for name, tried in record["models"].items()
-        if sum(tried.values()) < EXAMPLES
+        if distinct(tried) < EXAMPLES
     ]
     return [f"{name} failed" for name in record["failures"]] + few
 
@@ -28,6 +38,13 @@ def of_inputs(record: dict) -> list[str]:
     faults += [
         f"{kind['kind']}: {failure}" for kind in record["fuzzed"] for failure in kind["failures"]
     ]
+    faults += [
+        f"{kind['kind']}: {kind['examples']} files; expected {FILES} or more"
+        for kind in record["fuzzed"]
+        if kind["examples"] < FILES
+    ]
+    if not (record["bombs"] and record["payloads"]["tried"]):
+        faults.append("no bombs or no payloads; expected some of both")
     if executed := record["payloads"]["executed"]:
         faults.append(f"{executed} payloads were executed")
     return faults
@@ -44,6 +61,8 @@ def of_faults(record: dict) -> list[str]:
             for moment in moments
             if not moment["same_result"] or moment.get("rubbish")
         ]
+        if len({moment["phase"] for moment in moments}) < 2:
+            faults.append(f"{kind['kind']}: all kills in one phase; expected several")
     return faults + [f"{c['kind']}: {c['what']}" for c in record["cases"] if not c["passed"]]
 
 
@@ -64,6 +83,12 @@ def of_numerics(record: dict) -> list[str]:
         for name, dtypes in record[part].items()
         for dtype, one in dtypes.items()
         if not (one["finite"] and one["share"] <= 1)
+    ]
+    faults += [
+        f"{name} has errors in {', '.join(dtypes)}; expected {', '.join(DTYPES)}"
+        for part in ("attentions", "models")
+        for name, dtypes in record[part].items()
+        if {*dtypes} != {*DTYPES}
     ]
     found = record["determinism"]
     for question in ("in another process", "with other threads", "in a second step"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tools.reliability_faults import distinct
 from tools.reliability_pictures import DTYPES, worst_of_families
 from tools.results import markdown, short
 
@@ -62,7 +63,7 @@ def glance(found: Records) -> str:
 
 
 def _examples(tried: dict[str, dict[str, int]]) -> int:
-    return sum(sum(of_one.values()) for of_one in tried.values())
+    return sum(map(distinct, tried.values()))
 
 
 def _errors(found: Records, part: str) -> list[dict]:

@@ -3,6 +3,7 @@
 Encodings, generated data, a training step of each model, and a small run.
 """
 
+import base64
 import hashlib
 import json
 import sys
@@ -30,8 +31,6 @@ TRANSFORMS = (
     enc.AddAnchorDistances(4, seed=0),
 )
 DATA = ("cycles", "csl")
-SHOWN = 101
-"""Of so many gradients one is printed."""
 GRAPHS = [molecule(n, seed=n) for n in (1, 2, 7, 25, 25, 25, 40, 120)]
 
 
@@ -64,16 +63,20 @@ def step(name: str) -> list[Tensor]:
 
 
 def of_models() -> dict[str, dict]:
-    """Digests of two steps in turn, and some of the first one's gradients as numbers."""
+    """Digests of two steps in turn, and the first one's gradients as bytes."""
     found = {}
     for name in WHOLE:
         first, second = step(name), step(name)
         numbers = torch.cat([t.detach().flatten() for t in first])
         found[name] = {
             "bits": [digest(first), digest(second)],
-            "numbers": numbers[::SHOWN].tolist(),
+            "numbers": in_letters(numbers),
         }
     return found
+
+
+def in_letters(numbers: Tensor) -> str:
+    return base64.b64encode(numbers.numpy().tobytes()).decode()
 
 
 def of_training() -> str:

@@ -1,13 +1,17 @@
 """The digests of :mod:`tests.numerics.bits` in other processes, and how they compare."""
 
+import base64
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 
-CLOSE = 1e-5
-"""Gradients of two thread counts differ by at most this share of the largest."""
+import numpy as np
+
+CLOSE = 1e-4
+"""Gradients of two thread counts differ by at most this share of the largest: 1,700 roundings of
+float32, and five times the largest difference that was met (SignNet's)."""
 
 
 def processes(*settings: tuple[int, str]) -> list[dict]:
@@ -43,5 +47,5 @@ def _named(part: dict | str) -> list[tuple[str, str]]:
 
 def distance(one: dict, other: dict) -> float:
     """The largest difference of two lists of gradients, as a share of the largest gradient."""
-    pairs = [*zip(one["numbers"], other["numbers"], strict=True)]
-    return max(abs(a - b) for a, b in pairs) / max(abs(a) for a, _ in pairs)
+    a, b = (np.frombuffer(base64.b64decode(x["numbers"]), np.float32) for x in (one, other))
+    return float(abs(a - b).max() / abs(a).max())

@@ -6,7 +6,9 @@ nothing across numbers of threads, which may add up in another order.
 """
 
 import pytest
+import torch
 
+from tests.numerics.bits import in_letters
 from tests.numerics.processes import CLOSE, differing, distance, processes
 
 
@@ -44,4 +46,5 @@ def test_other_bits_are_seen():
         "data: b",
         "training: ",
     ]
-    assert distance({"numbers": [1.0, -4.0]}, {"numbers": [1.0, -3.0]}) == 0.25
+    four, three = ({"numbers": in_letters(torch.tensor([1.0, -x]))} for x in (4, 3))
+    assert distance(four, three) == 0.25
