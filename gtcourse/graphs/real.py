@@ -45,6 +45,10 @@ OGBG_FILES = (
 )
 
 
+def _nothing() -> None:
+    return
+
+
 @dataclass(frozen=True)
 class Publication:
     """What a dataset consists of, and how to read it.
@@ -68,7 +72,7 @@ class Publication:
     edge_vocabulary: tuple[str, ...] | None = None
     missing_targets: bool = False
     generated: bool = False
-    needs: Callable[[], object] = tuple
+    needs: Callable[[], None] = _nothing
 
     @property
     def files(self) -> tuple[str, ...]:
