@@ -10,7 +10,7 @@ from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddPathTree, AddShortestPaths, encode
 from gtcourse.models import Graphormer, SpatialEncoding
 from gtcourse.models.categories import CATEGORY_STRIDE, category_rows
-from gtcourse.models.graphormer_edges import EdgeEncoding
+from gtcourse.models.graphormer_edges import EdgeEncoding, EdgeValues, NodeEdges, flat_edges
 from tests.encodings.graphs import of_edges, renumbered
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
@@ -177,3 +177,17 @@ def test_the_model_reads_trees_where_it_has_no_path_edges():
     torch.testing.assert_close(
         model(collate(encoded(graph, tree=True))), model(collate(encoded(graph)))
     )
+
+
+def test_what_an_edge_carries_goes_to_the_node_that_it_leads_to_weighed_by_its_attention():
+    graph = graph_of(3, [(0, 1)])
+    graph.edge_attr = torch.tensor([[2]])
+    batch = collate([graph])
+    nodes, values = NodeEdges(4, 6), EdgeValues(4, 6, num_heads=2)
+    expected = torch.zeros(3, 6)
+    expected[1] = nodes.edges.weight[2].detach()
+    torch.testing.assert_close(nodes(batch)[0].detach(), expected)
+    attention = torch.rand(1, 2, 3, 3)
+    heads = [attention[0, h, 1, 0] * values.edges.weight[2, 3 * h : 3 * h + 3] for h in (0, 1)]
+    expected[1] = torch.cat(heads).detach()
+    torch.testing.assert_close(values(attention, flat_edges(batch, 4))[0].detach(), expected)
