@@ -9,6 +9,8 @@ from tools.reliability_pictures import DTYPES, worst_of_families
 from tools.results import markdown, short
 
 Records = dict[str, dict]
+COARSE = 0.1
+"""The error of which a result keeps no digit, as a part of its size."""
 
 
 def glance(found: Records) -> str:
@@ -155,7 +157,22 @@ def precision(found: Records) -> str:
         (name, *(f"{dtypes[d]['error']:.1e} of {dtypes[d]['bound']:.1e}" for d in DTYPES))
         for name, dtypes in rows.items()
     ]
-    return _folded("The errors and their bounds", markdown(("", *DTYPES), table))
+    return _coarse(found) + _folded("The errors and their bounds", markdown(("", *DTYPES), table))
+
+
+def _coarse(found: Records) -> str:
+    """Which results keep less than a digit."""
+    said = [
+        f"{name} in {dtype} ({one['error']:.2f})"
+        for part in ("attentions", "models")
+        for name, dtypes in found["numerics"][part].items()
+        for dtype, one in dtypes.items()
+        if one["error"] > COARSE
+    ]
+    if not said:
+        return "\nNo error is above a tenth of its result's size.\n"
+    names = ", ".join(said)
+    return f"\nErrors above a tenth of the result's size, where no digit is left: {names}.\n"
 
 
 def determinism(found: Records) -> str:

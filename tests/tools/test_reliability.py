@@ -181,6 +181,12 @@ def test_a_picture_that_is_missing_is_seen(page):
     assert reliability.stale(SAMPLE) == ["faults.html is not drawn from these records"]
 
 
+def test_results_without_a_digit_are_named():
+    assert "No error is above a tenth" in TABLES["precision"](SAMPLE)
+    coarse = changed("numerics", ("attentions", "EGT", "float16"), ERROR | {"error": 0.78})
+    assert "EGT in float16 (0.78)" in TABLES["precision"](coarse)
+
+
 def test_a_family_shows_its_worst_member():
     worse = ERROR | {"share": 0.9}
     found = worst_of_families({"EGT": DTYPES, "EGT, ungated": DTYPES | {"float16": worse}})
