@@ -144,6 +144,7 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 nightly: $(STAMP)  ## 2,000 random examples of each property of each model, 4,000 of each damaged file (most of an hour)
 	@$(BIN)/python -m tests.properties.record --profile nightly
 	@$(BIN)/python -m tests.bad_input.record --examples 4000
+	@$(BIN)/python -m tests.faults.record --moments 20 --seed $$(date +%Y%m%d)
 
 mutants: $(STAMP)  ## break every model in ten small ways or more: the tests notice all (half an hour)
 	@$(BIN)/python -m tools.mutants --jobs 2

@@ -300,11 +300,15 @@ def main() -> None:
         with stoppable():
             app()
     except Stopped as stop:
-        complaints.print(f"\n[bold red]gtcourse:[/] {escape(str(stop))}", highlight=False)
+        complaints.print(
+            f"\n[bold red]gtcourse:[/] {escape(str(stop))}", highlight=False, soft_wrap=True
+        )
         raise SystemExit(128 + stop.number) from None
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         said = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
-        complaints.print(f"[bold red]gtcourse:[/] {escape(str(said))}", highlight=False)
+        complaints.print(
+            f"[bold red]gtcourse:[/] {escape(str(said))}", highlight=False, soft_wrap=True
+        )
         raise SystemExit(1) from None
 
 

@@ -83,7 +83,9 @@ def remove_halves(folder: Path, name: str | None = None, older_than: float = 0) 
 def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
     """A block that one process at a time is in; a killed process is in none.
 
-    Within a thread it may be entered again.
+    Within a thread it may be entered again. It needs a file system with locks (``flock``), as local
+    disks and NFS have them; on one without, filelock warns of what it does instead, or nothing is
+    written.
 
     Args:
         path: a file for the lock. It stays, empty.
@@ -93,6 +95,7 @@ def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
     Raises:
         ValueError: another process is in the block, and ``otherwise`` is given.
         OSError: the lock's file cannot be made; one sentence says why.
+        RuntimeError: the file system has no locks.
     """
     with in_a_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +108,10 @@ def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
             said = f"another process is at work in {path.parent}; this one waits for its end."
             print(said, file=sys.stderr, flush=True)
             lock.acquire()
+        except NotImplementedError:
+            raise RuntimeError(
+                f"{path.parent} is on a file system without locks; expected one that has them."
+            ) from None
     try:
         yield
     finally:
@@ -127,20 +134,34 @@ def work_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def in_a_sentence(path: Path) -> Iterator[None]:
-    """A block that writes ``path``; what the system says against it becomes one sentence."""
+    """A block that writes ``path``; what the system says against it becomes one sentence.
+
+    What it says of a file elsewhere goes through as it is.
+    """
     try:
         yield
     except OSError as error:
+        if error.filename is not None and not _belongs(Path(error.filename), path):
+            raise
         if error.errno in NO_ROOM:
-            raise OSError(
+            sentence = (
                 f"{path} cannot be written: {NO_ROOM[error.errno]}. What was there is as it was; "
                 "make room and run the same again."
-            ) from error
-        reason = os.strerror(error.errno) if error.errno else error
-        raise OSError(
-            f"{path} cannot be written ({reason}); expected a folder that this process may write "
-            "into."
-        ) from error
+            )
+        else:
+            reason = os.strerror(error.errno) if error.errno else error
+            sentence = (
+                f"{path} cannot be written ({reason}); expected a folder that this process may "
+                "write into."
+            )
+        said = OSError(sentence)
+        said.errno = error.errno
+        raise said from error
+
+
+def _belongs(found: Path, path: Path) -> bool:
+    """Whether it is the path, a folder above it, or lies beside or in it."""
+    return found in (path, *path.parents) or found.parent in (path, path.parent)
 
 
 def _remove_if_older(path: Path, seconds: float) -> None:

@@ -60,7 +60,7 @@ def halves(folder: Path) -> list[str]:
 
 def rubbish(folder: Path) -> list[str]:
     """What is hidden in a folder and is no lock: nothing of it is meant to stay."""
-    hidden = [path for path in sorted(folder.rglob(".*")) if path.suffix != ".lock"]
+    hidden = [path for path in sorted(folder.rglob(".*")) if not path.name.endswith(".lock")]
     return [str(path.relative_to(folder)) for path in hidden]
 
 

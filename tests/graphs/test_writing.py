@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -38,6 +40,33 @@ def test_an_error_leaves_the_old_file_and_no_half_one(tmp_path):
         broken_off()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_fault_of_the_file_is_a_sentence_with_its_number_and_that_of_another_is_not(tmp_path):
+    def write(path, found) -> None:
+        with replacing(path) as temporary:
+            temporary.write_bytes(found.read_bytes())
+
+    source = tmp_path / "source"
+    source.touch()
+    (tmp_path / "file").mkdir()
+    sentence = r"^\S+/file cannot be written \(Is a directory\); expected a folder"
+    with pytest.raises(OSError, match=sentence) as refusal:
+        write(tmp_path / "file", source)
+    assert refusal.value.errno == errno.EISDIR
+    with pytest.raises(FileNotFoundError, match="No such file or directory: '/nowhere/input'"):
+        write(tmp_path / "another", Path("/nowhere/input"))
+    assert sorted(os.listdir(tmp_path)) == ["file", "source"]
+
+
+def test_a_file_system_without_locks_is_said_in_a_sentence(tmp_path, monkeypatch):
+    def missing(self) -> None:
+        raise NotImplementedError("FileSystem does not appear to support flock")
+
+    monkeypatch.setattr("filelock.UnixFileLock._acquire", missing)
+    sentence = f"^{tmp_path} is on a file system without locks; expected one that has them"
+    with pytest.raises(RuntimeError, match=sentence), locked(tmp_path / ".lock"):
+        pass
 
 
 @pytest.mark.parametrize(("age", "stays"), [(FORGOTTEN - 60, True), (FORGOTTEN + 60, False)])
