@@ -41,8 +41,8 @@ def test_a_row_says_where_the_equation_went(found):
     assert "[8.3 Relations that meet queries and keys](../notebooks/08_grpe.ipynb#83-" in row
     assert "{py:obj}`~gtcourse.models.grpe_layers.GRPEAttention`" in row
     assert "/blob/main/gtcourse/models/grpe_layers.py)" in row
-    assert "[the whole model equals the loop over tokens pairs and heads](" in row
-    assert "/blob/main/tests/models/test_grpe.py) (`test_grpe.py`)" in row
+    assert "[every model equals the loop over nodes pairs and heads](" in row
+    assert "/blob/main/tests/properties/test_loops.py) (`test_loops.py`)" in row
 
 
 @pytest.fixture
