@@ -68,7 +68,7 @@ tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
 
-fast: lint checks  ## the part of the tests that takes a minute
+fast: lint checks  ## style, checks and the tests that are not slow
 	$(BIN)/python -m pytest -q -n 2 -m "not slow" --ignore=tests/browser
 
 lint: $(STAMP)  ## style of the package, the tests and the notebooks' code

@@ -211,7 +211,8 @@ def _refuse_nothing_to_resume(out: Path | None, resume: bool | None) -> None:
 def claim(out: Path, what: dict, resume: bool | None) -> str:
     """Makes the run's folder, or sees that the run in it is the one that is meant.
 
-    A run that stopped before its first checkpoint left nothing: its folder is free.
+    A run that stopped before its first checkpoint left nothing: its folder is free. One that is
+    over has a record, also where somebody has removed its checkpoint.
 
     Returns:
         str: the commit at which the run began.
@@ -222,7 +223,8 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
     there = out / "run.json"
     what = json.loads(json.dumps(what))  # as it will be read again
     _refuse_nothing_to_resume(out, resume)
-    if not there.exists() or not (out / "last.ckpt").exists():
+    is_over = any(out.glob("*-seed*.json"))
+    if not is_over and not (there.exists() and (out / "last.ckpt").exists()):
         begun = {"commit": current_commit(), **what}
         write_json(there, begun)
         return begun["commit"]

@@ -42,6 +42,16 @@ def test_a_run_that_is_over_is_not_run_again(monkeypatch, tmp_path):
         run(tmp_path)
 
 
+def test_a_run_that_is_over_and_has_lost_its_checkpoint_is_no_other_run(tmp_path):
+    record = run(tmp_path)
+    (tmp_path / "last.ckpt").unlink()
+    assert run(tmp_path, resume=None) == record
+    with pytest.raises(ValueError, match="holds another run, which differs in config buckets;"):
+        run(tmp_path, resume=None, buckets=2)
+    with pytest.raises(ValueError, match="holds a run; expected --resume"):
+        run(tmp_path)
+
+
 def test_a_run_that_is_continued_at_another_commit_names_both(monkeypatch, tmp_path):
     run(tmp_path)
     (tmp_path / "gin-100k-zinc-seed0.json").unlink()
