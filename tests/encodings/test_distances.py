@@ -160,7 +160,7 @@ def test_anchor_sets_are_halves_quarters_and_eighths_the_same_for_a_seed():
         (lambda: AddPathEdges(0), "max_length is 0; expected a whole number, 1 or more"),
         (lambda: AddPathEdges(2.5), "max_length is 2.5; expected a whole number, 1 or more"),
         (lambda: AddAnchorDistances(0), "num_sets is 0; expected a whole number, 1 or more"),
-        (lambda: AddAnchorDistances(1, -1), "seed is -1; expected a whole number, 0 or more"),
+        (lambda: AddAnchorDistances(1, -1), "seed is -1; expected a whole number from 0 to 4"),
     ],
 )
 def test_arguments_that_mean_nothing_are_refused(make, message):
