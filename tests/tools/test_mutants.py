@@ -1,5 +1,6 @@
 """The mutants: listed for the source of today, and none of them unnoticed."""
 
+import multiprocessing
 import sys
 from dataclasses import replace
 
@@ -33,8 +34,8 @@ LAYER = Model("layer", "Layer", "from gtcourse.layer import double; double(1)", 
 @pytest.fixture
 def repository(package, monkeypatch):
     """A package of one function, ``2 * x``, and a test of it."""
-    # One fork server serves all tests of a process; these need nothing that is slow to import.
-    monkeypatch.setattr(trial, "PRELOADED", ["pytest"])
+    # A process has one fork server, and another test may have had it import the real package.
+    monkeypatch.setattr(trial, "_server", lambda: multiprocessing.get_context("spawn"))
     root = package.parent
     (package / "__init__.py").touch()
     (root / "tests").mkdir()
