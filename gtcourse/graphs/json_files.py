@@ -26,14 +26,13 @@ def write_json(path: str | Path, content: dict) -> None:
         ValueError: it holds a number that is none.
     """
     with replacing(Path(path)) as temporary:
-        sealed = {**content, SEAL: seal_of(content)}
-        temporary.write_text(json.dumps(sealed, indent=1, allow_nan=False) + "\n")
+        temporary.write_text(json.dumps(sealed(content), indent=1, allow_nan=False) + "\n")
 
 
 def read_json(path: str | Path, expected: str) -> dict:
-    """The object that a JSON file holds, compared with its seal where it has one.
+    """The object that a JSON file holds, compared with its seal.
 
-    Whoever reads it should refuse fields that it does not know: a damaged seal is one.
+    A file without a seal is refused too: damage that takes the seal's name away would pass.
 
     Args:
         expected: what the file is to be, for the sentence: "the record of a run".
@@ -57,12 +56,16 @@ def read_json(path: str | Path, expected: str) -> dict:
         raise ValueError(f"{path} is not JSON ({error}); expected {expected}.") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}; expected {expected}.")
-    seal = content.pop(SEAL, None)
-    if seal is not None and seal != seal_of(content):
+    if content.pop(SEAL, None) != seal_of(content):
         raise ValueError(
-            f"{path} is not what was written; expected {expected} with its own sha256."
+            f"{path} is not what was written; expected {expected} with its own {SEAL}."
         )
     return content
+
+
+def sealed(content: dict) -> dict:
+    """The object with its seal."""
+    return {**content, SEAL: seal_of(content)}
 
 
 def seal_of(content: dict) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from gtcourse.graphs.json_files import sealed
 from gtcourse.training.records import (
     Record,
     read_record,
@@ -40,7 +41,7 @@ def a_record(**changes) -> Record:
 
 
 def text_of(**changes) -> str:
-    return json.dumps(asdict(a_record()) | changes)
+    return json.dumps(sealed(asdict(a_record()) | changes))
 
 
 def written(content: str | bytes, read: Callable = read_record) -> Callable:
@@ -190,10 +191,14 @@ RUN_FOLDERS = [
             "is not JSON (Expecting value: line 1 column 1 (char 0)); expected what a run",
         ),
         ("a list", "[]", "holds a list; expected what a run is"),
-        ("no fields", "{}", "has no commit; expected what a run is: config, data, seed"),
+        (
+            "no fields",
+            json.dumps(sealed({})),
+            "has no commit; expected what a run is: config, data, seed",
+        ),
         (
             "settings in words",
-            json.dumps(WHAT | {"commit": "0", "config": "all"}),
+            json.dumps(sealed(WHAT | {"commit": "0", "config": "all"})),
             "has no config; expected what a run is: config, data, seed",
         ),
     ]
@@ -205,7 +210,7 @@ RUN_FOLDERS = [
     ),
     Case(
         "a folder with another run",
-        run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
+        run_folder(json.dumps(sealed(WHAT | {"commit": "0", "seed": 7}))),
         "{folder} holds another run, which differs in seed; expected the run that began there",
     ),
 ]

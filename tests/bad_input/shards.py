@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gtcourse.encodings import AddRings
+from gtcourse.graphs.json_files import sealed
 from gtcourse.shards import open_shards, prepare, process_pool
 from gtcourse.shards.format import KEY, read_shard
 from gtcourse.shards.loader import ShardLoader
@@ -52,7 +53,7 @@ def listed(change: Callable[[dict], object]) -> Callable:
         content = json.loads((folder / "shards.json").read_text())
         change(content)
         del content["sha256"]
-        (folder / "shards.json").write_text(json.dumps(content))
+        (folder / "shards.json").write_text(json.dumps(sealed(content)))
 
     return opened(rewrite)
 

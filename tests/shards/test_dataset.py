@@ -8,6 +8,7 @@ import pytest
 
 from gtcourse.encodings import AddRings, AddSVD
 from gtcourse.graphs import GraphDataset
+from gtcourse.graphs.json_files import sealed
 from gtcourse.shards import ShardedGraphs, open_shards, prepare
 from tests.shards.small import numbered
 
@@ -75,6 +76,6 @@ def test_without_its_list_a_folder_is_made_anew_with_the_same_bytes(shards, data
 def test_a_folder_that_is_not_finished_says_how_much_is_missing(shards, tmp_path):
     listed = json.loads((tmp_path / "shards.json").read_text())
     del listed["shards"][2:], listed["sha256"]
-    (tmp_path / "shards.json").write_text(json.dumps(listed))
+    (tmp_path / "shards.json").write_text(json.dumps(sealed(listed)))
     with pytest.raises(FileNotFoundError, match=r"holds 2 of 6 shards; expected what was written"):
         open_shards(tmp_path)

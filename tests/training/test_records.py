@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gtcourse.graphs.json_files import sealed
 from gtcourse.training.records import (
     Record,
     read_record,
@@ -47,7 +48,7 @@ def test_a_record_without_a_field_is_refused(tmp_path, name):
     path = tmp_path / "r.json"
     content = asdict(a_record())
     del content[name]
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(sealed(content)))
     with pytest.raises(ValueError, match=rf"r.json has no {name}; expected every field"):
         read_record(path)
 
@@ -63,7 +64,7 @@ def test_an_empty_field_is_refused_and_nothing_is_written(tmp_path):
     [
         ("{", "is not JSON"),
         ("[1]", "holds a list; expected the record of a run"),
-        (json.dumps(asdict(a_record()) | {"accuracy": 1}), "has accuracy; expected only"),
+        (json.dumps(sealed(asdict(a_record()) | {"accuracy": 1})), "has accuracy; expected only"),
     ],
 )
 def test_what_is_no_record_is_refused(tmp_path, text, sentence):
