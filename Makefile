@@ -57,13 +57,14 @@ sync: $(STAMP)  ## bring notebooks, their text sources and the student copies in
 	@$(BIN)/python -m tools.notebooks sync
 	@$(BIN)/python -m tools.student write
 
-tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and ledger into README and book
+tables: $(STAMP)  ## write measured run times, recorded results, benchmarks, ledger and reliability into README and book
 	@$(BIN)/python -m tools.run_times write
 	@$(BIN)/python -m tools.teach write
 	@$(BIN)/python -m tools.results write
 	@$(BIN)/python -m tools.benchmarks write
 	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
+	@$(BIN)/python -m tools.reliability write
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
@@ -81,7 +82,7 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks, ledger, cards, figures
+checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks, ledger, reliability, cards, figures
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check
@@ -92,6 +93,7 @@ checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, c
 	$(BIN)/python -m tools.benchmarks check
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
+	$(BIN)/python -m tools.reliability check
 	$(BIN)/python -m tools.cards check
 	$(BIN)/python -m tools.figures
 

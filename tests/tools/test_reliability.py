@@ -110,6 +110,12 @@ def changed(part, path, value):
     return found
 
 
+def test_the_stored_records_have_no_faults_and_the_page_says_what_they_say():
+    found = reliability.records()
+    assert reliability.faults(found, of_today()) == []
+    assert reliability.stale(found) == []
+
+
 def test_records_without_a_failure_have_no_faults():
     assert reliability.faults(SAMPLE, TODAY) == []
 
