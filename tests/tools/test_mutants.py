@@ -1,5 +1,6 @@
 """The mutants: listed for the source of today, and none of them unnoticed."""
 
+import json
 import multiprocessing
 import sys
 from dataclasses import replace
@@ -59,6 +60,18 @@ def test_every_mutant_can_be_made_of_the_source_of_today(model):
 def test_every_model_is_broken_in_ten_ways_or_more(model):
     changes = {(mutant.file, mutant.before, mutant.after) for mutant in model.mutants}
     assert len(changes) == len(model.mutants) >= AT_LEAST
+
+
+def test_the_record_says_that_every_mutant_is_caught():
+    recorded = json.loads(command.RECORD.read_text())["mutants"]
+    assert [(row["id"], row["model"], row["phrase"], row["file"]) for row in recorded] == [
+        (mutant.id, model.name, mutant.phrase, mutant.file)
+        for model in MODELS
+        for mutant in model.mutants
+    ]
+    for row in recorded:
+        assert row["verdict"] == "caught"
+        assert (ROOT / row["test"].split("::")[0]).is_file()
 
 
 def test_a_mutant_that_a_test_notices_is_caught(repository):
