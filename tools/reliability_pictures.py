@@ -43,7 +43,7 @@ def mutants(found: dict[str, dict]) -> str:
         verdicts = [m["verdict"] == "caught" for m in listed if m["model"] == model]
         for well, color in ((True, COLORS["blue"]), (False, COLORS["red"])):
             at = [place for place, caught in enumerate(verdicts, 1) if caught is well]
-            axes.plot(at, [row] * len(at), "s", color=color, markersize=6)
+            axes.plot(at, [row] * len(at), "s", color=color, markersize=3.5)
     axes.set_xlabel("mutants")
     axes.set_xlim(left=0)
     axes.grid(visible=False)
