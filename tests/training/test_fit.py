@@ -38,13 +38,9 @@ def test_a_run_continued_from_any_epoch_is_the_same_run(tmp_path, reference, sto
     assert {path.name for path in (tmp_path / "parts").glob(".*")} == {".lock"}
 
 
-@pytest.mark.parametrize("every", [1, 2, 3])
-@pytest.mark.parametrize("stop", [1, 7, 14, 22])
-def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
-    tmp_path, monkeypatch, reference, every, stop
-):
-    """Of 6 epochs of 5 batches, stopped after so many; with dropout and shuffled graphs."""
-    folder, steps = tmp_path / "parts", iter(range(stop))
+def run_until(stop: int, monkeypatch, folder, every: int | None) -> None:
+    """A run that is interrupted after so many steps."""
+    steps = iter(range(stop))
 
     def until(*arguments):
         if next(steps, None) is None:
@@ -55,6 +51,16 @@ def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
         patch.setattr("gtcourse.training.fit.train_step", until)
         with pytest.raises(KeyboardInterrupt):
             run(folder, checkpoint_every=every)
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("stop", [1, 7, 14, 22])
+def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
+    tmp_path, monkeypatch, reference, every, stop
+):
+    """Of 6 epochs of 5 batches, stopped after so many; with dropout and shuffled graphs."""
+    folder = tmp_path / "parts"
+    run_until(stop, monkeypatch, folder, every)
     whole, rest = divmod(stop, 5)
     reached, made = rest - rest % every, []
     monkeypatch.setattr(
@@ -246,17 +252,7 @@ def test_a_checkpoint_continues_only_with_its_own_task_and_settings_of_the_model
 @pytest.mark.parametrize("every", [None, 2])
 def test_a_checkpoint_continues_only_with_its_own_order_of_graphs(tmp_path, monkeypatch, every):
     """At an epoch's end and in the middle of one, of as many batches."""
-    steps = iter(range(8 if every else 5))  # of five an epoch
-
-    def until(*arguments):
-        if next(steps, None) is None:
-            raise KeyboardInterrupt
-        return train_step(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("gtcourse.training.fit.train_step", until)
-        with pytest.raises(KeyboardInterrupt):
-            run(tmp_path, checkpoint_every=every)
+    run_until(8 if every else 5, monkeypatch, tmp_path, every)  # of five steps an epoch
     kept = (tmp_path / "last.ckpt").read_bytes()
     with pytest.raises(ValueError, match="its training data is 40 graphs shuffled by seed 0 in"):
         run(tmp_path, loader_seed=1)
