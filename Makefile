@@ -21,7 +21,7 @@ export PYTHONHASHSEED := 0
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book pdf serve notebooks sync tables test fast lint format clean checks \
+.PHONY: help setup book pdf serve notebooks sync tables results test fast lint format clean checks \
         unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly faults \
         package-tests audit downloads
 
@@ -65,6 +65,9 @@ tables: $(STAMP)  ## write measured run times, recorded results, benchmarks, led
 	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
 	@$(BIN)/python -m tools.reliability write
+
+results: $(STAMP)  ## go on with the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
+	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES))
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
