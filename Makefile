@@ -85,7 +85,7 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, stale outputs, student copies, address, run times, chapters, results, benchmarks, ledger, reliability, cards, figures
+checks: $(STAMP)  ## pairs, outputs, student copies, address, run times, chapters, results, benchmarks, ledger, reliability, cards, figures
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.address check

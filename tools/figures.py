@@ -9,7 +9,7 @@ import sys
 import nbformat
 from nbformat import NotebookNode
 
-from tools.pairs import pairs
+from tools.notebooks import pairs
 
 PHONE = 334  # CSS pixels that a figure has on a phone of 390
 SMALLEST = 8  # pixels of a letter there

@@ -1,23 +1,205 @@
-"""Chapters: bring pairs into agreement, execute, check.
+"""Chapters: a text source (MyST) and a notebook with outputs, which follow each other.
 
-python -m tools.notebooks sync  [NAME ...] [--from text|notebook]
+python -m tools.notebooks sync    [NAME ...] [--from text|notebook]
 python -m tools.notebooks execute [NAME ...]     NAME: the beginning of a file name, such as 01
-python -m tools.notebooks check [NAME ...]
+python -m tools.notebooks check   [NAME ...]
+
+Outputs are stored in the notebook alone. A cell keeps its output only while its code is unchanged,
+so a cell without an execution count shows that the chapter has to be executed again.
 """
 
 import argparse
+import hashlib
+import json
+import os
 import re
 import sys
+import time
+from pathlib import Path
 
+import jupytext
 import nbformat
+from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from tools import execute, freshness, pairs, run_times
-from tools.paths import NOTEBOOKS
+from tools.paths import NOTEBOOKS, RUN_TIMES, TEXTS
 
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+METADATA = ("tags", "mystnb")  # what text and notebook both store of a cell's metadata
 LARGEST = 4_000_000  # bytes of a notebook with its outputs
 PROGRESS_BAR = re.compile(r"\d+%\|.*\||\bit/s\]|\bs/it\]|\r")
 LOCAL_PATH = re.compile(r"/(?:home|root|tmp|Users|usr/lib)/\w|site-packages|[A-Z]:\\\\Users")
+
+# One thread; no bars, no dates, no hash order in the outputs; the budget a reader gets by default.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TQDM_DISABLE": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONWARNINGS": "error:::__main__,ignore:IProgress not found",  # of a cell's own code
+    "SOURCE_DATE_EPOCH": "0",
+    "MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")),
+}
+UNSET = ("GTCOURSE_BUDGET", "MPLBACKEND")
+
+# Runs last, in the notebook's own kernel, and is taken out again.
+PROBE = """
+import json as _json, platform as _platform, resource as _resource, sys as _sys
+_torch = _sys.modules.get("torch")
+print(_json.dumps({
+    "bytes": _resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss
+    * (1 if _platform.system() == "Darwin" else 1024),
+    "device": _torch.cuda.get_device_name() if _torch and _torch.cuda.is_available() else "cpu",
+}))
+"""
+
+
+def pairs(names: list[str] | None = None) -> list[tuple[Path, Path]]:
+    """(text, notebook) of every chapter, or of those whose file name starts with one of `names`."""
+    stems = {p.stem for p in TEXTS.glob("*.md")} | {p.stem for p in NOTEBOOKS.glob("*.ipynb")}
+    chosen = sorted(s for s in stems if not names or s.startswith(tuple(names)))
+    if names and not chosen:
+        raise SystemExit(f"No chapter starts with {', '.join(names)}; there are {sorted(stems)}.")
+    return [(TEXTS / f"{stem}.md", NOTEBOOKS / f"{stem}.ipynb") for stem in chosen]
+
+
+def differences(text: Path, notebook: Path) -> list[str]:
+    """One sentence for each way in which the pair disagrees; empty when it agrees."""
+    for here, there in ((text, notebook), (notebook, text)):
+        if not here.exists():
+            return [f"{there.name}: its pair {here.name} does not exist"]
+    a, b = (
+        [(cell.cell_type, cell.source.strip(), shared_metadata(cell)) for cell in nb.cells]
+        for nb in map(jupytext.read, (text, notebook))
+    )
+    found = [
+        f"{notebook.name}: cell {i} differs from {text.name}"
+        for i, (x, y) in enumerate(zip(a, b, strict=False), start=1)
+        if x != y
+    ]
+    if len(a) != len(b):
+        found.append(f"{notebook.name} has {len(b)} cells, {text.name} has {len(a)}")
+    return found
+
+
+def sync(text: Path, notebook: Path, *, source: str | None = None) -> str | None:
+    """Make the pair agree. The newer side wins, unless `source` is "text" or "notebook"."""
+    if source is None:
+        if not differences(text, notebook):
+            return None
+        newer = not notebook.exists() or (
+            text.exists() and text.stat().st_mtime >= notebook.stat().st_mtime
+        )
+        source = "text" if newer else "notebook"
+    if source == "text":
+        write_notebook(follow_text(text, notebook), notebook)
+        return f"{text.name} -> {notebook.name}"
+    write_text(nbformat.read(notebook, as_version=4), text)
+    return f"{notebook.name} -> {text.name}"
+
+
+def follow_text(text: Path, notebook: Path) -> NotebookNode:
+    """The notebook that the text describes, with the outputs of every cell that did not change."""
+    new = jupytext.read(text)
+    stored: dict[str, list[NotebookNode]] = {}
+    if notebook.exists():
+        for cell in nbformat.read(notebook, as_version=4).cells:
+            if cell.cell_type == "code":
+                stored.setdefault(cell.source, []).append(cell)
+    for cell in new.cells:
+        if cell.cell_type == "code" and stored.get(cell.source):
+            before = stored[cell.source].pop(0)
+            cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    return new
+
+
+def write_notebook(nb: NotebookNode, path: Path) -> None:
+    """Write the notebook so that the same content gives the same bytes."""
+    nb.metadata = NotebookNode(kernelspec=dict(KERNEL), language_info={"name": "python"})
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    seen: dict[str, int] = {}
+    for cell in nb.cells:
+        cell.metadata = NotebookNode(shared_metadata(cell))
+        digest = hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:8]
+        seen[digest] = seen.get(digest, 0) + 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nb, path)
+
+
+def write_text(nb: NotebookNode, path: Path) -> None:
+    plain = NotebookNode(nb)
+    plain.metadata = NotebookNode(
+        kernelspec=dict(KERNEL), language_info={"name": "python", "pygments_lexer": "ipython3"}
+    )
+    plain.cells = [NotebookNode({**cell, "metadata": shared_metadata(cell)}) for cell in nb.cells]
+    text = jupytext.writes(plain, fmt="md:myst")
+    text = re.sub(r"^ *jupytext_version:.*\n", "", text, flags=re.M)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def shared_metadata(cell: NotebookNode) -> dict:
+    return {key: cell.metadata[key] for key in METADATA if cell.metadata.get(key)}
+
+
+def execute(nb: NotebookNode, folder: Path) -> dict:
+    """Run every cell in a fresh kernel, in place; returns device, seconds, peak memory in MB."""
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    os.environ.update(ENVIRONMENT)
+    for name in UNSET:
+        os.environ.pop(name, None)
+
+    nb.cells.append(nbformat.v4.new_code_cell(PROBE))
+    client = NotebookClient(
+        nb,
+        timeout=900,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    begin = time.perf_counter()
+    client.execute()
+    seconds = time.perf_counter() - begin
+    answer = json.loads(nb.cells.pop().outputs[0].text)
+
+    for cell in nb.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = merge_streams(cell.outputs)
+    return {
+        "device": answer["device"],
+        "seconds": round(seconds),
+        "peak_memory_mb": int(round(answer["bytes"] / 2**20, -1)),
+    }
+
+
+def merge_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Pieces of one stream as one output: how print() was cut up depends on timing."""
+    merged: list[NotebookNode] = []
+    for output in outputs:
+        last = merged[-1] if merged else None
+        if last and last.output_type == output.output_type == "stream" and last.name == output.name:
+            last.text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def run(names: list[str]) -> None:
+    """Execute chapters, store their outputs, and note what the runs took."""
+    for text, notebook in pairs(names):
+        sync(text, notebook)
+        nb = nbformat.read(notebook, as_version=4)
+        measured = execute(nb, NOTEBOOKS)
+        write_notebook(nb, notebook)
+        # Kept apart from the notebook, whose bytes must not depend on the clock.
+        times = json.loads(RUN_TIMES.read_text()) if RUN_TIMES.exists() else {}
+        times.setdefault(notebook.stem, {})[measured.pop("device")] = measured
+        RUN_TIMES.write_text(json.dumps(dict(sorted(times.items())), indent=2) + "\n")
+        print(f"{notebook.name}: {measured['seconds']} s, {measured['peak_memory_mb']} MB at most")
 
 
 def output_faults(nb: NotebookNode) -> list[str]:
@@ -27,7 +209,9 @@ def output_faults(nb: NotebookNode) -> list[str]:
         if cell.cell_type != "code" or not cell.source.strip():
             continue
         count += 1
-        if cell.execution_count != count:
+        if cell.execution_count is None:
+            faults.append(f"cell {i} has changed since the chapter was executed")
+        elif cell.execution_count != count:
             faults.append(f"cell {i} has execution count {cell.execution_count}, not {count}")
         for output in cell.outputs:
             faults += [f"cell {i} stores {fault}" for fault in faults_of(output, cell)]
@@ -61,30 +245,12 @@ def faults_of(output: NotebookNode, cell: NotebookNode) -> list[str]:
 
 def check(names: list[str]) -> list[str]:
     found = []
-    for text, notebook in pairs.pairs(names):
-        found += pairs.differences(text, notebook)
+    for text, notebook in pairs(names):
+        found += differences(text, notebook)
         if notebook.exists():
             nb = nbformat.read(notebook, as_version=4)
-            reasons = freshness.stale(nb)
-            found += [f"{notebook.name}: stored outputs are stale, {why}" for why in reasons]
-            if not reasons:  # a stale notebook has to be executed anyway
-                found += [f"{notebook.name}: {fault}" for fault in output_faults(nb)]
+            found += [f"{notebook.name}: {fault}" for fault in output_faults(nb)]
     return found
-
-
-def run(names: list[str]) -> None:
-    for text, notebook in pairs.pairs(names):
-        pairs.sync(text, notebook)
-        nb = nbformat.read(notebook, as_version=4)
-        measured = execute.execute(nb, NOTEBOOKS)
-        pairs.write_notebook(nb, notebook)
-        execute.store_run(notebook.stem, measured)
-        run_times.write()
-        print(
-            f"{notebook.name}: {measured['seconds']} s on {measured['device']}, "
-            f"{measured['peak_memory_mb']:.0f} MB at most",
-            flush=True,
-        )
 
 
 def main() -> int:
@@ -97,12 +263,12 @@ def main() -> int:
     if args.command == "execute":
         run(args.names)
     elif args.command == "sync":
-        for text, notebook in pairs.pairs(args.names):
-            print(pairs.sync(text, notebook, source=args.source) or f"{text.stem}: agrees")
+        for text, notebook in pairs(args.names):
+            print(sync(text, notebook, source=args.source) or f"{text.stem}: agrees")
     else:
         found = check(args.names)
         print("\n".join(found))
-        print(f"{len(pairs.pairs(args.names))} chapters checked, {len(found)} faults")
+        print(f"{len(pairs(args.names))} chapters checked, {len(found)} faults")
         return bool(found)
     return 0
 

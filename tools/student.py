@@ -17,7 +17,7 @@ from pybtex.database import Entry, parse_file
 
 from tools.address import slug
 from tools.exercises import FOLDED, chapters
-from tools.pairs import write_notebook
+from tools.notebooks import write_notebook
 from tools.paths import ROOT
 
 STUDENT = ROOT / "student"

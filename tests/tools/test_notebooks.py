@@ -2,8 +2,48 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools import execute
-from tools.notebooks import output_faults
+from tools import notebooks, run_times
+
+TEXT = """---
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A chapter
+
+```{code-cell} ipython3
+import gtcourse
+```
+
+A sum.
+
+```{code-cell} ipython3
+:tags: [hide-input]
+
+print(1 + 1)  # two
+```
+"""
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    """A pair (text, notebook) that agrees, with outputs in the notebook."""
+    text, notebook = tmp_path / "01_chapter.md", tmp_path / "01_chapter.ipynb"
+    text.write_text(TEXT)
+    nb = notebooks.follow_text(text, notebook)
+    first, second = (cell for cell in nb.cells if cell.cell_type == "code")
+    first.execution_count, second.execution_count = 1, 2
+    second.outputs = [nbformat.v4.new_output("stream", name="stdout", text="2\n")]
+    notebooks.write_notebook(nb, notebook)
+    return text, notebook
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
 def notebook(*outputs, count=1, **metadata):
@@ -12,9 +52,63 @@ def notebook(*outputs, count=1, **metadata):
     )
 
 
-def test_clean_outputs_have_no_faults():
-    fine = new_output("stream", name="stdout", text="epoch 10: 0.51\n")
-    assert output_faults(notebook(fine)) == []
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("A sum.", "A total."),
+        ("1 + 1", "1 + 2"),
+        ("hide-input", "hide-output"),
+        ("A sum.", "A sum.\n\n```{code-cell} ipython3\nx = 1\n```"),
+    ],
+)
+def test_a_changed_pair_differs(chapter, old, new):
+    assert notebooks.differences(*chapter) == []
+    edit(chapter[0], old, new)
+    assert notebooks.differences(*chapter)
+
+
+def test_a_missing_side_is_reported(chapter):
+    chapter[1].unlink()
+    assert notebooks.differences(*chapter)
+
+
+def test_the_newer_side_wins(chapter):
+    edit(chapter[0], "A sum.", "A total.")
+    assert notebooks.sync(*chapter) == "01_chapter.md -> 01_chapter.ipynb"
+    assert notebooks.sync(*chapter) is None
+
+
+def test_syncing_from_the_text_keeps_outputs_of_unchanged_cells_only(chapter):
+    text, notebook = chapter
+    edit(text, "A sum.", "A total.")
+    notebooks.sync(text, notebook, source="text")
+    nb = nbformat.read(notebook, 4)
+    assert nb.cells[-1].outputs[0].text == "2\n"
+    assert notebooks.output_faults(nb) == []
+    edit(text, "print(1 + 1)", "print(1 + 2)")
+    notebooks.sync(text, notebook, source="text")
+    nb = nbformat.read(notebook, 4)
+    assert nb.cells[-1].outputs == []
+    (fault,) = notebooks.output_faults(nb)
+    assert "has changed since the chapter was executed" in fault
+    assert notebooks.differences(text, notebook) == []
+
+
+def test_syncing_from_the_notebook_writes_the_text(chapter):
+    text, notebook = chapter
+    nb = nbformat.read(notebook, 4)
+    nb.cells[0].source = "# Another chapter"
+    nbformat.write(nb, notebook)
+    notebooks.sync(text, notebook, source="notebook")
+    assert "# Another chapter" in text.read_text()
+    assert notebooks.differences(text, notebook) == []
+
+
+def test_the_same_notebook_gives_the_same_bytes(chapter):
+    text, notebook = chapter
+    before = notebook.read_bytes()
+    notebooks.write_notebook(notebooks.follow_text(text, notebook), notebook)
+    assert notebook.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -25,49 +119,44 @@ def test_clean_outputs_have_no_faults():
         (new_output("stream", name="stdout", text=" 40%|####      | 4/10"), "progress bar"),
         (new_output("stream", name="stdout", text="in /home/me/x.py"), "path of the machine"),
         (new_output("display_data", data={"application/vnd.plotly.v1+json": {}}), "plotly"),
+        (new_output("display_data", data={"text/html": "x" * 4_100_000}), "MB"),
     ],
 )
-def test_what_must_not_be_stored_is_seen(output, word):
-    (fault,) = output_faults(notebook(output))
+def test_forbidden_outputs_are_reported(output, word):
+    (fault,) = notebooks.output_faults(notebook(output))
     assert word in fault
 
 
-def test_a_wanted_error_may_stay():
+def test_expected_errors_may_stay():
     error = new_output("error", ename="ValueError", evalue="no", traceback=[])
-    assert output_faults(notebook(error, tags=["raises-exception"])) == []
+    assert notebooks.output_faults(notebook(error, tags=["raises-exception"])) == []
 
 
-def test_cells_out_of_order_are_seen():
-    assert output_faults(notebook(count=3)) == ["cell 1 has execution count 3, not 1"]
+def test_cells_out_of_order_are_reported():
+    assert notebooks.output_faults(notebook(count=3)) == ["cell 1 has execution count 3, not 1"]
 
 
-def test_a_heavy_notebook_is_seen():
-    heavy = new_output("display_data", data={"text/html": "x" * 4_100_000})
-    assert any("MB" in fault for fault in output_faults(notebook(heavy)))
-
-
-def test_executing_twice_gives_the_same_bytes_and_stamps_what_was_loaded(tmp_path):
-    code = "import gtcourse\nprint('a')\nprint(len({'x', 'y'}))"
-    nb = new_notebook(cells=[new_code_cell(code), new_code_cell("1 + 1")])
-    runs = []
+def test_executing_twice_gives_the_same_bytes(tmp_path):
+    cells = [new_code_cell("print('a')\nprint(len({'x', 'y'}))"), new_code_cell("1 + 1")]
+    nb, runs = new_notebook(cells=cells), []
     for _ in range(2):
-        measured = execute.execute(nb, tmp_path)
+        measured = notebooks.execute(nb, tmp_path)
         nb.cells[0].id, nb.cells[1].id = "a", "b"
         runs.append(nbformat.writes(nb))
     assert runs[0] == runs[1]
-    assert output_faults(nb) == []
+    assert notebooks.output_faults(nb) == []
     assert nb.cells[0].outputs[0].text == "a\n2\n"
-    assert "__init__.py" in nb.metadata["gtcourse"]["package"]
-    assert measured["seconds"] >= 0
     assert measured["peak_memory_mb"] > 10
 
 
 def test_a_failing_cell_stops_the_execution(tmp_path):
-    nb = new_notebook(cells=[new_code_cell("1 / 0")])
     with pytest.raises(Exception, match="ZeroDivisionError"):
-        execute.execute(nb, tmp_path)
+        notebooks.execute(new_notebook(cells=[new_code_cell("1 / 0")]), tmp_path)
 
 
-def test_pieces_of_one_stream_become_one():
-    pieces = [new_output("stream", name=n, text=t) for n, t in [("stdout", "a"), ("stdout", "b")]]
-    assert [o.text for o in execute.merge_streams(pieces)] == ["ab"]
+def test_the_table_of_run_times_is_written_into_its_place():
+    page = f"x\n{run_times.BEGIN}\nold\n{run_times.END}\ny"
+    new = run_times.with_table(page)
+    assert "01 Self-attention" in new
+    assert "old" not in new
+    assert run_times.with_table(new) == new
