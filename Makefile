@@ -61,6 +61,7 @@ tables: $(STAMP)  ## write measured run times, recorded results, benchmarks, led
 	@$(BIN)/python -m tools.run_times write
 	@$(BIN)/python -m tools.teach write
 	@$(BIN)/python -m tools.results write
+	@$(BIN)/python -m tools.result_figures write
 	@$(BIN)/python -m tools.benchmarks write
 	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
@@ -93,6 +94,7 @@ checks: $(STAMP)  ## pairs, outputs, student copies, address, run times, chapter
 	$(BIN)/python -m tools.teach check
 	$(BIN)/python -m tools.chapters
 	$(BIN)/python -m tools.results check
+	$(BIN)/python -m tools.result_figures check
 	$(BIN)/python -m tools.benchmarks check
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check

@@ -1,0 +1,116 @@
+"""The two figures of book/results/index.md, drawn from the records of ZINC beside it.
+
+python -m tools.result_figures write    draw them
+python -m tools.result_figures check    they show today's records
+"""
+
+import sys
+from pathlib import Path
+from statistics import mean, stdev
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from gtcourse.plots.style import COLORS, INK, use_style
+from gtcourse.training.results import Result, read_results, results
+from gtcourse.training.simple import line_to_beat
+from tools.paths import ROOT
+
+FOLDER = ROOT / "book" / "results"
+STATIC = ROOT / "book" / "_static"
+PAPER, OURS = COLORS["blue"], COLORS["orange"]
+LINES = {name: line_to_beat("zinc")[name] for name in
+         ("ridge on atom counts", "ridge on Morgan counts")}  # fmt: skip
+
+BESIDE = {"signnet": (-6, -10), "gin-100k": (-6, -12), "egt-500k-spe-do": (5, 6)}
+"""Where a label would lie on another, its offset in points."""
+
+
+def zinc_runs() -> list[Result]:
+    """The recipes with a run, by the paper's error."""
+    found = [r for r in results(read_results([FOLDER]), "zinc") if r.records]
+    return sorted(found, key=lambda result: result.paper[0])
+
+
+def name_of(result: Result) -> str:
+    return result.recipe.name.removesuffix("/zinc")
+
+
+def steps_of(result: Result) -> float:
+    return mean(record.result["steps"] for record in result.records)
+
+
+def dots(ax: Axes, found: list[Result]) -> None:
+    """One row for each recipe: the paper's error and ours, with a standard deviation."""
+    for row, result in enumerate(reversed(found)):
+        value, deviation = result.paper
+        ax.errorbar(value, row + 0.12, xerr=deviation, fmt="o", color=PAPER, capsize=3)
+        values = result.values
+        error = stdev(values) if len(values) > 1 else None
+        ax.errorbar(mean(values), row - 0.12, xerr=error, fmt="s", color=OURS, capsize=3)
+    ax.set_yticks(range(len(found)), [name_of(result) for result in reversed(found)])
+    ax.plot([], [], "o", color=PAPER, label="paper")
+    ax.plot([], [], "s", color=OURS, label="our run")
+    for name, error in LINES.items():
+        ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
+        ax.annotate(name, (error, len(found) - 0.45), rotation=90, fontsize=9, ha="right",
+                    va="top", color=INK)  # fmt: skip
+    ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)", ylim=(-0.6, len(found) - 0.4))
+    ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2], labels=["0.05", "0.1", "0.2", "0.5", "1", "2"])
+    ax.minorticks_off()
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+
+
+def steps(ax: Axes, found: list[Result]) -> None:
+    """Each run at its number of optimiser steps, joined to its paper's error by a dashed line."""
+    for result, color in zip(found, [*COLORS.values()] * 3, strict=False):
+        x, y = steps_of(result), mean(result.values)
+        ax.plot([x, x], [result.paper[0], y], color=color, linestyle="--", linewidth=1)
+        ax.plot(x, result.paper[0], "_", color=color, markersize=12, markeredgewidth=2)
+        ax.plot(x, y, "o", color=color)
+        place = BESIDE.get(name_of(result), (6, 3))
+        ax.annotate(name_of(result), (x, y), place, textcoords="offset points", fontsize=9,
+                    ha="left" if place[0] > 0 else "right")  # fmt: skip
+    ax.axhline(LINES["ridge on Morgan counts"], color=INK, linestyle=":", linewidth=1.2)
+    ax.annotate("ridge on Morgan counts", (0, LINES["ridge on Morgan counts"]), (4, -12),
+                xycoords=ax.get_yaxis_transform(), textcoords="offset points", fontsize=9,
+                color=INK)  # fmt: skip
+    ax.set(xscale="log", yscale="log", xlabel="optimizer steps of our run", ylabel="test MAE")
+    ax.set_yticks([0.05, 0.1, 0.2, 0.5, 1, 2], labels=["0.05", "0.1", "0.2", "0.5", "1", "2"])
+    ax.minorticks_off()
+    ax.set_xlim(ax.get_xlim()[0] / 2.5, ax.get_xlim()[1] * 3)
+
+
+FIGURES = {"dots": (dots, (5.7, 4.2)), "steps": (steps, (5.7, 4.0))}
+
+
+def shown(found: list[Result]) -> str:
+    """What the figures show, as their description."""
+    return "; ".join(
+        f"{name_of(r)}: paper {r.paper[0]:g}, ours {mean(r.values):.3f}, {steps_of(r):.0f} steps"
+        for r in found
+    )
+
+
+def path_of(name: str) -> Path:
+    return STATIC / f"results-{name}.svg"
+
+
+def main() -> int:
+    found = zinc_runs()
+    if sys.argv[1:] == ["write"]:
+        use_style()
+        for name, (draw, size) in FIGURES.items():
+            figure, ax = plt.subplots(figsize=size)
+            draw(ax, found)
+            metadata = {"Date": None, "Description": shown(found)}
+            figure.savefig(path_of(name), format="svg", metadata=metadata)
+            plt.close(figure)
+    stale = [name for name in FIGURES if shown(found) not in path_of(name).read_text()]
+    for name in stale:
+        print(f"{path_of(name).name} does not show today's records; make tables draws it")
+    return int(bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
