@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.training.task import Task
+from gtcourse.training.tasks import Task
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gtcourse.graphs.arguments import a_seed, at_least, positive
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.training.task import Task
+from gtcourse.training.tasks import Task
 
 
 def refuse_numbers(epochs, lr, patience, stop_below_lr, grad_clip, seed) -> None:

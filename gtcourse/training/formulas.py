@@ -18,7 +18,7 @@ from torch import nn
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.costs import StepCosts, against_nodes
-from gtcourse.training.task import Task
+from gtcourse.training.tasks import Task
 
 GRAPHS = 8
 """Of the batches that are counted: in a single graph, some operators take another way."""

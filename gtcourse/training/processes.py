@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gtcourse.graphs.arguments import at_least, one_of
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.training.task import Task
+from gtcourse.training.tasks import Task
 
 PRECISIONS = ("32-true", "bf16-mixed")
 

@@ -83,7 +83,7 @@ def _first(numbers: Sequence[int], take, together: Exception) -> tuple[int, Exce
 
 
 def _sentence(error: Exception, recipe: Recipe) -> str:
-    if isinstance(error, IndexError):  # torch's, of an embedding
+    if isinstance(error, IndexError):  # torch's, of an embedding or of a class
         expected = f"graphs like those of {recipe.dataset}"
-        return f"it has a category without a row in the model; expected {expected}."
+        return f"it has a category or class beyond the model's; expected {expected}."
     return str(error)

@@ -10,7 +10,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.flag import Flag
 from gtcourse.training.processes import weight_among_processes
-from gtcourse.training.task import Task
+from gtcourse.training.tasks import Task
 
 
 def train_step(

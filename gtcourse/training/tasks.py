@@ -1,31 +1,375 @@
-"""What a model is asked: every task of the course, to be imported from here.
+"""What a model is trained on and judged by: targets of graphs, nodes and edges.
 
-Targets of a graph: :func:`~gtcourse.training.tasks_graphs.graph_regression`,
-:func:`~gtcourse.training.tasks_graphs.graph_classification` and
-:func:`~gtcourse.training.tasks_graphs.graph_multiclass`. Of nodes and edges:
-:func:`~gtcourse.training.tasks_nodes_edges.node_classification` and
-:func:`~gtcourse.training.tasks_nodes_edges.edge_classification`.
-:func:`~gtcourse.training.tasks_distances.with_distances` adds a second objective to any of them. A
-:class:`~gtcourse.training.task.Task` of your own is a loss, metrics, and the metric that decides.
+A :class:`Task` of your own is a loss, metrics, and the metric that decides.
+
+Shapes: B graphs, N nodes (padded), T targets of a graph, C classes, ν farthest distance asked for.
 """
 
-from gtcourse.training.task import Task
-from gtcourse.training.tasks_distances import with_distances
-from gtcourse.training.tasks_graphs import (
-    MeanAveragePrecision,
-    graph_classification,
-    graph_multiclass,
-    graph_regression,
-)
-from gtcourse.training.tasks_nodes_edges import edge_classification, node_classification
+from __future__ import annotations
 
-__all__ = [
-    "MeanAveragePrecision",
-    "Task",
-    "edge_classification",
-    "graph_classification",
-    "graph_multiclass",
-    "graph_regression",
-    "node_classification",
-    "with_distances",
-]
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torchmetrics import Metric, MetricCollection
+from torchmetrics.utilities import dim_zero_cat
+
+from gtcourse.graphs.arguments import at_least, one_of, positive
+from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
+
+
+@dataclass(frozen=True)
+class Task:
+    """A loss, metrics, and the metric that decides which weights are best.
+
+    Attributes:
+        loss: (predictions, batch) to the mean loss over the batch's targets. The predictions are
+            ``model(batch, **asks)``.
+        update: (metrics, predictions, batch): adds the batch's targets to the metrics. They hold
+            sums, so a value at the end is over all graphs. The predictions are ``model(batch)``.
+        metrics: makes a fresh collection.
+        monitor: the metric that decides; mode: whether it should be small or large.
+        size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
+            Several processes weigh their losses by it, which gives the gradient of one process.
+        asks: keyword arguments of the model in training, where the loss needs more than the
+            predictions.
+    """
+
+    name: str
+    loss: Callable[[Any, GraphBatch], Tensor]
+    update: Callable[[MetricCollection, Tensor, GraphBatch], None]
+    metrics: Callable[[], MetricCollection]
+    monitor: str
+    mode: Literal["min", "max"]
+    size: Callable[[GraphBatch], Tensor | int] = field(
+        default_factory=lambda: lambda batch: batch.num_graphs
+    )
+    asks: dict[str, object] = field(default_factory=dict)
+
+    def improves(self, value: float, best: float | None) -> bool:
+        if best is None:
+            return value == value  # anything but NaN
+        return value < best if self.mode == "min" else value > best
+
+
+def graph_regression() -> Task:
+    """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
+    from torchmetrics import MeanAbsoluteError
+
+    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        known = _known(prediction, batch)
+        metrics.update(prediction[known].float(), batch.y[known].float())
+
+    return Task(
+        name="graph regression",
+        loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
+        update=update,
+        metrics=_fresh(mae=MeanAbsoluteError()),
+        monitor="mae",
+        mode="min",
+        size=lambda batch: (~batch.y.isnan()).sum(),
+    )
+
+
+def graph_classification(num_tasks: int = 1) -> Task:
+    """Yes-or-no questions about a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
+
+    Targets are 0, 1, or NaN for an unknown answer, which is left out. Judged by the area under the
+    ROC curve for one question, by average precision over several, as OGB does
+    (:class:`MeanAveragePrecision`).
+
+    Args:
+        num_tasks: T.
+    """
+    from torchmetrics.classification import BinaryAUROC
+
+    metrics = {"auroc": BinaryAUROC()} if num_tasks == 1 else {"ap": MeanAveragePrecision()}
+
+    def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        known = _known(prediction, batch)
+        if num_tasks == 1:
+            collection.update(prediction[known].sigmoid(), batch.y[known].long())
+        else:
+            collection.update(prediction, batch.y)
+
+    return Task(
+        name="graph classification",
+        loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
+        update=update,
+        metrics=_fresh(**metrics),
+        monitor=next(iter(metrics)),
+        mode="max",
+        size=lambda batch: (~batch.y.isnan()).sum(),
+    )
+
+
+def graph_multiclass(num_classes: int) -> Task:
+    """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, judged by accuracy.
+
+    Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
+
+    Args:
+        num_classes: C.
+    """
+    from torchmetrics.classification import MulticlassAccuracy
+
+    accuracy = MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
+    name = f"graph classification, {num_classes} classes"
+    return _classes(name, num_classes, accuracy, "accuracy")
+
+
+def node_classification(num_classes: int, class_sizes: Sequence[int] | None = None) -> Task:
+    r"""Which of C classes a node is: cross-entropy on logits ``[B, N, C]``.
+
+    Targets ``[B, N]`` are 0 to C - 1; ``MISSING_LABEL`` is left out. A class of :math:`c_k` targets
+    weighs
+
+    .. math:: w_k = \frac{\sum_l c_l - c_k}{\sum_l c_l},
+              \qquad J = \frac{\sum_n w_{y_n} J_n}{\sum_n w_{y_n}},
+
+    which a factor common to all :math:`w_k` does not change. Judged by accuracy as the literature
+    on PATTERN and CLUSTER has it: the share that is right of each class's targets, and the mean of
+    these over the classes. A class without a target counts 0 where it was predicted, and otherwise
+    not at all.
+
+    Args:
+        num_classes: C.
+        class_sizes: :math:`c_k`; by default all classes weigh the same. They are counted once for
+            a data set, as EGT's authors do; Dwivedi et al. (2020) count in each batch.
+
+    Raises:
+        ValueError: there are not C class sizes above 0.
+    """
+    from torchmetrics.classification import MulticlassAccuracy
+
+    accuracy = MulticlassAccuracy(num_classes, average="macro", ignore_index=MISSING_LABEL)
+    name, weights = f"node classification, {num_classes} classes", None
+    if class_sizes is not None:
+        weights = _shares_of_others(class_sizes, num_classes)
+        name += f", weighted by their sizes {list(class_sizes)}"
+    return _classes(name, num_classes, accuracy, "accuracy", weights)
+
+
+def edge_classification() -> Task:
+    """Whether an edge is of class 1: cross-entropy on logits ``[B, N, N, 2]``, judged by F1.
+
+    Targets ``[B, N, N]`` are 0 or 1, at ``[b, i, j]`` that of the edge from i to j;
+    ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of two shares
+    of class 1: of the edges predicted, how many are right, and of the edges to be found, how many
+    are.
+    """
+    from torchmetrics.classification import BinaryF1Score
+
+    f1 = BinaryF1Score(ignore_index=MISSING_LABEL)
+    return _classes("edge classification", 2, f1, "f1")
+
+
+def _shares_of_others(sizes: Sequence[int], num_classes: int) -> list[float]:
+    """The share of all targets that are not of a class, for each class."""
+    if len(sizes) != num_classes or not all(size > 0 for size in sizes):
+        raise ValueError(
+            f"class_sizes is {list(sizes)}; expected {num_classes} numbers of targets above 0."
+        )
+    return [(sum(sizes) - size) / sum(sizes) for size in sizes]
+
+
+def with_distances(
+    task: Task,
+    hops: int,
+    weight: float,
+    reduction: Literal["sum", "mean"] = "sum",
+    self_is_one_hop: bool = False,
+) -> Task:
+    r"""``task``, and the distance of each pair of nodes as a class to be told (EGT, Sec. 3.3).
+
+    .. math:: J = J_\text{task} + \kappa\,\mathcal{D}, \qquad
+              \mathcal{D} = \frac1B \sum_b \sum_{(i, j):\, 0 \le D_{b,ij} \le \nu}
+              -\log \operatorname{softmax}(x_{b,ij})_{D_{b,ij}}
+
+    for the logits :math:`x` ``[B, N, N, ν + 1]`` that a model gives beside its prediction when it
+    is called as ``model(batch, return_distances=True)``. :math:`D` is the encoding ``distance``, of
+    :class:`gtcourse.encodings.AddShortestPaths`: pairs farther apart than ν, without a path or at
+    padding are left out. The metrics are those of ``task``.
+
+    Args:
+        hops: ν. ``AddShortestPaths(max_distance)`` stores longer distances as ``max_distance``,
+            which therefore has to be above ν, or a pair farther apart would count as one at ν.
+        weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, where that is about two hundred
+            terms.
+        reduction: "sum", of a graph's pairs, and the mean over graphs, as in the authors' code; the
+            paper does not say. With "mean" :math:`\mathcal{D}` is the mean over the batch's pairs.
+        self_is_one_hop: a node's distance to itself is 1, as for the authors' code, which counts
+            the walks of A + I. No pair is then of class 0. (Their classes are numbered the other
+            way round, ν + 1 - D, and their class 0 is what is left out.)
+
+    Raises:
+        ValueError: ν is below 1, κ is not above 0, or ``reduction`` is neither of the two.
+    """
+    at_least(1, hops=hops)
+    positive(weight=weight)
+    one_of(("sum", "mean"), reduction=reduction)
+
+    def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:
+        prediction, logits = predictions
+        distance = batch.encodings["distance"].long()
+        if self_is_one_hop:
+            distance = torch.where(distance == 0, 1, distance)
+        classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
+        if reduction == "sum":
+            distance_loss = total_cross_entropy(logits, classes) / batch.num_graphs
+        else:
+            distance_loss = mean_cross_entropy(logits, classes)
+        return task.loss(prediction, batch) + weight * distance_loss
+
+    pairs = f"the {reduction} over pairs" + (", self 1 hop" if self_is_one_hop else "")
+    return replace(
+        task,
+        name=f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})",
+        loss=loss,
+        asks=task.asks | {"return_distances": True},
+    )
+
+
+class MeanAveragePrecision(Metric):
+    """Average precision, as a mean over those questions that have both answers among the targets.
+
+    A question without a "yes", or without a "no", has no ranking to judge; OGB leaves it out too.
+    NaN where none is left.
+
+    Shapes:
+        prediction: ``[B, T]`` logits; y: ``[B, T]``, 0, 1 or NaN
+    """
+
+    higher_is_better = True
+    full_state_update = False
+
+    def __init__(self):
+        super().__init__()
+        self.add_state("predictions", [], dist_reduce_fx="cat")
+        self.add_state("targets", [], dist_reduce_fx="cat")
+
+    def update(self, prediction: Tensor, y: Tensor) -> None:
+        self.predictions.append(prediction.float())
+        self.targets.append(y)
+
+    def compute(self) -> Tensor:
+        from torchmetrics.functional.classification import binary_average_precision
+
+        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
+        scores = []
+        for prediction, y in zip(predictions.T, targets.T, strict=True):
+            known = ~y.isnan()
+            answers = y[known].long()
+            if 0 < answers.sum() < len(answers):
+                # Ranks in place of probabilities: large logits are one and the same sigmoid.
+                rank = prediction[known].unique(return_inverse=True)[1] / len(answers)
+                scores.append(binary_average_precision(rank, answers))
+        return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
+
+
+def _fresh(**metrics: Metric) -> Callable[[], MetricCollection]:
+    return lambda: MetricCollection({name: metric.clone() for name, metric in metrics.items()})
+
+
+def _mean_over_known(
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+) -> Callable[[Tensor, GraphBatch], Tensor]:
+    """``loss_of(prediction, y)``, a number for each target, as a mean over the known targets."""
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        known = _known(prediction, batch)
+        losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
+        return (losses * known).sum() / known.sum().clamp(min=1)
+
+    return loss
+
+
+def _known(prediction: Tensor, batch: GraphBatch) -> Tensor:
+    """Where there is a target."""
+    _check_shape(prediction, batch)
+    return ~batch.y.isnan()
+
+
+def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
+    """Data and models may be anybody's; ``[B, 1]`` beside ``[B]`` would broadcast silently."""
+    if batch.y is None:
+        raise ValueError("the graphs have no targets y; expected one for each prediction.")
+    expected = [*batch.y.shape, *classes]
+    if [*prediction.shape] != expected or batch.y.is_floating_point() == bool(classes):
+        raise ValueError(
+            f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
+            f"{list(batch.y.shape)} of {batch.y.dtype}; expected predictions {expected} and "
+            f"{'integer' if classes else 'float'} targets."
+        )
+
+
+def _classes(
+    name: str,
+    num_classes: int,
+    metric: Metric,
+    score: str,
+    weights: Sequence[float] | None = None,
+) -> Task:
+    """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
+
+    Args:
+        metric: of predicted classes and targets, both flat; score: what it is called.
+        weights: of the classes in the loss; all weigh the same where it is None.
+    """
+
+    def targets(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        _check_shape(prediction, batch, num_classes)
+        return batch.y.long()
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        y = targets(prediction, batch)
+        return mean_cross_entropy(prediction, y, weights_on(prediction))
+
+    def size(batch: GraphBatch) -> Tensor:
+        return total_weight(batch.y, weights_on(batch.mask.double()))
+
+    def weights_on(like: Tensor) -> Tensor | None:
+        return None if weights is None else like.new_tensor(weights)
+
+    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+        y = targets(prediction, batch)
+        metrics.update(prediction.argmax(dim=-1).flatten(), y.flatten())
+
+    return Task(
+        name=name,
+        loss=loss,
+        update=update,
+        metrics=_fresh(**{score: metric}),
+        monitor=score,
+        mode="max",
+        size=size,
+    )
+
+
+def total_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
+    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, without missing targets.
+
+    Shapes:
+        logits: ``[..., C]``; y: ``[...]``, ``MISSING_LABEL`` to be left out; weights: ``[C]``
+    """
+    return F.cross_entropy(
+        logits.flatten(0, -2), y.flatten(), weights, ignore_index=MISSING_LABEL, reduction="sum"
+    )
+
+
+def mean_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
+    """:func:`total_cross_entropy` over the sum of the targets' weights; 0 where none is known."""
+    size = total_weight(y, weights)
+    return total_cross_entropy(logits, y, weights) / size.where(size > 0, 1)
+
+
+def total_weight(y: Tensor, weights: Tensor | None) -> Tensor:
+    """The sum of the known targets' weights; how many are known where all weigh the same."""
+    known = y != MISSING_LABEL
+    if weights is None:
+        return known.sum()
+    return (weights[y.where(known, 0).long()] * known).sum()

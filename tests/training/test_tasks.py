@@ -69,7 +69,7 @@ def test_logits_and_classes_that_do_not_fit_are_refused():
     task, batch = graph_multiclass(3), batch_of([2, 0])
     with pytest.raises(ValueError, match=r"predicts \[2\] and the graph targets are \[2\]"):
         task.loss(torch.zeros(2), batch)
-    with pytest.raises(ValueError, match="expected 3 logits for each target"):
+    with pytest.raises(ValueError, match=r"expected predictions \[2, 3\] and integer"):
         task.update(task.metrics(), torch.zeros(2, 4), batch)
     with pytest.raises(ValueError, match=r"of torch\.float32; expected"):
         task.loss(torch.zeros(2, 3), batch_of([2.0, 0.0]))
@@ -84,7 +84,7 @@ def test_predictions_and_targets_of_different_shapes_are_refused(task):
     batch = batch_of([1.0, 0.0])
     with pytest.raises(ValueError, match=r"predicts \[2, 1\] and the graph targets are \[2\]"):
         task.loss(torch.zeros(2, 1), batch)
-    with pytest.raises(ValueError, match="expected the same shape"):
+    with pytest.raises(ValueError, match=r"expected predictions \[2\] and float"):
         task.update(task.metrics(), torch.zeros(3), batch)
     batch.y = None
     with pytest.raises(ValueError, match="the graphs have no targets y"):
@@ -99,15 +99,6 @@ def test_what_counts_as_better():
     assert large.improves(2.0, 1.0)
     assert not large.improves(math.nan, None)
     assert not small.improves(math.nan, 1.0)
-
-
-@pytest.mark.parametrize("y", [5, -3])
-def test_a_class_that_is_none_is_refused(y):
-    task = graph_multiclass(2)
-    graph = graph_of(2, [(0, 1)])
-    graph.y = torch.tensor([y])
-    with pytest.raises(ValueError, match=f"a target is {y}; expected classes 0 to 1"):
-        task.loss(torch.zeros(1, 2), collate([graph]))
 
 
 def test_a_question_with_one_answer_only_is_left_out_of_average_precision():

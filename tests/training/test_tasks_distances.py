@@ -185,39 +185,3 @@ def test_a_model_that_cannot_tell_distances_is_refused_before_anything_is_writte
     with pytest.raises(ValueError, match=sentence):
         fit(model, task, DenseLoader([path(2)], 1), epochs=1, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    batch = batched([path(2)])
-    for predictions in (torch.zeros(1), (torch.zeros(1),)):
-        with pytest.raises(ValueError, match="the model gives no distance logits; expected one"):
-            task.loss(predictions, batch)
-
-
-def test_distances_that_are_not_there_or_do_not_fit_are_refused():
-    batch, task = batched([path(2)]), with_distances(graph_regression(), HOPS, 0.05)
-    prediction, logits = outputs(batch)
-    sentence = r"logits are \[1, 3, 3, 3\]; expected \[1, 3, 3, 4\], for distances of 0 to 3 hops"
-    with pytest.raises(ValueError, match=sentence):
-        task.loss((prediction, logits[..., 1:]), batch)
-    del batch.encodings["distance"]
-    with pytest.raises(ValueError, match=r"no distances to be told; expected those of encode"):
-        task.loss((prediction, logits), batch)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"hops": 0}, "hops is 0; expected a whole number, 1 or more"),
-        ({"weight": 0.0}, r"weight is 0\.0; expected a number above 0"),
-        ({"weight": math.nan}, "weight is nan; expected"),
-        ({"reduction": "max"}, "reduction is 'max'; expected 'sum' or 'mean'"),
-    ],
-)
-def test_an_objective_that_cannot_be_meant_is_refused(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        with_distances(graph_regression(), **{"hops": 3, "weight": 0.05} | arguments)
-
-
-def test_the_rest_of_the_task_stays_as_it_was():
-    task, plain = with_distances(graph_regression(), 3, 0.05), graph_regression()
-    assert task.name == "graph regression, and distances to 3 hops by 0.05 (the sum over pairs)"
-    assert (task.monitor, task.mode, task.asks) == ("mae", "min", {"return_distances": True})
-    assert plain.asks == {}

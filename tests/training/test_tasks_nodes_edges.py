@@ -211,21 +211,3 @@ def test_a_batch_without_anything_known_has_no_loss_and_no_gradient():
         assert loss.item() == 0.0
         assert (logits.grad == 0).all()
         assert score(task, logits.detach(), batch) == 0.0
-
-
-def test_logits_and_targets_that_do_not_fit_are_refused():
-    batch = batched([with_targets(graph_of(3, [(0, 1)]), "node", 2)], "node")
-    with pytest.raises(ValueError, match=r"predicts \[1, 4, 3\] and the node targets are \[1, 4\]"):
-        node_classification(2).loss(torch.zeros(1, 4, 3), batch)
-    with pytest.raises(ValueError, match=r"predicts \[1, 4, 4\] and the node targets"):
-        edge_classification().update(None, torch.zeros(1, 4, 4), batch)
-    batch = batched([with_targets(graph_of(3, [(0, 1)] * 3), "edge", 2)], "edge")
-    batch.y[0, 0, 1] = 2
-    with pytest.raises(ValueError, match="a target is 2; expected classes 0 to 1"):
-        edge_classification().loss(torch.zeros(1, 4, 4, 2), batch)
-
-
-@pytest.mark.parametrize("sizes", [[1, 2], [1, 2, 0], [1, 2, -3], []])
-def test_class_sizes_that_are_none_are_refused(sizes):
-    with pytest.raises(ValueError, match=r"class_sizes is \[.*; expected 3 numbers of targets"):
-        node_classification(3, sizes)
