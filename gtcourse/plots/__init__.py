@@ -2,6 +2,7 @@
 
 from gtcourse.plots.calculator import calculator
 from gtcourse.plots.curves import learning_curve
+from gtcourse.plots.diagrams import diagram
 from gtcourse.plots.explorer import explorer
 from gtcourse.plots.frames import frames
 from gtcourse.plots.graphs import draw_graph
@@ -18,6 +19,7 @@ __all__ = [
     "TWO_SIDED",
     "attention_map",
     "calculator",
+    "diagram",
     "draw_graph",
     "explorer",
     "formula_table",
