@@ -22,7 +22,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book pdf serve notebooks sync tables results test fast lint format clean checks \
-        unit-tests oldest notebook-tests book-checks browser-tests bench mutants nightly faults \
+        unit-tests oldest notebook-tests book-checks browser-tests bench nightly faults \
         package-tests audit downloads
 
 help:  ## show this list
@@ -57,7 +57,7 @@ sync: $(STAMP)  ## bring notebooks, their text sources and the student copies in
 	@$(BIN)/python -m tools.notebooks sync
 	@$(BIN)/python -m tools.student write
 
-tables: $(STAMP)  ## write measured run times, recorded results, benchmarks, ledger and reliability into README and book
+tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and ledger into README and book
 	@$(BIN)/python -m tools.run_times write
 	@$(BIN)/python -m tools.teach write
 	@$(BIN)/python -m tools.results write
@@ -65,7 +65,6 @@ tables: $(STAMP)  ## write measured run times, recorded results, benchmarks, led
 	@$(BIN)/python -m tools.benchmarks write
 	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
-	@$(BIN)/python -m tools.reliability write
 
 results: $(STAMP)  ## go on with the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
 	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES))
@@ -86,10 +85,9 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/python -m tools.notebooks sync
 	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, outputs, student copies, address, run times, chapters, results, benchmarks, ledger, reliability, cards, figures
+checks: $(STAMP)  ## pairs, outputs, student copies, run times, chapters, results, benchmarks, ledger, figures
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.student check
-	$(BIN)/python -m tools.address check
 	$(BIN)/python -m tools.run_times check
 	$(BIN)/python -m tools.teach check
 	$(BIN)/python -m tools.chapters
@@ -98,8 +96,6 @@ checks: $(STAMP)  ## pairs, outputs, student copies, address, run times, chapter
 	$(BIN)/python -m tools.benchmarks check
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
-	$(BIN)/python -m tools.reliability check
-	$(BIN)/python -m tools.cards check
 	$(BIN)/python -m tools.figures
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
@@ -152,9 +148,6 @@ nightly: $(STAMP)  ## 2,000 random examples of each property of each model, 4,00
 	@$(BIN)/python -m tests.properties.record --profile nightly
 	@$(BIN)/python -m tests.bad_input.record --examples 4000
 	@$(BIN)/python -m tests.faults.record --moments 20 --seed $$(date +%Y%m%d)
-
-mutants: $(STAMP)  ## break every model in ten small ways or more: the tests notice all (half an hour)
-	@$(BIN)/python -m tools.mutants --jobs 2
 
 # Strict, because a version of which the service knows nothing would count as one without faults.
 audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory service)

@@ -59,7 +59,6 @@ def test_every_make_target_that_is_asked_for_exists():
     assert {
         "nightly",
         "faults",
-        "mutants",
         "audit",
         "downloads",
         "oldest",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tools.address import slug
 from tools.ledger_find import Found, module, relative
 from tools.ledger_rows import IDS, SOURCES, identifier, label
+from tools.paths import slug
 from tools.placed import placed
 
 if TYPE_CHECKING:

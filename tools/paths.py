@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = ROOT / "book" / "chapters"
 NOTEBOOKS = ROOT / "notebooks"
@@ -10,3 +12,9 @@ CONFIG = ROOT / "_config.yml"
 README = ROOT / "README.md"
 RUN_TIMES = ROOT / "book" / "run_times.json"
 HTML = ROOT / "_build" / "html"
+
+
+def slug() -> str:
+    """owner/name of the repository, from the book's configuration."""
+    url = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["url"]
+    return url.rstrip("/").removeprefix("https://github.com/")

@@ -15,10 +15,9 @@ import nbformat
 from nbformat import NotebookNode
 from pybtex.database import Entry, parse_file
 
-from tools.address import slug
 from tools.exercises import FOLDED, chapters
 from tools.notebooks import write_notebook
-from tools.paths import ROOT
+from tools.paths import ROOT, slug
 
 STUDENT = ROOT / "student"
 CHAPTER = "https://colab.research.google.com/github/{slug}/blob/main/notebooks/{name}.ipynb"

@@ -8,9 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-from tools.address import slug
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
-from tools.paths import ROOT
+from tools.paths import ROOT, slug
 
 TEACH = ROOT / "book" / "teach.md"
 BEGIN = "<!-- what a chapter takes: written by python -m tools.teach write -->"

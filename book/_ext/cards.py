@@ -1,6 +1,6 @@
 """A picture on every chapter's card: on the first page, and after the promise of the chapter.
 
-The pictures are book/_static/cards/NN.svg (`python -m tools.cards write`), NN being the beginning
+The pictures are book/_static/cards/NN.svg, NN being the beginning
 of the notebook's name; the <title> of each is its alt text. They are put in here and not in the
 notebooks, where Colab would look for them in vain.
 """
@@ -50,7 +50,7 @@ class CardPictures(SphinxTransform):
         file = Path(self.app.srcdir, path.lstrip("/"))
         title = TITLE.search(file.read_text(encoding="utf-8")) if file.exists() else None
         if title is None:
-            logger.warning("%s is no picture with a title: python -m tools.cards write", path)
+            logger.warning("%s is no picture with a title", path)
         alt = html.unescape(title[1]) if title else ""
         return nodes.image(uri=path, alt=alt, classes=["chapter-picture", *classes])
 

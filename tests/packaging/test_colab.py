@@ -13,8 +13,7 @@ import jupytext
 import pytest
 
 from tests.packaging.environments import environment, run, state
-from tools.address import slug
-from tools.paths import TEXTS
+from tools.paths import TEXTS, slug
 
 # Of what Colab's runtimes come with, that which the course needs, too. With less there is more to
 # install, so that what is left out here (pandas' and torch's many relatives) makes the test harder.

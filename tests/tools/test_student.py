@@ -7,9 +7,8 @@ import nbformat
 import pytest
 
 from tools import student
-from tools.address import slug
 from tools.exercises import chapters, exercises
-from tools.paths import ROOT
+from tools.paths import ROOT, slug
 
 TEXTS = {path.stem: path for path in chapters()}
 ROLE = re.compile(r"\{[a-z]+(?::[a-z]+)?\}`")
