@@ -21,7 +21,7 @@ export PYTHONHASHSEED := 0
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book pdf serve notebooks sync tables results test fast lint format clean checks \
+.PHONY: student help setup book pdf serve notebooks sync tables results test fast lint format clean checks \
         unit-tests oldest notebook-tests book-checks browser-tests bench nightly faults \
         package-tests audit downloads
 
@@ -51,11 +51,9 @@ serve: book  ## build the book and show it on http://localhost:8000
 
 notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOTEBOOK=01 for one)
 	@$(BIN)/python -m tools.notebooks execute $(NOTEBOOK)
-	@$(BIN)/python -m tools.student write
 
-sync: $(STAMP)  ## bring notebooks, their text sources and the student copies into agreement
+sync: $(STAMP)  ## bring notebooks and their text sources into agreement
 	@$(BIN)/python -m tools.notebooks sync
-	@$(BIN)/python -m tools.student write
 
 tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and ledger into README and book
 	@$(BIN)/python -m tools.run_times write
@@ -65,6 +63,9 @@ tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and 
 	@$(BIN)/python -m tools.benchmarks write
 	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
+
+student: $(STAMP)  ## write each chapter without outputs and solutions, for students
+	@$(BIN)/python -m tools.student
 
 results: $(STAMP)  ## go on with the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
 	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES))
@@ -83,11 +84,9 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
-	$(BIN)/python -m tools.student write
 
-checks: $(STAMP)  ## pairs, outputs, student copies, run times, chapters, results, benchmarks, ledger, figures
+checks: $(STAMP)  ## pairs, outputs, run times, chapters, results, benchmarks, ledger, figures
 	$(BIN)/python -m tools.notebooks check
-	$(BIN)/python -m tools.student check
 	$(BIN)/python -m tools.run_times check
 	$(BIN)/python -m tools.teach check
 	$(BIN)/python -m tools.chapters

@@ -1,14 +1,8 @@
-"""Student copies: each chapter as a notebook without outputs and without solutions, for Colab.
-
-python -m tools.student check    every copy is what its chapter's text makes today
-python -m tools.student write    make them so
-"""
+"""Student copies: ``python -m tools.student`` writes each chapter without outputs and solutions."""
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import jupytext
 import nbformat
@@ -73,35 +67,11 @@ def _bibliography() -> dict[str, Entry]:
     return parse_file(str(REFERENCES)).entries
 
 
-def copy_of(text: Path, folder: Path = STUDENT) -> Path:
-    return folder / f"{text.stem}.ipynb"
-
-
-def write(folder: Path = STUDENT) -> None:
+def main() -> None:
     for text in chapters():
-        write_notebook(student_copy(text), copy_of(text, folder))
-
-
-def stale(folder: Path = STUDENT) -> list[str]:
-    """One sentence for each copy that is missing, is another, or belongs to no chapter."""
-    with TemporaryDirectory() as fresh:
-        write(Path(fresh))
-        today = {path.name: path.read_bytes() for path in Path(fresh).iterdir()}
-    stored = {path.name: path.read_bytes() for path in folder.glob("*.ipynb")}
-    return [
-        f"{name}: the student copy is not what the chapters' texts make today; make sync mends it"
-        for name in sorted({*today, *stored})
-        if today.get(name) != stored.get(name)
-    ]
-
-
-def main() -> int:
-    if sys.argv[1:] == ["write"]:
-        write()
-    found = stale()
-    print("\n".join([*found, f"Student copies: {len(found)} of {len(chapters())} disagree"]))
-    return int(bool(found))
+        write_notebook(student_copy(text), STUDENT / f"{text.stem}.ipynb")
+    print(f"{len(chapters())} student copies: {STUDENT}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
-from tools.paths import ROOT, slug
+from tools.paths import ROOT
 
 TEACH = ROOT / "book" / "teach.md"
 BEGIN = "<!-- what a chapter takes: written by python -m tools.teach write -->"
 END = "<!-- end of what a chapter takes -->"
-STUDENT = "https://colab.research.google.com/github/{slug}/blob/main/student/{name}.ipynb"
 WORDS_A_MINUTE = 150
 NOT_READ = [
     re.compile(r"\A---\n.*?\n---\n", re.S),  # the file's head
@@ -36,11 +35,9 @@ def row(path: Path) -> list[str]:
     title = re.search(r"^# (.+)$", text, re.M)[1]
     section = re.search(r"^## (\d+\.\d+) Exercises$", text, re.M)[1]
     page = f"../notebooks/{path.stem}.ipynb"
-    copy = STUDENT.format(slug=slug(), name=path.stem)
     solutions = f"{page}#{section.replace('.', '')}-exercises"
-    links = f"[student copy]({copy}), [solutions]({solutions})"
     return [
-        f"[{title}]({page})<br>{links}",
+        f"[{title}]({page}), [solutions]({solutions})",
         f"{reading(text)} min",
         re.search(r"^\| Takes \| (.+) on one CPU core \|$", text, re.M)[1],
         f"{len(exercises(text))}, {minutes(text)} min",
