@@ -138,7 +138,6 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@$(BIN)/python -m benchmarks.startup --book
 	@$(BIN)/python -m benchmarks.pages
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
-	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.egt
 	@$(BIN)/python -m benchmarks.grpe
 	@$(BIN)/python -m benchmarks.csa
 

@@ -33,9 +33,10 @@ from benchmarks.encodings import chain
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddRandomWalks, AddRings, encode
-from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeMaps, EdgeTerms, csa_filters
+from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeMaps, EdgeTerms
+from gtcourse.models import csa as csa_formulas
 from gtcourse.models.attention import over_heads
-from gtcourse.models.csa_edges import ALL, PairEncoding
+from gtcourse.models.embeddings import ALL, PairEncoding
 from gtcourse.training.tasks import graph_regression
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -60,7 +61,7 @@ class Written(NamedTuple):
 
     Attributes:
         terms: of the maps and :math:`E^{(0)}` ``[B, N, N, d]``, once for all layers;
-        gather: z ``[B, H, K, N]``, of the arguments of :func:`gtcourse.models.csa_filters.direct`.
+        gather: z ``[B, H, K, N]``, of the arguments of :func:`gtcourse.models.csa.direct`.
     """
 
     terms: Callable[[EdgeMaps, Tensor], EdgeTerms]
@@ -69,13 +70,17 @@ class Written(NamedTuple):
     def attend(
         self, attention: ChromaticSelfAttention, h: Tensor, terms: EdgeTerms, mask: Tensor
     ) -> Tensor:
+        """As the layer, with this form's filters."""
         query, key, value = (
             attention.split_heads(project(h))
             for project in (attention.query, attention.key, attention.value)
         )
         mask = over_heads(mask)
-        scores = attention._scores(query, key, mask)
-        return attention._outward(self.gather(scores, value.mT, terms, attention._keep(h)), mask)
+        scores = query * query.shape[-1] ** -0.5 @ key.mT
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        z = self.gather(scores, value.mT, terms, attention._keep(h))
+        z = z.masked_fill(~mask.any(dim=-1)[:, :, None], 0.0)
+        return attention.output(z.flatten(1, 2).mT)
 
 
 def terms_last(maps: EdgeMaps, E: Tensor) -> EdgeTerms:
@@ -99,7 +104,7 @@ def terms_first(maps: EdgeMaps, E: Tensor) -> EdgeTerms:
 
 
 def computed_again(*arguments) -> Tensor:
-    return checkpoint(csa_filters.direct, *arguments, use_reentrant=False)
+    return checkpoint(csa_formulas.direct, *arguments, use_reentrant=False)
 
 
 def terms_with_factor(maps: EdgeMaps, E: Tensor) -> EdgeTerms:
@@ -115,7 +120,7 @@ def two_factors(
     H = scores.shape[1]
     own = (scores - scores.detach().amax(-1, True)).exp()
     product = own[:, :, None] * terms.factor.unflatten(1, (H, -1))
-    return csa_filters.gather(product, value, terms.values, keep) / product.sum(dim=-1)
+    return csa_formulas.gather(product, value, terms.values, keep) / product.sum(dim=-1)
 
 
 WRITTEN = {

@@ -33,7 +33,7 @@ from gtcourse.models import (
     scaled_dot_product_attention,
 )
 from gtcourse.models.flex import graphormer_flex, grpe_flex
-from gtcourse.models.relations import Relations
+from gtcourse.models.grpe import Relations
 
 SIZES, PAIRS = (32, 128, 512, 1024), 512**2
 D_MODEL, HEADS, MAX_DISTANCE = 64, 8, 20

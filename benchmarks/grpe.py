@@ -28,7 +28,7 @@ from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GraphormerAttention, GRPEAttention
-from gtcourse.models.relations import Relations, RelationTables
+from gtcourse.models.grpe import Relations, RelationTables
 
 SIZES, PAIRS = (32, 128, 512), 512**2
 D_MODEL, HEADS, MAX_DISTANCE, EDGE_TYPES = 64, 8, 5, (4,)

@@ -6,8 +6,7 @@ One Transformer, three masks: every head hears all atoms, half of them, or bonde
 from dataclasses import asdict
 
 from gtcourse import load_dataset
-from gtcourse.models.bag import BagTransformerConfig
-from gtcourse.models.neighbours import NeighbourTransformer
+from gtcourse.models.baselines import BagTransformerConfig, NeighbourTransformer
 from gtcourse.training.records import Record
 from tools.runs import command_line, record_all, record_run
 

@@ -14,10 +14,11 @@ import torch
 from torch import nn
 
 from gtcourse import DenseLoader, load_dataset
+from gtcourse.analysis import attention_by_hop
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.communities import cluster, pattern
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.models import EGT, EGTConfig, attention_by_hop
+from gtcourse.models import EGT, EGTConfig
 from gtcourse.training.recipes_egt_tables import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import (

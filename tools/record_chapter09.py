@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse import DenseLoader, load_dataset
+from gtcourse.analysis import attention_by_kind, pair_kinds
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
 from gtcourse.graphs.chemistry import largest_ring, parse
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import CGT, CGTConfig
-from gtcourse.models.channels import attention_by_kind, pair_kinds
 from gtcourse.training.records import Record
 from tools.record_chapter07 import first_training
 from tools.runs import command_line, record_all, record_run

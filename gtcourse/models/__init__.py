@@ -1,46 +1,65 @@
-"""The models: one file, one idea."""
+"""The models: one paper, one file."""
 
 from gtcourse.models.attention import (
+    FeedForward,
     MessagePassingAttention,
     MultiHeadAttention,
     complete_edge_index,
     scaled_dot_product_attention,
 )
-from gtcourse.models.bag import BagTransformer, BagTransformerConfig
 from gtcourse.models.baselines import (
     GAT,
     GIN,
+    BagTransformer,
+    BagTransformerConfig,
     GATConfig,
     GatedGCN,
     GatedGCNConfig,
     GINConfig,
+    GraphHead,
+    NeighbourTransformer,
 )
-from gtcourse.models.csa import CGT
-from gtcourse.models.csa_config import CGTConfig
-from gtcourse.models.csa_edges import BondEncoding, DistanceEncoding, EdgeMaps, PairWalkEncoding
-from gtcourse.models.csa_filters import EdgeTerms
-from gtcourse.models.csa_layers import ChromaticSelfAttention, CSALayer
-from gtcourse.models.egt import EGT
-from gtcourse.models.egt_config import EGTConfig
-from gtcourse.models.egt_layers import EGTAttention, EGTLayer
+from gtcourse.models.csa import (
+    CGT,
+    CGTConfig,
+    ChromaticSelfAttention,
+    CSALayer,
+    EdgeMaps,
+    EdgeTerms,
+)
+from gtcourse.models.egt import EGT, EGTAttention, EGTConfig, EGTLayer
+from gtcourse.models.embeddings import (
+    BondEncoding,
+    DistanceEncoding,
+    LaplacianEncoding,
+    PairWalkEncoding,
+    SVDEncoding,
+    WalkEncoding,
+    mean_pool,
+)
 from gtcourse.models.graphormer import (
+    CentralityEncoding,
+    EdgeEncoding,
     Graphormer,
     GraphormerAttention,
     GraphormerConfig,
     GraphormerLayer,
+    PairBias,
+    SpatialEncoding,
 )
-from gtcourse.models.graphormer_edges import EdgeEncoding
-from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
-from gtcourse.models.grpe import GRPE, GRPEConfig
-from gtcourse.models.grpe_layers import GRPEAttention, GRPELayer
-from gtcourse.models.heads import GraphHead, mean_pool
-from gtcourse.models.hops import attention_by_hop
-from gtcourse.models.layers import DecoderLayer, EncoderLayer, FeedForward
-from gtcourse.models.neighbours import NeighbourTransformer
-from gtcourse.models.node_encodings import LaplacianEncoding, SVDEncoding, WalkEncoding
-from gtcourse.models.relations import RelationEmbedding, Relations, RelationTables
+from gtcourse.models.grpe import (
+    GRPE,
+    GRPEAttention,
+    GRPEConfig,
+    GRPELayer,
+    RelationEmbedding,
+    Relations,
+    RelationTables,
+)
 from gtcourse.models.signnet import SignNet, SignNetConfig
 from gtcourse.models.transformer import (
+    DecoderLayer,
+    EncoderLayer,
     Transformer,
     TransformerConfig,
     TransformerDecoder,
@@ -102,7 +121,6 @@ __all__ = [
     "TransformerDecoder",
     "TransformerEncoder",
     "WalkEncoding",
-    "attention_by_hop",
     "causal_mask",
     "complete_edge_index",
     "mean_pool",

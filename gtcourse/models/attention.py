@@ -1,4 +1,4 @@
-"""Attention (Vaswani et al., 2017), and the same thing as message passing.
+"""Attention and the feed-forward network (Vaswani et al., 2017); attention as message passing.
 
 Shapes: B graphs, N queries, M keys and values (M = N in self-attention), H heads, d model width,
 K = d / H width of a head.
@@ -101,18 +101,10 @@ class MultiHeadAttention(nn.Module):
         mask: True where attention may go: ``[B, M]`` for keys, or ``[B, N, M]``, ``[B, H, N, M]``
         bias: ``[B, H, N, M]`` (or broadcast to it), added to the logits
         returns: ``[B, N, d]``; with ``return_attention`` also the probabilities ``[B, H, N, M]``
-
-    Raises:
-        ValueError: ``num_heads`` does not divide ``d_model``.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, bias: bool = True, dropout: float = 0.0):
         super().__init__()
-        if d_model % num_heads:
-            raise ValueError(
-                f"d_model = {d_model} is not a multiple of num_heads = {num_heads}; expected heads "
-                "that divide it."
-            )
         self.num_heads, self.dropout = num_heads, dropout
         self.query = nn.Linear(d_model, d_model, bias=bias)
         self.key = nn.Linear(d_model, d_model, bias=bias)
@@ -170,6 +162,23 @@ def over_heads(mask: Tensor | None) -> Tensor | None:
     return mask[:, None]
 
 
+ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
+
+
+class FeedForward(nn.Sequential):
+    """The same two-layer network for each token: ``[..., d]`` to ``[..., d]``."""
+
+    def __init__(
+        self, d_model: int, d_hidden: int, *, dropout: float = 0.0, activation: str = "relu"
+    ):
+        super().__init__(
+            nn.Linear(d_model, d_hidden),
+            ACTIVATIONS[activation](),
+            nn.Dropout(dropout),
+            nn.Linear(d_hidden, d_model),
+        )
+
+
 class MessagePassingAttention(MessagePassing):
     r"""Self-attention as message passing: on the complete graph, the same function.
 
@@ -183,9 +192,10 @@ class MessagePassingAttention(MessagePassing):
 
     Shapes:
         x: ``[N, d]``, the nodes of one graph, or of several beside each other
-        edge_index: ``[2, E]``; along an edge (j, i) node i hears node j
-        returns: ``[N, d]``; a node that hears nobody aggregates zeros. With ``return_attention``
-            also the probabilities ``[E, H]``, which sum to one over the edges into a node
+        edge_index: ``[2, E]``; along an edge (j, i) node i attends to node j
+        returns: ``[N, d]``; a node without incoming edges aggregates zeros. With
+            ``return_attention`` also the probabilities ``[E, H]``, which sum to one over the edges
+            into a node
     """
 
     def __init__(self, attention: MultiHeadAttention):

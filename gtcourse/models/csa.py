@@ -1,79 +1,110 @@
-"""The Chromatic Graph Transformer (Menegaux et al., 2023): attention with a filter for each pair.
+r"""CSA (Menegaux et al., 2023): self-attention with a filter for each channel of a pair.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, C classes or targets.
+Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H channels of a head (channel c is in
+head c // K), p steps, C classes or targets. Pair tensors have channels before nodes, ``[B, d, N,
+N]``, as attention has its heads; row i is the query, column j the key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.csa_config import CGTConfig, check
-from gtcourse.models.csa_edges import ALL, EdgeMaps, PairEncoding
-from gtcourse.models.csa_filters import EdgeTerms, EdgeTermsOfRows
-from gtcourse.models.csa_layers import CSALayer
-from gtcourse.models.features import Features
-from gtcourse.models.flat import HalvingMLP, squeeze_one
-from gtcourse.models.node_encodings import WalkEncoding
-from gtcourse.models.norms import NodeBatchNorm
+from gtcourse.models import csa_kernel
+from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
+from gtcourse.models.csa_kernel import rows_of
+from gtcourse.models.embeddings import (
+    ALL,
+    Features,
+    HalvingMLP,
+    NodeBatchNorm,
+    NodeHead,
+    PairEncoding,
+    WalkEncoding,
+)
+
+
+@dataclass(frozen=True)
+class CGTConfig:
+    """The model of Table 6 for ZINC, without rings, by default.
+
+    Attributes:
+        num_node_types, num_edge_types: number of categories of each column of x and edge_attr;
+            num_node_features: number of float columns of x instead.
+        node_steps, d_position: steps and width of the nodes' random-walk encoding; 0 for none.
+        relative, relative_steps: pair encoding, RWSE (Eq. 12) or SPDE (Eq. 11), and p.
+        rings: how common rings enter (Section 3.4); chromatic: False for one logit per head,
+            CSA-mono; edge_values: pairs add to the messages (Eq. 7); share_edges: one pair of edge
+            maps for all layers; the rest as of :class:`ChromaticSelfAttention`.
+    """
+
+    num_node_types: tuple[int, ...] = (28,)
+    num_node_features: int = 0
+    num_edge_types: tuple[int, ...] = (4,)
+    target: Literal["graph", "node"] = "graph"
+    num_targets: int = 1
+    d_model: int = 64
+    num_heads: int = 4
+    num_layers: int = 10
+    node_steps: int = 20
+    d_position: int = 28
+    relative: Literal["walks", "distances"] | None = "walks"
+    relative_steps: int = 20
+    rings: Literal["additive", "categorical"] | None = None
+    chromatic: bool = True
+    edge_values: bool = True
+    share_edges: bool = True
+    score: Literal["dot", "additive"] = "dot"
+    form: Literal["factorised", "direct", "chunked"] = "factorised"
+    dropout: float = 0.0
+    node_ablation: float = 0.0
+    edge_ablation: float = 0.5
+    channel_ablation: float = 0.0
+    activation: Literal["relu", "gelu"] = "relu"
+    readout: Literal["sum", "mean"] = "sum"
 
 
 class CGT(nn.Module):
-    """The whole model: node and edge encodings, CSA layers, a network on each node, then pooling.
+    """Chromatic Graph Transformer: node and edge encodings, CSA layers, an MLP on nodes, pooling.
 
     Shapes:
-        batch.x: ``[B, N, F]`` categories, or numbers; batch.edge_attr: ``[B, N, N, F_e]`` where
-            edges have features; batch.encodings: "random_walks" ``[B, N, N, p]`` of
-            ``AddRandomWalks(p)`` (or "rwse" for the nodes alone), "distance" ``[B, N, N]`` of
-            ``AddShortestPaths()``, "ring" ``[B, N, N]`` of ``AddRings(max_size)``, as they are read
+        batch.encodings: "random_walks" ``[B, N, N, p]`` of ``AddRandomWalks(p)`` (or "rwse" for the
+            nodes alone), "distance" of ``AddShortestPaths()``, "ring" of ``AddRings(max_size)``, as
+            the configuration reads them
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
             with ``return_attention`` also the filters ``[B, layers, d, N, N]``, or ``[B, layers, H,
             N, N]`` where they are monochrome
-
-    Raises:
-        ValueError: the configuration, or in the forward pass the batch, is not what is described.
     """
 
     def __init__(self, config: CGTConfig):
         super().__init__()
-        check(config)
-        self.config = config
-        d = config.d_model
+        self.config, d = config, config.d_model
         self.node_encoding = NodeEncoding(config)
         self.edge_encoding = PairEncoding(
             config.num_edge_types, d, config.relative, config.relative_steps, config.rings
         )
+        width = d if config.chromatic else config.num_heads
         self.edge_maps = nn.ModuleList(
-            EdgeMaps(
-                d,
-                d if config.chromatic else config.num_heads,
-                values=config.edge_values,
-                bias=config.share_edges,
-            )
+            EdgeMaps(d, width, values=config.edge_values, bias=config.share_edges)
             for _ in range(1 if config.share_edges else config.num_layers)
         )
+        shared = ("dropout", "activation", "score", "form")
+        shared += ("node_ablation", "edge_ablation", "channel_ablation")
         self.layers = nn.ModuleList(
-            CSALayer(
-                d,
-                config.num_heads,
-                dropout=config.dropout,
-                activation=config.activation,
-                score=config.score,
-                form=config.form,
-                node_ablation=config.node_ablation,
-                edge_ablation=config.edge_ablation,
-                channel_ablation=config.channel_ablation,
-            )
+            CSALayer(d, config.num_heads, **{name: getattr(config, name) for name in shared})
             for _ in range(config.num_layers)
         )
-        self.head = _head(config)
+        head = HalvingMLP if config.target == "graph" else NodeHead
+        self.head = head(d, config.num_targets)
 
-    def forward(
-        self, batch: GraphBatch, *, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)
         prediction = self.head(h)
         if self.config.target == "graph":
@@ -83,74 +114,257 @@ class CGT(nn.Module):
                 prediction = prediction / nodes.sum(dim=1).clamp(min=1)
         return (prediction, attention) if return_attention else prediction
 
-    def encode(
-        self, batch: GraphBatch, return_attention: bool = False
-    ) -> tuple[Tensor, Tensor | None]:
-        """The nodes after all layers, ``[B, N, d]``; the attention of all."""
+    def encode(self, batch: GraphBatch, return_attention: bool = False):
+        """The nodes after all layers, ``[B, N, d]``, and the attention of all."""
         h, attentions = self.node_encoding(batch), []
-        for layer, edges in zip(self.layers, self._edges(batch), strict=True):
-            h = layer(h, edges, mask=batch.mask, return_attention=return_attention)
+        if self.config.form == "chunked":  # rows of the pairs are computed when they are needed
+            edges = [partial(self._rows, batch, maps) for maps in self.edge_maps]
+        else:
+            E = self.edge_encoding(batch)
+            edges = [maps(E) for maps in self.edge_maps]
+        if self.config.share_edges:
+            if self.config.form == "factorised" and self.config.score == "dot":
+                edges = [edges[0]._replace(factor=csa_kernel.factor_of(edges[0].logits))]
+            edges = edges * self.config.num_layers
+        for layer, terms in zip(self.layers, edges, strict=True):
+            h = layer(h, terms, mask=batch.mask, return_attention=return_attention)
             if return_attention:
                 h, attention = h
                 attentions.append(attention)
         return h, torch.stack(attentions, dim=1) if return_attention else None
 
-    def _edges(self, batch: GraphBatch) -> list[EdgeTerms] | list[EdgeTermsOfRows]:
-        """What the pairs add in each layer."""
-        config = self.config
-        if config.form == "chunked":
-            terms = [partial(self._of_rows, batch, maps) for maps in self.edge_maps]
-        else:
-            E = self.edge_encoding(batch)
-            terms = [maps(E) for maps in self.edge_maps]
-            if config.share_edges and config.form == "factorised" and config.score == "dot":
-                terms = [shared.with_factor() for shared in terms]
-        return terms * config.num_layers if config.share_edges else terms
-
-    def _of_rows(self, batch: GraphBatch, maps: EdgeMaps, rows: slice = ALL) -> EdgeTerms:
+    def _rows(self, batch: GraphBatch, maps: EdgeMaps, rows: slice = ALL) -> EdgeTerms:
         return maps(self.edge_encoding(batch, rows))
 
 
-class NodeEncoding(nn.Module):
-    """What a node is beside where it is: an embedding, and a map of its walks' returns.
+class EdgeTerms(NamedTuple):
+    r"""What the pairs add to logits and values.
 
-    The returns are normalised first, with the statistics of real nodes.
+    Attributes:
+        logits: ``[B, d, N, N]``, :math:`E_{ij}` of Eq. 5, a number for each channel; or ``[B, H, N,
+            N]``, one for each head, :math:`e_{ij}` of Eq. 4.
+        values: ``[B, d, N, N]``, :math:`E^\text{value}_{ij}` of Eq. 7, or None.
+        factor: the logits' exponentials, shared by layers: see :mod:`gtcourse.models.csa_kernel`.
+    """
+
+    logits: Tensor
+    values: Tensor | None = None
+    factor: Tensor | None = None
+
+
+class ChromaticSelfAttention(MultiHeadAttention):
+    r"""Attention with a weight for each channel of a pair (CSA, Eqs. 5 to 7).
+
+    .. math::
+        z_i = \sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij}), \qquad
+        \tilde a(i, j) = \frac{\exp(Q_i \cdot K_j + E_{ij})}{\sum_k \exp(Q_i \cdot K_k + E_{ik})}
+        \in \mathbb{R}^d
+
+    :math:`Q_i \cdot K_j` is a head's, divided by :math:`\sqrt{K}`, and the same for its K channels.
+    Where :math:`E_{ij}` has a number for each head instead, this is "monochrome" attention (CSA,
+    Eq. 4), of which Graphormer's bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases.
+
+    Args:
+        score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, channel by channel. There
+            :math:`Q_i` is a constant of the softmax: it changes nothing, and is not learned.
+        form: "direct", as the equations read; "factorised" or "chunked", the same function with
+            less memory, in :mod:`gtcourse.models.csa_kernel`.
+        node_ablation, edge_ablation, channel_ablation: in training, dropout after the softmax of
+            all weights of a node j, of a pair (i, j), and of a channel of all pairs.
 
     Shapes:
-        returns: ``[B, N, d]``
+        h: ``[B, N, d]``; edges: ``[B, d, N, N]`` or ``[B, H, N, N]``, or a function from rows (a
+            slice of the queries) to theirs
+        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
+        returns: ``[B, N, d]``, zeros before the output projection for a node whose keys are all
+            masked; with ``return_attention`` also :math:`\tilde a`, shaped as the logits, from
+            before the ablations
+
+    Queries, keys and values have no bias, as in the authors' code; the output projection has one.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, *, score: str = "dot", form: str = "factorised",
+        node_ablation: float = 0.0, edge_ablation: float = 0.0, channel_ablation: float = 0.0,
+    ):  # fmt: skip
+        super().__init__(d_model, num_heads, bias=False)
+        self.output = nn.Linear(d_model, d_model)
+        self.score, self.form = score, form
+        self.node_ablation, self.edge_ablation = node_ablation, edge_ablation
+        self.channel_ablation = channel_ablation
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """PyTorch's own initialisation, as in the authors' code."""
+        for projection in (self.query, self.key, self.value, self.output):
+            projection.reset_parameters()
+
+    def forward(
+        self, h: Tensor, edges: EdgeTerms | Callable[[slice], EdgeTerms], *,
+        mask: Tensor | None = None, return_attention: bool = False,
+    ):  # fmt: skip
+        mask = over_heads(mask)
+        query, key, value = (
+            self.split_heads(project(h)) for project in (self.query, self.key, self.value)
+        )  # [B, H, N, K]
+        scores, value = query * query.shape[-1] ** -0.5 @ key.mT, value.mT
+        if self.score == "additive":
+            scores, edges = torch.zeros_like(scores), partial(_added, query, key, edges)
+        if mask is not None:
+            # Finite, so that a row without keys has a softmax; its result is set to zero below.
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        if return_attention or self.form == "direct":
+            terms = rows_of(edges)
+            attention = filters(scores, terms)
+            z = gather(attention, value, terms.values, self._keep(h))
+        else:
+            z = getattr(csa_kernel, self.form)(direct, scores, value, edges, self._keep(h))
+        if mask is not None:
+            z = z.masked_fill(~mask.any(dim=-1)[:, :, None], 0.0)
+        z = z.flatten(1, 2)  # [B, d, N]
+        if self.training and self.channel_ablation:
+            z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
+        z = self.output(z.mT)
+        if not return_attention:
+            return z
+        attention = attention.flatten(1, 2)
+        return z, attention if mask is None else attention.masked_fill(~mask, 0.0)
+
+    def _keep(self, h: Tensor) -> Tensor | None:
+        """Factors of dropout on the weights, ``[B, 1, 1, N]`` or ``[B, 1, N, N]``."""
+        keep, (B, N, _) = None, h.shape
+        if self.training and self.node_ablation:
+            keep = F.dropout(h.new_ones(B, 1, 1, N), self.node_ablation)
+        if self.training and self.edge_ablation:
+            pairs = F.dropout(h.new_ones(B, 1, N, N), self.edge_ablation)
+            keep = pairs if keep is None else keep * pairs
+        return keep
+
+
+def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
+    r"""The weights of CSA, Eqs. 4 and 5: :math:`\operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})`.
+
+    Shapes:
+        scores: ``[B, H, N, N]``, :math:`Q_i \cdot K_j`, scaled
+        returns: ``[B, H, K, N, N]``, with 1 in place of K where the terms are monochrome
+    """
+    # Added in float32 at least: a half's sum of two numbers near 100 is off by a quarter.
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(dtype)
+    return (scores[:, :, None] + logits).softmax(dim=-1)
+
+
+def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
+    r"""CSA, Eqs. 6 and 7: :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
+
+    Shapes:
+        filters: as of :func:`filters`; value: ``[B, H, K, N]``; values: ``[B, d, N, N]``
+        keep: factors of dropout, broadcast to ``[B, H, N, N]``
+        returns: ``[B, H, K, N]``
+    """
+    messages = value[..., None, :]
+    if values is not None:
+        messages = messages + values.unflatten(1, (value.shape[1], -1))
+    weights = filters if keep is None else filters * keep[:, :, None]
+    return (weights * messages).sum(dim=-1).to(value.dtype)
+
+
+def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None) -> Tensor:
+    """z as the equations read; shapes as of :func:`filters` and :func:`gather`."""
+    return gather(filters(scores, terms), value, terms.values, keep)
+
+
+def _added(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
+    """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
+    # In float32 at least, as filters() adds: cancellation would leave its rounding.
+    dtype, terms = torch.promote_types(query.dtype, torch.float32), rows_of(edges, rows)
+    q, k = (x.mT.flatten(1, 2).to(dtype) for x in (query[:, :, rows], key))  # [B, d, R], [B, d, N]
+    return terms._replace(logits=terms.logits + (q[..., None] + k[..., None, :]))
+
+
+class CSALayer(nn.Module):
+    r"""Chromatic self-attention and a feed-forward network, each with a batch norm on its sum.
+
+    .. math::
+        x = \operatorname{BN}(h + \operatorname{CSA}(h, E)), \qquad
+        h' = \operatorname{BN}(x + \operatorname{FFN}(x))
+
+    (Section 3.5.) The statistics are those of the real nodes; padding becomes zeros.
+
+    Args:
+        d_hidden: the network's inner width, 2 d where it is None.
+        attention: further arguments of :class:`ChromaticSelfAttention`.
+
+    Shapes:
+        as :class:`ChromaticSelfAttention`, with mask ``[B, N]``
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_hidden: int | None = None, *,
+        dropout: float = 0.0, activation: str = "relu", **attention,
+    ):  # fmt: skip
+        super().__init__()
+        self.attention = ChromaticSelfAttention(d_model, num_heads, **attention)
+        self.feed_forward = FeedForward(
+            d_model, d_hidden or 2 * d_model, dropout=dropout, activation=activation
+        )
+        self.attention_norm = NodeBatchNorm(d_model)
+        self.feed_forward_norm = NodeBatchNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, h: Tensor, edges: EdgeTerms | Callable[[slice], EdgeTerms], *,
+        mask: Tensor | None = None, return_attention: bool = False,
+    ):  # fmt: skip
+        mask = h.new_ones(h.shape[:2], dtype=torch.bool) if mask is None else mask
+        z = self.attention(h, edges, mask=mask, return_attention=return_attention)
+        z, attention = z if return_attention else (z, None)
+        h = self.attention_norm(h + self.dropout(z), mask)
+        h = self.feed_forward_norm(h + self.dropout(self.feed_forward(h)), mask)
+        return (h, attention) if return_attention else h
+
+
+class EdgeMaps(nn.Module):
+    r"""Logits :math:`E_{ij}` and values :math:`E^\text{value}_{ij}`, linear in :math:`E^{(0)}`.
+
+    Args:
+        logits: of a pair, d, or H for monochrome attention; values: whether there are any (Eq. 7).
+        bias: as in the authors' code where all layers share the maps.
+
+    Shapes:
+        E: ``[B, N, N, d]``; returns: ``[B, logits, N, N]`` and ``[B, d, N, N]``
+    """
+
+    def __init__(self, d_model: int, logits: int, values: bool, bias: bool):
+        super().__init__()
+        self.logits = nn.Linear(d_model, logits, bias=bias)
+        self.values = nn.Linear(d_model, d_model, bias=bias) if values else None
+
+    def forward(self, E: Tensor) -> EdgeTerms:
+        values = None if self.values is None else _channels_first(self.values, E)
+        return EdgeTerms(_channels_first(self.logits, E), values)
+
+
+def _channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
+    """The linear map of ``[B, N, N, d]`` as ``[B, width, N, N]``, without a copy."""
+    weight, pairs = linear.weight.expand(len(E), -1, -1), E.flatten(1, 2).mT
+    mapped = torch.bmm(weight, pairs).unflatten(-1, E.shape[1:3])
+    return mapped if linear.bias is None else mapped + linear.bias[:, None, None]
+
+
+class NodeEncoding(nn.Module):
+    """Node features beside the batch-normalised return probabilities: ``[B, N, d]``.
+
+    The linear map of float features has a bias, as in the authors' code.
     """
 
     def __init__(self, config: CGTConfig):
         super().__init__()
-        width = config.d_model - config.d_position
-        self.features = Features(config.num_node_types, config.num_node_features, width, "x")
-        self.walks = None
-        if config.node_steps:
-            self.walks = WalkEncoding(
-                config.node_steps, config.d_position, NodeBatchNorm(config.node_steps)
-            )
+        steps, width = config.node_steps, config.d_model - config.d_position
+        self.features = Features(config.num_node_types, config.num_node_features, width, bias=True)
+        norm = NodeBatchNorm(steps) if steps else None
+        self.walks = WalkEncoding(steps, config.d_position, norm) if steps else None
 
     def forward(self, batch: GraphBatch) -> Tensor:
         h = self.features(batch.x)
         return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
-
-
-class NodeHead(nn.Sequential):
-    """Three linear maps with ReLU between: a class of each node."""
-
-    def __init__(self, d_model: int, num_targets: int):
-        super().__init__(
-            nn.Linear(d_model, d_model),
-            nn.ReLU(),
-            nn.Linear(d_model, d_model),
-            nn.ReLU(),
-            nn.Linear(d_model, num_targets),
-        )
-
-    def forward(self, h: Tensor) -> Tensor:
-        return squeeze_one(super().forward(h))
-
-
-def _head(config: CGTConfig) -> nn.Module:
-    kind = HalvingMLP if config.target == "graph" else NodeHead
-    return kind(config.d_model, config.num_targets)

@@ -1,25 +1,78 @@
-"""EGT (Hussain et al., 2021): a Transformer with a channel for every pair of nodes.
+r"""EGT (Hussain et al., 2021): a Transformer with a residual channel for every pair of nodes.
 
-Shapes: B graphs, N nodes (padded), q virtual nodes, which are tokens 0 to q - 1, P pairs that are
-computed, H heads, d and d_e widths of nodes and pairs, L layers, C classes or targets.
+Shapes: B graphs, N nodes (padded), q virtual nodes, which are tokens 0 to q - 1, T = q + N tokens,
+H heads, K = d / H, d and d_e widths of nodes and pairs, L layers, C classes or targets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models import waiting
-from gtcourse.models.egt_config import EGTConfig, check
-from gtcourse.models.egt_inputs import EdgeInput, NodeInput
-from gtcourse.models.egt_layers import EGTLayer
-from gtcourse.models.heads import mean_pool
-from gtcourse.models.node_encodings import SVDEncoding
-from gtcourse.models.pairs import Pairs
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.models.embeddings import Features, SVDEncoding, edges_alone, mean_pool, squeeze_one
+
+
+@dataclass(frozen=True)
+class EGTConfig:
+    """The 500K model of Table 5 for ZINC and the embedded molecules by default.
+
+    Attributes:
+        num_node_types, num_edge_types: categories of each column of x and of edge_attr;
+            num_node_features, num_edge_features: columns of numbers instead. Where both are empty
+            for the edges, they have no features.
+        target: what is predicted: a graph, its nodes or its edges; num_targets: C.
+        node_multiplier, edge_multiplier: inner widths of the feed-forward networks over d and d_e.
+        structure: what the pairs know of the graph at first: "adjacency" with self-loops, or the
+            "distance", clipped at max_distance.
+        svd_rank: r of the positional encoding (Eqs. 8, 9), 0 for none; flip_signs: "pairs" flips
+            the signs of :math:`u_m, v_m` together in training, "nodes" those of all that a node
+            has, as the authors' first code did by mistake.
+        variant: "full"; "simple", whose pairs never change (Eqs. 10, 11); "constrained", which
+            attends to neighbours and itself (Eq. 12).
+        gated: False for EGT-U (Eqs. 13, 14).
+        virtual_nodes: q; of a graph they are the readout, in place of the nodes' mean.
+        head_widths: of the two hidden layers of the heads; d / 2 and d / 4 where it is None.
+        distance_hops: ν of the distance-prediction objective; 0 for none.
+        norm_eps: of the layer norms; 1e-3 in the paper's runs (Keras).
+        attention_dropout, random_mask, degree_scaler, scaled: of the authors' later code, see
+            :class:`EGTAttention`.
+    """
+
+    num_node_types: tuple[int, ...] = (28,)
+    num_node_features: int = 0
+    num_edge_types: tuple[int, ...] = (4,)
+    num_edge_features: int = 0
+    target: Literal["graph", "node", "edge"] = "graph"
+    num_targets: int = 1
+    d_model: int = 64
+    d_edge: int = 64
+    num_heads: int = 8
+    num_layers: int = 10
+    node_multiplier: float = 2.0
+    edge_multiplier: float = 2.0
+    structure: Literal["adjacency", "distance"] = "adjacency"
+    max_distance: int = 16
+    svd_rank: int = 0
+    flip_signs: Literal["pairs", "nodes"] | None = None
+    variant: Literal["full", "simple", "constrained"] = "full"
+    gated: bool = True
+    virtual_nodes: int = 0
+    head_widths: tuple[int, int] | None = None
+    distance_hops: int = 0
+    clip: float = 5.0
+    node_dropout: float = 0.0
+    edge_dropout: float = 0.0
+    norm_eps: float = 1e-5
+    attention_dropout: float = 0.0
+    random_mask: float = 0.0
+    degree_scaler: bool = False
+    scaled: bool = True
 
 
 class EGT(nn.Module):
@@ -30,45 +83,50 @@ class EGT(nn.Module):
             the configuration asks for.
 
     Shapes:
-        batch.x: ``[B, N, F]``; batch.edge_attr: ``[B, N, N, F_e]`` where edges have features;
-            batch.encodings: "svd" of ``AddSVD(r)`` and "distance" of ``AddShortestPaths()``, where
-            the configuration reads them
+        batch.encodings: "svd" of ``AddSVD(r)`` and "distance" of ``AddShortestPaths()``, where the
+            configuration reads them
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, ``[B, N, N, C]`` of edges (0 where
             there is none); without the last axis where C is 1. With ``return_distances`` also the
             logits of distances 0 to ν, ``[B, N, N, ν + 1]``; with ``return_attention`` also the
-            gated attention :math:`\\tilde A` of Eq. 4, ``[B, L, H, q + N, q + N]``, last.
-
-    Raises:
-        ValueError: the configuration, or in the forward pass the batch, is not what is described.
+            gated attention :math:`\\tilde A` of Eq. 4, ``[B, L, H, T, T]``, last.
     """
 
     def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
         super().__init__()
-        check(config)
-        self.config = config
-        d, d_edge, q = config.d_model, config.d_edge, config.virtual_nodes
-        self.node_input = NodeInput(config.num_node_types, config.num_node_features, d)
-        self.edge_input = EdgeInput(
-            config.num_edge_types,
-            config.num_edge_features,
-            d_edge,
-            config.max_distance if config.structure == "distance" else None,
-            q,
-        )
-        own = [SVDEncoding(config.svd_rank, d, config.flip_signs)] if config.svd_rank else []
+        self.config, self.q, c = config, config.virtual_nodes, config
+        d, d_edge, q = c.d_model, c.d_edge, c.virtual_nodes
+        self.node_input = NodeInput(c.num_node_types, c.num_node_features, d)
+        max_distance = c.max_distance if c.structure == "distance" else None
+        self.edge_input = EdgeInput(c.num_edge_types, c.num_edge_features, d_edge, max_distance, q)
+        own = [SVDEncoding(c.svd_rank, d, c.flip_signs)] if c.svd_rank else []
         self.node_encodings = nn.ModuleList(own if node_encodings is None else node_encodings)
         self.virtual_nodes = nn.Parameter(torch.empty(q, d)) if q else None
-        self.layers = nn.ModuleList(_layer(config, n) for n in range(config.num_layers))
-        self.node_norm = nn.LayerNorm(d, config.norm_eps) if config.reads_nodes else None
-        self.edge_norm = nn.LayerNorm(d_edge, config.norm_eps) if config.reads_edges else None
-        self.head = _head(config, _readout_width(config), config.num_targets)
-        self.distance_head = None
-        if config.distance_hops:
-            self.distance_head = _head(config, d_edge, config.distance_hops + 1)
-        self._start(own)
+        # What the heads read; the last layer does not compute the rest.
+        nodes = c.target != "edge" or c.variant == "simple"
+        edges = (c.target == "edge" and c.variant != "simple") or c.distance_hops > 0
+        self.layers = nn.ModuleList(
+            EGTLayer(
+                d, d_edge, c.num_heads, node_multiplier=c.node_multiplier,
+                edge_multiplier=c.edge_multiplier, edge_channels=c.variant != "simple",
+                update_nodes=nodes or n + 1 < c.num_layers,
+                update_edges=edges or n + 1 < c.num_layers, node_dropout=c.node_dropout,
+                edge_dropout=c.edge_dropout, norm_eps=c.norm_eps, gated=c.gated, clip=c.clip,
+                dropout=c.attention_dropout, random_mask=c.random_mask,
+                degree_scaler=c.degree_scaler, scaled=c.scaled, virtual_nodes=q,
+            )
+            for n in range(c.num_layers)
+        )  # fmt: skip
+        self.node_norm = nn.LayerNorm(d, c.norm_eps) if nodes else None
+        self.edge_norm = nn.LayerNorm(d_edge, c.norm_eps) if edges else None
+        width = {"graph": max(q, 1) * d, "node": d, "edge": d_edge}[c.target]
+        if c.target == "edge" and c.variant == "simple":
+            width += 2 * d
+        self.head = _head(c, width, c.num_targets)
+        self.distance_head = _head(c, d_edge, c.distance_hops + 1) if c.distance_hops else None
+        self.reset_parameters(own)
 
-    def _start(self, encodings: Iterable[nn.Module]) -> None:
-        """The authors' start (Keras's own). Encodings from outside keep theirs."""
+    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
+        """As Keras, the authors' library: Glorot for linear maps, uniform for tables."""
         parts = [self.node_input, self.edge_input, self.layers, self.head, *encodings]
         parts += [] if self.distance_head is None else [self.distance_head]
         for module in (module for part in parts for module in part.modules()):
@@ -84,47 +142,28 @@ class EGT(nn.Module):
 
     def forward(
         self, batch: GraphBatch, *, return_distances: bool = False, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, ...]:
-        if return_distances and self.distance_head is None:
-            raise ValueError("the model has no distance objective; expected distance_hops above 0.")
-        pairs = self.pairs(batch)
-        h, e, first, attention = self.encode(batch, pairs, return_attention)
-        results = [self.predict(batch, pairs, h, e, first)]
-        if return_distances:
-            results.append(pairs.unpack(self.distance_head(e))[:, self.q :, self.q :])
-        if return_attention:
-            results.append(torch.stack(attention, dim=1))
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def encode(
-        self, batch: GraphBatch, pairs: Pairs, return_attention: bool = False
-    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-        """Nodes and pairs after all layers, the pairs at first, and the attention of each layer."""
-        h, e = self.embed(batch), self.edge_input(batch, pairs)
+    ):
+        q, mask = self.q, self.pair_mask(batch)
+        h, e = self.embed(batch), self.edge_input(batch)
         first, attentions = e, []
         for layer in self.layers:
-            h, e, *attention = layer(h, e, pairs=pairs, return_attention=return_attention)
+            h, e, *attention = layer(h, e, mask=mask, return_attention=return_attention)
             attentions += attention
-        return *self.normed(h, e), first, attentions
-
-    def normed(self, h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
-        """After the last layer: nodes and pairs as the heads read them."""
         h = h if self.node_norm is None else self.node_norm(h)
         e = e if self.edge_norm is None else self.edge_norm(e)
-        return h, e
-
-    def predict(
-        self, batch: GraphBatch, pairs: Pairs, h: Tensor, e: Tensor, first: Tensor
-    ) -> Tensor:
-        """The head, on what :meth:`encode` has made."""
+        prediction = self.head(self.readout(batch, h, e, first))
         if self.config.target == "edge":
-            prediction = self._of_edges(batch, pairs, h, e, first)
-        else:
-            prediction = self.head(self._readout(h, batch.mask))
-        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+            prediction = prediction.masked_fill(~batch.adjacency[..., None], 0.0)
+        results = [squeeze_one(prediction)]
+        if return_distances:
+            logits = self.distance_head(e[:, q:, q:])
+            results.append(logits.masked_fill(~batch.pair_mask[..., None], 0.0))
+        if return_attention:
+            results.append(torch.stack(attentions, dim=1))
+        return results[0] if len(results) == 1 else tuple(results)
 
     def embed(self, batch: GraphBatch) -> Tensor:
-        """The tokens at first, ``[B, q + N, d]``."""
+        """Virtual nodes and nodes before the first layer, ``[B, T, d]``."""
         h = self.node_input(batch)
         for encoding in self.node_encodings:
             h = h + encoding(batch)
@@ -132,71 +171,235 @@ class EGT(nn.Module):
             return h
         return torch.cat([self.virtual_nodes.expand(len(h), -1, -1), h], dim=1)
 
-    def pairs(self, batch: GraphBatch) -> Pairs:
-        """The pairs that attend and have a vector: all of a graph's, or neighbours and itself."""
-        mask, dense = batch.pair_mask, not waiting.may_wait(batch.mask)
+    def pair_mask(self, batch: GraphBatch) -> Tensor:
+        """The pairs that attend, ``[B, T, T]``: all of a graph's, or neighbours and the node."""
+        q, N = self.q, batch.mask.shape[1]
+        token = F.pad(batch.mask, (q, 0), value=True)
+        mask = token[:, :, None] & token[:, None, :]
         if self.config.variant == "constrained":
-            loops = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
-            mask = mask & (batch.adjacency | loops)
-        if self.q == 0:
-            return Pairs(mask, dense)
-        real = F.pad(batch.mask, (self.q, 0), value=True)
-        virtual = torch.arange(real.shape[1], device=mask.device) < self.q
-        with_virtual = real[:, :, None] & real[:, None, :] & (virtual[:, None] | virtual)
-        return Pairs(F.pad(mask, (self.q, 0, self.q, 0)) | with_virtual, dense)
+            loop = torch.eye(N, dtype=torch.bool, device=mask.device)
+            mask = mask & F.pad(batch.adjacency | loop, (q, 0, q, 0), value=True)
+        return mask
 
-    @property
-    def q(self) -> int:
-        return self.config.virtual_nodes
-
-    def _readout(self, h: Tensor, mask: Tensor) -> Tensor:
-        """What the head reads: each node, or of a graph the nodes' mean or the virtual nodes."""
-        if self.config.target == "node":
-            return h[:, self.q :]
-        return h.flatten(1, 2)[:, : self.q * h.shape[-1]] if self.q else mean_pool(h, mask)
-
-    def _of_edges(self, batch, pairs: Pairs, h: Tensor, e: Tensor, first: Tensor) -> Tensor:
-        """``[B, N, N, C]``: the head on the edges, and on nothing else."""
-        edges = Pairs(F.pad(batch.adjacency, (self.q, 0, self.q, 0)))
-        chosen = pairs.pack(edges.mask)
-        read = e[chosen]
-        if self.config.variant == "simple":
-            i, j = edges.ends
-            nodes = h.flatten(0, 1)
-            read = torch.cat([nodes[i], nodes[j], first[chosen]], dim=-1)
-        return edges.unpack(self.head(read))[:, self.q :, self.q :]
+    def readout(self, batch: GraphBatch, h: Tensor, e: Tensor, first: Tensor) -> Tensor:
+        """What the head reads of each graph, node or edge."""
+        q, target = self.q, self.config.target
+        if target == "graph":
+            return h[:, :q].flatten(1) if q else mean_pool(h, batch.mask)
+        if target == "node":
+            return h[:, q:]
+        if self.config.variant != "simple":
+            return e[:, q:, q:]
+        i = h[:, q:, None].expand(-1, -1, h.shape[1] - q, -1)
+        return torch.cat([i, i.transpose(1, 2), first[:, q:, q:]], dim=-1)
 
 
-def _layer(config: EGTConfig, number: int) -> EGTLayer:
-    last = number == config.num_layers - 1
-    return EGTLayer(
-        config.d_model,
-        config.d_edge,
-        config.num_heads,
-        node_multiplier=config.node_multiplier,
-        edge_multiplier=config.edge_multiplier,
-        edge_channels=config.variant != "simple",
-        update_nodes=config.reads_nodes or not last,
-        update_edges=config.reads_edges or not last,
-        node_dropout=config.node_dropout,
-        edge_dropout=config.edge_dropout,
-        norm_eps=config.norm_eps,
-        gated=config.gated,
-        clip=config.clip,
-        dropout=config.attention_dropout,
-        random_mask=config.random_mask,
-        degree_scaler=config.degree_scaler,
-        scaled=config.scaled,
-        virtual_nodes=config.virtual_nodes,
+class EGTLayer(nn.Module):
+    r"""Pre-norm residual updates of nodes and pairs (EGT, Eqs. 6 and 7).
+
+    .. math::
+        \hat h_i &= h_i + O_h \big\Vert_k \textstyle\sum_j
+            \tilde A_{ij}^k V^k \operatorname{LN}(h_j), &
+        h_i' &= \hat h_i + \operatorname{FFN}_h(\operatorname{LN}(\hat h_i)), \\
+        \hat e_{ij} &= e_{ij} + O_e \big\Vert_k \hat H_{ij}^k, &
+        e_{ij}' &= \hat e_{ij} + \operatorname{FFN}_e(\operatorname{LN}(\hat e_{ij}))
+
+    Differs from the paper's print, which has :math:`V^k \hat h_i` in the sum and
+    :math:`\tilde H` in the second line: the sum is over nodes j, and pairs receive the softmax's
+    input before masking and gating. Without edge channels it is EGT-Simple (EGT, Eqs. 10 and 11);
+    with a mask of neighbours and the node itself, EGT-Constrained (EGT, Eq. 12).
+
+    Args:
+        node_multiplier, edge_multiplier: inner widths of the two networks over d and d_e.
+        edge_channels: False for EGT-Simple: ``e`` is read without a norm and never changes.
+        update_nodes, update_edges: False in the last layer for what no head reads.
+        node_dropout, edge_dropout: after attention and after each network.
+        norm_eps: of the norms; 1e-3 in the authors' first code (Keras), 1e-5 in PyTorch.
+        attention: further arguments of :class:`EGTAttention`.
+
+    Shapes:
+        h: ``[B, T, d]``; e: ``[B, T, T, d_e]``; mask: ``[B, T]`` or ``[B, T, T]``
+        returns: h and e; with ``return_attention`` also ``[B, H, T, T]``
+    """
+
+    def __init__(
+        self, d_model: int, d_edge: int, num_heads: int, *, node_multiplier: float = 2.0,
+        edge_multiplier: float = 2.0, edge_channels: bool = True, update_nodes: bool = True,
+        update_edges: bool = True, node_dropout: float = 0.0, edge_dropout: float = 0.0,
+        norm_eps: float = 1e-5, **attention,
+    ):  # fmt: skip
+        super().__init__()
+        self.update_nodes, self.update_edges = update_nodes, update_edges and edge_channels
+        self.node_norm = nn.LayerNorm(d_model, norm_eps)
+        self.edge_norm = nn.LayerNorm(d_edge, norm_eps) if edge_channels else nn.Identity()
+        self.attention = EGTAttention(
+            d_model, d_edge, num_heads, aggregate=update_nodes, **attention
+        )
+        if self.update_nodes:
+            self.node_network = _network(d_model, node_multiplier, norm_eps)
+            self.node_dropout = nn.Dropout(node_dropout)
+        if self.update_edges:
+            self.edge_output = nn.Linear(num_heads, d_edge)
+            self.edge_network = _network(d_edge, edge_multiplier, norm_eps)
+            self.edge_dropout = nn.Dropout(edge_dropout)
+
+    def forward(
+        self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
+    ) -> tuple[Tensor, ...]:
+        z, logits, *attention = self.attention(
+            self.node_norm(h), self.edge_norm(e), mask=mask, return_attention=return_attention
+        )
+        if self.update_nodes:
+            h = h + self.node_dropout(z)
+            h = h + self.node_dropout(self.node_network(h))
+        if self.update_edges:
+            e = e + self.edge_dropout(self.edge_output(logits))
+            e = e + self.edge_dropout(self.edge_network(e))
+        return h, e, *attention
+
+
+class EGTAttention(nn.Module):
+    r"""Attention whose logits the pairs shift and whose weights they gate (EGT, Eqs. 4 and 5).
+
+    .. math::
+        \hat H = \operatorname{clip}(Q K^T / \sqrt{K}) + E, \qquad
+        \tilde A = \operatorname{softmax}(\hat H) \odot \sigma(G)
+
+    E and G are linear in the pairs' vectors. The dot product alone is clipped. Without gates it is
+    EGT-Ungated (EGT, Eqs. 13 and 14).
+
+    Args:
+        aggregate: False where only :math:`\hat H` is wanted.
+        dropout, random_mask, degree_scaler: of the authors' later code, not of the paper: drop
+            weights of :math:`\tilde A`; in training, leave out this share of the pairs from the
+            softmax of each head (a node that would lose all of them keeps all); and multiply the
+            result of a node by :math:`\log(1 + \sum_j \sigma(G_{ij}))`.
+        scaled: False for that code of early 2022, which forgot to divide by :math:`\sqrt K`.
+        virtual_nodes: q, the first tokens, to which ``degree_scaler`` does not apply.
+
+    Shapes:
+        h: ``[B, T, d]`` and e: ``[B, T, T, d_e]``, normalised; mask: ``[B, T]`` or ``[B, T, T]``
+        returns: ``[B, T, d]`` (None without ``aggregate``; zeros for a token without keys) and
+            :math:`\hat H` ``[B, T, T, H]``; with ``return_attention`` also :math:`\tilde A`
+            ``[B, H, T, T]``, from before dropout
+    """
+
+    def __init__(
+        self, d_model: int, d_edge: int, num_heads: int, *, gated: bool = True, clip: float = 5.0,
+        aggregate: bool = True, dropout: float = 0.0, random_mask: float = 0.0,
+        degree_scaler: bool = False, scaled: bool = True, virtual_nodes: int = 0,
+    ):  # fmt: skip
+        super().__init__()
+        self.num_heads, self.gated, self.clip = num_heads, gated, clip
+        self.random_mask, self.degree_scaler = random_mask, degree_scaler
+        self.virtual_nodes = virtual_nodes
+        self.scale = (d_model // num_heads) ** -0.5 if scaled else 1.0
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        # E and G in one product: the pairs are the longest table of the model.
+        self.edge_input = nn.Linear(d_edge, (1 + gated) * num_heads)
+        self.output = nn.Linear(d_model, d_model) if aggregate else None
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
+    ) -> tuple[Tensor | None, ...]:
+        query, key, value = self.qkv(h).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)
+        dot = query.transpose(1, 2) @ key.permute(0, 2, 3, 1) * self.scale  # [B, H, T, T]
+        E, *G = self.edge_input(e).permute(0, 3, 1, 2).chunk(1 + self.gated, dim=1)
+        logits = dot.clamp(-self.clip, self.clip) + E
+        if self.output is None and not return_attention:
+            return None, logits.permute(0, 2, 3, 1)
+        mask = h.new_ones(h.shape[:2], dtype=torch.bool) if mask is None else mask
+        mask = (mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None])[:, None]
+        # Finite, so that a row of padding has a softmax; it is set to zero below.
+        lowest = torch.finfo(logits.dtype).min
+        attention = logits.masked_fill(~self._kept(mask, logits), lowest).softmax(dim=-1)
+        if self.gated:
+            attention = attention * G[0].sigmoid()
+        z = None
+        if self.output is not None:
+            z = self.dropout(attention) @ value.transpose(1, 2)  # [B, H, T, K]
+            if self.degree_scaler:
+                degree = (G[0].sigmoid() * mask).sum(dim=-1, keepdim=True).log1p()
+                virtual = torch.arange(degree.shape[2], device=h.device) < self.virtual_nodes
+                z = z * degree.masked_fill(virtual[:, None], 1.0)
+            z = self.output(z.transpose(1, 2).flatten(-2))
+            z = z.masked_fill(~mask[:, 0].any(dim=-1)[..., None], 0.0)
+        attention = [attention.masked_fill(~mask, 0.0)] if return_attention else []
+        return z, logits.permute(0, 2, 3, 1), *attention
+
+    def _kept(self, mask: Tensor, logits: Tensor) -> Tensor:
+        """The pairs of the softmax, ``[B, 1 or H, T, T]``: in training some are left out."""
+        if not (self.training and self.random_mask):
+            return mask
+        kept = mask & (torch.rand_like(logits) >= self.random_mask)
+        return kept | (mask & ~kept.any(dim=-1, keepdim=True))
+
+
+class NodeInput(nn.Module):
+    """Node features and one vector shared by all nodes: ``[B, N, d]``."""
+
+    def __init__(self, types: tuple[int, ...], features: int, d_model: int):
+        super().__init__()
+        self.features = Features(types, features, d_model)
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        return self.features(batch.x) + self.bias
+
+
+class EdgeInput(nn.Module):
+    r"""The pairs' vectors: one for the structure, one for the edge or its absence (Section 3.3).
+
+    Structure is the adjacency with self-loops, or the distance clipped at k, where unreachable is k
+    as well. (The authors' first code gives distances 0 and 1 one vector and unreachable another
+    than k; there are as many.) A virtual node i has a vector :math:`\tilde e_i` for its pairs with
+    nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j.
+
+    Args:
+        max_distance: k; None for the adjacency. Without types and features there is no second term.
+
+    Shapes:
+        returns: ``[B, T, T, d_e]``
+    """
+
+    def __init__(self, types, features: int, d_edge: int, max_distance=None, virtual_nodes=0):
+        super().__init__()
+        self.max_distance, q = max_distance, virtual_nodes
+        self.structure = nn.Embedding(2 if max_distance is None else max_distance + 1, d_edge)
+        self.virtual = nn.Parameter(torch.empty(q, d_edge)) if q else None
+        self.features = self.no_edge = None
+        if types or features:
+            self.features = Features(types, features, d_edge)
+            self.no_edge = nn.Parameter(torch.empty(d_edge))
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        edge, N = batch.adjacency, batch.mask.shape[1]
+        if self.max_distance is None:
+            row = (edge | torch.eye(N, dtype=torch.bool, device=edge.device)).long()
+        else:
+            distance, k = batch.encodings["distance"], self.max_distance
+            row = distance.masked_fill(distance == UNREACHABLE, k).clamp(max=k)
+        e = self.structure(row)
+        if self.features is not None:
+            e = e + torch.where(edge[..., None], self.features(edges_alone(batch)), self.no_edge)
+        if self.virtual is None:
+            return e
+        between = ((self.virtual[:, None] + self.virtual) / 2).expand(len(e), -1, -1, -1)
+        beside = self.virtual[:, None].expand(len(e), -1, N, -1)  # [B, q, N, d_e]
+        top = torch.cat([between, beside], dim=2)
+        return torch.cat([top, torch.cat([beside.transpose(1, 2), e], dim=2)], dim=1)
+
+
+def _network(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
+    """LayerNorm and a two-layer network, ``[…, width]`` to the same."""
+    inner = round(multiplier * width)
+    return nn.Sequential(
+        nn.LayerNorm(width, norm_eps),
+        nn.Linear(width, inner),
+        nn.ELU(inplace=True),  # of the widest table there is, one copy less
+        nn.Linear(inner, width),
     )
-
-
-def _readout_width(config: EGTConfig) -> int:
-    if config.target == "edge":
-        both_ends = 2 * config.d_model if config.variant == "simple" else 0
-        return both_ends + config.d_edge
-    of_virtual = config.target == "graph" and config.virtual_nodes
-    return config.virtual_nodes * config.d_model if of_virtual else config.d_model
 
 
 def _head(config: EGTConfig, width: int, outputs: int) -> nn.Sequential:

@@ -58,8 +58,7 @@ from gtcourse.models.facts_weights import (
     step,
     with_output_bias,
 )
-from gtcourse.models.graphormer import GraphormerLayer
-from gtcourse.models.graphormer_encodings import PairBias, SpatialEncoding
+from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncoding
 
 TOLERANCE = 1e-6
 """The largest error of a step, in the range that is said above."""

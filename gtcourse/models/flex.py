@@ -28,8 +28,7 @@ from torch.nn.attention import flex_attention as flex
 from torch.nn.attention.flex_attention import flex_attention
 
 from gtcourse.graphs.batch import UNREACHABLE
-from gtcourse.models.grpe_layers import KeyContext
-from gtcourse.models.relations import RelationTables
+from gtcourse.models.grpe import RelationTables
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 """``(score, b, h, i, j)`` to the new score: of graph b, head h, query i and key j."""
@@ -56,7 +55,7 @@ def graphormer_flex(
 
     Args:
         table: :math:`b`, the scalars' weight of
-            :class:`~gtcourse.models.graphormer_encodings.SpatialEncoding`.
+            :class:`~gtcourse.models.graphormer.SpatialEncoding`.
         mask: True at real nodes; False is never attended to. A row without keys gives zeros.
         virtual: [VNode]'s scalars, where token 0 is [VNode] and the other N tokens are the nodes.
         edges: :math:`c`, where there is one; it is read from memory.
@@ -122,12 +121,12 @@ def grpe_flex(
     tables: RelationTables,
     mask: Tensor | None = None,
     *,
-    key_context: KeyContext = "key_column",
+    key_context: str = "key_column",
     attend: Callable = flex_attention,
 ) -> Tensor:
     r"""GRPE's attention, its contexts looked up in the kernel (GRPE, Eqs. 6 to 9).
 
-    The same as :class:`~gtcourse.models.grpe_layers.GRPEAttention` between its projections, but for
+    The same as :class:`~gtcourse.models.grpe.GRPEAttention` between its projections, but for
     dropout of the weights. The contexts cost next to nothing: both are products with T vectors,
     ``[B, H, N, T]``, of which a pair reads one number each.
 
@@ -145,10 +144,10 @@ def grpe_flex(
     times as many logits as without the value term.
 
     Args:
-        relation: of :class:`~gtcourse.models.relations.Relations`; tables: vectors for some of the
+        relation: of :class:`~gtcourse.models.grpe.Relations`; tables: vectors for some of the
             terms, or all.
         mask, attend: as of :func:`graphormer_flex`; key_context: as of
-            :class:`~gtcourse.models.grpe_layers.GRPEAttention`.
+            :class:`~gtcourse.models.grpe.GRPEAttention`.
 
     Shapes:
         query, key, value: ``[B, H, N, K]``; relation: ``[B, N, N]`` integers, 0 to T - 1
@@ -209,7 +208,7 @@ def grpe_score_mod(
 
 
 def relation_contexts(
-    query: Tensor, key: Tensor, tables: RelationTables, key_context: KeyContext = "key_column"
+    query: Tensor, key: Tensor, tables: RelationTables, key_context: str = "key_column"
 ) -> tuple[Tensor | None, Tensor | None]:
     """What each query and each key adds to a logit in each relation, ``[B, H, N, T]``, scaled.
 

@@ -14,12 +14,12 @@ from torch_geometric.nn import GATConv, GINConv
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import frame_models
 from gtcourse.models.attention import MultiHeadAttention
-from gtcourse.models.csa_layers import ChromaticSelfAttention
-from gtcourse.models.egt_layers import EGTAttention
+from gtcourse.models.baselines import GatedGCNConv
+from gtcourse.models.csa import ChromaticSelfAttention
+from gtcourse.models.egt import EGTAttention
 from gtcourse.models.frame import Terms
-from gtcourse.models.gated import GatedGCNConv
 from gtcourse.models.graphormer import GraphormerAttention
-from gtcourse.models.grpe_layers import GRPEAttention
+from gtcourse.models.grpe import GRPEAttention
 
 
 def layer_terms(model: nn.Module, batch: GraphBatch) -> list[Terms]:

@@ -17,15 +17,12 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
 from gtcourse.models.attention import MultiHeadAttention, over_heads
-from gtcourse.models.csa_filters import EdgeTerms
-from gtcourse.models.csa_layers import ChromaticSelfAttention
-from gtcourse.models.egt_layers import EGTAttention
+from gtcourse.models.baselines import GatedGCNConv
+from gtcourse.models.csa import ChromaticSelfAttention, EdgeTerms
+from gtcourse.models.egt import EGTAttention
 from gtcourse.models.frame import Terms, attend
-from gtcourse.models.gated import GatedGCNConv
 from gtcourse.models.graphormer import GraphormerAttention
-from gtcourse.models.grpe_layers import GRPEAttention
-from gtcourse.models.pairs import Pairs
-from gtcourse.models.relations import RelationTables
+from gtcourse.models.grpe import GRPEAttention, RelationTables
 
 
 @dataclass(frozen=True)
@@ -120,25 +117,23 @@ def egt_terms(
     e: Tensor,
     *,
     mask: Tensor | None = None,
-    pairs: Pairs | None = None,
 ) -> Terms:
-    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``, or ``[P, d_e]`` of ``pairs``.
+    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``.
 
     Without what only the authors' code has (``random_mask``, ``degree_scaler``).
     """
-    if pairs is None:
-        pairs = Pairs.of(mask, h)
-        e = pairs.pack(e)
+    mask = h.new_ones(h.shape[:2], dtype=bool) if mask is None else mask
+    mask = mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None]
     query, key, value = attention.qkv(h).chunk(3, dim=-1)
     query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
-    said = pairs.unpack(attention.edge_input(e)).permute(0, 3, 1, 2)
+    said = attention.edge_input(e).permute(0, 3, 1, 2)
     shift, *gate = said.chunk(1 + attention.gated, dim=1)
     return Terms(
         content=(query @ key.mT * attention.scale).clamp(-attention.clip, attention.clip),
         structure=shift,
         value=value,
         gate=gate[0].sigmoid() if gate else None,
-        heard=pairs.mask[:, None],
+        heard=mask[:, None],
     )
 
 

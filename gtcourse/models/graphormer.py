@@ -1,26 +1,22 @@
 """Graphormer (Ying et al., 2021): a Transformer whose attention logits know the graph.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, L layers. [VNode] is token 0 of N + 1.
+Shapes: B graphs, N nodes (padded), E edges in all, H heads, d width, K = d / H, L edges of a path
+that are read, F columns of categories. [VNode] is token 0 of N + 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import at_least, kinds
-from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import MultiHeadAttention
-from gtcourse.models.categories import category_rows
-from gtcourse.models.graphormer_edges import EdgeEncoding, EdgeValues, NodeEdges, flat_edges
-from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
-
-EdgeUse = Literal["bias", "node", "aggregation"]
+from gtcourse.models.embeddings import category_rows
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class GraphormerConfig:
     max_path_length: int = 20
     centrality: bool = True
     spatial: bool = True
-    edges: EdgeUse | None = "bias"
+    edges: Literal["bias", "node", "aggregation"] | None = "bias"
 
 
 class Graphormer(nn.Module):
@@ -75,9 +71,6 @@ class Graphormer(nn.Module):
         perturbation: ``[B, N, d]``, added to the node embeddings (FLAG)
         returns: ``[B]``, or ``[B, T]`` for T targets above 1; with ``return_attention`` also
             ``[B, L, H, N + 1, N + 1]``, where row and column 0 are [VNode]'s
-
-    Raises:
-        ValueError: the configuration, or in the forward pass the batch, is not what is described.
     """
 
     def __init__(
@@ -87,7 +80,6 @@ class Graphormer(nn.Module):
         pair_encodings: Iterable[nn.Module] | None = None,
     ):
         super().__init__()
-        _check(config)
         self.config = config
         self.embedding = nn.Embedding(config.num_node_types, config.d_model)
         self.virtual_node = nn.Parameter(torch.empty(config.d_model))
@@ -96,23 +88,19 @@ class Graphormer(nn.Module):
         pairs = [*(own_pairs if pair_encodings is None else pair_encodings)]
         self.bias = PairBias(config.num_heads, pairs) if pairs else None
         self.dropout = nn.Dropout(config.input_dropout)
+        options = {"dropout": config.dropout, "attention_dropout": config.attention_dropout}
+        if config.edges == "aggregation":
+            options["num_edge_types"] = config.num_edge_types
         self.layers = nn.ModuleList(
-            GraphormerLayer(
-                config.d_model,
-                config.num_heads,
-                config.d_hidden,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                num_edge_types=config.num_edge_types if config.edges == "aggregation" else 0,
-            )
+            GraphormerLayer(config.d_model, config.num_heads, config.d_hidden, **options)
             for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(config.d_model)
         self.head = nn.Linear(config.d_model, config.num_targets)
-        self._start(own_nodes + own_pairs)
+        self.reset_parameters(own_nodes + own_pairs)
 
-    def _start(self, encodings: Iterable[nn.Module]) -> None:
-        """The authors' start: small, and smaller the deeper. Encodings from outside keep theirs."""
+    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
+        """As the authors: small, and smaller in deeper models. Encodings from outside stay."""
         nn.init.normal_(self.virtual_node, std=0.02)
         for part in (self.embedding, self.layers, self.head, *encodings):
             for module in part.modules():
@@ -123,23 +111,14 @@ class Graphormer(nn.Module):
                     nn.init.zeros_(module.bias)
 
     def forward(
-        self,
-        batch: GraphBatch,
-        *,
-        perturbation: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+        self, batch: GraphBatch, *, perturbation: Tensor | None = None, return_attention=False
+    ):
         h, attention = self.encode(batch, perturbation, return_attention)
         prediction = self.head(h[:, 0])  # the graph is what [VNode] has gathered
         prediction = prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
         return (prediction, attention) if return_attention else prediction
 
-    def encode(
-        self,
-        batch: GraphBatch,
-        perturbation: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    def encode(self, batch: GraphBatch, perturbation: Tensor | None = None, return_attention=False):
         """[VNode] and the nodes after all layers, ``[B, N + 1, d]``, and the attention."""
         h = self.embed(batch) if perturbation is None else self.embed(batch) + perturbation
         virtual_node = self.virtual_node.expand(len(h), 1, -1)
@@ -159,9 +138,8 @@ class Graphormer(nn.Module):
         return self.norm(h), torch.stack(attentions, dim=1) if return_attention else None
 
     def embed(self, batch: GraphBatch) -> Tensor:
-        """What each node is, and what the encodings say of it: ``[B, N, d]`` (Eq. 5)."""
-        x = category_rows(batch.x, "x", self.config.num_node_types)
-        h = self.embedding(x).sum(dim=-2)
+        """Node embeddings and encodings, ``[B, N, d]`` (Eq. 5)."""
+        h = self.embedding(category_rows(batch.x)).sum(dim=-2)
         for encoding in self.node_encodings:
             h = h + encoding(batch)
         return h
@@ -169,100 +147,8 @@ class Graphormer(nn.Module):
     def edges_between_tokens(self, batch: GraphBatch) -> tuple[Tensor, ...] | None:
         if self.config.edges != "aggregation":
             return None
-        graph, receiver, sender, rows = flat_edges(batch, self.config.num_edge_types)
+        graph, receiver, sender, rows = flat_edges(batch)
         return graph, receiver + 1, sender + 1, rows
-
-
-class GraphormerLayer(nn.Module):
-    r"""Attention with a bias, then a feed-forward network, each after a LayerNorm.
-
-    .. math::
-        h' &= \operatorname{MHA}(\operatorname{LN}(h)) + h \\
-        h'' &= \operatorname{FFN}(\operatorname{LN}(h')) + h'
-
-    (Graphormer, Eqs. 8 and 9.)
-
-    Args:
-        d_model: d; d_hidden: the feed-forward network's inner width, d where it is None.
-        num_edge_types: categories of edges whose features are carried along with the values
-            ("via aggregation" of Table 5); 0 for none.
-
-    Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
-        edges: of :func:`~gtcourse.models.graphormer_edges.flat_edges`, where there are types
-        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_hidden: int | None = None,
-        *,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        num_edge_types: int = 0,
-    ):
-        super().__init__()
-        self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
-        self.edge_values = (
-            EdgeValues(num_edge_types, d_model, num_heads) if num_edge_types else None
-        )
-        self.feed_forward = nn.Sequential(
-            nn.Linear(d_model, d_hidden or d_model),
-            nn.GELU(),
-            nn.Linear(d_hidden or d_model, d_model),
-        )
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self,
-        h: Tensor,
-        bias: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        edges: tuple[Tensor, ...] | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        probabilities = return_attention or self.edge_values is not None
-        z = self.attention(self.attention_norm(h), bias, mask=mask, return_attention=probabilities)
-        z, attention = z if probabilities else (z, None)
-        if self.edge_values is not None:
-            z = z + self.edge_values(attention, edges)
-        h = h + self.dropout(z)
-        h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
-        return (h, attention) if return_attention else h
-
-
-class GraphormerAttention(MultiHeadAttention):
-    r"""Self-attention whose logits are shifted by what is known of each pair.
-
-    .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
-
-    (Graphormer, Eqs. 6 and 7.)
-
-    Args:
-        as of :class:`~gtcourse.models.attention.MultiHeadAttention`.
-
-    Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``, the sum of b and c, or None
-        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
-        returns: ``[B, N, d]``; with ``return_attention`` also the probabilities ``[B, H, N, N]``
-
-    Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), and so has Eq. 4.
-    """
-
-    def forward(
-        self,
-        h: Tensor,
-        bias: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        return super().forward(h, bias=bias, mask=mask, return_attention=return_attention)
 
 
 def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[nn.Module]]:
@@ -288,15 +174,301 @@ def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[n
     return nodes, pairs
 
 
-def _check(config: GraphormerConfig) -> None:
-    kinds(config)
-    counts = ("num_node_types", "num_edge_types", "num_targets", "d_model", "num_heads")
-    counts += ("num_layers", "path_positions", "max_path_length")
-    counts += () if config.d_hidden is None else ("d_hidden",)
-    at_least(1, **{name: getattr(config, name) for name in counts})
-    largest = ("max_distance", "max_in_degree", "max_out_degree")
-    at_least(0, **{name: getattr(config, name) for name in largest})
-    if config.edges not in (*get_args(EdgeUse), None):
-        raise ValueError(
-            f"edges is {config.edges!r}; expected one of {', '.join(get_args(EdgeUse))}, or None."
+class GraphormerLayer(nn.Module):
+    r"""Attention with a bias, then a feed-forward network, each after a LayerNorm.
+
+    .. math::
+        h' &= \operatorname{MHA}(\operatorname{LN}(h)) + h \\
+        h'' &= \operatorname{FFN}(\operatorname{LN}(h')) + h'
+
+    (Graphormer, Eqs. 8 and 9.)
+
+    Args:
+        d_model: d; d_hidden: the feed-forward network's inner width, d where it is None.
+        num_edge_types: categories of edges whose features are carried along with the values
+            ("via aggregation" of Table 5); 0 for none.
+
+    Shapes:
+        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
+        edges: of :func:`flat_edges`, where there are types
+        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_hidden: int | None = None, *, dropout: float = 0.0,
+        attention_dropout: float = 0.0, num_edge_types: int = 0
+    ):  # fmt: skip
+        super().__init__()
+        self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
+        self.edge_values = (
+            EdgeValues(num_edge_types, d_model, num_heads) if num_edge_types else None
         )
+        self.feed_forward = nn.Sequential(
+            nn.Linear(d_model, d_hidden or d_model),
+            nn.GELU(),
+            nn.Linear(d_hidden or d_model, d_model),
+        )
+        self.attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None,
+        edges: tuple[Tensor, ...] | None = None, return_attention: bool = False
+    ):  # fmt: skip
+        probabilities = return_attention or self.edge_values is not None
+        z = self.attention(self.attention_norm(h), bias, mask=mask, return_attention=probabilities)
+        z, attention = z if probabilities else (z, None)
+        if self.edge_values is not None:
+            z = z + self.edge_values(attention, edges)
+        h = h + self.dropout(z)
+        h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
+        return (h, attention) if return_attention else h
+
+
+class GraphormerAttention(MultiHeadAttention):
+    r"""Self-attention whose logits are shifted by what is known of each pair.
+
+    .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
+
+    (Graphormer, Eqs. 6 and 7.)
+
+    Shapes:
+        h: ``[B, N, d]``; bias: ``[B, H, N, N]``, the sum of b and c, or None
+        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
+        returns: ``[B, N, d]``; with ``return_attention`` also the probabilities ``[B, H, N, N]``
+
+    Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), and so has Eq. 4.
+    """
+
+    def forward(
+        self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None,
+        return_attention: bool = False
+    ):  # fmt: skip
+        return super().forward(h, bias=bias, mask=mask, return_attention=return_attention)
+
+
+class CentralityEncoding(nn.Module):
+    r"""A vector for the number of edges into a node, and one for those out of it.
+
+    .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
+
+    (Graphormer, Eq. 5.)
+
+    Args:
+        max_in_degree, max_out_degree: nodes with more edges share the vectors of these.
+
+    Shapes:
+        batch.encodings["in_degree"], ["out_degree"]: ``[B, N]``
+        returns: ``[B, N, d]``, the two vectors' sum
+
+    Differs from the authors' code, which looks both up by the same degree.
+    """
+
+    def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):
+        super().__init__()
+        self.incoming = nn.Embedding(max_in_degree + 1, d_model)
+        self.outgoing = nn.Embedding(max_out_degree + 1, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        tables = {"in_degree": self.incoming, "out_degree": self.outgoing}
+        z_in, z_out = (
+            table(batch.encodings[name].clamp(max=table.num_embeddings - 1))
+            for name, table in tables.items()
+        )
+        return z_in + z_out
+
+
+class SpatialEncoding(nn.Module):
+    r"""A learned scalar :math:`b_{\phi(i,j)}` for each shortest-path distance and head.
+
+    (Graphormer, Eq. 6.) It is what tells the graphs of Graphormer, Figure 2, apart.
+
+    Args:
+        num_heads: H; the paper writes one scalar, its implementation learns one for each head.
+        max_distance: longer distances share this one's scalars; pairs without a path have their
+            own, in row 0 of ``scalars``, and distance d has row d + 1.
+
+    Shapes:
+        batch.encodings["distance"]: ``[B, N, N]``
+        returns: ``[B, H, N, N]``
+    """
+
+    def __init__(self, num_heads: int, max_distance: int):
+        super().__init__()
+        self.scalars = nn.Embedding(max_distance + 2, num_heads)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        return self.of(batch.encodings["distance"])
+
+    def of(self, distance: Tensor) -> Tensor:
+        """The scalars of distances ``[B, N, N]``, -1 where j cannot be reached from i."""
+        row = (distance - UNREACHABLE).clamp(max=self.scalars.num_embeddings - 1)
+        return self.scalars(row).permute(0, 3, 1, 2)
+
+
+class PairBias(nn.Module):
+    r"""The one place where structure enters attention: computed once, added in every layer.
+
+    The sum of the pair encodings, with a first row and column for [VNode], whose pairs all have one
+    learned scalar for each head instead (Section 3.2).
+
+    Args:
+        num_heads: H.
+        encodings: modules that make ``[B, H, N, N]`` of a batch; at least one.
+
+    Shapes:
+        returns: ``[B, H, N + 1, N + 1]``
+
+    [VNode]'s row and column share the scalar, as in the authors' code; the text allows two of them.
+    """
+
+    def __init__(self, num_heads: int, encodings: Iterable[nn.Module]):
+        super().__init__()
+        self.encodings = nn.ModuleList(encodings)
+        self.virtual = nn.Parameter(torch.empty(num_heads))
+        nn.init.normal_(self.virtual, std=0.02)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        nodes = sum(encoding(batch) for encoding in self.encodings)
+        bias = F.pad(nodes, (1, 0, 1, 0))
+        virtual = F.pad(torch.zeros_like(nodes[:1, :1]), (1, 0, 1, 0), value=1.0)
+        return (bias + self.virtual[:, None, None] * virtual).contiguous()
+
+
+class EdgeEncoding(nn.Module):
+    r"""The mean over a shortest path of each edge's vector times its place's.
+
+    .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
+
+    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j (Graphormer, Eq. 7, which has
+    N for :math:`\ell`). The lecture has the sum in its place (CS224W, S11). The categories of edges
+    make :math:`x_e \cdot w_n` a table with a row for each place and category; :math:`c_{ij}` is a
+    mean of its rows. A node with itself, and pairs without a path, get 0.
+
+    Args:
+        num_heads: H, and the width of :math:`x_e` (d_E) as well; each head has its own w.
+        num_edge_types: categories of edges.
+        positions: how many vectors :math:`w_n` there are.
+        max_length: L, the edges of a path that are read, from i on; the mean is over these.
+        reduce: "mean", or "sum" as in the lecture.
+
+    Shapes:
+        batch.encodings["distance"]: ``[B, N, N]``, exact: of ``AddShortestPaths()``, without a
+            longest distance
+        batch.encodings["path_edges"]: ``[B, N, N, L, F]`` categories; where there are none,
+        batch.encodings["path_tree"]: ``[B, N, N]``, and batch.edge_attr ``[B, N, N, F]``: the same
+            result from N² numbers
+        returns: ``[B, H, N, N]``
+
+    Differs from the authors' code: nothing is added behind a path's end. There a vector for "no
+    edge" is, as often as the longest path of the *batch* has places, so that a molecule's
+    prediction depends on its company.
+    """
+
+    def __init__(
+        self, num_heads: int, num_edge_types: int, positions: int, max_length: int,
+        reduce: Literal["mean", "sum"] = "mean"
+    ):  # fmt: skip
+        super().__init__()
+        self.max_length, self.reduce = max_length, reduce
+        self.edges = nn.Embedding(num_edge_types, num_heads)
+        self.positions = nn.Parameter(torch.empty(positions, num_heads, num_heads))
+        nn.init.normal_(self.positions, std=0.02)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        distance = batch.encodings["distance"].long()
+        if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
+            mean = self.along_trees(batch, distance)
+        else:
+            mean = self.along_paths(batch.encodings["path_edges"], distance)
+        if self.reduce == "sum":
+            mean = mean * distance.clamp(0, self.max_length)[..., None]
+        return mean.permute(0, 3, 1, 2)
+
+    def table(self) -> Tensor:
+        """:math:`x_e \\cdot w_n` for each place, category and head: ``[L, types, H]``."""
+        w = self.positions[: self.max_length]
+        return torch.einsum("ek,nkh->neh", self.edges.weight, w).to(w.dtype)
+
+    def along_paths(self, path_edges: Tensor, distance: Tensor) -> Tensor:
+        """A bag of table rows for each pair: the places that are on its path. ``[B, N, N, H]``"""
+        table, path_edges = self.table(), path_edges[..., : self.max_length, :]
+        types, nothing = table.shape[1], table.shape[0] * table.shape[1]
+        place = torch.arange(path_edges.shape[-2], device=distance.device)
+        beyond = (place >= distance[..., None])[..., None]  # the path's end: [B, N, N, L, 1]
+        rows = place[:, None] * types + category_rows(path_edges.masked_fill(beyond, 0))
+        rows = rows.masked_fill(beyond, nothing).flatten(0, 2).flatten(1)
+        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))
+        mean = F.embedding_bag(rows, table, mode="mean", padding_idx=nothing)
+        return mean.unflatten(0, distance.shape)
+
+    def along_trees(self, batch: GraphBatch, distance: Tensor) -> Tensor:
+        """Sums along paths, near pairs first: each is its parent's sum and one edge more."""
+        table, (B, N, _) = self.table(), distance.shape
+        before = batch.encodings["path_tree"].long().clamp(min=0)  # k, from which a path enters j
+        graph, node = torch.arange(B)[:, None, None], torch.arange(N)
+        last = batch.edge_attr[graph.to(before.device), before, node.to(before.device)]
+        rows = category_rows(last.masked_fill(distance[..., None] < 1, 0))  # of the edge (k, j)
+        total = table.new_zeros(B, N, N, table.shape[-1])
+        parent = before[..., None].expand_as(total)
+        for length in range(1, int(distance.max()) + 1):
+            step = total.gather(2, parent)
+            if length <= self.max_length:
+                step = step + F.embedding(rows, table[length - 1]).mean(dim=-2)
+            total = torch.where((distance == length)[..., None], step, total)
+        return total / distance.clamp(1, self.max_length)[..., None]
+
+
+class NodeEdges(nn.Module):
+    """The features of the edges into a node, summed: edges "via node" of Table 5.
+
+    Shapes:
+        batch.edge_attr: ``[B, N, N, F]`` categories
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(self, num_edge_types: int, d_model: int):
+        super().__init__()
+        self.edges = nn.Embedding(num_edge_types, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        graph, receiver, _, rows = flat_edges(batch)
+        h = self.edges.weight.new_zeros(*batch.mask.shape, self.edges.embedding_dim)
+        return h.index_put((graph, receiver), self.edges(rows).mean(dim=1), accumulate=True)
+
+
+class EdgeValues(nn.Module):
+    """What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
+
+    Node i gets :math:`\\sum_j A_{ij} e_{ij}` over the edges into it, each head on its own channels.
+    The paper does not spell this variant out; this is our reading. The weights are those from
+    before attention's dropout.
+
+    Shapes:
+        attention: ``[B, H, N, N]``; edges: of :func:`flat_edges`
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(self, num_edge_types: int, d_model: int, num_heads: int):
+        super().__init__()
+        self.num_heads = num_heads
+        self.edges = nn.Embedding(num_edge_types, d_model)
+
+    def forward(self, attention: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
+        graph, receiver, sender, rows = edges
+        e = self.edges(rows).mean(dim=1).unflatten(-1, (self.num_heads, -1))  # [E, H, K]
+        weight = attention[graph, :, receiver, sender]  # [E, H]
+        message = (weight[:, :, None] * e).flatten(1)
+        z = message.new_zeros(attention.shape[0], attention.shape[2], message.shape[1])
+        return z.index_put((graph, receiver), message, accumulate=True)
+
+
+def flat_edges(batch: GraphBatch) -> tuple[Tensor, ...]:
+    """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
+
+    The receiver of an edge is the node that it leads to, as in PyG. (Distances and paths are read
+    the other way, from the query's node; without directions it is all the same.)
+    """
+    graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
+    return graph, receiver, sender, category_rows(batch.edge_attr[batch.adjacency])

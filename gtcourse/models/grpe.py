@@ -1,25 +1,28 @@
-"""GRPE (Park et al., 2022; GSA in its first version): relations that the nodes' features meet.
+r"""GRPE (Park et al., 2022; GSA in its first version): relations that the nodes' features meet.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, C classes or targets. [VNode], where there is
-one, is token 0 of N + 1; L is the paper's longest distance.
+A pair has a distance and perhaps an edge. The paper gives each its own vector,
+:math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only few of the sums occur, because nodes
+have an edge where they are one step apart and nowhere else. These sums are the *relations* of a
+model, T in all: a node to itself, each type of edge, each distance from 2 to L, farther,
+unreachable, and [VNode] to a node.
+
+Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H, C classes or targets. [VNode],
+where there is one, is token 0 of N + 1; L is the paper's longest distance.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import at_least, exactly_one, kinds, positive
-from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.categories import category_rows
-from gtcourse.models.grpe_layers import GRPELayer, KeyContext
-from gtcourse.models.heads import mean_pool
-from gtcourse.models.relations import RelationEmbedding, Relations, RelationTables
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
+from gtcourse.models.embeddings import category_rows, combinations, edges_alone, mean_pool
 
 TERMS = ("query", "key", "value")
 TABLE_OF = {"key": "query", "query": "key", "value": "value"}
@@ -63,7 +66,7 @@ class GRPEConfig:
     max_distance: int = 5
     terms: tuple[str, ...] = TERMS
     bias: bool = False
-    key_context: KeyContext = "key_column"
+    key_context: Literal["key_column", "query_row"] = "key_column"
     virtual_node: bool = True
     dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -79,14 +82,10 @@ class GRPE(nn.Module):
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
             with ``return_attention`` also ``[B, layers, H, N + 1, N + 1]``, where row and column 0
             are [VNode]'s; ``[B, layers, H, N, N]`` without it
-
-    Raises:
-        ValueError: the configuration, or in the forward pass the batch, is not what is described.
     """
 
     def __init__(self, config: GRPEConfig):
         super().__init__()
-        _check(config)
         self.config = config
         d = config.d_model
         if config.num_node_types:
@@ -106,31 +105,23 @@ class GRPE(nn.Module):
                 for table, width in widths.items()
             }
         )
+        options = {"dropout": config.dropout, "attention_dropout": config.attention_dropout}
         self.layers = nn.ModuleList(
             GRPELayer(
-                d,
-                config.num_heads,
-                config.d_hidden,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                key_context=config.key_context,
+                d, config.num_heads, config.d_hidden, key_context=config.key_context, **options
             )
             for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(d)
         self.head = nn.Linear(d, config.num_targets)
 
-    def forward(
-        self, batch: GraphBatch, *, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)
         prediction = self.head(self._readout(h, batch.mask))
         prediction = prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
         return (prediction, attention) if return_attention else prediction
 
-    def encode(
-        self, batch: GraphBatch, return_attention: bool = False
-    ) -> tuple[Tensor, Tensor | None]:
+    def encode(self, batch: GraphBatch, return_attention: bool = False):
         """[VNode], if any, and the nodes after all layers, ``[B, N (+ 1), d]``; the attention."""
         h, mask = self.embed(batch), batch.mask
         if self.virtual_node is not None:
@@ -148,22 +139,14 @@ class GRPE(nn.Module):
         return self.norm(h), torch.stack(attentions, dim=1) if return_attention else None
 
     def embed(self, batch: GraphBatch) -> Tensor:
-        """What each node is, ``[B, N, d]``; in training with noise."""
+        """The nodes' embeddings, ``[B, N, d]``; in training with noise."""
         if self.config.num_node_types:
-            h = self.embedding(category_rows(batch.x, "x", self.config.num_node_types)).sum(dim=-2)
+            h = self.embedding(category_rows(batch.x)).sum(dim=-2)
         else:
-            h = self.embedding(self._numbers(batch.x))
+            h = self.embedding(batch.x.to(self.embedding.weight.dtype))
         if self.training and self.config.node_noise:
             h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
         return h
-
-    def _numbers(self, x: Tensor) -> Tensor:
-        columns = self.config.num_node_features
-        if not x.is_floating_point() or x.shape[-1] != columns:
-            raise ValueError(
-                f"x has {x.shape[-1]} columns of {x.dtype}; expected {columns} of floating point."
-            )
-        return x.to(self.embedding.weight.dtype)
 
     def _readout(self, h: Tensor, mask: Tensor) -> Tensor:
         """What the head reads: each node, or of a graph [VNode] or the nodes' mean."""
@@ -172,34 +155,237 @@ class GRPE(nn.Module):
         return mean_pool(h, mask) if self.virtual_node is None else h[:, 0]
 
 
-def _check(config: GRPEConfig) -> None:
-    kinds(config)
-    counts = ("num_targets", "d_model", "num_heads", "num_layers")
-    counts += () if config.d_hidden is None else ("d_hidden",)
-    at_least(1, **{name: getattr(config, name) for name in counts})
-    none = ("num_node_types", "num_node_features", "max_distance")
-    at_least(0, **{name: getattr(config, name) for name in none})
-    exactly_one(num_node_types=config.num_node_types, num_node_features=config.num_node_features)
-    if config.target not in ("graph", "node"):
-        raise ValueError(f"target is {config.target!r}; expected 'graph' or 'node'.")
-    terms = config.terms if isinstance(config.terms, tuple) else (None,)
-    if not {*terms} <= {*TERMS} or len({*terms}) != len(terms):
-        raise ValueError(
-            f"terms is {config.terms!r}; expected a tuple of some of {', '.join(TERMS)}, once."
-        )
-    _check_edges(config)
-    if not 0 <= config.node_noise < math.inf:
-        raise ValueError(f"node_noise is {config.node_noise}; expected a number from 0 on.")
+class GRPEAttention(MultiHeadAttention):
+    r"""Graph self-attention: the relation of i to j enters logits and values.
+
+    With r for the relation :math:`r(i, j)`, and the tables' vectors for each relation,
+
+    .. math::
+        a_{ij} &= \frac{q_i \cdot k_j + q_i \cdot R^\text{key}_{r} + k_j \cdot R^\text{query}_{r}}
+                  {\sqrt{d / H}}, \\
+        z_i &= \sum_j \hat a_{ij} \bigl(v_j + R^\text{value}_{r}\bigr),
+        \qquad \hat a_i = \operatorname{softmax}(a_i).
+
+    (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.)
+
+    A context is one of only T numbers for each query, or key: all of them come from one product
+    ``[N, T]``, and each pair picks its own. In the same way the weights that a query gives to
+    each relation are added up, ``[N, T]``, before they meet the T vectors. So no vector is ever
+    written for a pair.
+
+    Args:
+        d_model: d; num_heads: H; dropout: of :math:`\hat a`, before both sums.
+        key_context: "key_column" is Eq. 7, with :math:`k_j`. "query_row" is what the authors' code
+            computes, :math:`k_i \cdot R^\text{query}_r`: a second context of the query's node.
+
+    Shapes:
+        x: ``[B, N, d]``; relation: ``[B, N, N]``, 0 to T - 1
+        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
+        returns: ``[B, N, d]``, zeros before the output projection for a query whose keys are all
+            masked; with ``return_attention`` also :math:`\hat a` ``[B, H, N, N]``, from before
+            dropout
+
+    Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, *, dropout: float = 0.0, key_context: str = "key_column"
+    ):
+        super().__init__(d_model, num_heads, dropout=dropout)
+        self.key_context = key_context
+
+    def reset_parameters(self) -> None:
+        """PyTorch's own initialisation, as in the authors' code."""
+        for projection in (self.query, self.key, self.value, self.output):
+            projection.reset_parameters()
+
+    def forward(
+        self, x: Tensor, relation: Tensor, tables: RelationTables, *,
+        mask: Tensor | None = None, return_attention: bool = False
+    ):  # fmt: skip
+        query, key, value = (
+            self.split_heads(project(x)) for project in (self.query, self.key, self.value)
+        )  # [B, H, N, K]
+        mask = over_heads(mask)
+        pair = relation[:, None].expand(-1, self.num_heads, -1, -1)
+        attention = self._logits(query, key, pair, tables, mask).softmax(dim=-1)
+        weights = F.dropout(attention, self.dropout, self.training)
+        z = weights @ value
+        if tables.value is not None:
+            vectors = self.split_heads(tables.value)  # [H, T, K]
+            by_relation = weights.new_zeros(*weights.shape[:-1], vectors.shape[-2])
+            z = z + by_relation.scatter_add(3, pair, weights) @ vectors
+        if mask is not None:
+            z = z.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+            attention = attention.masked_fill(~mask, 0.0) if return_attention else attention
+        z = self.output(self.join_heads(z))
+        return (z, attention) if return_attention else z
+
+    def _logits(self, query, key, pair: Tensor, tables: RelationTables, mask) -> Tensor:
+        """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
+        query = query * query.shape[-1] ** -0.5  # before the product: half precision ends early
+        logits = query @ key.transpose(-2, -1)
+        for context in self._contexts(query, key, pair, tables):
+            logits += context
+        if mask is None:
+            return logits
+        # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
+        return logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
+
+    def _contexts(self, query, key, pair: Tensor, tables: RelationTables):
+        """What is added to the logits, ``[B, H, N, N]`` each; ``query`` is scaled already."""
+        if tables.key is not None:
+            vectors = self.split_heads(tables.key)
+            yield (query @ vectors.transpose(-2, -1)).gather(3, pair)  # of [B, H, N, T]
+        if tables.query is not None:
+            vectors = self.split_heads(tables.query) * key.shape[-1] ** -0.5
+            if self.key_context == "query_row":
+                yield (key @ vectors.transpose(-2, -1)).gather(3, pair)
+            else:  # for pair (i, j) the number of key j: of [B, H, T, N], along the columns
+                yield (vectors @ key.transpose(-2, -1)).gather(2, pair)
+        if tables.bias is not None:
+            yield tables.bias.T[None, :, None].expand(*pair.shape[:3], -1).gather(3, pair)
 
 
-def _check_edges(config: GRPEConfig) -> None:
-    types, step = config.num_edge_types, config.edge_step
-    for count in types:
-        at_least(1, num_edge_types=count)
-    if step is not None:
-        positive(edge_step=step)
-    if step is not None and len(types) != 1:
-        raise ValueError(
-            f"edge_step is {step} and num_edge_types {types}; expected a number above 0 and how "
-            "many types come of one column."
+class GRPELayer(nn.Module):
+    r"""Graph self-attention, then a feed-forward network, each after a LayerNorm.
+
+    Args:
+        d_model: d; d_hidden: the feed-forward network's inner width, d where it is None.
+        dropout: after attention and after the network, as in the authors' code; the paper says "the
+            input to feed-forward neural networks".
+        attention_dropout, key_context: as of :class:`GRPEAttention`.
+
+    Shapes:
+        h: ``[B, N, d]``; relation, tables, mask: as of :class:`GRPEAttention`
+        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_hidden: int | None = None, *, dropout: float = 0.0,
+        attention_dropout: float = 0.0, key_context: str = "key_column"
+    ):  # fmt: skip
+        super().__init__()
+        self.attention = GRPEAttention(
+            d_model, num_heads, dropout=attention_dropout, key_context=key_context
         )
+        self.feed_forward = FeedForward(d_model, d_hidden or d_model, activation="gelu")
+        self.attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, h: Tensor, relation: Tensor, tables: RelationTables, *,
+        mask: Tensor | None = None, return_attention: bool = False
+    ):  # fmt: skip
+        z = self.attention(
+            self.attention_norm(h), relation, tables, mask=mask, return_attention=return_attention
+        )
+        z, attention = z if return_attention else (z, None)
+        h = h + self.dropout(z)
+        h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
+        return (h, attention) if return_attention else h
+
+
+class RelationTables(NamedTuple):
+    r"""A vector for each of T relations, by what meets it; None for a term that is left out.
+
+    Attributes:
+        key: ``[T, d]``, met by queries: :math:`\mathcal{P}^\text{key} + \mathcal{E}^\text{key}` of
+            Eq. 6; query: ``[T, d]``, met by keys (Eq. 7); value: ``[T, d]``, added to values
+            (Eq. 9).
+        bias: ``[T, H]``, met by nothing: Graphormer's scalars (Eq. 4).
+    """
+
+    key: Tensor | None = None
+    query: Tensor | None = None
+    value: Tensor | None = None
+    bias: Tensor | None = None
+
+
+class RelationEmbedding(nn.Module):
+    r"""The vectors of all relations: a table for distances and one for edges.
+
+    Args:
+        num_edge_types: E; max_distance: L, longer distances share :math:`\mathcal{P}_\text{far}`;
+        width: d, or H for scalars.
+
+    Attributes:
+        distances: rows 0 to L, far, unreachable, virtual; edges: rows 0 to E - 1, no edge, self,
+            virtual.
+
+    Shapes:
+        returns: ``[T, width]``
+    """
+
+    def __init__(self, num_edge_types: int, max_distance: int, width: int):
+        super().__init__()
+        self.max_distance = max_distance
+        self.distances = nn.Embedding(max_distance + 4, width)
+        self.edges = nn.Embedding(num_edge_types + 3, width)
+
+    def forward(self) -> Tensor:
+        P, E = self.distances.weight, self.edges.weight
+        no, itself, virtual = E[-3], E[-2], E[-1]
+        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
+        rows = P[:1] + itself, P[1:2] + E[:-3], P[min(2, far) : -1] + no, P[-1:] + virtual
+        return torch.cat(rows)
+
+
+class Relations(nn.Module):
+    """Which relation each pair of tokens has.
+
+    Row i is the query's: the distance and the edge are those from i to j. [VNode], where there is
+    one, is token 0. Distances are those of the graph without it.
+
+    Args:
+        edge_types: categories of each column of ``edge_attr``; each combination is a type of edge.
+            Empty where edges have no features: all are of one type.
+        edge_step: where ``edge_attr`` holds numbers instead: those from n to n + 1 times this are
+            of type n, and what is larger than the last type's is of the last type.
+        max_distance: L; virtual_node: whether there is one.
+
+    Attributes:
+        num_edge_types: E; num_relations: T.
+
+    Shapes:
+        batch.adjacency: ``[B, N, N]``; batch.encodings["distance"]: ``[B, N, N]``, exact up to
+            L + 1; batch.edge_attr: ``[B, N, N, F]``, where there are types
+        returns: ``[B, N, N]``, or ``[B, N + 1, N + 1]`` with [VNode]
+
+    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
+    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
+    """
+
+    def __init__(
+        self, edge_types: tuple[int, ...], edge_step: float | None, max_distance: int,
+        virtual_node: bool
+    ):  # fmt: skip
+        super().__init__()
+        self.edge_types, self.edge_step = edge_types, edge_step
+        self.max_distance, self.virtual_node = max_distance, virtual_node
+        self.num_edge_types = math.prod(edge_types)
+        # Itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
+        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        far = self.num_relations - 3
+        distance = batch.encodings["distance"].long()
+        relation = (distance + self.num_edge_types - 1).clamp(max=far)  # two steps come after E
+        relation = relation.masked_fill(distance == UNREACHABLE, far + 1)
+        relation = torch.where(batch.adjacency, 1 + self._type(batch), relation)
+        relation.diagonal(dim1=1, dim2=2).fill_(0)  # a loop is no edge to another
+        if self.virtual_node:
+            relation = F.pad(relation, (1, 0, 1, 0), value=far + 2)
+            relation[:, 0, 0] = 0
+        return relation
+
+    def _type(self, batch: GraphBatch) -> Tensor:
+        """The type of each edge, ``[B, N, N]``, 0 to E - 1; anything elsewhere."""
+        if not self.edge_types:
+            return torch.zeros_like(batch.adjacency, dtype=torch.long)
+        values = edges_alone(batch)
+        if self.edge_step is None:
+            return combinations(values, self.edge_types)
+        types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less
+        return types.clamp(max=self.num_edge_types - 1).long()

@@ -1,4 +1,4 @@
-r"""SignNet (Lim et al., 2023): a node encoding from eigenvectors that does not know their signs.
+r"""SignNet (Lim et al., 2023): a node encoding from eigenvectors, invariant to their signs.
 
 .. math:: f(u_1, …, u_k) = \rho\big([\varphi(u_m) + \varphi(-u_m)]_{m = 1 … k}\big)
 
@@ -15,10 +15,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.node_encodings import read_encoding
-from gtcourse.models.norms import FlatBatchNorm
+from gtcourse.models.embeddings import FlatBatchNorm
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,6 @@ class SignNetConfig:
             makes their order meaningless and their number free (DeepSets).
         phi_layers, phi_hidden, phi_out: layers, width and output channels of phi.
         rho_layers, rho_hidden: linear layers and width of rho.
-
-    Raises:
-        ValueError: a choice is unknown, a size is below 1, or k is missing where rho needs it.
     """
 
     k: int | None = 8
@@ -48,17 +43,6 @@ class SignNetConfig:
     phi_out: int = 4
     rho_layers: int = 8
     rho_hidden: int = 64
-
-    def __post_init__(self):
-        for name, choices in (("phi", ("gin", "mlp")), ("rho", ("mlp", "sum"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; expected one of {choices}.")
-        for name, value in vars(self).items():
-            number = name not in ("phi", "rho") and not (name == "k" and value is None)
-            if number:
-                at_least(1, **{name: value})
-        if self.k is None and self.rho == "mlp":
-            raise ValueError("k is None and rho is 'mlp'; expected a number k, or rho='sum'.")
 
 
 class SignNet(nn.Module):
@@ -80,9 +64,6 @@ class SignNet(nn.Module):
     Shapes:
         batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
         returns: ``[B, N, d]``, zeros at padding
-
-    Raises:
-        ValueError: in the forward pass, where there are no eigenvectors, or not k of them.
     """
 
     def __init__(self, config: SignNetConfig):
@@ -94,7 +75,7 @@ class SignNet(nn.Module):
         self.rho = mlp(config.rho_layers, width, config.rho_hidden, config.d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        vectors = read_encoding(batch, "laplacian_eigenvectors", self.config.k)
+        vectors = batch.encodings["laplacian_eigenvectors"]
         return self.encode(vectors, batch.adjacency, batch.mask)
 
     def encode(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
@@ -138,13 +119,13 @@ class GINPhi(nn.Module):
         self.norms = nn.ModuleList(FlatBatchNorm(hidden) for _ in range(num_layers - 1))
 
     def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
-        heard = adjacency.transpose(1, 2).to(vectors.dtype)  # row i: the nodes that i hears
+        incoming = adjacency.transpose(1, 2).to(vectors.dtype)  # row i: nodes with an edge to i
         h = vectors[real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:
                 h = self.norms[depth - 1](h)
             nodes = scatter_rows(h, real).flatten(2)  # [B, N, M·C]
-            messages = (heard @ nodes).view(*real.shape, -1)
+            messages = (incoming @ nodes).view(*real.shape, -1)
             h = layer(h + messages[real])
         return scatter_rows(h, real)
 

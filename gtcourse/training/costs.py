@@ -1,9 +1,8 @@
 """What a training step costs, counted and not timed: products, operations, allocations, bytes.
 
 On ``meta`` tensors, which have shapes and no numbers, nothing is computed or held: a step can be
-counted at any size, on any machine, in less than a second. The dense models take the way there that
-they take on a GPU (:mod:`gtcourse.models.waiting`), but for one thing: what a GPU may do in one
-fused kernel, ``scaled_dot_product_attention``, is counted there step by step, its N² weights held.
+counted at any size, on any machine, in less than a second. What a GPU may do in one fused kernel,
+``scaled_dot_product_attention``, is counted there step by step, its N² weights held.
 
 Shapes: B graphs, N nodes (padded).
 """

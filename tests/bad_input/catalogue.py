@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from tests.bad_input import (
     commands,
-    configs,
     encodings,
     graph_arrays,
     graph_files,
@@ -22,7 +21,6 @@ BOUNDARIES = {
     "graph files": graph_files.CASES,
     "graphs, batches, loaders": graphs_in_memory.CASES,
     "transforms": encodings.CASES,
-    "models": configs.CASES,
     "recipes and runs": runs.CASES,
     "records": records.CASES,
     "weights and checkpoints": tensor_files.CASES,

@@ -140,11 +140,6 @@ RUNS = [
         "graph 0 of pattern does not fit gin-100k/zinc: the model predicts [1] and the node",
     ),
     Case(
-        "numbers for categories",
-        trained(nothing, name="mnist"),
-        "graph 0 of mnist does not fit gin-100k/zinc: x is torch.float32; expected integer",
-    ),
-    Case(
         "a class beyond the classes",
         trained(lambda data: data.graphs[4].y.fill_(2), get_recipe("gin/cycles"), "cycles"),
         "graph 4 of cycles does not fit gin/cycles: it has a category or class beyond",

@@ -22,7 +22,7 @@ from benchmarks.csa import (
     training_step,
 )
 from gtcourse import load_dataset
-from gtcourse.models import csa_filters
+from gtcourse.models import csa_kernel as csa_filters
 
 
 @pytest.fixture(scope="module")

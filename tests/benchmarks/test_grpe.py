@@ -15,7 +15,7 @@ from benchmarks.grpe import (
     learned_bias,
 )
 from gtcourse import load_dataset
-from gtcourse.models.relations import RelationTables
+from gtcourse.models.grpe import RelationTables
 
 
 def case_of(nodes, graphs):

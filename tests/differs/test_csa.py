@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from gtcourse import collate
-from gtcourse.models import CGT
+from gtcourse.models import CGT, EdgeTerms
 from tests.encodings.graphs import of_edges
 from tests.graphs.random_graphs import graph_of
 from tests.models.csas import SMALL, encoded
@@ -22,14 +22,16 @@ def small_batch():
 def test_the_scale_is_that_of_a_head():
     model, batch = large_weights(CGT(SMALL)), small_batch()
     layer = model.layers[0].attention
-    h = model.node_encoding(batch)
+    h, N = model.node_encoding(batch), batch.mask.shape[1]
+    nothing = EdgeTerms(torch.zeros(len(h), 2, N, N).double())
     q, k = layer.split_heads(layer.query(h)), layer.split_heads(layer.key(h))
-    scores = layer._scores(q, k, None)
-    torch.testing.assert_close(scores, q @ k.mT / 4**0.5)  # a head is 4 wide
+    _, attention = layer(h, nothing, return_attention=True)
+    expected = (q @ k.mT / 4**0.5).softmax(dim=-1)  # a head is 4 wide
+    torch.testing.assert_close(attention, expected)
     before = model(batch)
     scale_queries(model, 2**-0.5)  # two heads: by the root of 8
-    q = layer.split_heads(layer.query(h))
-    torch.testing.assert_close(layer._scores(q, k, None), scores / 2**0.5)
+    _, attention = layer(h, nothing, return_attention=True)
+    torch.testing.assert_close(attention, (q @ k.mT / 8**0.5).softmax(dim=-1))
     assert not torch.allclose(model(batch), before)
 
 

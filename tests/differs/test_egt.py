@@ -7,7 +7,7 @@ import torch
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT, EGTAttention
-from gtcourse.models.pairs import Pairs
+from gtcourse.models.egt import EdgeInput
 from tests.encodings.graphs import of_edges
 from tests.models.egts import SMALL, encoded
 from tests.models.graphormers import large_weights
@@ -18,8 +18,7 @@ def attention_and_input(**options):
     torch.manual_seed(0)
     attention = large_weights(EGTAttention(8, 6, 2, **options))
     h, e = torch.randn(1, 4, 8).double(), torch.randn(1, 4, 4, 6).double()
-    pairs = Pairs(torch.ones(1, 4, 4, dtype=torch.bool))
-    return attention, h, {"e": pairs.pack(e), "pairs": pairs}
+    return attention, h, {"e": e, "mask": torch.ones(1, 4, 4, dtype=torch.bool)}
 
 
 def test_as_meant_the_form_is_the_packages_attention():
@@ -49,7 +48,7 @@ def test_the_pairs_hear_the_input_of_the_softmax():
     _, heard, weights = attention(h, **given, return_attention=True)
     assert heard.min() < 0  # no weight is
     softmax = heard.permute(0, 3, 1, 2).softmax(-1)
-    gate = given["pairs"].unpack(attention.edge_input(given["e"]))[..., 2:].sigmoid()
+    gate = attention.edge_input(given["e"])[..., 2:].sigmoid()
     torch.testing.assert_close(softmax * gate.permute(0, 3, 1, 2), weights)
     forms.as_printed(attention, heard="A")
     torch.testing.assert_close(attention(h, **given)[1], weights.permute(0, 2, 3, 1))
@@ -58,7 +57,7 @@ def test_the_pairs_hear_the_input_of_the_softmax():
 def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
     scaled, h, given = attention_and_input(clip=1e6)
     plain = attention_and_input(clip=1e6, scaled=False)[0]
-    shift = given["pairs"].unpack(scaled.edge_input(given["e"]))[..., :2]
+    shift = scaled.edge_input(given["e"])[..., :2]
     ratio = (plain(h, **given)[1] - shift) / (scaled(h, **given)[1] - shift)
     torch.testing.assert_close(ratio, torch.full_like(ratio, 2.0))  # a head is 4 wide
     changed = attention_and_input(clip=1e6)[0]
@@ -78,8 +77,7 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
     batch = collate(encoded(of_edges_with_features()))
     for variant, same in (("simple", False), ("full", True)):
         model = large_weights(EGT(replace(SMALL, variant=variant, norm_eps=1e-12)))
-        layer, pairs = model.layers[0], model.pairs(batch)
-        e = model.edge_input(batch, pairs)
+        layer, e = model.layers[0], model.edge_input(batch)
         shifts = [layer.attention.edge_input(layer.edge_norm(scale * e)) for scale in (1, 2)]
         assert torch.allclose(*shifts, atol=1e-6) == same
         bias = layer.attention.edge_input.bias
@@ -95,9 +93,10 @@ def test_sixteen_masks_do_not_tell_a_node_from_its_neighbour_and_an_embedding_do
     assert masks[17].sum() == 0
     assert forms.within_reach(torch.tensor([-1]), 16).sum() == 0
     assert torch.equal(masks.sum(dim=1)[1:17], torch.arange(16, 0, -1).float())
-    model = EGT(replace(SMALL, structure="distance", max_distance=16, svd_rank=0))
+    inputs = EdgeInput((), 0, d_edge=6, max_distance=16)
     chain.x, chain.edge_attr = torch.zeros(20, 1).long(), torch.zeros(38, 1).long()
-    rows = model.edge_input._structure(collate([chain]))[0, 0]
+    vectors = inputs(collate([chain]))[0, 0]
+    rows = (vectors[:, None] == inputs.structure.weight).all(dim=-1).long().argmax(dim=-1)
     assert rows.tolist() == [*range(17), 16, 16, 16]
 
 

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, encode
 from gtcourse.models import CentralityEncoding, Graphormer
-from gtcourse.models.graphormer_edges import EdgeEncoding
+from gtcourse.models.graphormer import EdgeEncoding
 from tests.encodings.graphs import of_edges, renumbered
 from tests.models.graphormers import SMALL, encoded, large_weights
 from tools.differences import graphormer as forms

@@ -7,7 +7,7 @@ import torch
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, RelationEmbedding
-from gtcourse.models.relations import Relations
+from gtcourse.models.grpe import Relations
 from tests.encodings.graphs import of_edges
 from tests.models.graphormers import large_weights
 from tests.models.grpes import SMALL

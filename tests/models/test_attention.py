@@ -235,8 +235,3 @@ def test_message_passing_drops_weights_in_training_only():
     assert not torch.equal(layer(x, edges), layer(x, edges))
     layer.eval()
     torch.testing.assert_close(layer(x, edges), layer(x, edges))
-
-
-def test_a_number_of_heads_that_does_not_divide_the_width_is_refused():
-    with pytest.raises(ValueError, match="d_model = 10 is not a multiple of num_heads = 4"):
-        MultiHeadAttention(10, 4)

@@ -19,11 +19,8 @@ from gtcourse.models import (
     GINConfig,
     LaplacianEncoding,
 )
-from gtcourse.models.baselines import GATLayer, GINLayer
-from gtcourse.models.flat import pool
-from gtcourse.models.gated import GatedGCNLayer
-from gtcourse.models.heads import mean_pool
-from gtcourse.models.norms import FlatBatchNorm
+from gtcourse.models.baselines import GatedGCNLayer, GATLayer, GINLayer, pool
+from gtcourse.models.embeddings import FlatBatchNorm, mean_pool
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.aggregations import readout_loop
 from tests.loops.convolutions import (
@@ -265,77 +262,7 @@ def test_without_a_node_encoding_gatedgcn_sees_no_edge_between_nodes_that_are_al
     torch.testing.assert_close(one, other, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"num_node_types": 0}, "expected one of the three"),
-        ({"num_node_features": 2}, "expected one of them to be 0"),
-        ({"readout": "max"}, "readout is 'max'; expected 'sum' or 'mean'"),
-    ],
-)
-def test_what_cannot_be_built_is_refused(name, changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        small(name, pe=False, **changes)
-
-
-def test_heads_must_divide_the_width():
-    with pytest.raises(ValueError, match="d_model is 10 and num_heads 4; expected a multiple"):
-        GAT(GATConfig(d_model=10, num_heads=4))
-
-
 def test_features_are_read_in_the_models_own_precision():
     graph = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
     model = GIN(GINConfig(d_model=8)).double().eval()
     assert model(collate([graph])).dtype == torch.float64
-
-
-@pytest.mark.parametrize(
-    ("model", "change", "message"),
-    [
-        (GIN(GINConfig()), {}, r"x is torch.int64 with 1 features; expected num_node_features = 1"),
-        (
-            GIN(GINConfig()),
-            {"x": torch.ones(2, 3)},
-            r"x is torch.float32 with 3 features; expected num_node_features = 1 floats",
-        ),
-        (
-            GIN(GINConfig(num_node_types=4, num_node_features=0)),
-            {"x": torch.ones(2, 1)},
-            "x is torch.float32; expected integer categories for num_node_types",
-        ),
-        (
-            GatedGCN(GatedGCNConfig(num_node_types=4, num_node_features=0, num_edge_types=4)),
-            {"edge_attr": None},
-            "the graphs have no edge_attr; expected num_edge_types of them",
-        ),
-        (
-            GatedGCN(GatedGCNConfig(num_node_types=4, num_node_features=0, num_edge_types=4)),
-            {"edge_attr": torch.ones(1, 1)},
-            "edge_attr is torch.float32; expected integer categories for num_edge_types",
-        ),
-    ],
-)
-def test_graphs_that_a_model_cannot_read_are_refused_in_a_sentence(model, change, message):
-    graph = Data(
-        x=torch.ones(2, 1).long(),
-        edge_index=torch.tensor([[0], [1]]),
-        edge_attr=torch.ones(1, 1).long(),
-    )
-    for name, value in change.items():
-        graph[name] = value
-    with pytest.raises(ValueError, match=message):
-        model(collate([graph]))
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: GatedGCN(GatedGCNConfig(d_model=3)), "d_model is 3; expected 4 or more"),
-        (lambda: GAT(GATConfig(num_heads=0)), "num_heads is 0; expected a whole number, 1 or more"),
-        (lambda: GAT(GATConfig(num_layers=0)), "num_layers is 0; expected a whole number, 1 or"),
-        (lambda: GIN(GINConfig(d_model=0)), "d_model is 0; expected a whole number, 1 or more"),
-    ],
-)
-def test_a_model_without_size_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

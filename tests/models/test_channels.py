@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtcourse import collate
-from gtcourse.models.channels import KINDS, attention_by_kind, pair_kinds
+from gtcourse.analysis import KINDS, attention_by_kind, pair_kinds
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.models.csas import encoded
 

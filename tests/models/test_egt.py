@@ -7,15 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch_geometric.data import Data
 
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddSVD, encode
 from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer, LaplacianEncoding
-from gtcourse.models.pairs import Pairs
 from tests.graphs.random_graphs import graph_of
 from tests.loops.egt import attention_loop, layer_loop
-from tests.models.egts import CONFIGS, PLAIN, SMALL, encoded
+from tests.models.egts import CONFIGS, SMALL, encoded
 from tests.models.graphormers import large_weights
 
 VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -39,7 +37,8 @@ def test_the_layer_alone_equals_the_loop_on_plain_tensors(options, allowed):
     got_h, got_e, attention = layer(h, e, mask=mask, return_attention=True)
     torch.testing.assert_close(got_h[0], torch.stack(nodes), **CLOSE)
     for (i, j), row in edges.items():
-        torch.testing.assert_close(got_e[0, i, j], row, **CLOSE)
+        if (i, j) in seen:
+            torch.testing.assert_close(got_e[0, i, j], row, **CLOSE)
         wanted = share.get((i, j), torch.zeros(2).double())
         torch.testing.assert_close(attention[0, :, i, j], wanted, **CLOSE)
 
@@ -64,21 +63,6 @@ def test_a_layers_mask_of_nodes_is_one_of_their_pairs():
     both = layer(h, e, mask=nodes), layer(h, e, mask=nodes[:, :, None] & nodes[:, None])
     for one, other in zip(*both, strict=True):
         assert torch.equal(one, other)
-    assert torch.equal(both[0][1][0, 2], e[0, 2])  # no pair, no change
-
-
-@given(seed=st.integers(0, 1000), kept=st.lists(st.booleans(), min_size=18, max_size=18))
-def test_packing_and_unpacking_pairs_are_each_others_reverse(seed, kept):
-    mask = torch.tensor(kept).view(2, 3, 3)
-    pairs = Pairs(mask)
-    dense = torch.randn(2, 3, 3, 4, generator=torch.Generator().manual_seed(seed))
-    rows = pairs.pack(dense)
-    assert torch.equal(rows, dense[mask])
-    assert torch.equal(pairs.unpack(rows), dense * mask[..., None])
-    i, j = pairs.ends
-    graph, one, other = mask.nonzero(as_tuple=True)
-    assert torch.equal(i, 3 * graph + one)
-    assert torch.equal(j, 3 * graph + other)
 
 
 @VARIANTS
@@ -89,15 +73,16 @@ def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_ed
     two = encoded(graph_of(4, [(0, 1), (1, 2)]), graph_of(3, [(0, 2), (2, 1)], seed=3))
     model = large_weights(EGT(replace(config, clip=1e3)))  # a clipped logit has no gradient
     asks = {"return_distances": config.distance_hops > 0}
+    only_edges = config.target == "edge" and config.variant != "simple"
     results = model(collate(two), **asks)
     sum(r.square().sum() for r in (results if isinstance(results, tuple) else [results])).backward()
     for name, p in model.named_parameters():
         used = p.grad.reshape(len(p), -1).any(dim=1) if p.grad is not None else [False]
         if name.endswith(("table.weight", "structure.weight")):
             assert used.any(), name
-        elif not config.reads_nodes and name.startswith("layers.1.attention.qkv"):
+        elif only_edges and name.startswith("layers.1.attention.qkv"):
             assert used.tolist() == [True] * 16 + [False] * 8
-        elif not config.reads_nodes and name.startswith("layers.1.attention.edge_input"):
+        elif only_edges and name.startswith("layers.1.attention.edge_input"):
             assert used.tolist() == [True] * 2 + [False] * 2
         elif name.endswith("qkv.bias"):  # a key's bias shifts a whole row of logits
             assert used[:8].all(), name
@@ -213,10 +198,10 @@ def test_dropout_acts_after_attention_and_after_the_networks():
     h, e = torch.randn(1, 3, 8).double(), torch.randn(1, 3, 3, 6).double()
     h2, e2 = layer(h, e)
     torch.testing.assert_close(h + sum(seen["node"]), h2)
-    torch.testing.assert_close(e.flatten(0, 2) + sum(seen["edge"]), e2.flatten(0, 2))
+    torch.testing.assert_close(e + sum(seen["edge"]), e2)
     z, logits = layer.attention(layer.node_norm(h), layer.edge_norm(e))
     torch.testing.assert_close(seen["node"][0], z)
-    torch.testing.assert_close(seen["edge"][0], layer.edge_output(logits).flatten(0, 2))
+    torch.testing.assert_close(seen["edge"][0], layer.edge_output(logits))
 
 
 def test_node_encodings_can_be_replaced():
@@ -245,64 +230,3 @@ def test_the_start_is_the_authors():
     assert linears == 10 * (3 + 2 + 3) + 7
     for vectors in (model.virtual_nodes, model.edge_input.virtual, model.edge_input.no_edge):
         assert 0.02 < float(vectors.detach().std()) < 0.04
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"target": "graphs"}, "target is 'graphs'; expected one of graph, node, edge"),
-        ({"variant": "local"}, "variant is 'local'; expected one of full, simple, constrained"),
-        ({"structure": "paths"}, "structure is 'paths'; expected one of adjacency, distance"),
-        ({"flip_signs": "all"}, "flip_signs is 'all'; expected one of None, pairs, nodes"),
-        ({"num_layers": 0}, "num_layers is 0; expected a whole number, 1 or more"),
-        ({"svd_rank": -1}, "svd_rank is -1; expected a whole number, 0 or more"),
-        ({"num_heads": 3}, "d_model = 8 is not a multiple of num_heads = 3"),
-        (
-            {"num_node_types": ()},
-            r"num_node_types is \(\) and num_node_features 0; expected one of",
-        ),
-        ({"num_edge_features": 1}, "num_edge_features 1; expected at most one of the two"),
-        ({"distance_hops": 2, "variant": "simple"}, "distance_hops is 2 and variant 'simple'"),
-        (
-            {"distance_hops": 2, "structure": "distance"},
-            "expected 'adjacency' beside distance_hops",
-        ),
-        ({"clip": 0.0}, "clip is 0.0; expected a number above 0"),
-        ({"norm_eps": -1.0}, "norm_eps is -1.0; expected a number above 0"),
-        ({"random_mask": 1.5}, "random_mask is 1.5; expected a share, 0 or more and below 1"),
-        ({"node_multiplier": 0}, "node_multiplier is 0, of d = 8; expected an inner width of 1 or"),
-        ({"edge_multiplier": -1}, "edge_multiplier is -1, of d = 6; expected an inner width of 1"),
-        ({"head_widths": (4, 0)}, "head_widths is 0; expected a whole number, 1 or more"),
-        ({"num_node_types": (0,)}, "num_node_types is 0; expected a whole number, 1 or more"),
-        ({"num_edge_features": -1}, "num_edge_features is -1; expected a whole number, 0 or more"),
-        ({"degree_scaler": True, "gated": False}, "degree_scaler sums the gates; expected gated"),
-    ],
-)
-def test_a_configuration_that_cannot_be_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        EGT(replace(SMALL, **change))
-
-
-def test_what_the_model_cannot_read_is_refused_in_a_sentence():
-    graph = graph_of(2, [(0, 1)])
-    plain = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr)
-    with pytest.raises(ValueError, match="no svd; expected what AddSVD of gtcourse"):
-        EGT(SMALL)(collate([plain]))
-    model = EGT(replace(PLAIN, structure="distance"))
-    with pytest.raises(ValueError, match="no distance; expected what AddShortestPaths"):
-        model(collate([plain]))
-    no_svd = replace(SMALL, svd_rank=0)
-    bare = Data(x=graph.x, edge_index=graph.edge_index)
-    with pytest.raises(ValueError, match="no edge_attr; expected it, as the model reads it"):
-        EGT(no_svd)(collate([bare]))
-    wide = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=torch.tensor([[4]]))
-    with pytest.raises(ValueError, match="edge_attr holds the category 4; expected 0 to 3"):
-        EGT(no_svd)(collate([wide]))
-    floats = Data(x=graph.x.float(), edge_index=graph.edge_index, edge_attr=graph.edge_attr)
-    with pytest.raises(ValueError, match=r"x has 1 columns of torch\.float32; expected 1 of int"):
-        EGT(no_svd)(collate([floats]))
-    numbers = replace(no_svd, num_node_types=(), num_node_features=2)
-    with pytest.raises(ValueError, match=r"x has 1 columns of torch\.int64; expected 2 of float"):
-        EGT(numbers)(collate([plain]))
-    with pytest.raises(ValueError, match="no distance objective; expected distance_hops above 0"):
-        EGT(no_svd)(collate([plain]), return_distances=True)

@@ -24,8 +24,12 @@ from gtcourse.models.facts import (
     sum_layer,
 )
 from gtcourse.models.facts_weights import CONSTANT, Stream
-from gtcourse.models.graphormer import GraphormerLayer
-from gtcourse.models.graphormer_encodings import CentralityEncoding, PairBias, SpatialEncoding
+from gtcourse.models.graphormer import (
+    CentralityEncoding,
+    GraphormerLayer,
+    PairBias,
+    SpatialEncoding,
+)
 from tests.loops.aggregations import aggregate_loop
 
 MAX_NODES = 7

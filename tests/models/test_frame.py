@@ -20,11 +20,10 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
-from gtcourse.models.baselines import GATLayer, GINLayer
+from gtcourse.models.baselines import GatedGCNConv, GATLayer, GINLayer
 from gtcourse.models.frame import NORMALISERS, Terms, attend
 from gtcourse.models.frame_layers import READERS, layer_terms
 from gtcourse.models.frame_models import FRAMES, frame_rows
-from gtcourse.models.gated import GatedGCNConv
 from gtcourse.training.leaderboard import LEADERBOARD
 from tests.graphs.random_graphs import graphs
 from tests.models.graphormers import large_weights

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from torch_geometric.data import Data
 
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
@@ -15,7 +14,7 @@ from gtcourse.models import (
     GraphormerLayer,
     LaplacianEncoding,
 )
-from gtcourse.models.graphormer_encodings import CentralityEncoding
+from gtcourse.models.graphormer import CentralityEncoding
 from tests.graphs.random_graphs import graph_of
 from tests.loops.graphormer import layer_loop
 from tests.models.graphormers import SMALL, encoded, large_weights
@@ -152,45 +151,3 @@ def test_dropout_acts_after_attention_and_after_the_feed_forward_network():
     attended = layer.attention(layer.attention_norm(h))
     torch.testing.assert_close(seen[0], attended)
     torch.testing.assert_close(seen[1], out - h - attended)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"edges": "logits"},
-            "edges is 'logits'; expected one of bias, node, aggregation, or None",
-        ),
-        ({"num_layers": 0}, "num_layers is 0; expected a whole number, 1 or more"),
-        ({"max_path_length": 5}, "max_path_length is 5; expected at most path_positions = 4"),
-        ({"num_heads": 3}, "d_model = 8 is not a multiple of num_heads = 3"),
-        ({"num_heads": 0}, "num_heads is 0; expected a whole number, 1 or more"),
-        ({"d_hidden": 0}, "d_hidden is 0; expected a whole number, 1 or more"),
-        ({"max_path_length": 0}, "max_path_length is 0; expected a whole number, 1 or more"),
-        ({"max_distance": -1}, "max_distance is -1; expected a whole number, 0 or more"),
-        ({"max_in_degree": -1}, "max_in_degree is -1; expected a whole number, 0 or more"),
-    ],
-)
-def test_a_configuration_that_cannot_be_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        Graphormer(replace(SMALL, **change))
-
-
-def test_what_the_model_cannot_read_is_refused_in_a_sentence():
-    graph = graph_of(2, [(0, 1)])
-    plain = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr)
-    with pytest.raises(ValueError, match="no in_degree; expected what AddDegrees of gtcourse"):
-        Graphormer(SMALL)(collate([plain]))
-    with pytest.raises(ValueError, match="no distance; expected what AddShortestPaths"):
-        Graphormer(replace(SMALL, centrality=False))(collate([plain]))
-    with pytest.raises(ValueError, match="no path_edges; expected what AddPathEdges"):
-        Graphormer(SMALL)(collate(encode([plain], AddDegrees(), AddShortestPaths())))
-    wide = Data(x=graph.x, edge_index=graph.edge_index, edge_attr=torch.tensor([[4]]))
-    with pytest.raises(ValueError, match="path_edges holds the category 4; expected 0 to 3"):
-        Graphormer(SMALL)(collate(encoded(wide)))
-    for use in ("node", "aggregation"):
-        with pytest.raises(ValueError, match="edge_attr holds the category 4; expected 0 to 3"):
-            Graphormer(replace(SMALL, edges=use))(collate(encoded(wide)))
-    floats = Data(x=graph.x.float(), edge_index=graph.edge_index, edge_attr=graph.edge_attr)
-    with pytest.raises(ValueError, match=r"x is torch\.float32; expected integer categories"):
-        Graphormer(SMALL)(collate(encoded(floats)))

@@ -4,13 +4,12 @@ import pytest
 import torch
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from torch_geometric.data import Data
 
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddPathTree, AddShortestPaths, encode
 from gtcourse.models import Graphormer, SpatialEncoding
-from gtcourse.models.categories import CATEGORY_STRIDE, category_rows
-from gtcourse.models.graphormer_edges import EdgeEncoding, EdgeValues, NodeEdges, flat_edges
+from gtcourse.models.embeddings import CATEGORY_STRIDE
+from gtcourse.models.graphormer import EdgeEncoding, EdgeValues, NodeEdges, flat_edges
 from tests.encodings.graphs import of_edges, renumbered
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
@@ -44,11 +43,6 @@ def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, red
         for j in range(len(graph.x)):
             expected = torch.stack([of_pair(encoding, graph, i, j, head) for head in range(2)])
             torch.testing.assert_close(got[:, i, j], expected, rtol=1e-10, atol=1e-10)
-
-
-def test_neither_a_sum_nor_a_mean_is_refused():
-    with pytest.raises(ValueError, match="reduce is 'max'; expected 'mean' or 'sum'"):
-        EdgeEncoding(2, 4, 4, 3, reduce="max")
 
 
 def test_a_chain_of_500_needs_no_path_written_out():
@@ -118,59 +112,6 @@ def test_distances_beyond_the_longest_share_a_scalar_and_no_path_has_its_own():
     assert got[0, 0].tolist() == [[10, 20, 21], [22, 22, 22], [20, 20, 20]]
 
 
-def test_paths_of_which_the_encoding_has_the_first_edges_alone_are_refused():
-    chain = of_edges(5, [(i, i + 1) for i in range(4)])
-    chain.edge_attr = torch.ones(8, 1).long()
-    sentence = r"first 2 edges of paths of up to 4; expected AddPathEdges\(3\), or a model of"
-    with pytest.raises(ValueError, match=sentence):
-        EdgeEncoding(2, 4, 4, 3)(collate(encoded(chain, length=2)))
-    pair = of_edges(2, [(0, 1)])
-    pair.edge_attr = torch.ones(2, 1).long()
-    assert EdgeEncoding(2, 4, 4, 3)(collate(encoded(pair, length=2))).shape == (1, 2, 2, 2)
-
-
-def test_a_tree_of_other_distances_or_of_another_numbering_is_refused():
-    chain = of_edges(6, [(i, i + 1) for i in range(5)])
-    chain.edge_attr = torch.ones(10, 1).long()
-    encoding = EdgeEncoding(2, 4, 4, 3)
-    rounded = encode([chain], AddShortestPaths(3), AddPathTree())
-    with pytest.raises(ValueError, match=r"do not belong together; expected those of the same gra"):
-        encoding(collate(rounded))
-    other = encoded(renumbered(chain, torch.tensor([3, 1, 5, 0, 2, 4])), tree=True)[0]
-    other.path_tree = encoded(chain, tree=True)[0].path_tree
-    with pytest.raises(ValueError, match="path_tree and distance do not belong together"):
-        encoding(collate([other]))
-
-
-def test_a_tree_without_edge_features_is_refused():
-    graph = encoded(graph_of(3, [(0, 1), (1, 2)]), tree=True)[0]
-    bare = Data(x=graph.x, edge_index=graph.edge_index, distance=graph.distance,
-                path_tree=graph.path_tree)  # fmt: skip
-    with pytest.raises(ValueError, match="no edge_attr; expected the categories of edges"):
-        EdgeEncoding(2, 4, 4, 3)(collate([bare]))
-
-
-@pytest.mark.parametrize(
-    ("values", "size", "sentence"),
-    [
-        ([[0, 512]], 1024, "edge_attr holds the category 512 in column 1; expected 0 to 511"),
-        ([[0, 88]], 600, "edge_attr holds the category 88 in column 1; expected 0 to 87"),
-        ([[-1]], 4, "edge_attr holds the category -1; expected 0 to 3"),
-        ([[4]], 4, "edge_attr holds the category 4; expected 0 to 3"),
-        ([[0, 0, 0]], 1024, "edge_attr has 3 columns of categories; expected at most 2, 512 rows"),
-        ([[0.5]], 4, "edge_attr is torch.float32; expected integer categories"),
-    ],
-)
-def test_a_category_without_a_row_is_refused(values, size, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        category_rows(torch.tensor(values), "edge_attr", size)
-
-
-def test_categories_beyond_512_are_fine_in_a_table_of_one_column():
-    assert category_rows(torch.tensor([[700]]), "x", 701).tolist() == [[700]]
-    assert category_rows(torch.tensor([[3, 87]]), "x", 600).tolist() == [[3, 599]]
-
-
 def test_the_model_reads_trees_where_it_has_no_path_edges():
     graph = graph_of(5, [(0, 1), (1, 2), (2, 3)])
     model = large_weights(Graphormer(SMALL))
@@ -190,4 +131,4 @@ def test_what_an_edge_carries_goes_to_the_node_that_it_leads_to_weighed_by_its_a
     attention = torch.rand(1, 2, 3, 3)
     heads = [attention[0, h, 1, 0] * values.edges.weight[2, 3 * h : 3 * h + 3] for h in (0, 1)]
     expected[1] = torch.cat(heads).detach()
-    torch.testing.assert_close(values(attention, flat_edges(batch, 4))[0].detach(), expected)
+    torch.testing.assert_close(values(attention, flat_edges(batch))[0].detach(), expected)

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtcourse import collate
+from gtcourse.analysis import attention_by_hop
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models.hops import attention_by_hop
 from tests.graphs.random_graphs import graph_of, graphs
 
 

@@ -88,37 +88,6 @@ def test_signs_are_flipped_in_training_alone(module):
     assert torch.equal(module(batch), module.train()(batch))
 
 
-@pytest.mark.parametrize(
-    ("module", "transform"),
-    [
-        (LaplacianEncoding(4, 5), "laplacian_eigenvectors; expected what AddLaplacianEigenvectors"),
-        (WalkEncoding(4, 5), r"rwse; expected what AddRandomWalks\(pairs=False\)"),
-        (SVDEncoding(2, 5), "svd; expected what AddSVD"),
-    ],
-)
-def test_a_missing_encoding_is_refused_with_the_transform_that_makes_it(module, transform):
-    with pytest.raises(ValueError, match=transform):
-        module(batch_with())
-
-
-def test_what_is_flipped_is_what_is_asked_for():
-    batch = batch_with(svd=4)
-    for flip, same in (("pairs", True), (True, True), ("nodes", False)):
-        module = SVDEncoding(2, 5, flip).double().train()
-        module.projection = torch.nn.Identity()
-        module.projection.in_features, module.projection.weight = 4, torch.zeros(1).double()
-        # Three nodes draw one sign by accident now and then, but not every time.
-        drawn = [(module(batch) / batch.encodings["svd"])[0, :3].round() for _ in range(20)]
-        assert all(bool((signs == signs[:1]).all()) for signs in drawn) == same
-    with pytest.raises(ValueError, match="flip_signs is 'rows'; expected 'pairs', 'nodes' or None"):
-        SVDEncoding(2, 5, "rows")
-
-
-def test_another_number_of_columns_is_refused():
-    with pytest.raises(ValueError, match="laplacian_eigenvectors have 3 columns; expected 4"):
-        LaplacianEncoding(4, 5)(batch_with(laplacian_eigenvectors=3))
-
-
 K = 3
 
 

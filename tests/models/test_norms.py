@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import nn
 
-from gtcourse.models.norms import FlatBatchNorm, NodeBatchNorm
+from gtcourse.models.embeddings import FlatBatchNorm, NodeBatchNorm
 
 
 def padded(sizes, width=3, seed=0):

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtcourse.models.probes import (
+from gtcourse.analysis import (
     attention_entropy,
     attention_rollout,
     between_nodes,

@@ -67,13 +67,6 @@ def test_numbers_are_cut_off_to_types():
             assert int(relation_ids(graph, config)[1, 2]) == 1 + kind
 
 
-def test_the_numbers_of_edges_may_not_be_a_number_at_all():
-    batch = collate(encoded(graph_of(2, [(0, 1), (1, 0)])))
-    batch.edge_attr = torch.full((1, 2, 2, 1), float("nan"))
-    with pytest.raises(ValueError, match="edge_attr holds nan; expected numbers from 0 on"):
-        Relations((9,), 0.1, 2, virtual_node=False)(batch)
-
-
 def test_what_distances_say_of_padding_is_not_read():
     batch = collate(encoded(graph_of(2, [(0, 1), (1, 0)])), num_nodes=3)
     relations = Relations((4,), None, 2, virtual_node=False)

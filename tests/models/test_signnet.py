@@ -22,7 +22,7 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
-from gtcourse.models.norms import FlatBatchNorm
+from gtcourse.models.embeddings import FlatBatchNorm
 from gtcourse.models.signnet import mlp
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.signnet import signnet_loop
@@ -257,30 +257,6 @@ def test_the_authors_size_for_zinc_has_their_number_of_parameters():
     """91,604 with 16 eigenvectors, where the last map of their rho goes to 16 numbers."""
     config = SignNetConfig(k=16, d_model=16)
     assert sum(p.numel() for p in SignNet(config).parameters()) == 91_604
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"phi": "gcn"}, "phi is 'gcn'; expected one of"),
-        ({"rho": "concat"}, "rho is 'concat'; expected one of"),
-        ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
-        ({"rho_layers": 0}, "rho_layers is 0; expected a whole number, 1 or more"),
-        ({"k": None}, "k is None and rho is 'mlp'"),
-    ],
-)
-def test_sizes_that_cannot_be_meant_are_refused(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        replace(SMALL, **changes)
-
-
-def test_a_missing_or_short_encoding_is_refused():
-    batch = collate([graph_of(3, [(0, 1)])])
-    with pytest.raises(ValueError, match="have 3 columns; expected 4"):
-        signnet(replace(SMALL, k=4))(batch)
-    batch.encodings.clear()
-    with pytest.raises(ValueError, match="expected what AddLaplacianEigenvectors"):
-        signnet()(batch)
 
 
 def test_what_stands_at_padding_does_not_matter():

@@ -17,7 +17,6 @@ from gtcourse.models import (
     ChromaticSelfAttention,
     EdgeTerms,
     EGTAttention,
-    EGTLayer,
     GraphormerAttention,
     GraphormerLayer,
     GRPEAttention,
@@ -26,12 +25,10 @@ from gtcourse.models import (
     NeighbourTransformer,
     RelationTables,
     causal_mask,
-    csa_filters,
+    csa_kernel,
     scaled_dot_product_attention,
 )
-from gtcourse.models.baselines import GATLayer, GINLayer
-from gtcourse.models.egt_sparse import SparseEGTLayer
-from gtcourse.models.gated import GatedGCNConv
+from gtcourse.models.baselines import GatedGCNConv, GATLayer, GINLayer
 from tests.numerics.cases import RELATIONS, Case, Graphs, tables
 from tests.numerics.forms import LAYERS, flex_graphormer, flex_grpe, form, of_the_form
 
@@ -121,13 +118,6 @@ def egt(g: Graphs, constrained: bool = False, **options) -> Case:
     return Case(layer, lambda layer, h, e: layer(h, e, mask=mask), g.nodes(), e)
 
 
-def egt_sparse(g: Graphs) -> Case:
-    index = g.flat_pairs
-    layer = SparseEGTLayer(EGTLayer(g.d, g.d_edge, g.heads))
-    h, e = g.normal(g.B * g.N, g.d), g.normal(index.shape[1], g.d_edge)
-    return Case(layer, lambda layer, h, e: layer(h, e, index), h, e)
-
-
 def grpe(g: Graphs, constrained: bool = False, **options) -> Case:
     mask = g.pairs if constrained else g.mask
     layer = GRPEAttention(g.d, g.heads, **options)
@@ -142,10 +132,10 @@ def grpe(g: Graphs, constrained: bool = False, **options) -> Case:
 def csa(g: Graphs, width: str = "d", values: bool = True, rows: int = 0, **options) -> Case:
     """``rows`` above 0 cuts the work into chunks of so many, if the form has chunks."""
     layer = ChromaticSelfAttention(g.d, g.heads, **options)
-    chunk = max(rows, 1) * g.B * g.d * g.N if rows else csa_filters.CHUNK
+    chunk = max(rows, 1) * g.B * g.d * g.N if rows else csa_kernel.CHUNK
 
     def run(layer, h, logits, *values):
-        with mock.patch.object(csa_filters, "CHUNK", chunk):
+        with mock.patch.object(csa_kernel, "CHUNK", chunk):
             return layer(h, EdgeTerms(logits, *values), mask=g.pairs)
 
     logits = g.of_pairs(g.d if width == "d" else g.heads)
@@ -200,7 +190,6 @@ def _all() -> list[Attention]:
         ("EGT, clipped", "EGTAttention", partial(egt, clip=0.3, scaled=False)),
         ("EGT, degree scaler", "EGTAttention", partial(egt, degree_scaler=True, constrained=True)),
         ("EGT, pairs alone", "EGTAttention", partial(egt, aggregate=False)),
-        ("EGT, sparse", "SparseEGTLayer", egt_sparse),
         ("GRPE", "GRPEAttention", grpe),
         ("GRPE, some pairs", "GRPEAttention", partial(grpe, constrained=True)),
         ("GRPE, query's context", "GRPEAttention", partial(grpe, key_context="query_row")),

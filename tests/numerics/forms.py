@@ -12,7 +12,7 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
-from gtcourse.models.baselines import GATLayer, GINLayer
+from gtcourse.models.baselines import GatedGCNConv, GATLayer, GINLayer
 from gtcourse.models.flex import (
     graphormer_flex,
     graphormer_score_mod,
@@ -22,7 +22,6 @@ from gtcourse.models.flex import (
 )
 from gtcourse.models.frame import Terms, attend
 from gtcourse.models.frame_models import FRAMES
-from gtcourse.models.gated import GatedGCNConv
 from tests.numerics.cases import RELATIONS, Case, Graphs, tables
 
 

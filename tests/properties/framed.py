@@ -14,9 +14,8 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
-from gtcourse.models.baselines import GATLayer, GINLayer
+from gtcourse.models.baselines import GatedGCNConv, GATLayer, GINLayer
 from gtcourse.models.frame_models import Frame
-from gtcourse.models.gated import GatedGCNConv
 
 D, H, FARTHEST = 6, 3, 3
 LAYERS = {

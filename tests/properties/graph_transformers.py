@@ -22,7 +22,6 @@ from gtcourse.models import (
     Graphormer,
     LaplacianEncoding,
 )
-from gtcourse.models.egt_sparse import SparseEGT
 from tests.models import csas, egts, graphormers, grpes
 from tests.properties.graphs import NONE, Features
 from tests.properties.variants import (
@@ -102,23 +101,6 @@ def egt_variant(
         edges=Features(config.num_edge_types, config.num_edge_features),
         level=LEVELS[config.target],
     )
-
-
-def sparse_egt_variants() -> dict[str, Variant]:
-    constrained = replace(egts.SMALL, variant="constrained")
-    configs = {
-        "graph": constrained,
-        "node": replace(constrained, target="node", num_targets=3, gated=False),
-        "edge": replace(constrained, target="edge", num_targets=2),
-        "no edge features": replace(egts.PLAIN, variant="constrained", target="node"),
-        "distances": replace(constrained, structure="distance", max_distance=2, degree_scaler=True),
-    }
-    reads = AddShortestPaths(), SVD
-    return {name: egt_variant(config, reads, sparse_egt) for name, config in configs.items()}
-
-
-def sparse_egt(config: EGTConfig) -> SparseEGT:
-    return SparseEGT(EGT(config))
 
 
 def grpe_variants() -> dict[str, Variant]:

@@ -46,7 +46,6 @@ from tests.properties.graph_transformers import (
     egt_variants,
     graphormer_variants,
     grpe_variants,
-    sparse_egt_variants,
 )
 from tests.properties.graphs import NONE, Example, examples
 from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant
@@ -189,7 +188,6 @@ def small(config: type, **changes) -> object:
 MODELS = {
     "Graphormer": Subject(graphormer_variants(), prediction_states_attention),
     "EGT": Subject(egt_variants(), of_egt),
-    "SparseEGT": Subject(sparse_egt_variants(), prediction),
     "GRPE": Subject(grpe_variants(), prediction_states_attention),
     "CGT": Subject(cgt_variants(), prediction_states_attention),
     "SignNet": Subject(signnet_variants(), prediction),

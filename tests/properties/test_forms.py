@@ -6,7 +6,6 @@ Predictions and gradients are compared in float64. Beside the loops they are in 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from unittest.mock import patch
 
 import pytest
 import torch
@@ -25,7 +24,6 @@ from gtcourse.models import (
     MultiHeadAttention,
     NeighbourTransformer,
     RelationTables,
-    waiting,
 )
 from gtcourse.models.flex import graphormer_flex, grpe_flex
 from gtcourse.models.frame_models import FRAMES
@@ -64,19 +62,8 @@ def paths_and_trees(model: Graphormer, batch: GraphBatch) -> Said:
     return said
 
 
-def asked_or_not(model: nn.Module, batch: GraphBatch) -> Said:
-    """On a GPU no number is looked at: sizes are those of all pairs, and are masked."""
-    with patch.object(waiting, "may_wait", lambda tensor: False):
-        unasked = model(batch)
-    return {"sizes of the data": model(batch), "sizes of all pairs": unasked}
-
-
 def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Said:
     return {"fused": model(batch), "explicit": model(batch, return_attention=True)[0]}
-
-
-def sparse_and_dense(model: nn.Module, batch: GraphBatch) -> Said:
-    return {"sparse": model(batch), "dense": model.model(batch)}
 
 
 def three_forms(model: CGT, batch: GraphBatch) -> Said:
@@ -182,27 +169,12 @@ FORMS = {
     "Graphormer: trees of paths, and paths": Forms(
         "Graphormer", partial(Graphormer, graphormers.SMALL), paths_and_trees, EVERY_PATH
     ),
-    "Graphormer: bags of any length, and of one": Forms(
-        **variant_of("Graphormer", "edges of paths"), say=asked_or_not
-    ),
     "Graphormer: fused attention, and written out": Forms(
         **variant_of("Graphormer", "edges of paths"), say=fused_and_explicit
     ),
     "Graphormer: FlexAttention, and a bias": Forms(
         "Graphormer", partial(Graphormer, graphormers.SMALL), flex_graphormer, PATHS, learns=False
     ),
-    **{
-        f"EGT: pairs packed, and all of them ({name})": Forms(
-            **variant_of("EGT", name), say=asked_or_not
-        )
-        for name in ("graph", "edge and distances", "virtual nodes, distances", "node")
-    },
-    **{
-        f"EGT: sparse, and dense ({name})": Forms(
-            **variant_of("SparseEGT", name), say=sparse_and_dense
-        )
-        for name in MODELS["SparseEGT"].variants
-    },
     "GRPE: FlexAttention, and contexts gathered": Forms(
         "GRPE", partial(GRPE, grpes.CONFIGS["everything"]), flex_grpe, RELATIONS, learns=False
     ),

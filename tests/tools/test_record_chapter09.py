@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from gtcourse import DenseLoader, collate, load_dataset
+from gtcourse.analysis import KINDS
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
 from gtcourse.models import CGT
-from gtcourse.models.channels import KINDS
 from gtcourse.training.tasks import graph_regression
 from tools.record_chapter09 import CHANNELS, RING_SIZE, RINGS, RUNS, STEPS, scores
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT, EGTConfig
-from gtcourse.models.egt_layers import EGTAttention, EGTLayer
+from gtcourse.models.egt import EGTAttention, EGTLayer
 from gtcourse.training.leaderboard import LEADERBOARD, trained
 from gtcourse.training.recipes import RECIPES
 from tools.differences.common import batches, changed, count, molecules
@@ -28,20 +28,20 @@ def as_printed(attention: EGTAttention, *, value_of: str = "j", heard: str = "H"
     """
     plain = attention.clip
 
-    def forward(h: Tensor, e: Tensor, *, pairs, return_attention: bool = False):
+    def forward(h: Tensor, e: Tensor, *, mask: Tensor, return_attention: bool = False):
         query, key, value = attention.qkv(h).unflatten(-1, (3, attention.num_heads, -1)).unbind(-3)
         dot = torch.einsum("bihk,bjhk->bhij", query, key) * attention.scale
-        shift, gate = pairs.unpack(attention.edge_input(e)).permute(0, 3, 1, 2).chunk(2, dim=1)
+        shift, gate = attention.edge_input(e).permute(0, 3, 1, 2).chunk(2, dim=1)
         if clip == "A":
             logits = dot.clamp(-plain, plain) + shift
         else:
             logits = (dot + shift).clamp(-plain, plain)
-        allowed = pairs.mask[:, None]
+        allowed = mask[:, None]
         lowest = torch.finfo(logits.dtype).min
         weights = logits.masked_fill(~allowed, lowest).softmax(-1) * gate.sigmoid() * allowed
         sender = "bhij,bjhk->bihk" if value_of == "j" else "bhij,bihk->bihk"
         z = attention.output(torch.einsum(sender, weights, value).flatten(-2))
-        z = z.masked_fill(~pairs.mask.any(-1)[..., None], 0.0)
+        z = z.masked_fill(~mask.any(-1)[..., None], 0.0)
         told = logits if heard == "H" else weights
         return z, told.permute(0, 2, 3, 1), *([weights] if return_attention else [])
 
@@ -64,11 +64,11 @@ def clipped() -> dict:
 
     def look(attention: EGTAttention, given: tuple, options: dict, result: tuple) -> None:
         nonlocal products, beyond, pairs_seen
-        h, pairs = given[0], options["pairs"]
+        h, mask = given[0], options["mask"]
         query, key, _ = attention.qkv(h).unflatten(-1, (3, attention.num_heads, -1)).unbind(-3)
-        dot = torch.einsum("bihk,bjhk->bijh", query, key)[pairs.mask] * attention.scale
+        dot = torch.einsum("bihk,bjhk->bijh", query, key)[mask] * attention.scale
         products = max(products, dot.abs().max().item())
-        logits = result[1][pairs.mask]
+        logits = result[1][mask]
         beyond += (logits.abs() > RANGE).sum().item()
         pairs_seen += logits.numel()
 
@@ -118,8 +118,7 @@ def simple_norm() -> dict:
     config = EGTConfig(variant="simple", d_model=80, d_edge=8, svd_rank=8)
     model = EGT(config).eval()
     batch = batches(LEADERBOARD[NAME].transforms)[0]
-    pairs = model.pairs(batch)
-    e = model.edge_input(batch, pairs)
+    e = model.edge_input(batch)[batch.pair_mask]
     maps = [layer.attention.edge_input for layer in model.layers]
     plain = torch.stack([edges(e)[:, : config.num_heads] for edges in maps])
     normed = torch.stack([edges(nn.LayerNorm(8)(e))[:, : config.num_heads] for edges in maps])

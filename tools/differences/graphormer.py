@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
 from gtcourse.models import Graphormer, GraphormerConfig
-from gtcourse.models.graphormer_edges import EdgeEncoding
+from gtcourse.models.graphormer import EdgeEncoding
 from gtcourse.training.leaderboard import trained
 from gtcourse.training.recipes import RECIPES
 from tools.differences.common import (

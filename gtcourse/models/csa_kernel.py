@@ -1,23 +1,20 @@
-r"""Attention filters (Menegaux et al., 2023): one function in three forms.
+r"""Two forms of CSA's attention that need less memory than the equations as they read.
 
 A pair has a weight for each channel, :math:`\exp(Q_i \cdot K_j + E_{ij}) \in \mathbb{R}^d`. Written
-out, these are N² d numbers in each layer, and a backward pass that remembers them.
+out, these are N² d numbers in each layer, and a backward pass that stores them.
 
-Shapes: B graphs, N nodes (padded), R of them that listen (N, or a block of rows), H heads, d width,
-K = d / H channels of a head. Channel c is in head c // K. Every tensor of pairs has its channels
-before its nodes, as attention's heads have them.
+Shapes: as in :mod:`gtcourse.models.csa`, with G = B H and R rows of the queries. Both forms take
+that file's ``direct``, scores ``[B, H, N, N]``, value ``[B, H, K, N]``, the edges' terms and the
+factors of dropout, and return z ``[B, H, K, N]``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
-
-from gtcourse.models import waiting
 
 BLOCK = {"cpu": 2**18, "cuda": 2**26}
 """Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core."""
@@ -26,88 +23,25 @@ CHUNK = 2**20
 """Numbers in each tensor of a chunk of rows."""
 
 
-class EdgeTerms(NamedTuple):
-    r"""What the pairs add to logits and values.
-
-    Attributes:
-        logits: ``[B, d, R, N]``, :math:`E_{ij}` of Eq. 5: a number for each channel; or ``[B, H, R,
-            N]``, one for each head, :math:`e_{ij}` of Eq. 4. :math:`-\infty` gives a pair no
-            weight; no row may have nothing else where its mask lets it listen.
-        values: ``[B, d, R, N]``, :math:`E^\text{value}_{ij}` of Eq. 7, or None.
-        factor: ``[B, d, R, N]``, :math:`\exp(E_{ij} - \max_k E_{ik})` where several layers share
-            the logits and so compute it once; it carries no gradient. None has it computed.
-    """
-
-    logits: Tensor
-    values: Tensor | None = None
-    factor: Tensor | None = None
-
-    def rows(self, rows: slice) -> EdgeTerms:
-        """Those of some listening nodes."""
-        return EdgeTerms(*(None if part is None else part[:, :, rows] for part in self))
-
-    def with_factor(self) -> EdgeTerms:
-        """The same with the factor, for all layers that share them."""
-        return self._replace(factor=factor_of(self.logits))
+def rows_of(edges, rows: slice = slice(None)):
+    """The terms of some rows, of those of all, or of a function that computes them."""
+    if callable(edges):
+        return edges(rows)
+    return type(edges)(*(None if term is None else term[:, :, rows] for term in edges))
 
 
-EdgeTermsOfRows = Callable[[slice], EdgeTerms]
-"""Makes the terms of some rows, so that nobody has to keep those of all."""
-
-
-def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
-    r"""The weights of CSA, Eqs. 4 and 5, normalised over j.
-
-    .. math:: \tilde a(i, j) = \operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})
-
-    Shapes:
-        scores: ``[B, H, R, N]``, :math:`Q_i \cdot K_j`, scaled, the dtype's smallest number where j
-            is masked
-        returns: ``[B, H, K, R, N]``, with 1 in place of K where the terms are monochrome
-    """
-    # Added in float32 at least: a half's sum of two numbers near 100 is off by a quarter.
-    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(_at_least_float32(scores))
-    return (scores[:, :, None] + logits).softmax(dim=-1)
-
-
-def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
-    r"""What a node gathers (CSA, Eqs. 6 and 7): :math:`\sum_j \tilde a(i, j) \odot (V_j +
-    E^\text{value}_{ij})`.
-
-    Shapes:
-        filters: as of :func:`filters`; value: ``[B, H, K, N]``; values: ``[B, d, R, N]``
-        keep: what dropout multiplies the filters by, broadcast to ``[B, H, R, N]``
-        returns: ``[B, H, K, R]``
-    """
-    messages = value[..., None, :]
-    if values is not None:
-        messages = messages + values.unflatten(1, (value.shape[1], -1))
-    kept = filters if keep is None else filters * keep[:, :, None]
-    return (kept * messages).sum(dim=-1).to(value.dtype)
-
-
-def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None) -> Tensor:
-    """z as the equations read; shapes as of :func:`filters` and :func:`gather`."""
-    return gather(filters(scores, terms), value, terms.values, keep)
-
-
-def factorised(
-    scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None
-) -> Tensor:
+def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -> Tensor:
     r"""The same z of two factors, :math:`\exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j)
     \exp(E_{ij})`, whose product is never stored.
 
     The first has one number for each head, and layers that share E share the second. A constant
     taken from the logits of a row leaves its softmax as it is, so each factor is at most 1. Should
     their largest numbers meet so badly that a row's products vanish all together, as for logits
-    that lie hundreds apart, the whole is computed by :func:`direct`, and again in the backward
-    pass; on a GPU, where that answer is not waited for, the run ends with an error. Monochrome
+    that lie hundreds apart, :func:`direct` computes the result, and again in the backward pass; on
+    a GPU, where the host does not wait for that answer, the run ends with an error. Monochrome
     terms have no product of this size, and go to :func:`direct` as well.
-
-    Shapes:
-        as of :func:`direct`, the terms' first axis with all B graphs
     """
-    (B, H, R, N), K = scores.shape, value.shape[2]
+    (B, H, R, N), K, terms = scores.shape, value.shape[2], rows_of(edges)
     if terms.logits.shape[1] < H * K:
         return direct(scores, value, terms, keep)
     factor = factor_of(terms.logits) if terms.factor is None else terms.factor
@@ -117,34 +51,26 @@ def factorised(
         for part in (terms.logits, terms.values, factor)
     )
     z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, all_keep)
-    vanished = _vanished(total)
-    if not waiting.may_wait(vanished):
-        waiting.refuse(vanished, "a row's products have vanished; expected form='direct' for it.")
-    elif bool(vanished):
+    vanished = (total < torch.finfo(total.dtype).tiny ** 0.5).any()
+    if total.is_cuda:
+        torch._assert_async(~vanished, "a row's products vanished; expected form='direct'.")
+    elif not total.is_meta and bool(vanished):
         return checkpoint(direct, scores, value, terms, keep, use_reentrant=False)
     return z.unflatten(0, (B, H))
 
 
-def by_rows(
-    scores: Callable[[slice], Tensor],
-    value: Tensor,
-    terms: EdgeTermsOfRows,
-    keep: Tensor | None = None,
-) -> Tensor:
-    """The same z, a few listening nodes at a time; each chunk is computed again going backward.
+def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -> Tensor:
+    """The same z, a few queries at a time; the backward pass computes each chunk again.
 
-    What is held at a time has the size of a chunk, and no part of it that of N² d.
-
-    Shapes:
-        scores: from rows to ``[B, H, R, N]``; terms: from rows to their terms
-        returns: z ``[B, H, K, N]``
+    No tensor has N² d numbers where ``edges`` is a function from rows to their terms.
     """
     B, H, K, N = value.shape
     step = max(1, CHUNK // (B * H * K * N))
+    keep = None if keep is None else keep.expand(-1, -1, N, -1)
 
     def chunk(rows: slice) -> Tensor:
-        kept = None if keep is None else keep.expand(-1, -1, N, -1)[:, :, rows]
-        return direct(scores(rows), value, terms(rows), kept)
+        kept = None if keep is None else keep[:, :, rows]
+        return direct(scores[:, :, rows], value, rows_of(edges, rows), kept)
 
     chunks = (slice(start, min(start + step, N)) for start in range(0, N, step))
     return torch.cat([checkpoint(chunk, rows, use_reentrant=False) for rows in chunks], dim=-1)
@@ -246,9 +172,3 @@ def _blocks(pairs: Tensor) -> Iterator[slice]:
 
 def _at_least_float32(tensor: Tensor) -> torch.dtype:
     return torch.promote_types(tensor.dtype, torch.float32)
-
-
-def _vanished(total: Tensor) -> Tensor:
-    """Whether some row's products are so small together that single ones, or a gradient divided by
-    their sum, may be no numbers any more."""
-    return (total < torch.finfo(total.dtype).tiny ** 0.5).any()

@@ -1,6 +1,7 @@
 """CSA's attention in its three forms: one function, whatever is masked, silenced or far apart."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -8,7 +9,9 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 from gtcourse import collate
-from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeTerms, csa_filters
+from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeTerms, csa_kernel
+from gtcourse.models.csa import direct as csa_direct
+from gtcourse.models.csa_kernel import rows_of
 from tests.graphs.random_graphs import graph_of
 from tests.models.csas import encoded
 from tests.models.graphormers import large_weights
@@ -35,8 +38,8 @@ SILENCED = {
 @pytest.fixture(params=["in one piece", "in small pieces"])
 def pieces(request, monkeypatch):
     if request.param == "in small pieces":
-        monkeypatch.setitem(csa_filters.BLOCK, "cpu", 2 * D // H * N * N)  # two of six heads
-        monkeypatch.setattr(csa_filters, "CHUNK", 2 * B * D * N + 1)  # two of seven rows
+        monkeypatch.setitem(csa_kernel.BLOCK, "cpu", 2 * D // H * N * N)  # two of six heads
+        monkeypatch.setattr(csa_kernel, "CHUNK", 2 * B * D * N + 1)  # two of seven rows
 
 
 def inputs(*, values: bool = True, logits: int = D, seed: int = 0) -> tuple[Tensor, ...]:
@@ -53,7 +56,7 @@ def everything_of(form: str, mask, h, logits, values, *, of_rows=False, **settin
     attention = large_weights(ChromaticSelfAttention(D, H, form=form, **settings)).train()
     terms = EdgeTerms(logits, values)
     torch.manual_seed(5)  # silences the same
-    z = attention(h, terms.rows if of_rows else terms, mask=mask)
+    z = attention(h, partial(rows_of, terms) if of_rows else terms, mask=mask)
     given = {"h": h, "logits": logits, **dict(attention.named_parameters())}
     given |= {} if values is None else {"values": values}
     weights = torch.randn(z.shape, generator=torch.Generator().manual_seed(2)).double()
@@ -93,23 +96,10 @@ def test_monochrome_terms_are_the_same_in_each_form(form):
     assert_alike(got, expected, **CLOSE)
 
 
-def test_small_pieces_are_several(monkeypatch):
-    calls, blocks, direct, slices = [], [], csa_filters.direct, csa_filters._blocks
-    monkeypatch.setattr(csa_filters, "direct", lambda *a: calls.append(1) or direct(*a))
-    monkeypatch.setattr(csa_filters, "_blocks", lambda p: blocks.extend(slices(p)) or slices(p))
-    monkeypatch.setitem(csa_filters.BLOCK, "cpu", 2 * D // H * N * N)
-    monkeypatch.setattr(csa_filters, "CHUNK", 2 * B * D * N + 1)
-    everything_of("factorised", None, *inputs())
-    assert blocks == [slice(0, 2), slice(2, 4), slice(4, 6)] * 2  # forward and backward
-    assert not calls
-    everything_of("chunked", None, *inputs())
-    assert len(calls) == 4 * 2  # two rows at a time, and each again
-
-
 @pytest.mark.parametrize("values", [True, False], ids=["edge values", "no edge values"])
 @FORMS
 def test_gradients_are_those_of_finite_differences(form, values, monkeypatch):
-    monkeypatch.setattr(csa_filters, "CHUNK", 1)
+    monkeypatch.setattr(csa_kernel, "CHUNK", 1)
     generator = torch.Generator().manual_seed(0)
     scores, value, logits, extra = (
         torch.randn(shape, generator=generator).double().requires_grad_()
@@ -119,11 +109,7 @@ def test_gradients_are_those_of_finite_differences(form, values, monkeypatch):
 
     def attend(scores, value, logits, *extra):
         terms = EdgeTerms(logits, *extra)
-        if form == "chunked":
-            return csa_filters.by_rows(
-                lambda rows: scores[:, :, rows], value, terms.rows, keep=keep
-            )
-        return csa_filters.factorised(scores, value, terms, keep)
+        return getattr(csa_kernel, form)(csa_direct, scores, value, terms, keep)
 
     assert torch.autograd.gradcheck(attend, (scores, value, logits, *[extra] * values))
 
@@ -133,12 +119,14 @@ def test_a_factor_made_beforehand_changes_nothing(form):
     h, logits, values = inputs()
     attention = large_weights(ChromaticSelfAttention(D, H, form=form))
     terms = EdgeTerms(logits, values)
-    factor = terms.with_factor().factor
+    factor = csa_kernel.factor_of(logits)
     assert not factor.requires_grad
-    of_half = EdgeTerms(logits.bfloat16()).with_factor().factor
+    of_half = csa_kernel.factor_of(logits.bfloat16())
     assert of_half.dtype == torch.float32
     torch.testing.assert_close(factor, torch.exp(logits - logits.amax(-1, keepdim=True)))
-    torch.testing.assert_close(attention(h, terms.with_factor()), attention(h, terms), **CLOSE)
+    torch.testing.assert_close(
+        attention(h, terms._replace(factor=factor)), attention(h, terms), **CLOSE
+    )
 
 
 def extremes(size: float, meeting: str) -> tuple[Tensor, ...]:
@@ -152,13 +140,16 @@ def extremes(size: float, meeting: str) -> tuple[Tensor, ...]:
     return scores, value, logits, torch.randn(B, D, N, N, generator=generator)
 
 
-def gather(form: str, scores: Tensor, value: Tensor, logits: Tensor, values: Tensor) -> dict:
+def attended(form: str, scores: Tensor, value: Tensor, terms: EdgeTerms, direct=csa_direct):
+    if form == "direct":
+        return direct(scores, value, terms)
+    return getattr(csa_kernel, form)(direct, scores, value, terms)
+
+
+def gather(form: str, scores, value, logits, values, direct=csa_direct) -> dict:
     given = [x.detach().requires_grad_() for x in (scores, value, logits, values)]
     terms = EdgeTerms(*given[2:])
-    if form == "chunked":
-        z = csa_filters.by_rows(lambda rows: given[0][:, :, rows], given[1], terms.rows)
-    else:
-        z = getattr(csa_filters, form)(*given[:2], terms)
+    z = attended(form, *given[:2], terms, direct)
     of = torch.autograd.grad(z.sum(), given)
     return dict(zip(("z", "scores", "value", "logits", "values"), (z, *of), strict=True))
 
@@ -190,12 +181,18 @@ def test_logits_of_80_on_both_sides_are_as_exact_as_the_numbers_are(form, meetin
 def test_direct_is_called_where_the_factors_meet_so_badly_that_nothing_is_left_and_only_there(
     size, meeting, falls_back, monkeypatch
 ):
-    calls, direct, given = [], csa_filters.direct, extremes(size, meeting)
+    calls, given = [], extremes(size, meeting)
     expected = gather("direct", *(x.double() for x in given))
-    monkeypatch.setattr(csa_filters, "direct", lambda *a: calls.append(1) or direct(*a))
-    got = {name: part.double() for name, part in gather("factorised", *given).items()}
+
+    def direct(*arguments):
+        calls.append(1)
+        return csa_direct(*arguments)
+
+    got = gather("factorised", *given, direct=direct)
     assert bool(calls) == falls_back
-    assert_alike(got, expected, rtol=2e-4, atol=2e-4)
+    assert_alike(
+        {name: part.double() for name, part in got.items()}, expected, rtol=2e-4, atol=2e-4
+    )
 
 
 @ALL_FORMS
@@ -213,10 +210,7 @@ def test_a_large_gradient_of_a_row_with_small_products_arrives(form, values):
     def gradients(form: str, dtype: torch.dtype) -> list[Tensor]:
         scores, value, logits = (x.to(dtype) for x in given)
         terms = EdgeTerms(logits, None if edge_values is None else edge_values.to(dtype))
-        if form == "chunked":
-            z = csa_filters.by_rows(lambda rows: scores[:, :, rows], value, terms.rows)
-        else:
-            z = getattr(csa_filters, form)(scores, value, terms)
+        z = attended(form, scores, value, terms)
         return torch.autograd.grad(z.sum() * 1e10, given)
 
     expected = gradients("direct", torch.float64)
@@ -246,7 +240,7 @@ def pairs_held(form: str) -> float:
     attention = ChromaticSelfAttention(wide, 2, form=form, edge_ablation=0.5)
     h = torch.randn(2, nodes, wide)
     logits, values = torch.randn(2, 2, wide, nodes, nodes, requires_grad=True).unbind()
-    terms = EdgeTerms(logits, values).with_factor()
+    terms = EdgeTerms(logits, values, csa_kernel.factor_of(logits))
     given, held = {part.untyped_storage().data_ptr() for part in terms}, {}
 
     def pack(tensor: Tensor) -> Tensor:
@@ -281,7 +275,7 @@ def test_the_chunked_model_never_makes_a_vector_for_each_pair(share_edges, monke
         share_edges=share_edges,
         form="chunked",
     )
-    monkeypatch.setattr(csa_filters, "CHUNK", 2 * nodes * wide)
+    monkeypatch.setattr(csa_kernel, "CHUNK", 2 * nodes * wide)
     ring = [(i, (i + 1) % nodes) for i in range(nodes)]
     model, batch = CGT(config), collate(encoded(graph_of(nodes, ring)))
     batch.encodings["random_walks"] = batch.encodings["random_walks"].float()

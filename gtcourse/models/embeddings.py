@@ -1,0 +1,379 @@
+"""From a batch to vectors, and from vectors to predictions: what the models share.
+
+Shapes: B graphs, N nodes (padded), R rows, F features, d width, T targets, k eigenvectors, r pairs
+of singular vectors, p steps of a random walk.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate, pairwise
+from typing import Literal
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gtcourse.encodings import signs
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+
+ALL = slice(None)
+
+CATEGORY_STRIDE = 512
+"""Rows of Graphormer's table that belong to one column of categories, where there are several."""
+
+
+def category_rows(values: Tensor) -> Tensor:
+    """Rows of the authors' shared table: value v of column c has row v + 512 c, ``[..., F]``."""
+    return values.long() + CATEGORY_STRIDE * torch.arange(values.shape[-1], device=values.device)
+
+
+def combinations(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """One number for each combination of the columns' categories, ``[..., F]`` to ``[...]``.
+
+    The first column counts in ones, each further one in as many as there are combinations of those
+    before it.
+    """
+    number, count = torch.zeros_like(values[..., 0], dtype=torch.long), 1
+    for column, size in zip(values.long().unbind(-1), sizes, strict=True):
+        number, count = number + count * column, count * size
+    return number
+
+
+def edges_alone(batch: GraphBatch, rows: slice = ALL) -> Tensor:
+    """Edge features ``[B, N, N, F]``, of some rows, with 0 where there is no edge and no data."""
+    return batch.edge_attr[:, rows].masked_fill(~batch.adjacency[:, rows, :, None], 0)
+
+
+class Features(nn.Module):
+    """A linear map of features: of numbers as they are, of categories as one-hot vectors.
+
+    Args:
+        types: number of categories of each column; features: number of columns of floats. One of
+            the two is empty.
+        bias: of the linear map of floats.
+
+    Shapes:
+        values: ``[..., F]`` integers or floats; returns: ``[..., width]``
+    """
+
+    def __init__(self, types: tuple[int, ...], features: int, width: int, bias: bool = False):
+        super().__init__()
+        self.first = [0, *accumulate(types)][:-1] if types else []  # row of each column
+        self.table = nn.Embedding(sum(types), width) if types else None
+        self.linear = None if types else nn.Linear(features, width, bias=bias)
+
+    def forward(self, values: Tensor) -> Tensor:
+        if self.table is None:
+            return self.linear(values.to(self.linear.weight.dtype))
+        columns = zip(values.long().unbind(-1), self.first, strict=True)
+        return self.table(torch.stack([column + first for column, first in columns], -1)).sum(-2)
+
+
+class LaplacianEncoding(nn.Module):
+    """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
+
+    Added to a node's features it is GRPE, Eq. 5, which has no map. It is not invariant to the
+    eigenvectors' signs.
+
+    Args:
+        flip_signs: in training mode, draw a sign for each eigenvector of each graph, each time.
+
+    Shapes:
+        batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(self, k: int, d_model: int, flip_signs: bool = False):
+        super().__init__()
+        self.projection = nn.Linear(k, d_model)
+        self.flip_signs = flip_signs
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        vectors = batch.encodings["laplacian_eigenvectors"]
+        if self.training and self.flip_signs:
+            vectors = signs.flip_signs(vectors)
+        return self.projection(vectors.to(self.projection.weight.dtype))
+
+
+class WalkEncoding(nn.Module):
+    """A linear map of the probabilities of return after 1 … p steps of a random walk (RWSE).
+
+    Args:
+        norm: a module applied first to the probabilities and the mask of real nodes, as in CSA.
+
+    Shapes:
+        batch.encodings["rwse"]: ``[B, N, p]``; without it the diagonal of "random_walks",
+            ``[B, N, N, p]``
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(self, steps: int, d_model: int, norm: nn.Module | None = None):
+        super().__init__()
+        self.norm = norm
+        self.projection = nn.Linear(steps, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        if "rwse" not in batch.encodings and "random_walks" in batch.encodings:
+            returning = batch.encodings["random_walks"].diagonal(dim1=1, dim2=2).transpose(1, 2)
+        else:
+            returning = batch.encodings["rwse"]
+        returning = returning.to(self.projection.weight.dtype)
+        if self.norm is not None:
+            returning = self.norm(returning, batch.mask)
+        return self.projection(returning)
+
+
+class SVDEncoding(nn.Module):
+    r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT, Eq. 9).
+
+    Args:
+        flip_signs: in training mode, "pairs" (or True) draws a sign for each pair :math:`(u_m,
+            v_m)` of each graph; "nodes" one for each *node*, for all its entries, as EGT's first
+            code did. That is no symmetry of the SVD; the authors corrected it later.
+
+    Shapes:
+        batch.encodings["svd"]: ``[B, N, 2r]``
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(
+        self, rank: int, d_model: int, flip_signs: bool | Literal["pairs", "nodes"] | None = None
+    ):
+        super().__init__()
+        self.projection = nn.Linear(2 * rank, d_model)
+        self.flip_signs = flip_signs
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        svd = batch.encodings["svd"]
+        if self.training and self.flip_signs:
+            flip = signs.flip_nodes if self.flip_signs == "nodes" else signs.flip_pairs
+            svd = flip(svd)
+        return self.projection(svd.to(self.projection.weight.dtype))
+
+
+class PairEncoding(nn.Module):
+    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9), half of the width each.
+
+    Args: as of :class:`CGTConfig`. Without a relative encoding the bonds have all of the width.
+
+    Shapes:
+        returns: ``[B, N, N, d]``
+    """
+
+    def __init__(self, edge_types: tuple[int, ...], d_model: int, relative, steps: int, rings):
+        super().__init__()
+        half = d_model // 2 if relative else 0
+        self.bonds = BondEncoding(edge_types, d_model - half, rings == "categorical")
+        encodings = {"walks": PairWalkEncoding, "distances": DistanceEncoding}
+        self.relative = encodings[relative](steps, half) if relative else None
+        self.ring = nn.Embedding(2, d_model) if rings == "additive" else None
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        E = self.bonds(batch, rows)
+        if self.relative is not None:
+            E = torch.cat([E, self.relative(batch, rows)], dim=-1)
+        return E if self.ring is None else E + self.ring(batch.encodings["ring"][:, rows].long())
+
+
+class BondEncoding(nn.Module):
+    r""":math:`E^\text{bond}`: the edge's vector, that of a node with itself, or of no edge.
+
+    (CSA, Eq. 8.) A loop that is among the edges has its edge's vector. The vectors of several
+    columns of categories are added; edges without features share one.
+
+    Args:
+        with_rings: pairs on a common ring have a second set of vectors, the Cartesian product of
+            Section 3.4.
+
+    Shapes:
+        returns: ``[B, N, N, width]``
+    """
+
+    def __init__(self, edge_types: tuple[int, ...], width: int, with_rings: bool = False):
+        super().__init__()
+        self.edge_types, self.with_rings = edge_types, with_rings
+        sets = 1 + with_rings
+        self.edges = nn.Embedding(sets * sum(edge_types or (1,)), width)
+        self.no_edge = nn.Embedding(sets, width)
+        self.itself = nn.Embedding(1, width)
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        edge, types = batch.adjacency[:, rows], math.prod(self.edge_types)
+        ring, bond = torch.zeros_like(edge, dtype=torch.long), 0
+        if self.with_rings:
+            ring = batch.encodings["ring"][:, rows].long()
+        if self.edge_types:
+            bond = combinations(edges_alone(batch, rows), self.edge_types)
+        # The rows of one table: types without a ring, types on one, no edge, itself.
+        row = torch.where(edge, bond + types * ring, 2 * types + ring)
+        loop = torch.eye(edge.shape[-1], dtype=torch.bool, device=edge.device)[rows] & ~edge
+        return F.embedding(row.masked_fill(loop, 2 * types + 2), self._table())
+
+    def _table(self) -> Tensor:
+        """A vector for each combination of the columns' categories, and for the rest."""
+        sets = self.edges.weight.unflatten(0, (1 + self.with_rings, -1))  # [sets, types, width]
+        table = sets.new_zeros(len(sets), 1, sets.shape[-1])
+        for column in sets.split(list(self.edge_types or (1,)), dim=1):
+            # As combinations() counts: the first column in ones.
+            table = (column[:, :, None] + table[:, None]).flatten(1, 2)
+        table = table.expand(2, -1, -1).flatten(0, 1)
+        return torch.cat([table, self.no_edge.weight.expand(2, -1), self.itself.weight])
+
+
+class DistanceEncoding(nn.Module):
+    r""":math:`E^\text{SPDE}`: a vector for each shortest-path distance up to p (CSA, Eq. 11).
+
+    Farther and unreachable pairs share one. Differs from the authors' code, in which distances of 4
+    and more have another's vector by mistake, and unreachable pairs none.
+
+    Shapes:
+        batch.encodings["distance"]: ``[B, N, N]``; returns: ``[B, N, N, width]``
+    """
+
+    def __init__(self, steps: int, width: int):
+        super().__init__()
+        self.vectors = nn.Embedding(steps + 2, width)  # itself, 1 to p, the rest
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        rest = self.vectors.num_embeddings - 1
+        distance = batch.encodings["distance"][:, rows].long()
+        return self.vectors(distance.masked_fill(distance == UNREACHABLE, rest).clamp(max=rest))
+
+
+class PairWalkEncoding(nn.Module):
+    r""":math:`E^\text{RWSE}`: linear in the probabilities of 1 … p steps from i to j (CSA, Eq. 12).
+
+    A case of CSA, Eq. 10. With a bias, as in the authors' code; the paper has none.
+
+    Shapes:
+        batch.encodings["random_walks"]: ``[B, N, N, p]``; returns: ``[B, N, N, width]``
+    """
+
+    def __init__(self, steps: int, width: int):
+        super().__init__()
+        self.projection = nn.Linear(steps, width)
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        walks = batch.encodings["random_walks"][:, rows]
+        return self.projection(walks.to(self.projection.weight.dtype))
+
+
+class NodeBatchNorm(nn.BatchNorm1d):
+    """Batch normalisation over the real nodes of a padded batch, of all processes of a run.
+
+    Fewer than two real nodes have no variance; the running statistics take its place then. Reading
+    no values on the host, it never waits for a GPU.
+
+    Shapes:
+        h: ``[B, N, d]``; mask: ``[B, N]``, True at real nodes
+        returns: ``[B, N, d]``, zeros at padding
+    """
+
+    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
+        real = mask[..., None]
+        mean, variance = self.running_mean, self.running_var
+        if self.training:
+            mean, variance = self._of_batch(h, real)
+        scale = (variance + self.eps).rsqrt() * self.weight
+        return ((h - mean) * scale + self.bias).masked_fill(~real, 0.0)
+
+    def _of_batch(self, h: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of the real rows, ``[d]`` each; updates the running statistics."""
+        h = h.to(torch.promote_types(h.dtype, torch.float32))
+        over = tuple(range(h.dim() - 1))
+        count = over_all(real.sum().to(h.dtype))
+        mean = over_all((h * real).sum(dim=over)) / count.clamp(min=1)
+        variance = over_all(((h - mean).square() * real).sum(dim=over)) / count.clamp(min=1)
+        enough = count > 1
+        with torch.no_grad():
+            self.num_batches_tracked += 1
+            unbiased = variance * count / (count - 1).clamp(min=1)
+            step = self.momentum * enough.to(mean.dtype)
+            self.running_mean += step * (mean - self.running_mean)
+            self.running_var += step * (unbiased - self.running_var)
+        return (
+            torch.where(enough, mean, self.running_mean),
+            torch.where(enough, variance, self.running_var),
+        )
+
+
+class FlatBatchNorm(NodeBatchNorm):
+    """The same over rows ``[R, d]`` that are all real, by torch's own kernels in one process."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and several_processes():
+            return super().forward(x, x.new_ones(x.shape[:-1], dtype=torch.bool))
+        if self.training and len(x) > 1:
+            return nn.BatchNorm1d.forward(self, x)
+        # torch raises on one row, and no rows would make the running statistics NaN.
+        return F.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+        )
+
+
+def several_processes() -> bool:
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def over_all(value: Tensor) -> Tensor:
+    """The sum over the processes of a run, through which gradients flow to each of them."""
+    return _OverAll.apply(value) if several_processes() else value
+
+
+class _OverAll(torch.autograd.Function):
+    """The sum is read by every process, so its gradient is the sum of theirs."""
+
+    @staticmethod
+    def forward(ctx, value):
+        total = value.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx, gradient):
+        total = gradient.clone()
+        dist.all_reduce(total)
+        return total
+
+
+def mean_pool(h: Tensor, mask: Tensor) -> Tensor:
+    """The mean over each graph's real nodes (a READOUT: Graphormer, Eq. 2).
+
+    Shapes:
+        h: ``[B, N, d]``; mask: ``[B, N]``, True at real nodes
+        returns: ``[B, d]``; zeros for a graph without nodes
+    """
+    weights = mask.to(h.dtype)[:, :, None]
+    return (h * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+class HalvingMLP(nn.Sequential):
+    """The benchmark's read-out: d → d/2 → d/4 → T with ReLU between, ``[B]`` where T is 1."""
+
+    def __init__(self, d_model: int, num_targets: int):
+        widths = [d_model, d_model // 2, d_model // 4]
+        layers = []
+        for width, narrower in pairwise(widths):
+            layers += [nn.Linear(width, narrower), nn.ReLU()]
+        super().__init__(*layers, nn.Linear(widths[-1], num_targets))
+
+    def forward(self, h: Tensor) -> Tensor:
+        return squeeze_one(super().forward(h))
+
+
+class NodeHead(nn.Sequential):
+    """Three linear maps with ReLU between: class logits of each node."""
+
+    def __init__(self, d_model: int, num_targets: int):
+        inner = [layer for _ in range(2) for layer in (nn.Linear(d_model, d_model), nn.ReLU())]
+        super().__init__(*inner, nn.Linear(d_model, num_targets))
+
+    def forward(self, h: Tensor) -> Tensor:
+        return squeeze_one(super().forward(h))
+
+
+def squeeze_one(prediction: Tensor) -> Tensor:
+    """``[..., 1]`` to ``[...]``; several targets stay as they are."""
+    return prediction.squeeze(-1) if prediction.shape[-1] == 1 else prediction
