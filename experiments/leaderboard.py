@@ -11,6 +11,8 @@ from pathlib import Path
 
 from torch import nn
 
+from experiments.chapter07 import first_training
+from experiments.runs import record_run
 from gtcourse import load_dataset
 from gtcourse.encodings import AddRandomWalks, encode
 from gtcourse.graphs.dataset import GraphDataset
@@ -18,8 +20,6 @@ from gtcourse.models import CGT, CGTConfig
 from gtcourse.training.leaderboard import LEADERBOARD, Entry
 from gtcourse.training.recipe import as_text
 from gtcourse.training.records import Record, read_record, write_record
-from tools.record_chapter07 import first_training
-from tools.runs import record_run
 
 TRAIN_MOLECULES = 4000
 EPOCHS, BATCH_SIZE = 100, 64

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from experiments.chapter07 import first_training
 from gtcourse import load_dataset
 from gtcourse.training.records import current_commit, device_name, installed_versions
 from gtcourse.training.simple import simple_errors
 from tools.paths import PACKAGE
-from tools.record_chapter07 import first_training
 
 PATH = PACKAGE / "recorded" / "simple-predictors.json"
 SIZES = (1000, 2000, 4000, 10_000)  # the training molecules of the chapters

@@ -2,7 +2,7 @@
 
 A Transformer's error means something only beside what needs no Transformer: the mean, and a linear
 model on counts. The same functions describe the embedded molecules on the data page and, through
-``tools/zinc_statistics.py``, the real ZINC in ``recorded/zinc-statistics.json``.
+``experiments/zinc_statistics.py``, the real ZINC in ``recorded/zinc-statistics.json``.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def step_formula(model: nn.Module, task: Task, batch: GraphBatch) -> StepFormula
 
 
 def recorded_formulas() -> dict[str, StepFormula]:
-    """Those of the leaderboard's dense models, by name, as ``python -m tools.record_chapter12``
+    """Those of the leaderboard's dense models, by name, as ``python -m experiments.chapter12``
     has stored them."""
     text = (files("gtcourse") / "recorded" / RECORD).read_text(encoding="utf-8")
     return {name: from_json(stored) for name, stored in json.loads(text)["formulas"].items()}

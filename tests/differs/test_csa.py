@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import torch
 
+from experiments.differs import csa as forms
+from experiments.differs.common import scale_queries
 from gtcourse import collate
 from gtcourse.models import CGT, EdgeTerms
 from tests.encodings.graphs import of_edges
 from tests.graphs.random_graphs import graph_of
 from tests.models.csas import SMALL, encoded
 from tests.models.graphormers import large_weights
-from tools.differences import csa as forms
-from tools.differences.common import scale_queries
 
 
 def small_batch():

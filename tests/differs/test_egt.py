@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import torch
 
+from experiments.differs import egt as forms
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT, EGTAttention
@@ -11,7 +12,6 @@ from gtcourse.models.egt import EdgeInput
 from tests.encodings.graphs import of_edges
 from tests.models.egts import SMALL, encoded
 from tests.models.graphormers import large_weights
-from tools.differences import egt as forms
 
 
 def attention_and_input(**options):

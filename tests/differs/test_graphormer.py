@@ -5,13 +5,13 @@ from dataclasses import replace
 import torch
 from torch_geometric.data import Data
 
+from experiments.differs import graphormer as forms
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, encode
 from gtcourse.models import CentralityEncoding, Graphormer
 from gtcourse.models.graphormer import EdgeEncoding
 from tests.encodings.graphs import of_edges, renumbered
 from tests.models.graphormers import SMALL, encoded, large_weights
-from tools.differences import graphormer as forms
 
 
 def chain(*kinds: int) -> Data:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import torch
 
+from experiments.differs import grpe as forms
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, RelationEmbedding
@@ -11,7 +12,6 @@ from gtcourse.models.grpe import Relations
 from tests.encodings.graphs import of_edges
 from tests.models.graphormers import large_weights
 from tests.models.grpes import SMALL
-from tools.differences import grpe as forms
 
 
 def chain(length: int):

@@ -2,14 +2,14 @@
 
 import torch
 
+from experiments.differs import lecture
+from experiments.differs.graphormer import edge_encoding
 from gtcourse import collate
 from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAttention
 from gtcourse.models.graphormer import Graphormer
 from gtcourse.training.records import recorded
 from tests.encodings.graphs import of_edges
 from tests.models.graphormers import SMALL, encoded, large_weights
-from tools.differences import lecture
-from tools.differences.graphormer import edge_encoding
 
 
 def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():

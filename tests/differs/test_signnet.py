@@ -2,11 +2,11 @@
 
 import torch
 
+from experiments.differs.signnet import in_one_call, in_two_calls
 from gtcourse import collate
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.models import SignNet, SignNetConfig
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
-from tools.differences.signnet import in_one_call, in_two_calls
 
 SMALL = SignNetConfig(k=2, d_model=8, phi_layers=2, phi_hidden=8, rho_layers=2, rho_hidden=8)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tools.encoding_table import PATH, table
+from experiments.encoding_table import PATH, table
 
 
 @pytest.fixture(scope="module")

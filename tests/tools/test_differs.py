@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.differs.__main__ import measures, rounded
 from tools import differs
-from tools.record_differs import measures, rounded
 
 
 @pytest.mark.parametrize("name", differs.PAPERS)

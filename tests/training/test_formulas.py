@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from experiments.chapter12 import DENSE, NAMES
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GIN, GINConfig, Graphormer, GraphormerConfig
@@ -17,7 +18,6 @@ from gtcourse.training.formulas import (
 )
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.tasks import graph_regression
-from tools.record_chapter12 import DENSE, NAMES
 
 
 def batch_of(*transforms):

@@ -6,13 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gtcourse import collate, load_dataset
-from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
-from gtcourse.models import Graphormer, GraphormerConfig
-from gtcourse.models.graphormer import EdgeEncoding
-from gtcourse.training.leaderboard import trained
-from gtcourse.training.recipes import RECIPES
-from tools.differences.common import (
+from experiments.differs.common import (
     changed,
     count,
     few_molecules,
@@ -21,6 +15,12 @@ from tools.differences.common import (
     predictions,
     short_training,
 )
+from gtcourse import collate, load_dataset
+from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
+from gtcourse.models import Graphormer, GraphormerConfig
+from gtcourse.models.graphormer import EdgeEncoding
+from gtcourse.training.leaderboard import trained
+from gtcourse.training.recipes import RECIPES
 
 NAME = "graphormer-100k"
 READS = (AddDegrees(), AddShortestPaths(), AddPathEdges(20))

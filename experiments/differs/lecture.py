@@ -5,6 +5,8 @@ from functools import partial
 import torch
 from torch import nn
 
+from experiments.differs.common import batches, changed, count, predictions, scale_queries
+from experiments.differs.graphormer import edge_encoding
 from gtcourse import load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.signs import flip_signs
@@ -12,8 +14,6 @@ from gtcourse.encodings.spectral import laplacian
 from gtcourse.models import Transformer, TransformerConfig
 from gtcourse.training.leaderboard import LEADERBOARD, trained
 from gtcourse.training.records import recorded
-from tools.differences.common import batches, changed, count, predictions, scale_queries
-from tools.differences.graphormer import edge_encoding
 
 NAME = "transformer-100k"
 

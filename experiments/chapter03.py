@@ -1,14 +1,14 @@
-"""The recorded runs of chapter 03: ``python -m tools.record_chapter03``, about 15 CPU minutes.
+"""The recorded runs of chapter 03: ``python -m experiments.chapter03``, about 15 CPU minutes.
 
 One Transformer, three masks: every head hears all atoms, half of them, or bonded neighbours only.
 """
 
 from dataclasses import asdict
 
+from experiments.runs import command_line, record_all, record_run
 from gtcourse import load_dataset
 from gtcourse.models.baselines import BagTransformerConfig, NeighbourTransformer
 from gtcourse.training.records import Record
-from tools.runs import command_line, record_all, record_run
 
 MASKED_HEADS = {"full-attention": 0, "half-attention": 2, "neighbour-attention": 4}
 CONFIG = BagTransformerConfig(d_model=64, num_heads=4, num_layers=3, d_hidden=128)
@@ -22,7 +22,7 @@ def record(name: str, seed: int, epochs: int) -> Record:
         config=asdict(CONFIG) | {"masked_heads": MASKED_HEADS[name]},
         seed=seed,
         epochs=epochs,
-        command=f"python -m tools.record_chapter03 {name} --seeds {seed} --epochs {epochs}",
+        command=f"python -m experiments.chapter03 {name} --seeds {seed} --epochs {epochs}",
     )
 
 

@@ -1,7 +1,7 @@
 """Chapter 01's recorded runs: the bag of atoms, beside the simplest models on the same data.
 
-python -m tools.record_chapter01 --data molecules --seed 0
-python -m tools.record_chapter01 --data zinc12k.npz --seed 0     a ZINC graph file
+python -m experiments.chapter01 --data molecules --seed 0
+python -m experiments.chapter01 --data zinc12k.npz --seed 0     a ZINC graph file
 """
 
 import argparse
@@ -59,7 +59,7 @@ def record_run(data: str, seed: int, epochs: int) -> Record:
             "val_mae": history.best["val_mae"],
             **simple_models(dataset),
         },
-        command=f"python -m tools.record_chapter01 --data {Path(data).name} --seed {seed} "
+        command=f"python -m experiments.chapter01 --data {Path(data).name} --seed {seed} "
         f"--epochs {epochs}",
     )
 

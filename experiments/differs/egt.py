@@ -6,12 +6,12 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from experiments.differs.common import batches, changed, count, molecules
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.models.egt import EGTAttention, EGTLayer
 from gtcourse.training.leaderboard import LEADERBOARD, trained
 from gtcourse.training.recipes import RECIPES
-from tools.differences.common import batches, changed, count, molecules
 
 NAME = "egt-100k"
 RANGE = 5.0

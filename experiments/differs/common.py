@@ -7,13 +7,13 @@ from statistics import mean
 import torch
 from torch import Tensor, nn
 
+from experiments.chapter07 import first_training
+from experiments.runs import record_run
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import encode
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.training.leaderboard import LEADERBOARD, trained
-from tools.record_chapter07 import first_training
-from tools.runs import record_run
 
 SEEDS = (0, 1, 2)
 BATCH_SIZE = 100

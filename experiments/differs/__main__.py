@@ -1,4 +1,4 @@
-"""The numbers of the pages of differences: ``python -m tools.record_differs``, half an hour.
+"""The numbers of the pages of differences: ``python -m experiments.differs``, half an hour.
 
 Trained models of the course with one thing changed, counts on the embedded molecules, and a few
 short trainings. Named papers are measured again and replace what the record has of them.
@@ -11,14 +11,14 @@ from importlib import import_module
 
 import torch
 
+from experiments.differs.common import EPOCHS, SEEDS, TRAIN_MOLECULES
 from gtcourse import load_dataset
 from gtcourse.training.records import current_commit, device_name, installed_versions
-from tools.differences.common import EPOCHS, SEEDS, TRAIN_MOLECULES
 from tools.differs import PAPERS, RECORD
 
 
 def measures() -> dict[str, dict]:
-    return {paper: import_module(f"tools.differences.{paper}").MEASURES for paper in PAPERS}
+    return {paper: import_module(f"experiments.differs.{paper}").MEASURES for paper in PAPERS}
 
 
 def record(paper: str) -> dict:
@@ -30,7 +30,7 @@ def record(paper: str) -> dict:
     return {
         "measured": found,
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
-        "command": f"python -m tools.record_differs {paper}",
+        "command": f"python -m experiments.differs {paper}",
         "commit": current_commit(),
         "device": device_name(),
         "versions": installed_versions(),

@@ -6,11 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
-from gtcourse.models import CGT, CGTConfig
-from gtcourse.training.leaderboard import LEADERBOARD, trained
-from gtcourse.training.recipes import RECIPES
-from tools.differences.common import (
+from experiments.differs.common import (
     batches,
     changed,
     count,
@@ -20,6 +16,10 @@ from tools.differences.common import (
     predictions,
     short_training,
 )
+from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
+from gtcourse.models import CGT, CGTConfig
+from gtcourse.training.leaderboard import LEADERBOARD, trained
+from gtcourse.training.recipes import RECIPES
 
 NAME = "csa-100k"
 WITH_DISTANCES = CGTConfig(

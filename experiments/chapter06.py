@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 06: ``python -m tools.record_chapter06``, about 80 CPU minutes.
+"""The recorded runs of chapter 06: ``python -m experiments.chapter06``, about 80 CPU minutes.
 
 Table 5's ladder on the embedded molecules: one Transformer, told step by step what Graphormer
 knows of a graph.
@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from torch import nn
 
+from experiments.runs import PEAK_LR, command_line, one_group, record_all, record_run
 from gtcourse import load_dataset
 from gtcourse.encodings import (
     AddDegrees,
@@ -19,7 +20,6 @@ from gtcourse.encodings import (
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
 from gtcourse.training.records import Record
-from tools.runs import PEAK_LR, command_line, one_group, record_all, record_run
 
 K = 8
 TRANSFORMS = (
@@ -78,7 +78,7 @@ def record(name: str, seed: int, epochs: int, data: GraphDataset) -> Record:
         | {"rung": rung, "transforms": [repr(transform) for transform in TRANSFORMS]},
         seed=seed,
         epochs=epochs,
-        command=f"python -m tools.record_chapter06 {name} --seeds {seed} --epochs {epochs}",
+        command=f"python -m experiments.chapter06 {name} --seeds {seed} --epochs {epochs}",
     )
 
 

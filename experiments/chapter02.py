@@ -1,7 +1,7 @@
 """Chapter 02's recorded runs: reading a molecule's SMILES and writing its atoms backwards.
 
-python -m tools.record_chapter02 smiles --seed 0
-python -m tools.record_chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
+python -m experiments.chapter02 smiles --seed 0
+python -m experiments.chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
 """
 
 import argparse
@@ -61,7 +61,7 @@ def record_smiles(seed: int, steps: int) -> Record:
             "test_exact": exact_match(model, *splits["test"]),
             "val_exact": exact_match(model, *splits["val"]),
         },
-        command=f"python -m tools.record_chapter02 smiles --seed {seed} --steps {steps}",
+        command=f"python -m experiments.chapter02 smiles --seed {seed} --steps {steps}",
     )
 
 
@@ -158,7 +158,7 @@ def record_warm_up(seed: int, steps: int) -> Record:
         parameters=count_parameters(shift_model(norm_first=True)),
         curve=curve,
         result=last,
-        command=f"python -m tools.record_chapter02 warm-up --seed {seed} --steps {steps}",
+        command=f"python -m experiments.chapter02 warm-up --seed {seed} --steps {steps}",
     )  # fmt: skip
 
 

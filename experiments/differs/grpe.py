@@ -5,12 +5,7 @@ from functools import partial
 
 import torch
 
-from gtcourse import load_dataset
-from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models import GRPE, GRPEConfig
-from gtcourse.training.leaderboard import LEADERBOARD, trained
-from gtcourse.training.recipes import RECIPES
-from tools.differences.common import (
+from experiments.differs.common import (
     batches,
     changed,
     count,
@@ -20,6 +15,11 @@ from tools.differences.common import (
     scale_queries,
     short_training,
 )
+from gtcourse import load_dataset
+from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.models import GRPE, GRPEConfig
+from gtcourse.training.leaderboard import LEADERBOARD, trained
+from gtcourse.training.recipes import RECIPES
 
 NAME = "grpe-100k"
 READS = (AddShortestPaths(),)

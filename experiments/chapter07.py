@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 07: ``python -m tools.record_chapter07``, a few CPU hours.
+"""The recorded runs of chapter 07: ``python -m experiments.chapter07``, a few CPU hours.
 
 One EGT on molecules (a number for each graph), digits (a class for each graph), communities (a
 class for each node) and tours (yes or no for each edge); its variants beside it; on molecules the
@@ -13,6 +13,7 @@ from functools import partial
 import torch
 from torch import nn
 
+from experiments.runs import command_line, record_all, record_run
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_hop
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
@@ -29,7 +30,6 @@ from gtcourse.training.tasks import (
     node_classification,
     with_distances,
 )
-from tools.runs import command_line, record_all, record_run
 
 RANK, HOPS = 8, 8
 SIZE = {"d_model": 48, "d_edge": 16, "num_layers": 4}
@@ -165,7 +165,7 @@ def record(name: str, seed: int, epochs: int | None, data: GraphDataset) -> Reco
         config=asdict(run.config),
         seed=seed,
         epochs=epochs,
-        command=f"python -m tools.record_chapter07 {name} --seeds {seed} --epochs {epochs}",
+        command=f"python -m experiments.chapter07 {name} --seeds {seed} --epochs {epochs}",
         more_scores=by_hop,
         task=run.task(),
         batch_size=run.batch_size,

@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 09: ``python -m tools.record_chapter09``, about two CPU hours.
+"""The recorded runs of chapter 09: ``python -m experiments.chapter09``, about two CPU hours.
 
 The Chromatic Graph Transformer on molecules: relative encodings with and without rings (Table 4),
 colour and edge values (Table 5), heads (Table 7), and what the paper mentions and does not measure.
@@ -11,6 +11,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from experiments.chapter07 import first_training
+from experiments.runs import command_line, record_all, record_run
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_kind, pair_kinds
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
@@ -18,8 +20,6 @@ from gtcourse.graphs.chemistry import largest_ring, parse
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.training.records import Record
-from tools.record_chapter07 import first_training
-from tools.runs import command_line, record_all, record_run
 
 TRAIN_MOLECULES = 4000
 EPOCHS, BATCH_SIZE = 20, 64
@@ -101,7 +101,7 @@ def record(name: str, seed: int, epochs: int, data: GraphDataset) -> Record:
         epochs=epochs,
         batch_size=BATCH_SIZE,
         more_scores=partial(scores, large=large),
-        command=f"python -m tools.record_chapter09 {name} --seeds {seed} --epochs {epochs}",
+        command=f"python -m experiments.chapter09 {name} --seeds {seed} --epochs {epochs}",
     )
 
 

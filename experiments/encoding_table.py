@@ -1,6 +1,6 @@
 """Which encodings tell which graphs, nodes and pairs of nodes apart: the table of chapter 04.
 
-``python -m tools.encoding_table write`` computes it; the tests compute it again and compare.
+``python -m experiments.encoding_table write`` computes it; the tests compute it again and compare.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def table() -> dict:
         "name": "encoding-table",
         "columns": [*COLUMNS],
         "rows": rows,
-        "command": "python -m tools.encoding_table write",
+        "command": "python -m experiments.encoding_table write",
     }
 
 

@@ -1,6 +1,6 @@
 """The real ZINC's statistics and what simple predictors reach on it, for the data page.
 
-python -m tools.zinc_statistics --zinc zinc12k.npz
+python -m experiments.zinc_statistics --zinc zinc12k.npz
 """
 
 import argparse
@@ -24,7 +24,7 @@ def statistics(zinc: Path) -> dict:
         "data": dataset.provenance,
         "statistics": describe(dataset),
         "test_mae": simple_predictors(dataset),
-        "command": f"python -m tools.zinc_statistics --zinc {zinc.name}",
+        "command": f"python -m experiments.zinc_statistics --zinc {zinc.name}",
         "commit": current_commit(),
         "device": device_name(),
         "versions": installed_versions() | {"scikit-learn": version("scikit-learn")},

@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 04: ``python -m tools.record_chapter04``, about an hour on one core.
+"""The recorded runs of chapter 04: ``python -m experiments.chapter04``, about an hour on one core.
 
 The lecture's CYCLES table: four models, four training sizes. The published schedule (up to 1,000
 epochs, until the learning rate has fallen below 1e-6) is cut to the same number of steps for every
@@ -108,7 +108,7 @@ def record(name: str, size: int, seed: int, steps: int, cycles: Prepared, out: P
             "train_accuracy": round(evaluate(model, recipe.task, loader)["accuracy"], 6),
             "best_round": history.best["epoch"],
         },
-        command=f"python -m tools.record_chapter04 {name} --sizes {size} --seeds {seed} "
+        command=f"python -m experiments.chapter04 {name} --sizes {size} --seeds {seed} "
         f"--steps {steps}",
     )
     write_record(run, out / run.filename)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from experiments.differs.common import batches, count, molecules
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.spectral import laplacian
 from gtcourse.graphs.batch import GraphBatch
@@ -13,7 +14,6 @@ from gtcourse.models import SignNet, SignNetConfig
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.recipes import RECIPES
 from gtcourse.training.records import recorded
-from tools.differences.common import batches, count, molecules
 
 NAME = "signnet-100k"
 SMALL = SignNetConfig(k=8, phi_layers=3, rho_layers=2, phi_hidden=16)

@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 08: ``python -m tools.record_chapter08``, about two CPU hours.
+"""The recorded runs of chapter 08: ``python -m experiments.chapter08``, about two CPU hours.
 
 GSA-Tiny on molecules (a number for each graph) and digits (a class for each graph), whole and with
 one term less, with the key context of the authors' code, and with Graphormer's scalars in place of
@@ -8,6 +8,8 @@ the contexts. One head with one term alone on the puzzles that ask for it.
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from experiments.chapter07 import first_training
+from experiments.runs import PEAK_LR, command_line, one_group, record_all, record_run
 from gtcourse import load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.graphs.dataset import GraphDataset
@@ -15,8 +17,6 @@ from gtcourse.graphs.puzzles import dials, edge_labels
 from gtcourse.models import GRPE, GRPEConfig
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_multiclass, graph_regression, node_classification
-from tools.record_chapter07 import first_training
-from tools.runs import PEAK_LR, command_line, one_group, record_all, record_run
 
 TRAIN_MOLECULES = 4000
 TINY = {"d_model": 64, "num_heads": 8, "num_layers": 4}
@@ -146,7 +146,7 @@ def record(name: str, seed: int, epochs: int | None, data: GraphDataset) -> Reco
         epochs=epochs or settings["epochs"],
         task=settings["task"](),
         batch_size=settings["batch_size"],
-        command=f"python -m tools.record_chapter08 {name} --seeds {seed}",
+        command=f"python -m experiments.chapter08 {name} --seeds {seed}",
     )
 
 

@@ -1,4 +1,4 @@
-"""The formulas behind chapter 12's calculator: ``python -m tools.record_chapter12``, a minute.
+"""The formulas behind chapter 12's calculator: ``python -m experiments.chapter12``, a minute.
 
 Counted on tensors without numbers, so that every machine gets the same ones.
 """
@@ -31,7 +31,7 @@ def formula(name: str) -> StepFormula:
 
 def main() -> None:
     content = {
-        "command": "python -m tools.record_chapter12",
+        "command": "python -m experiments.chapter12",
         "versions": {"torch": installed_versions()["torch"]},
         "formulas": {name: as_json(formula(name)) for name in NAMES},
     }

@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 05: ``python -m tools.record_chapter05``, about 35 CPU minutes.
+"""The recorded runs of chapter 05: ``python -m experiments.chapter05``, about 35 CPU minutes.
 
 One bag Transformer, told in five ways where its atoms are: not at all, by Laplacian eigenvectors
 with the signs of a convention, with random signs, by SignNet, and by SignNet's networks without the
@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 import torch
 from torch import Tensor, nn
 
+from experiments.runs import command_line, record_all, record_run
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.signs import flip_signs
@@ -28,7 +29,6 @@ from gtcourse.models import (
 from gtcourse.training.fit import evaluate
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_regression
-from tools.runs import command_line, record_all, record_run
 
 K = 8
 BASES = {
@@ -78,7 +78,7 @@ def record(base: str, name: str, seed: int, epochs: int, data: GraphDataset) -> 
         },
         seed=seed,
         epochs=epochs,
-        command=f"python -m tools.record_chapter05 {name} --base {base} --seeds {seed} "
+        command=f"python -m experiments.chapter05 {name} --base {base} --seeds {seed} "
         f"--epochs {epochs}",
         more_scores=lambda model, test: {
             "test_mae_random_signs": mae_with_random_signs(model, test)
