@@ -17,8 +17,8 @@ import torch
 
 from benchmarks.shards import RECIPES, loader
 from gtcourse.shards import open_shards
+from gtcourse.training.fit import train_step
 from gtcourse.training.processes import launch
-from gtcourse.training.step import train_step
 
 BATCH = 64
 """Graphs in a step of one process. As many for each, however many there are: on a CPU the time of a

@@ -85,8 +85,8 @@ class Flag:
             total = total + loss.detach()
         return total
 
-    def refuse(self, model: nn.Module) -> None:
-        """Refuses a model that cannot be perturbed.
+    def check(self, model: nn.Module) -> None:
+        """Checks that a model can be perturbed.
 
         Raises:
             ValueError: its ``forward`` takes no ``perturbation``, or it has no ``config.d_model``.

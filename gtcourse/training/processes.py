@@ -1,8 +1,7 @@
 """Several processes for one run: each has its share of every batch, and together the same gradient.
 
-A loss is a mean, over graphs or over known targets, and DDP takes the mean of the processes'
-gradients. Where a batch does not divide evenly, or one share has more known targets, the mean of
-the means would be another number: each process weighs its loss by its share of what is averaged.
+DDP takes the mean of the processes' gradients, and a loss is a mean over graphs or known targets.
+Each process weighs its loss by its share of these, or the mean of the means would differ.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a run was and what came out, as JSON: the only source of a number in the book.
-
-A record without its provenance is refused, when it is written and when it is read.
-"""
+"""What a run was and what came out, as JSON: the only source of a number in the book."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import platform
 import subprocess
 from dataclasses import asdict, dataclass, field, fields
@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.json_files import read_json, write_json
-from gtcourse.graphs.npz import file_sha256
-from gtcourse.graphs.writing import write_tensors
-from gtcourse.training.record_fields import KINDS
-from gtcourse.training.tensor_files import read_tensors
+from gtcourse.graphs.writing import replacing, write_tensors
+from gtcourse.training.checkpoint import read_tensors
+
+LARGEST_FILE = 2**24
+"""Bytes of a JSON file that is read, a hundred times a long run's record."""
 
 
 @dataclass
@@ -68,21 +68,25 @@ class Record:
         return f"weights/{_stem(self.name)}{self.seed}.pt"
 
 
-MAY_BE_EMPTY = {"weights"}
+TYPES = {
+    **dict.fromkeys(("name", "command", "commit", "device", "date", "weights"), str),
+    **dict.fromkeys(("config", "data", "result", "versions"), dict),
+    **{"seed": int, "parameters": int, "seconds": int | float, "curve": list},
+}
 
 
 def write_record(record: Record, path: Path | str) -> None:
     """Writes a record; where a row of the curve has no number (NaN), null.
 
     Raises:
-        ValueError: a field is empty or of another kind.
+        ValueError: a field is empty or of another type.
     """
     content = asdict(record)
     content["curve"] = [
         {name: None if value != value else value for name, value in row.items()}
         for row in content["curve"]
     ]
-    _refuse_incomplete(content, f"the record of {record.name!r}")
+    _check_fields(content, f"the record of {record.name!r}")
     write_json(path, content)
 
 
@@ -91,10 +95,10 @@ def read_record(path: Path | str) -> Record:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is no record, or a field is missing, empty, unknown or of another kind.
+        ValueError: the file is no record, or a field is missing, empty, unknown or of another type.
     """
     content = read_json(path, "the record of a run")
-    _refuse_incomplete(content, str(path))
+    _check_fields(content, str(path))
     return Record(**content)
 
 
@@ -117,7 +121,7 @@ def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> N
     """Keeps a run's weights in the records' ``folder``, and their checksum in the record."""
     path = folder / record.weights_filename
     write_tensors(path, {name: weight.detach().cpu() for name, weight in weights.items()})
-    record.weights = file_sha256(path)
+    record.weights = hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor]:
@@ -135,9 +139,9 @@ def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor
             f"no weights of {record.name!r} with seed {record.seed} are kept; expected a run whose "
             "record has their sum, and the file."
         )
-    if file_sha256(path) != record.weights:
+    if hashlib.sha256(path.read_bytes()).hexdigest() != record.weights:
         raise ValueError(f"{path} is damaged; expected the file of which the record has the sum.")
-    weights = read_tensors(path, "the weights of a run", "Get the file again.")
+    weights = read_tensors(path, "the weights of a run")
     if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
         raise ValueError(f"{path} holds something else; expected tensors by their names.")
     return weights
@@ -151,20 +155,58 @@ def _stem(name: str) -> str:
     return name.replace("/", "-") + "-seed"
 
 
-def _refuse_incomplete(content: dict, what: str) -> None:
-    known = {f.name for f in fields(Record)}
-    needed = known - MAY_BE_EMPTY
-    missing = sorted(n for n in needed if content.get(n) in (None, "", {}, []))
-    if missing:
-        raise ValueError(f"{what} has no {', '.join(missing)}; expected every field of a record.")
-    unknown = sorted({*content} - known)
-    if unknown:
-        brief = ", ".join(unknown)[:100]
-        raise ValueError(f"{what} has {brief}; expected only the fields of a record.")
-    for name, (fits, expected) in KINDS.items():
-        if name in content and not fits(content[name]):
-            brief = repr(content[name])[:60]
-            raise ValueError(f"{what} has {name} = {brief}; expected {expected}.")
+def write_json(path: str | Path, content: dict) -> None:
+    """Replaces a JSON file atomically."""
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def read_json(path: str | Path, expected: str) -> dict:
+    """The object that a JSON file holds; the seal of older files is left out.
+
+    Args:
+        expected: what the file should be, for the message: "the record of a run".
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no JSON object, or holds NaN, or is larger than ``LARGEST_FILE``.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; expected {expected}.")
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"{path} is larger than {LARGEST_FILE:,} bytes; expected {expected}.")
+    try:
+        content = json.loads(path.read_bytes(), parse_constant=_not_a_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON ({error}); expected {expected}.") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}; expected {expected}.")
+    content.pop("sha256", None)
+    return content
+
+
+def _not_a_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
+
+
+def _check_fields(content: dict, what: str) -> None:
+    names = {f.name for f in fields(Record)}
+    if unknown := sorted({*content} - names):
+        raise ValueError(f"{what} has {unknown[0][:60]}; expected only the fields of a record.")
+    empty = {n for n in names - {"weights"} if content.get(n) in (None, "", {}, [])}
+    if empty:
+        raise ValueError(
+            f"{what} has no {', '.join(sorted(empty))}; expected every field of a record."
+        )
+    for name, value in content.items():
+        if not isinstance(value, TYPES[name]) or isinstance(value, bool):
+            raise ValueError(f"{what} has {name} = {value!r:.60}; expected another type.")
+    for name, value in content["result"].items():
+        if not isinstance(value, list) and not (
+            isinstance(value, int | float) and math.isfinite(value)
+        ):
+            raise ValueError(f"{what} has {name} = {value!r:.60}; expected a finite number.")
 
 
 def current_commit() -> str:

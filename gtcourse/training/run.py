@@ -8,32 +8,37 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
+from torch_geometric.data import Data
 
+from gtcourse.encodings import encode
 from gtcourse.graphs.arguments import a_seed, at_least, one_of
-from gtcourse.graphs.json_files import read_json, write_json
+from gtcourse.graphs.batch import collate
+from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
-from gtcourse.training.checkpoints import alone_in
+from gtcourse.training.checkpoint import exclusive
 from gtcourse.training.data import Graphs, Loader, first, loaders
-from gtcourse.training.fit import count_parameters, evaluate
-from gtcourse.training.fit_arguments import refuse_to_keep_nowhere
+from gtcourse.training.fit import check_output, count_parameters, evaluate
 from gtcourse.training.processes import PRECISIONS, is_first_process, processes, take_own_gpu
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import (
     Record,
     current_commit,
+    read_json,
     read_record,
     record_filename,
+    write_json,
     write_record,
     write_weights,
 )
-from gtcourse.training.rehearsal import rehearse
 
 
 @dataclass(frozen=True)
@@ -124,38 +129,33 @@ def train(
     a_seed(seed=seed)
     at_least(1, buckets=buckets, devices=options.get("devices", 1))
     one_of(PRECISIONS, precision=options.get("precision", PRECISIONS[0]))
-    refuse_to_keep_nowhere(out, options.get("checkpoint_every"), options.get("tensorboard"))
+    check_output(out, options.get("checkpoint_every"), options.get("tensorboard"))
+    _check_resume(out, resume)
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
-    there = None if out is None else out / record_filename(run_name(recipe, data), seed)
-    is_over = there is not None and there.exists()
-    if not is_over:
-        rehearse(recipe, data)
-    settings = {"buckets": buckets, "compile": compile}
-    settings |= {"devices": math.prod(processes(options.get("devices", 1)))}
-    decisive = ["precision"]
-    if settings["devices"] > 1:  # after a checkpoint they draw other random numbers; one does not
-        decisive.append("checkpoint_every")
+    devices = math.prod(processes(options.get("devices", 1)))
+    settings = {"buckets": buckets, "compile": compile, "devices": devices}
+    # After a checkpoint several processes draw other random numbers; a single one does not.
+    decisive = ["precision", "checkpoint_every"] if devices > 1 else ["precision"]
     settings |= {name: options[name] for name in decisive if options.get(name) is not None}
-    what = {
-        "config": recipe.config() | settings,
-        "data": data.provenance,
-        "seed": seed,
-    }
-    _refuse_nothing_to_resume(out, resume)
-    if is_over and resume is not False:  # the folder may be read-only by now
+    what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
+    record = None if out is None else out / record_filename(run_name(recipe, data), seed)
+    if record is not None and record.exists() and resume is not False:
         if is_first_process():
             claim(out, what, resume)
-        return read_record(there)
-    with alone_in(out):
-        return _train(recipe, data, what, command, seed, out, resume, buckets, compile, options)
+        return read_record(record)
+    check_data(recipe, data)
+    with ExitStack() as stack:
+        commit = current_commit()
+        if out is not None and is_first_process():
+            stack.enter_context(exclusive(out))
+            begun = claim(out, what, resume)
+            commit = commit if commit == begun else f"{begun}, then {commit}"
+        return _train(recipe, data, what, command, commit, out, buckets, compile, options)
 
 
-def _train(recipe, data, what, command, seed, out, resume, buckets, compile, options) -> Record:
-    commit = current_commit()
-    if out is not None and is_first_process():
-        begun = claim(out, what, resume)
-        commit = commit if commit == begun else f"{begun}, then {commit}"
+def _train(recipe, data, what, command, commit, out, buckets, compile, options) -> Record:
+    seed = what["seed"]
     train, val, test = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
     torch.manual_seed(seed)
     model = recipe.build_model()
@@ -203,50 +203,97 @@ def for_compiler(recipe: Recipe) -> Recipe:
     return replace(recipe, build_model=partial(CGT, replace(build.args[0], form="direct")))
 
 
-def _refuse_nothing_to_resume(out: Path | None, resume: bool | None) -> None:
-    if resume and not (out / "run.json").exists():
-        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+def check_data(recipe: Recipe, data: Graphs) -> None:
+    """Puts the graphs with the first and last category of each column through the recipe's model.
+
+    On a GPU a category without a row would be an error of the device in the middle of an epoch.
+
+    Raises:
+        ValueError: a split is empty, or the model or the task cannot take a graph.
+    """
+    for split in SPLITS:
+        if not data.split_sizes[split]:
+            raise ValueError(
+                f"{data.name} ({data.source}) has no graphs in its split {split!r}; expected one "
+                "or more in each."
+            )
+    if not isinstance(data, GraphDataset):  # to find such graphs, all files would have to be read
+        return
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        model = recipe.build_model().eval()
+        for number in _extremes(data.graphs):
+            graph = data.graphs[number]
+            try:
+                batch = collate(encode([graph], *recipe.transforms), target=data.target)
+                recipe.task.loss(model(batch, **recipe.task.asks), batch)
+            except IndexError:  # torch's, of an embedding or of a class
+                reason = (
+                    f"it has a category or class beyond the model's; expected graphs like those of "
+                    f"{recipe.dataset}."
+                )
+            except ValueError as error:
+                reason = str(error)
+            else:
+                continue
+            raise ValueError(f"graph {number} of {data.name} does not fit {recipe.name}: {reason}")
+
+
+def _extremes(graphs: Sequence[Data]) -> list[int]:
+    """Where the least and the greatest category of each column are; the first graph at least."""
+    found = {0}
+    for name in ("x", "edge_attr", "y"):
+        values = [graph.get(name) for graph in graphs]
+        if not all(map(torch.is_tensor, values)) or values[0].is_floating_point():
+            continue
+        owner = torch.repeat_interleave(torch.tensor([len(value) for value in values]))
+        rows = torch.cat(values)
+        if rows.numel():
+            rows = rows.reshape(len(owner), -1)
+            found |= {*owner[torch.cat([rows.argmin(dim=0), rows.argmax(dim=0)])].tolist()}
+    return sorted(found)
 
 
 def claim(out: Path, what: dict, resume: bool | None) -> str:
-    """Makes the run's folder, or sees that the run in it is the one that is meant.
+    """Begins a run in its folder, or compares the run in it with this one.
 
-    A run that stopped before its first checkpoint left nothing: its folder is free. One that is
-    over has a record, also where somebody has removed its checkpoint.
+    A run that stopped before its first checkpoint left nothing: its folder is free.
 
     Returns:
         str: the commit at which the run began.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the folder holds another run, or one that should not be resumed.
     """
-    there = out / "run.json"
+    _check_resume(out, resume)
+    path = out / "run.json"
     what = json.loads(json.dumps(what))  # as it will be read again
-    _refuse_nothing_to_resume(out, resume)
     is_over = any(out.glob("*-seed*.json"))
-    if not is_over and not (there.exists() and (out / "last.ckpt").exists()):
-        begun = {"commit": current_commit(), **what}
-        write_json(there, begun)
-        return begun["commit"]
+    if not is_over and not (path.exists() and (out / "last.ckpt").exists()):
+        write_json(path, {"commit": current_commit(), **what})
+        return current_commit()
     if resume is False:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
-    begun = read_json(there, "what a run is")
-    for part in ("commit", *what):
-        if not isinstance(begun.get(part), type(what.get(part, ""))):
-            raise ValueError(f"{there} has no {part}; expected what a run is: {', '.join(what)}.")
-    unknown = sorted({*begun} - {"commit", *what})
-    if unknown:
-        raise ValueError(f"{there} has {unknown[0][:40]!r}; expected only what a run is.")
+    begun = read_json(path, "what a run is")
     differs = sorted(
-        f"{part} {name}" if name else part
-        for part in what
-        for name in ({*what[part], *begun[part]} if isinstance(what[part], dict) else {""})
-        if (what[part] if not name else what[part].get(name))
-        != (begun[part] if not name else begun[part].get(name))
+        f"{part} {name}".strip()
+        for part in {*what, *begun} - {"commit"}
+        for name, ours, theirs in _compared(what.get(part), begun.get(part))
+        if ours != theirs
     )
     if differs:
         raise ValueError(
             f"{out} holds another run, which differs in {', '.join(differs)}; expected the run "
             "that began there, or another folder."
         )
-    return begun["commit"]
+    return str(begun.get("commit"))
+
+
+def _compared(ours: object, theirs: object) -> list[tuple[str, object, object]]:
+    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
+        return [("", ours, theirs)]
+    return [(name, ours.get(name), theirs.get(name)) for name in {*ours, *theirs}]
+
+
+def _check_resume(out: Path | None, resume: bool | None) -> None:
+    if resume and not (out / "run.json").exists():
+        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")

@@ -22,8 +22,8 @@ import torch
 from gtcourse.graphs import read_graphs
 from gtcourse.graphs.json_files import MOST_BYTES
 from gtcourse.shards.format import read_shard
+from gtcourse.training.checkpoint import read_tensors
 from gtcourse.training.records import read_record
-from gtcourse.training.tensor_files import read_tensors
 
 MIB = 2**20
 ALLOWED = 512 * MIB
@@ -115,7 +115,7 @@ def _zeros(rows: int) -> pa.Array:
 
 
 def read_weights_file(path: Path) -> object:
-    return read_tensors(path, "the weights of a run", "Get the file again.")
+    return read_tensors(path, "the weights of a run")
 
 
 BOMBS: dict[str, tuple[Callable[[Path], int], Callable[[Path], object], str]] = {

@@ -19,14 +19,12 @@ import torch
 from hypothesis import strategies as st
 
 from gtcourse.graphs import read_graphs, write_graphs
-from gtcourse.graphs.npz import file_sha256, read_npz
+from gtcourse.graphs.npz import read_npz
 from gtcourse.shards import open_shards
 from gtcourse.shards.format import read_shard
-from gtcourse.training.checkpoints import Checkpoint
-from gtcourse.training.records import read_record, read_weights, write_record, write_weights
-from gtcourse.training.run import claim
+from gtcourse.training.records import read_weights, write_weights
 from tests.bad_input.case import fault_of_form
-from tests.bad_input.records import WHAT, a_record
+from tests.bad_input.records import a_record
 from tests.bad_input.shards import a_folder
 from tests.graphs.small import three_chains
 
@@ -94,28 +92,6 @@ def _shard(folder: Path) -> object:
     return comparable(vars(read_shard(folder / name, sums[name])))
 
 
-def _parts() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
-    torch.manual_seed(0)
-    model = torch.nn.Linear(3, 2)
-    return model, torch.optim.Adam(model.parameters())
-
-
-def _checkpoint(folder: Path) -> Checkpoint:
-    model, optimizer = _parts()
-    return Checkpoint(folder, model, optimizer, None, seed=0)
-
-
-def _write_checkpoint(folder: Path) -> None:
-    _checkpoint(folder).save({"epochs": [{"epoch": 0}], "best": None, "steps": 1}, None)
-
-
-def _read_checkpoint(folder: Path) -> object:
-    checkpoint = _checkpoint(folder)
-    history = checkpoint.load()
-    state = {name: part.state_dict() for name, part in checkpoint.parts.items()}
-    return comparable([history, state, checkpoint.best_weights, torch.get_rng_state()])
-
-
 def _record_with_weights(folder: Path):
     record = a_record()
     write_weights(record, {"w": torch.arange(9.0)}, folder)
@@ -133,19 +109,6 @@ def _sum_of_weights() -> str:
         return _record_with_weights(Path(folder)).weights
 
 
-def _signed_weights(folder: Path) -> object:
-    """As if somebody had put the damaged file's own checksum into the record."""
-    record = a_record()
-    return comparable(
-        read_weights(a_record(weights=file_sha256(folder / record.weights_filename)), folder)
-    )
-
-
-def _begun(folder: Path) -> object:
-    (folder / "last.ckpt").touch()
-    return claim(folder, WHAT, resume=True)
-
-
 KINDS = [
     Kind(
         "graph file (.npz)", "a.npz", lambda f: write_graphs(f / "a.npz", three_chains()), _graphs
@@ -153,21 +116,7 @@ KINDS = [
     Kind("graph file of numpy's, packed (.npz)", "a.npz", _compressed, _graphs),
     Kind("shard (.parquet)", "train-00000.parquet", _unpack, _shard),
     Kind("list of shards (shards.json)", "shards.json", _unpack, _list),
-    Kind(
-        "record (.json)",
-        "r.json",
-        lambda f: write_record(a_record(), f / "r.json"),
-        lambda f: vars(read_record(f / "r.json")),
-    ),
     Kind("weights (.pt)", a_record().weights_filename, _record_with_weights, _weights),
-    Kind(
-        "weights (.pt), signed anew",
-        a_record().weights_filename,
-        _record_with_weights,
-        _signed_weights,
-    ),
-    Kind("checkpoint (last.ckpt)", "last.ckpt", _write_checkpoint, _read_checkpoint),
-    Kind("what a run is (run.json)", "run.json", lambda f: claim(f, WHAT, resume=False), _begun),
 ]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from gtcourse.graphs.json_files import sealed
 from gtcourse.training.records import (
     Record,
     read_record,
@@ -41,7 +40,7 @@ def a_record(**changes) -> Record:
 
 
 def text_of(**changes) -> str:
-    return json.dumps(sealed(asdict(a_record()) | changes))
+    return json.dumps(asdict(a_record()) | changes)
 
 
 def written(content: str | bytes, read: Callable = read_record) -> Callable:
@@ -63,70 +62,20 @@ RECORDS = [
         ("an empty file", "", "is not JSON (Expecting value: line 1 column 1 (char 0)); expected"),
         ("half a record", text_of()[:99], "is not JSON ("),
         ("a list", "[1]", "holds a list; expected the record of a run"),
-        ("no UTF-8", b"\xff\xfe", "is not JSON ('utf-8' codec can't decode byte 0xff"),
-        (
-            "brackets without end",
-            DEEP,
-            "is not JSON (it is nested too deeply); expected the record",
-        ),
-        (
-            "a number of 9,999 digits",
-            '{"seed": ' + "9" * 9999 + "}",
-            "is not JSON (Exceeds the limi",
-        ),
-        (
-            "a number beyond floats",
-            text_of().replace("1.5", "1e999"),
-            "is not JSON (1e999 is more ",
-        ),
-        (
-            "NaN",
-            text_of(seconds=NAN),
-            "is not JSON (NaN is no number); expected the record of a run",
-        ),
+        ("no UTF-8", b"\xff\xfe{", "is not JSON ('utf-"),
+        ("brackets without end", DEEP, "is not JSON (maximum recursion depth exceeded"),
+        ("9,999 digits", '{"seed": ' + "9" * 9999 + "}", "is not JSON (Exceeds the limi"),
+        ("NaN", text_of(seconds=NAN), "is not JSON (NaN is no number); expected the record"),
         ("Infinity", text_of(result={"a": 2e308}), "is not JSON (Infinity is no number); expected"),
-        ("a field twice", text_of()[:-1] + ', "seed": 1}', "is not JSON (it holds 'seed' twice)"),
-        (
-            "another field",
-            text_of(accuracy=1),
-            "has accuracy; expected only the fields of a record",
-        ),
+        ("another field", text_of(accuracy=1), "has accuracy; expected only the fields"),
         ("no seed", text_of(seed=None), "has no seed; expected every field of a record"),
         ("no curve", text_of(curve=[]), "has no curve; expected every field of a record"),
-        (
-            "a seed in words",
-            text_of(seed="0"),
-            "has seed = '0'; expected a whole number, 0 or more",
-        ),
-        ("a negative seed", text_of(seed=-1), "has seed = -1; expected a whole number, 0 or more"),
-        (
-            "half a parameter",
-            text_of(parameters=0.5),
-            "has parameters = 0.5; expected a whole number",
-        ),
-        ("negative seconds", text_of(seconds=-1), "has seconds = -1; expected a number, 0 or more"),
-        (
-            "a curve in words",
-            text_of(curve="down"),
-            "has curve = 'down'; expected a list with an ob",
-        ),
-        (
-            "a curve of numbers",
-            text_of(curve=[1]),
-            "has curve = [1]; expected a list with an object",
-        ),
-        (
-            "a result in words",
-            text_of(result={"mae": "low"}),
-            "has result = {'mae': 'low'}; expected an object of finite numbers",
-        ),
-        ("a list for the settings", text_of(config=[1]), "has config = [1]; expected an object"),
-        (
-            "data of no source",
-            text_of(data={"name": "zinc"}),
-            "has data = {'name': 'zinc'}; expected an object that says the dat",
-        ),
-        ("a number for the commit", text_of(commit=5), "has commit = 5; expected text"),
+        ("a seed in words", text_of(seed="0"), "has seed = '0'; expected another type"),
+        ("half a parameter", text_of(parameters=0.5), "has parameters = 0.5; expected another"),
+        ("a curve in words", text_of(curve="down"), "has curve = 'down'; expected another type"),
+        ("a result in words", text_of(result={"mae": "low"}), "has mae = 'low'; expected a finite"),
+        ("a list for the settings", text_of(config=[1]), "has config = [1]; expected another"),
+        ("a number for the commit", text_of(commit=5), "has commit = 5; expected another type"),
     ]
 ] + [
     Case(
@@ -149,7 +98,7 @@ RECORDS = [
     Case(
         "a record with a NaN result that is to be written",
         lambda folder: lambda: write_record(a_record(result={"mae": NAN}), folder / "r.json"),
-        "has result = {'mae': nan}; expected an object of finite numbers",
+        "has mae = nan; expected a finite number",
     ),
     Case(
         "a run that nobody recorded",
@@ -191,16 +140,6 @@ RUN_FOLDERS = [
             "is not JSON (Expecting value: line 1 column 1 (char 0)); expected what a run",
         ),
         ("a list", "[]", "holds a list; expected what a run is"),
-        (
-            "no fields",
-            json.dumps(sealed({})),
-            "has no commit; expected what a run is: config, data, seed",
-        ),
-        (
-            "settings in words",
-            json.dumps(sealed(WHAT | {"commit": "0", "config": "all"})),
-            "has no config; expected what a run is: config, data, seed",
-        ),
     ]
 ] + [
     Case(
@@ -210,7 +149,7 @@ RUN_FOLDERS = [
     ),
     Case(
         "a folder with another run",
-        run_folder(json.dumps(sealed(WHAT | {"commit": "0", "seed": 7}))),
+        run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
         "{folder} holds another run, which differs in seed; expected the run that began there",
     ),
 ]

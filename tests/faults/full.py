@@ -21,8 +21,7 @@ import torch
 
 from gtcourse.graphs import load_dataset, write_graphs
 from gtcourse.graphs.npz import write_npz
-from gtcourse.training.board import Board
-from gtcourse.training.checkpoints import Checkpoint, write_curve
+from gtcourse.training.checkpoint import Board, Checkpoint, write_curve
 from gtcourse.training.records import write_record, write_weights
 from tests.faults import jobs
 from tests.faults.forks import Child, Job, done
@@ -52,7 +51,7 @@ def checkpoint(folder: Path, version: int) -> None:
     model = torch.nn.Linear(100, 100)
     torch.nn.init.constant_(model.weight, version)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    Checkpoint(folder, model, optimizer, None, seed=0).save({}, None)
+    Checkpoint(folder, {}, model=model, optimizer=optimizer).save()
 
 
 def curve(folder: Path, version: int) -> None:

@@ -116,8 +116,10 @@ def checkpoint_phase(run: Path) -> str:
     if not (run / "last.ckpt").exists():
         return "before the first checkpoint"
     state = torch.load(run / "last.ckpt", weights_only=True)
-    epoch, part = len(state["history"]["epochs"]), state["part"]
-    where = f"after {part['batches']} batches of epoch {epoch}" if part else f"epoch {epoch} begins"
+    epoch, current = len(state["progress"]["history"]["epochs"]), state["progress"]["current"]
+    where = f"epoch {epoch} begins"
+    if current:
+        where = f"after {current['batches']} batches of epoch {epoch}"
     return where + "".join(f", half of {name}" for name in halves(run))
 
 

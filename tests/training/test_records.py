@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from gtcourse.graphs.json_files import sealed
 from gtcourse.training.records import (
     Record,
     read_record,
@@ -35,7 +34,7 @@ def a_record(**changes) -> Record:
 def test_a_record_says_where_it_ran(tmp_path):
     write_record(a_record(), tmp_path / "r.json")
     content = json.loads((tmp_path / "r.json").read_text())
-    assert set(content) == {*asdict(a_record()), "sha256"}
+    assert set(content) == {*asdict(a_record())}
     assert len(content["date"]) == 10
     assert {"python", "torch", "gtcourse"} <= set(content["versions"])
     assert content["commit"]
@@ -43,35 +42,10 @@ def test_a_record_says_where_it_ran(tmp_path):
     assert read_record(tmp_path / "r.json") == a_record(date=content["date"])
 
 
-@pytest.mark.parametrize("name", sorted({*asdict(a_record())} - {"weights"}))
-def test_a_record_without_a_field_is_refused(tmp_path, name):
-    path = tmp_path / "r.json"
-    content = asdict(a_record())
-    del content[name]
-    path.write_text(json.dumps(sealed(content)))
-    with pytest.raises(ValueError, match=rf"r.json has no {name}; expected every field"):
-        read_record(path)
-
-
 def test_an_empty_field_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(ValueError, match="the record of 'bag/molecules' has no commit, curve"):
         write_record(a_record(curve=[], commit=""), tmp_path / "r.json")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("{", "is not JSON"),
-        ("[1]", "holds a list; expected the record of a run"),
-        (json.dumps(sealed(asdict(a_record()) | {"accuracy": 1})), "has accuracy; expected only"),
-    ],
-)
-def test_what_is_no_record_is_refused(tmp_path, text, sentence):
-    path = tmp_path / "r.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=sentence):
-        read_record(path)
 
 
 def test_recorded_runs_are_found_by_name_in_the_order_of_their_seeds():
@@ -100,13 +74,8 @@ def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path)
         read_weights(record, tmp_path)
 
 
-def test_every_run_of_the_package_is_sealed_and_a_changed_digit_is_refused(tmp_path):
+def test_every_record_of_the_package_is_read():
     paths = sorted(Path(str(files("gtcourse") / "recorded")).glob("*-seed*.json"))
     assert paths
     for path in paths:
-        assert "sha256" in json.loads(path.read_text()), path.name
-        read_record(path)
-    text = paths[0].read_text()
-    (tmp_path / "r.json").write_text(text.replace('"seed": 0', '"seed": 1'))
-    with pytest.raises(ValueError, match=r"r.json is not what was written; expected the record"):
-        read_record(tmp_path / "r.json")
+        assert read_record(path).filename == path.name
