@@ -85,7 +85,7 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
 
-checks: $(STAMP)  ## pairs, outputs, run times, chapters, results, benchmarks, ledger, figures
+checks: $(STAMP)  ## pairs, outputs, run times, chapters, results, benchmarks, ledger, figures, sizes
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.run_times check
 	$(BIN)/python -m tools.teach check
@@ -96,6 +96,7 @@ checks: $(STAMP)  ## pairs, outputs, run times, chapters, results, benchmarks, l
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
 	$(BIN)/python -m tools.figures
+	$(BIN)/python -m tools.sizes
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 --ignore=tests/browser --junitxml=$(REPORTS)/unit-tests.xml
@@ -135,8 +136,6 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@$(BIN)/python -m benchmarks.shards
 	@$(BIN)/python -m benchmarks.compile
 	@$(BIN)/python -m benchmarks.flex
-	@$(BIN)/python -m benchmarks.startup --book
-	@$(BIN)/python -m benchmarks.pages
 	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
 	@$(BIN)/python -m benchmarks.grpe
 	@$(BIN)/python -m benchmarks.csa

@@ -177,31 +177,6 @@ def flex(record: dict) -> list[Table]:
     return [((*heads, "first call, s"), said_once(rows, 3))]
 
 
-def startup(record: dict) -> list[Table]:
-    rows = [
-        (
-            f"`{row['method']}`" if "--" in row["method"] else f"`import {row['method']}`",
-            ratio(row["ratio"]),
-            timed(row),
-        )
-        for row in record["rows"]
-        if row["method"] != "nothing"
-    ]
-    book = record.get("book")
-    if book:
-        first = record["rows"][0]["ms"]
-        rows.append(("the book", ratio(1000 * book["seconds"] / first), f"{book['seconds']:.0f} s"))
-    return [(("a process that does", "×", "ms"), rows)]
-
-
-def pages(record: dict) -> list[Table]:
-    """The slowest to answer comes first."""
-    moments = ("parsed", "answers", "loaded", "complete")
-    slowest = sorted(record["rows"], key=lambda row: -row["answers"]["ms"])
-    rows = [(f"`{row['page']}`", *(timed(row[moment]) for moment in moments)) for row in slowest]
-    return [(("page", *(f"{moment}, ms" for moment in moments)), rows)]
-
-
 def graphormer(record: dict) -> list[Table]:
     structure = [(r["method"], ratio(r["ratio"]), timed(r)) for r in record["structure"]]
     flag = [
@@ -219,18 +194,6 @@ def graphormer(record: dict) -> list[Table]:
             ("peak of one chain, MiB", *(f"{n} atoms" for n in sizes)),
             [(kind, *(found[n] for n in sizes)) for kind, found in kinds.items()],
         ),
-    ]
-
-
-def egt(record: dict) -> list[Table]:
-    compared = [
-        (row["method"], ratio(row["ratio"]), timed(row), f"{row['ns_per_pair']:,}")
-        for row in record["compared"]
-    ]
-    parts = [(row["method"], ratio(row["ratio"]), timed(row)) for row in record["parts"]]
-    return [
-        (("500K model, forward and backward", "time, ×", "ms", "ns a pair"), compared),
-        (("part of a layer", "time, ×", "ms"), parts),
     ]
 
 
@@ -280,10 +243,7 @@ TABLES: dict[str, Callable[[dict], list[Table]]] = {
     "compile": compiled,
     "flex": flex,
     "graphormer": graphormer,
-    "egt": egt,
     "grpe": grpe,
     "csa": csa,
-    "startup": startup,
-    "pages": pages,
 }
 """Of a record's name without "-benchmark"."""

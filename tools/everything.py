@@ -36,7 +36,7 @@ def run(part: str) -> tuple[int, int]:
 
 
 def main() -> int:
-    lines, passed, failed = [], 0, 0
+    lines, passed, failed, start = [], 0, 0, time.perf_counter()
     for part in PARTS:
         print(f"\n== {part}", flush=True)
         begin = time.perf_counter()
@@ -45,7 +45,8 @@ def main() -> int:
         seconds = time.perf_counter() - begin
         lines.append(f"{part:16}{good:5} passed {bad:4} failed {seconds:6.0f} s")
     print("\n" + "\n".join(lines))
-    print(f"\n{passed} passed, {failed} failed", flush=True)
+    minutes = (time.perf_counter() - start) / 60
+    print(f"\n{passed} passed, {failed} failed in {minutes:.1f} minutes", flush=True)
     return int(failed > 0)
 
 

@@ -4,7 +4,7 @@
 // Formulas: first what stands in the window, then the others, a few at a time and only while
 // nothing else is to be done. A chapter has hundreds, and a page shall answer before the last is set.
 const AT_ONCE = 12;
-const IN_SIGHT = "formulas in sight";  // the first of these marks is measured (benchmarks/pages.py)
+const IN_SIGHT = "formulas in sight";  // the first of these marks is measured
 
 const frame = () => new Promise(requestAnimationFrame);
 const pause = () => new Promise((done) => ("requestIdleCallback" in window

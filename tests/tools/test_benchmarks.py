@@ -50,17 +50,17 @@ def test_a_table_has_its_ratios_before_its_times(name):
 
 def test_a_number_that_changes_is_seen(monkeypatch):
     records = {name: dict(record) for name, record in RECORDS.items()}
-    rows = [dict(row) for row in records["startup"]["rows"]]
+    rows = [dict(row) for row in records["models"]["rows"]]
     rows[0]["ms"] += 1000
-    records["startup"]["rows"] = rows
+    records["models"]["rows"] = rows
     monkeypatch.setattr(benchmarks, "records", lambda: records)
     assert benchmarks.with_tables(PAGE) != PAGE
 
 
 def test_a_record_without_a_place_on_the_page_is_refused(monkeypatch):
-    monkeypatch.setattr(benchmarks, "records", lambda: {"startup": RECORDS["startup"]})
-    with pytest.raises(ValueError, match="0 places for the table 'startup'; expected one"):
-        benchmarks.with_tables(PAGE.replace("<!-- startup", "<!-- start"))
+    monkeypatch.setattr(benchmarks, "records", lambda: {"models": RECORDS["models"]})
+    with pytest.raises(ValueError, match="0 places for the table 'models'; expected one"):
+        benchmarks.with_tables(PAGE.replace("<!-- models", "<!-- model"))
 
 
 def test_what_many_rows_share_is_said_once():

@@ -20,4 +20,4 @@ def test_one_failing_part_fails_the_whole_and_the_rest_still_runs(monkeypatch, c
     monkeypatch.setattr(everything, "run", run)
     assert everything.main() == 1
     assert ran == everything.PARTS
-    assert capsys.readouterr().out.splitlines()[-1] == "10 passed, 1 failed"
+    assert capsys.readouterr().out.splitlines()[-1] == "10 passed, 1 failed in 0.0 minutes"

@@ -1,0 +1,80 @@
+"""How large the project is: ``python -m tools.sizes`` fails where a limit is exceeded.
+
+A limit is what was reached last and only ever becomes smaller.
+"""
+
+import ast
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools.paths import ROOT
+
+ORDER = ("graphs", "encodings", "models", "training", "cli")  # imports run from right to left
+ABOVE = {
+    "gtcourse": {"tools", "experiments", "benchmarks", "tests"},
+    "tools": {"experiments", "benchmarks", "tests"},
+    "experiments": {"tests"},
+    "benchmarks": {"tests"},
+}
+PAPERS = ("signnet", "graphormer", "egt", "grpe", "csa")
+
+
+def files(*folders: str, ends: Iterable[str] = (".py",)) -> list[Path]:
+    paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*")))
+    return [path for path in paths if path.suffix in ends]
+
+
+def lines(paths: Iterable[Path]) -> int:
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def imported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    found |= {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
+    return {name for name in found if name}
+
+
+def upward_imports() -> list[str]:
+    """Imports of what stands above, as "file imports module"."""
+    found = []
+    for folder, above in ABOVE.items():
+        for path in files(folder):
+            names = imported(path)
+            found += [f"{path} imports {name}" for name in names if name.split(".")[0] in above]
+    for i, name in enumerate(ORDER[:-1]):
+        higher = {f"gtcourse.{each}" for each in ORDER[i + 1 :]}
+        for path in files(f"gtcourse/{name}"):
+            names = {".".join(each.split(".")[:2]) for each in imported(path)}
+            found += [f"{path} imports {each}" for each in names & higher]
+    return found
+
+
+def measured() -> list[tuple[str, int, int, int]]:
+    """(what, size, goal, limit)"""
+    package = files("gtcourse")
+    papers = [path for path in files("gtcourse/models") if path.stem in PAPERS]
+    rest = files("tools", "experiments", "benchmarks", ends=(".py", ".toml"))
+    return [
+        ("lines of gtcourse", lines(package), 8_000, 99_999),
+        ("files of gtcourse", len(package), 60, 999),
+        ("lines of tests", lines(files("tests")), 13_000, 99_999),
+        ("lines of tools, experiments, benchmarks", lines(rest), 4_000, 99_999),
+        ("lines of the longest paper's file", max(lines([path]) for path in papers), 320, 999),
+        ("upward imports", len(upward_imports()), 0, 99),
+    ]
+
+
+def main() -> int:
+    rows = measured()
+    print(f"{'':42}{'now':>8}{'goal':>8}{'limit':>8}")
+    for what, now, goal, limit in rows:
+        print(f"{what:42}{now:8,}{goal:8,}{limit:8,}")
+    too_large = [what for what, now, _, limit in rows if now > limit]
+    print("".join(f"Too large: {what}\n" for what in too_large), end="")
+    return int(bool(too_large))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
