@@ -27,8 +27,8 @@ from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.models import Graphormer, GraphormerConfig
+from gtcourse.recipes import get_recipe
 from gtcourse.training.flag import Flag
-from gtcourse.training.recipes import get_recipe
 from gtcourse.training.tasks import graph_regression
 
 ATOMS, BATCH, THREADS = range(9, 38), 64, 2

@@ -33,10 +33,10 @@ from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, load_dataset
 from gtcourse.encodings import AddRings, Encoding, encode_batch
 from gtcourse.models import CGT, Graphormer
+from gtcourse.recipes import get_recipe
 from gtcourse.shards import Molecules, ShardedGraphs, ShardLoader, prepare, process_pool
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipe import Recipe
-from gtcourse.training.recipes import get_recipe
 
 ROOT = Path(__file__).parent.parent
 STORED = (AddRings(18),)

@@ -20,7 +20,7 @@ from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.communities import cluster, pattern
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import EGT, EGTConfig
-from gtcourse.training.recipes_egt_tables import NODES_OF_CLUSTER, NODES_OF_PATTERN
+from gtcourse.recipes.egt import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import (
     Task,

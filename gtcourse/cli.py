@@ -64,7 +64,7 @@ def recipes(
     dataset: Annotated[str | None, typer.Option(help="only those for this data set")] = None,
 ) -> None:
     """List the published configurations that the course has, or tell one of them whole."""
-    from gtcourse.training.recipes import RECIPES, get_recipe
+    from gtcourse.recipes import RECIPES, get_recipe
     from gtcourse.training.results import printed
 
     if name is not None:
@@ -117,9 +117,9 @@ def train(
     refuse_what_cannot_be_meant(seed, jobs, resume, auto_resume)
     if len(seed) > 1:
         raise typer.Exit(_one_process_for_each(seed, jobs))
+    from gtcourse.recipes import get_recipe
     from gtcourse.training import run
     from gtcourse.training.data import data_for
-    from gtcourse.training.recipes import get_recipe
     from gtcourse.training.results import printed
 
     if budget not in run.BUDGETS:
@@ -192,9 +192,9 @@ def bench(
     buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
 ) -> None:
     """Measure a recipe's training step here, and how long the whole recipe would take."""
+    from gtcourse.recipes import get_recipe
     from gtcourse.training import speed
     from gtcourse.training.data import data_for
-    from gtcourse.training.recipes import get_recipe
 
     chosen = get_recipe(recipe)
     graphs = data_for(chosen, data)
@@ -217,9 +217,9 @@ def costs(
 ) -> None:
     """Count what a training step holds and computes for graphs of some sizes; none is made."""
     from gtcourse.graphs.arguments import at_least
+    from gtcourse.recipes import get_recipe
     from gtcourse.training.costs import against_nodes
     from gtcourse.training.data import data_for, first, loaders
-    from gtcourse.training.recipes import get_recipe
 
     chosen = get_recipe(recipe)
     for number in nodes:

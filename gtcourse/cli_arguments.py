@@ -23,7 +23,7 @@ def refuse_what_cannot_be_meant(
 
 def refuse_dataset_without_recipe(name: str | None) -> None:
     """A data set's name that would leave every table empty."""
-    from gtcourse.training.recipes import RECIPES
+    from gtcourse.recipes import RECIPES
 
     known = sorted({recipe.dataset for recipe in RECIPES.values()})
     if name is not None and name not in known:

@@ -68,9 +68,9 @@ def prepare(
     """
     from gtcourse.encodings import AddRings, computed_on_device
     from gtcourse.graphs.load import data_root, load_dataset
+    from gtcourse.recipes import get_recipe
     from gtcourse.shards import pcqm4mv2
     from gtcourse.shards import prepare as write
-    from gtcourse.training.recipes import get_recipe
 
     stored = {
         repr(transform): transform

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import gtcourse
 from gtcourse.cli import _command, app, main
-from gtcourse.training.recipes import RECIPES
+from gtcourse.recipes import RECIPES
 from tests.shards.layout import write_some
 from tests.training.tiny_data import tiny, tiny_zinc_file
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from gtcourse.training.recipes import RECIPES
+from gtcourse.recipes import RECIPES
 from gtcourse.training.records import recorded
 from gtcourse.training.results import COLUMNS, Result, read_results, results, row, spread
 from tools.paths import ROOT

@@ -18,8 +18,8 @@ from experiments.differs.common import (
 )
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
 from gtcourse.models import CGT, CGTConfig
+from gtcourse.recipes import RECIPES
 from gtcourse.training.leaderboard import LEADERBOARD, trained
-from gtcourse.training.recipes import RECIPES
 
 NAME = "csa-100k"
 WITH_DISTANCES = CGTConfig(

@@ -10,8 +10,8 @@ from experiments.differs.common import batches, changed, count, molecules
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.models.egt import EGTAttention, EGTLayer
+from gtcourse.recipes import RECIPES
 from gtcourse.training.leaderboard import LEADERBOARD, trained
-from gtcourse.training.recipes import RECIPES
 
 NAME = "egt-100k"
 RANGE = 5.0

@@ -19,8 +19,8 @@ from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
 from gtcourse.models import Graphormer, GraphormerConfig
 from gtcourse.models.graphormer import EdgeEncoding
+from gtcourse.recipes import RECIPES
 from gtcourse.training.leaderboard import trained
-from gtcourse.training.recipes import RECIPES
 
 NAME = "graphormer-100k"
 READS = (AddDegrees(), AddShortestPaths(), AddPathEdges(20))

@@ -18,8 +18,8 @@ from experiments.differs.common import (
 from gtcourse import load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, GRPEConfig
+from gtcourse.recipes import RECIPES
 from gtcourse.training.leaderboard import LEADERBOARD, trained
-from gtcourse.training.recipes import RECIPES
 
 NAME = "grpe-100k"
 READS = (AddShortestPaths(),)

@@ -11,8 +11,8 @@ from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.spectral import laplacian
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import SignNet, SignNetConfig
+from gtcourse.recipes import RECIPES
 from gtcourse.training.leaderboard import LEADERBOARD
-from gtcourse.training.recipes import RECIPES
 from gtcourse.training.records import recorded
 
 NAME = "signnet-100k"

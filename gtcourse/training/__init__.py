@@ -11,7 +11,7 @@ _HANDED_ON = ("RECIPES", "Recipe", "get_recipe")
 def __getattr__(name: str):
     if name not in _HANDED_ON:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gtcourse.training import recipes
+    from gtcourse import recipes
 
     return getattr(recipes, name)
 

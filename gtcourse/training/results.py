@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 
-from gtcourse.training.recipes import RECIPES, Recipe
+from gtcourse.recipes import RECIPES, Recipe
 from gtcourse.training.records import Record, read_record
 
 

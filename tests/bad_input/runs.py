@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from gtcourse.graphs import DenseLoader
+from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.plan import cost_plan
-from gtcourse.training.recipes import get_recipe
 from gtcourse.training.run import BUDGETS, at_budget, train
 from gtcourse.training.schedules import halve_on_plateau, warmup_then_cosine, warmup_then_linear
 from gtcourse.training.tasks import graph_regression

@@ -10,8 +10,8 @@ from torch_geometric.data import Data
 from gtcourse import GraphBatch, collate
 from gtcourse.encodings import Encoding, encode
 from gtcourse.models import BagTransformer, BagTransformerConfig
+from gtcourse.recipes import RECIPES
 from gtcourse.training.leaderboard import LEADERBOARD
-from gtcourse.training.recipes import RECIPES
 
 ATOMS, BONDS = 28, 4
 LISTED = {"num_node_types": (ATOMS,), "num_edge_types": (BONDS,)}

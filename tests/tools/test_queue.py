@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gtcourse.training.recipes import RECIPES
+from gtcourse.recipes import RECIPES
 from tools import queue
 from tools.queue import RUNS, Run, work
 

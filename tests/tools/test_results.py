@@ -2,7 +2,7 @@
 
 import pytest
 
-from gtcourse.training.recipes import RECIPES
+from gtcourse.recipes import RECIPES
 from gtcourse.training.results import read_results
 from tools import results
 

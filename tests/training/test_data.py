@@ -5,9 +5,9 @@ import torch
 
 from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.graphs import GraphDataset
+from gtcourse.recipes import get_recipe
 from gtcourse.shards import open_shards, prepare
 from gtcourse.training.data import data_for, first, loaders
-from gtcourse.training.recipes import get_recipe
 from tests.shards.small import assert_same
 from tests.training.tiny_data import tiny, tiny_zinc_file
 

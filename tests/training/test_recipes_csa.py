@@ -1,17 +1,16 @@
 """CSA's recipes: the paper's tables, the authors' parameter counts, the settings."""
 
-import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 
 import pytest
 import torch
 from torch.optim import AdamW
 
-from gtcourse.models import CGT, CGTConfig
+from gtcourse.models import CGT
+from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.recipes.csa import CSA_RECIPES
 from gtcourse.training.fit import count_parameters
-from gtcourse.training.recipes import RECIPES, get_recipe
-from gtcourse.training.recipes_csa import CSA_RECIPES
 
 NAMES = [recipe.name for recipe in CSA_RECIPES]
 
@@ -132,82 +131,7 @@ def test_five_layers_give_the_small_models_printed_size_and_sixteen_do_not():
     assert without - count_of(small) == 174 * 20 - (16 * 20 + 20) - 2 * 16 == 3_108
 
 
-def test_the_deep_models_printed_size_is_the_authors_count_in_units_of_two_to_the_twentieth():
-    *_, theirs = AUTHORS["csa-deep/pcqm4mv2"]
-    assert round(theirs / 2**20, 3) == 8.25
-    assert "Table 6 prints 8.2M, Table 3 8.3M" in get_recipe("csa-deep/pcqm4mv2").notes
-
-
 # Fields that are not those of Table 6's column for ZINC.
-CHANGED = {
-    "csa/zinc": {},
-    "csa-rings/zinc": {"rings": "categorical"},
-    "csa-distances/zinc": {"relative": "distances", "relative_steps": 10},
-    "csa-rings-distances/zinc": {
-        "rings": "categorical", "relative": "distances", "relative_steps": 10,
-    },
-    "csa-rings-mono/zinc": {"rings": "categorical", "chromatic": False},
-    "csa-rings-no-value/zinc": {"rings": "categorical", "edge_values": False},
-    "csa-rings-mono-no-value/zinc": {
-        "rings": "categorical", "chromatic": False, "edge_values": False,
-    },
-    "csa-rings-1-head/zinc": {"rings": "categorical", "num_heads": 1},
-    "csa-rings-mono-1-head/zinc": {"rings": "categorical", "chromatic": False, "num_heads": 1},
-    "csa-rings-mono-64-heads/zinc": {"rings": "categorical", "chromatic": False, "num_heads": 64},
-    "csa/pattern": {
-        "num_node_types": (3,), "num_edge_types": (), "target": "node", "num_targets": 2,
-        "num_layers": 6, "num_heads": 4, "node_steps": 16, "d_position": 16, "relative_steps": 16,
-        "share_edges": False,
-    },
-    "csa/cluster": {
-        "num_node_types": (7,), "num_edge_types": (), "target": "node", "num_targets": 6,
-        "num_layers": 16, "d_model": 48, "node_steps": 16, "d_position": 16, "relative_steps": 16,
-        "share_edges": False, "dropout": 0.1,
-    },
-    "csa-small/pcqm4mv2": {
-        "num_node_types": (119, 5, 12, 12, 10, 6, 6, 2, 2), "num_edge_types": (5, 6, 2),
-        "num_layers": 5, "d_model": 256, "num_heads": 16, "node_steps": 16, "d_position": 20,
-        "relative_steps": 16, "activation": "gelu", "readout": "mean",
-    },
-    "csa-deep/pcqm4mv2": {
-        "num_node_types": (119, 5, 12, 12, 10, 6, 6, 2, 2), "num_edge_types": (5, 6, 2),
-        "num_layers": 16, "d_model": 256, "num_heads": 16, "node_steps": 0, "d_position": 0,
-        "relative": "distances", "relative_steps": 8, "rings": "additive", "activation": "gelu",
-        "readout": "mean",
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_models_name_says_what_is_in_it(name):
-    config = config_of(name)
-    zinc = {
-        "num_node_types": (28,), "num_node_features": 0, "num_edge_types": (4,),
-        "target": "graph", "num_targets": 1, "d_model": 64, "num_heads": 8, "num_layers": 10,
-        "node_steps": 20, "d_position": 28, "relative": "walks", "relative_steps": 20,
-        "rings": None, "chromatic": True, "edge_values": True, "share_edges": True,
-        "score": "dot", "form": "factorised", "dropout": 0.0, "node_ablation": 0.0,
-        "edge_ablation": 0.5, "channel_ablation": 0.0, "activation": "relu", "readout": "sum",
-    }  # fmt: skip
-    assert zinc.keys() == {field.name for field in fields(CGTConfig)}
-    assert {key: getattr(config, key) for key in zinc} == zinc | CHANGED[name]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_transforms_are_those_that_the_model_reads(name):
-    walks, distances = "AddRandomWalks", "AddShortestPaths(max_distance=None)"
-    transforms = {
-        "csa/zinc": [f"{walks}(steps=20, pairs=True)"],
-        "csa-distances/zinc": [f"{walks}(steps=20, pairs=False)", distances],
-        "csa-rings-distances/zinc": [
-            f"{walks}(steps=20, pairs=False)", distances, "AddRings(max_size=18)",
-        ],
-        "csa/pattern": [f"{walks}(steps=16, pairs=True)"],
-        "csa/cluster": [f"{walks}(steps=16, pairs=True)"],
-        "csa-small/pcqm4mv2": [f"{walks}(steps=16, pairs=True)"],
-        "csa-deep/pcqm4mv2": [distances, "AddRings(max_size=6)"],
-    }.get(name, [f"{walks}(steps=20, pairs=True)", "AddRings(max_size=18)"])  # fmt: skip
-    assert [*map(repr, get_recipe(name).transforms)] == transforms
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -227,36 +151,3 @@ def test_the_schedules_are_those_of_table_6(name):
     middle = (warmup + total) // 2
     shares = [rate(step - 1) for step in (1, warmup, middle, total)]
     assert shares == pytest.approx([1 / warmup, 1.0, 0.5, 0.0], abs=1e-3)
-
-
-def test_what_is_trained_for_on_each_data_set():
-    names = {
-        "zinc": "graph regression",
-        "pattern": "node classification, 2 classes, weighted by their sizes [979220, 209900]",
-        "cluster": "node classification, 6 classes, weighted by their sizes "
-                   "[19695, 19222, 19559, 19417, 19801, 20139]",
-        "pcqm4mv2": "graph regression",
-    }  # fmt: skip
-    for name in NAMES:
-        recipe, dataset = get_recipe(name), name.split("/")[1]
-        assert recipe.dataset == dataset
-        assert recipe.task.name == names[dataset]
-        assert all(key.endswith(f"_{recipe.task.monitor}") for key in recipe.paper_result)
-        downloaded = f'load_dataset("{dataset}", source="download")'
-        assert (downloaded in recipe.notes) == (dataset in ("pattern", "cluster"))
-
-
-def test_what_table_7_prints_is_read_as_it_is_meant():
-    for name in NAMES:
-        table_7 = name.startswith("csa-rings") and "head" in name
-        assert ("columns of results are exchanged" in get_recipe(name).notes) == table_7
-    assert "0.0059 is printed, for 0.059" in get_recipe("csa-rings-1-head/zinc").notes
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_csa_recipe_says_everything_in_json(name):
-    config = json.loads(json.dumps(get_recipe(name).config()))
-    assert config["build_model"].startswith("CGT(CGTConfig(num_node_types=(")
-    assert config["optimizer"].startswith("AdamW(lr=0.00")
-    assert config["schedule"].startswith("warmup_then_cosine(warmup=0.0")
-    assert config["grad_clip"] == 1.0

@@ -1,6 +1,5 @@
 """GRPE's recipes: the paper's tables, the authors' parameter counts, the settings."""
 
-import json
 from functools import cache
 
 import pytest
@@ -8,9 +7,9 @@ import torch
 from torch.optim import AdamW
 
 from gtcourse.models import GRPE
+from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.recipes.grpe import GRPE_RECIPES
 from gtcourse.training.fit import count_parameters
-from gtcourse.training.recipes import RECIPES, get_recipe
-from gtcourse.training.recipes_grpe import GRPE_RECIPES
 
 NAMES = [recipe.name for recipe in GRPE_RECIPES]
 
@@ -93,33 +92,6 @@ def test_the_printed_size_of_the_small_model_is_not_met():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_models_name_says_what_is_in_it(name):
-    config = config_of(name)
-    size, dataset = name.removeprefix("grpe-").split("/")
-    layers, width, heads = {
-        "tiny": (4, 64, 8),
-        "tiny2x": (4, 128, 16),
-        "small": (12, 80, 8),
-        "standard": (12, 768, 32),
-        "large": (18, 1024, 32),
-    }[size]
-    assert (config.num_layers, config.d_model, config.num_heads) == (layers, width, heads)
-    assert config.d_hidden is None  # the inner width is d
-    assert (config.terms, config.bias) == (("query", "key", "value"), False)
-    assert (config.key_context, config.virtual_node) == ("key_column", True)
-    image, dropout = dataset in ("mnist", "cifar10"), 0.3 if dataset == "molpcba" else 0.1
-    assert config.max_distance == (3 if image else 5)
-    assert (config.dropout, config.attention_dropout, config.node_noise) == (dropout, dropout, 0)
-    edge_types, step = ((11,), 0.1) if image else ((5, 3, 2), None)
-    edge_types = (4,) if dataset == "zinc" else edge_types
-    assert (config.num_edge_types, config.edge_step) == (edge_types, step)
-    numbers = {"mnist": 3, "cifar10": 5}.get(dataset, 0)
-    categories = {"mnist": 0, "cifar10": 0, "zinc": 28}.get(dataset, 4609)
-    assert (config.num_node_features, config.num_node_types) == (numbers, categories)
-    assert config.num_targets == {"mnist": 10, "cifar10": 10, "molpcba": 128}.get(dataset, 1)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_the_schedules_are_those_of_section_5_and_of_the_authors_scripts(name):
     recipe, dataset = get_recipe(name), name.split("/")[1]
     peak, decay, warmup, steps, epochs, batch_size, clip, graphs = SCHEDULES[dataset]
@@ -135,24 +107,3 @@ def test_the_schedules_are_those_of_section_5_and_of_the_authors_scripts(name):
     assert [rate(0), rate(warmup - 1)] == pytest.approx([1 / warmup, 1.0], rel=1e-12)
     assert rate(warmup - 2) < 1.0 > rate(warmup)
     assert rate(total - 1) == pytest.approx(1e-9 / peak)
-
-
-def test_what_is_trained_for_on_each_data_set():
-    for name in NAMES:
-        recipe, dataset = get_recipe(name), name.split("/")[1]
-        named = {"molpcba": "ogbg-molpcba", "pcqm4m": "pcqm4mv2"}.get(dataset, dataset)
-        assert recipe.dataset == named
-        metric = {"mnist": "accuracy", "cifar10": "accuracy", "molpcba": "ap"}.get(dataset, "mae")
-        assert recipe.task.monitor == metric
-        assert all(key.endswith(f"_{metric}") for key in recipe.paper_result)
-        assert ("PCQM4M is withdrawn" in recipe.notes) == (dataset == "pcqm4m")
-        assert ("second half of the published run" in recipe.notes) == (dataset == "molpcba")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_grpe_recipe_says_everything_in_json(name):
-    config = json.loads(json.dumps(get_recipe(name).config()))
-    assert config["build_model"].startswith("GRPE(GRPEConfig(num_node_types=")
-    assert config["optimizer"].startswith("AdamW(lr=0.0002, ")
-    assert config["schedule"].startswith("warmup_then_linear(warmup=0.")
-    assert config["transforms"] == ["AddShortestPaths(max_distance=None)"]

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from gtcourse.training.recipes import RECIPES, get_recipe
+from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.training.records import Record, write_record
 from gtcourse.training.results import read_results, results, row
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gtcourse.training.recipes import get_recipe
+from gtcourse.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import BUDGETS, at_budget, claim, train
 from tests.training.tiny_data import tiny

@@ -62,21 +62,6 @@ def test_fit_takes_its_kth_step_with_the_kth_rate(tmp_path):
     np.testing.assert_allclose(rates, SMALL, rtol=1e-12, atol=0)
 
 
-def test_a_run_is_not_continued_with_a_schedule_of_another_length(tmp_path):
-    def train(total):
-        model = small_model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=2e-4)
-        schedule = warmup_then_linear(optimizer, total, warmup=5)
-        fit(
-            model, graph_regression(), DenseLoader(graphs(4, seed=0), 2), epochs=1,
-            optimizer=optimizer, schedule=schedule, out=tmp_path, progress=False,
-        )  # fmt: skip
-
-    train(20)
-    with pytest.raises(ValueError, match="its schedule is LambdaLR 20, not LambdaLR 30"):
-        train(30)
-
-
 def test_each_group_of_parameters_has_its_own_peak_and_one_end():
     optimizer = sgd(1e-3, 4e-3)
     schedule = warmup_then_linear(optimizer, 4, warmup=2, end=1e-4)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from gtcourse.recipes import get_recipe
 from gtcourse.training.costs import step_costs
-from gtcourse.training.recipes import get_recipe
 from gtcourse.training.speed import measure, peak_memory, seconds
 from tests.training.tiny_data import tiny
 

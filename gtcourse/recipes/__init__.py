@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from gtcourse.recipes.baselines import BASELINES, CYCLES, SIGNNET
+from gtcourse.recipes.csa import CSA_RECIPES
+from gtcourse.recipes.egt import EGT_RECIPES
+from gtcourse.recipes.graphormer import GRAPHORMER
+from gtcourse.recipes.grpe import GRPE_RECIPES
 from gtcourse.training.recipe import BUDGET, Recipe
-from gtcourse.training.recipes_baselines import BASELINES
-from gtcourse.training.recipes_csa import CSA_RECIPES
-from gtcourse.training.recipes_cycles import CYCLES
-from gtcourse.training.recipes_egt import EGT_RECIPES
-from gtcourse.training.recipes_graphormer import GRAPHORMER
-from gtcourse.training.recipes_grpe import GRPE_RECIPES
-from gtcourse.training.recipes_signnet import SIGNNET
 
 __all__ = ["BUDGET", "RECIPES", "Recipe", "get_recipe"]
 

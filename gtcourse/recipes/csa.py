@@ -15,8 +15,8 @@ from torch.optim import AdamW
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
 from gtcourse.models import CGT, CGTConfig
+from gtcourse.recipes.egt import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.recipe import Recipe
-from gtcourse.training.recipes_egt_tables import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.schedules import warmup_then_cosine
 from gtcourse.training.tasks import graph_regression, node_classification
 
