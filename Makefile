@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 HTML   := _build/html
 REPORTS := _build/reports
-PACKAGE_TESTS := $(addprefix tests/,bad_input encodings exercises faults graphs models numerics plots \
+PACKAGE_TESTS := $(addprefix tests/,bad_input encodings exercises faults graphs models plots \
                    properties shards training test_cli.py test_import.py)
 
 # One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
@@ -142,7 +142,8 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 
 # Other examples each night; what fails prints a line that makes it fail again.
 nightly: $(STAMP)  ## 2,000 random examples of each property of each model, 4,000 of each damaged file (most of an hour)
-	@$(BIN)/python -m tests.properties.record --profile nightly
+	@$(BIN)/python -m pytest -q tests/properties --hypothesis-profile=nightly
+	@$(BIN)/python -m pytest -q tests/numerics
 	@$(BIN)/python -m tests.bad_input.record --examples 4000
 	@$(BIN)/python -m tests.faults.record --moments 20 --seed $$(date +%Y%m%d)
 

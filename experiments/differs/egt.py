@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from experiments.differs.common import batches, changed, count, molecules
+from gtcourse import GraphBatch, collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.models.egt import EGTAttention, EGTLayer
@@ -125,6 +126,34 @@ def simple_norm() -> dict:
     return {"plain": plain.std().item(), "normed": normed.std().item()}
 
 
+def attend_to_padding(model: EGT) -> None:
+    """As the later code: the mask's rows of virtual nodes leave padding in."""
+    plain = model.pair_mask
+
+    def pair_mask(batch: GraphBatch) -> Tensor:
+        mask = plain(batch).clone()
+        mask[:, : model.config.virtual_nodes] = True
+        return mask
+
+    model.pair_mask = pair_mask
+
+
+@torch.no_grad()
+def virtual_padding() -> dict:
+    """How much the company of a batch moves the predictions of a fresh model with virtual nodes."""
+    together, found = batches(LEADERBOARD[NAME].transforms), {}
+    graphs = encode(molecules(), *LEADERBOARD[NAME].transforms)
+    for whose in ("ours", "theirs"):
+        torch.manual_seed(0)
+        model = EGT(EGTConfig(num_layers=4, svd_rank=8, virtual_nodes=4)).eval()
+        if whose == "theirs":
+            attend_to_padding(model)
+        in_batches = torch.cat([model(batch) for batch in together])
+        alone = torch.cat([model(collate([graph])) for graph in graphs])
+        found[whose] = (in_batches - alone).abs().mean().item()
+    return found | {"spread": alone.std().item()}
+
+
 def within_reach(distance: Tensor, k: int) -> Tensor:
     """The authors' first structure: for 1 to k steps, whether j is that near, ``[…, k]``."""
     steps = torch.arange(1, k + 1)
@@ -155,5 +184,6 @@ MEASURES = {
     "last-layer": last_layer,
     "simple": simple_norm,
     "masks": masks,
+    "virtual-padding": virtual_padding,
 }
 """The rows "signs" and "objective" are about recorded runs."""

@@ -60,7 +60,7 @@ class Features(nn.Module):
 
     def __init__(self, types: tuple[int, ...], features: int, width: int, bias: bool = False):
         super().__init__()
-        self.first = [0, *accumulate(types)][:-1] if types else []  # row of each column
+        self.types, self.first = types, [0, *accumulate(types)][:-1]  # the first row of each column
         self.table = nn.Embedding(sum(types), width) if types else None
         self.linear = None if types else nn.Linear(features, width, bias=bias)
 

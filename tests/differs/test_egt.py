@@ -111,3 +111,20 @@ def test_every_linear_map_of_a_layer_has_a_shift_as_in_the_authors_code():
     maps = [m for m in model.layers.modules() if isinstance(m, torch.nn.Linear)]
     assert len(maps) == 8 + 5  # the last layer has none for pairs that nobody reads
     assert all(m.bias is not None for m in maps)
+
+
+@torch.no_grad()
+def test_virtual_nodes_that_attend_to_padding_see_the_largest_graph_of_the_batch():
+    small, large = encoded(of_edges_with_features(), chain_with_features(9))
+    model = large_weights(EGT(replace(SMALL, virtual_nodes=2)))
+    alone = model(collate([small]))
+    torch.testing.assert_close(model(collate([small, large]))[:1], alone)
+    forms.attend_to_padding(model)
+    torch.testing.assert_close(model(collate([small])), alone)
+    assert (model(collate([small, large]))[0] - alone[0]).abs() > 1e-3
+
+
+def chain_with_features(n):
+    graph = of_edges(n, [(i, i + 1) for i in range(n - 1)])
+    graph.x, graph.edge_attr = torch.zeros(n, 1).long(), torch.ones(2 * n - 2, 1).long()
+    return graph

@@ -17,7 +17,7 @@ from gtcourse.encodings import (
 from gtcourse.encodings.signs import flip_pairs, flip_signs
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.checks import ENCODINGS
-from tests.properties.counting import enough, tried
+from tests.properties.counting import enough
 from tests.properties.encodings import EVERY, made
 from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered
 from tests.properties.models import default_dtype
@@ -59,7 +59,6 @@ def test_renumbering_the_nodes_renumbers_the_encoding(name, data):
     got = made(there) if moved_back else EVERY[name].follows(transform, there, as_it_is)
     for what, values in expected.items():
         torch.testing.assert_close(got[what], values, **CLOSE, msg=lambda m, w=what: f"{w}: {m}")
-    tried("encodings", name, "renumbering", example.graphs)
 
 
 @EVERY_ENCODING
@@ -76,7 +75,6 @@ def test_neither_company_nor_padding_changes_an_encoding(name, data, padding):
             else:
                 assert torch.equal(encoded[what], values)
             assert torch.equal(back[what], encoded[what])
-    tried("encodings", name, "padding and company", example.graphs)
 
 
 def same_but_for_basis(what: str, encoded, values) -> None:
@@ -101,10 +99,6 @@ def test_every_encoding_is_finite_in_torchs_default_type_and_has_its_node_axes(n
                 assert bool(values.isfinite().all())
                 if values.is_floating_point() and what != "path_edges":
                     assert values.dtype == dtype
-    said = {torch.bfloat16: "bf16", torch.float16: "float16"}.get(
-        dtype, str(dtype).removeprefix("torch.")
-    )
-    tried("encodings", name, f"finite in {said}", example.graphs)
 
 
 @pytest.mark.holds("CS224W, S9")
@@ -120,7 +114,6 @@ def test_every_encoding_equals_the_loop_over_nodes_and_pairs(name, data):
     with default_dtype(torch.float64):
         for got, expected in EVERY[name].loop(transform, transform(graph)):
             torch.testing.assert_close(got, expected.to(got.dtype), rtol=0, atol=1e-6)
-    tried("encodings", name, "loop over nodes and pairs", example.graphs)
 
 
 ON_DEVICE = [
@@ -140,7 +133,6 @@ def test_a_batch_is_encoded_as_its_graphs_are_one_by_one(name, data, padding):
     for what, values in expected.items():
         assert found[what].dtype == values.dtype
         torch.testing.assert_close(found[what], values, rtol=0, atol=1e-6)
-    tried("encodings", name, "forms (a batch, and graph by graph)", example.graphs)
 
 
 @enough(HALF)
@@ -158,5 +150,3 @@ def test_flipped_signs_are_those_of_whole_columns_and_of_pairs_of_columns(exampl
     left, right = batch.encodings["svd"].chunk(2, dim=-1)
     one, other = flipped.chunk(2, dim=-1)
     torch.testing.assert_close(one @ other.mT, left @ right.mT, rtol=0, atol=1e-6)
-    for name in ("AddLaplacianEigenvectors", "AddSVD"):
-        tried("encodings", name, "flipped signs")

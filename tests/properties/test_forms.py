@@ -28,7 +28,7 @@ from gtcourse.models import (
 from gtcourse.models.flex import graphormer_flex, grpe_flex
 from gtcourse.models.frame_models import FRAMES
 from tests.models import csas, graphormers, grpes
-from tests.properties.counting import enough, tried
+from tests.properties.counting import enough
 from tests.properties.framed import FramedLayer
 from tests.properties.graphs import BONDS, NONE, Example, Features, examples
 from tests.properties.models import MODELS, assert_same, default_dtype
@@ -247,6 +247,5 @@ def test_forms_of_one_function_are_equal_and_so_are_their_gradients(name):
     @given(example=examples(edges=forms.edges))
     def they_are(example: Example) -> None:
         compared(name, example)
-        tried("models", forms.model, f"forms ({name.partition(': ')[2] or name})", example.graphs)
 
     they_are()

@@ -19,7 +19,6 @@ from tests.loops.graphormer import graphormer_loop
 from tests.loops.grpe import grpe_loop
 from tests.loops.signnet import signnet_loop
 from tests.models.csas import MAX_RING
-from tests.properties.counting import tried
 from tests.properties.graphs import Example
 from tests.properties.models import MODELS, default_dtype, in_use, try_on_graphs
 from tests.properties.variants import Variant
@@ -136,4 +135,3 @@ def loop(name: str, chosen: str, example: Example) -> None:
         (graph,) = encode([graph], *variant.transforms)
     for got, expected in LOOPS[name](in_use(name, chosen), graph):
         torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
-    tried("models", name, "loop over nodes, pairs and heads", example.graphs)

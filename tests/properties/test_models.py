@@ -11,7 +11,6 @@ from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import PADDED_WITH_UNREACHABLE, UNREACHABLE
 from gtcourse.graphs.checks import ENCODINGS
-from tests.properties.counting import tried
 from tests.properties.graphs import Example, renumbered
 from tests.properties.models import (
     MODELS,
@@ -60,7 +59,6 @@ def renumbering(name: str, chosen: str, example: Example) -> None:
         for axis in range(1, 1 + axes):
             expected = expected.index_select(axis, order)
         assert_same(after[what][0], expected, what)
-    tried("models", name, "renumbering", example.graphs)
 
 
 def with_garbage(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
@@ -118,7 +116,6 @@ def padding_and_company(
         for what, (expected, axes) in says(model, collate([graphs[i]]), variant).items():
             got = together[what][0][(place, *[nodes] * axes)]
             assert_same(got, expected[0], what)
-    tried("models", name, "padding and company", example.graphs)
 
 
 @EVERY_MODEL
@@ -139,7 +136,6 @@ def finite(name: str, chosen: str, example: Example, training: bool, size: float
         assert_finite(model.train(training), name, variant, example)
     finally:
         model.load_state_dict(state)
-    tried("models", name, "finite in float32 and bf16", example.graphs)
 
 
 def assert_finite(model: nn.Module, name: str, variant: Variant, example: Example) -> None:
@@ -181,4 +177,3 @@ def signs(name: str, chosen: str, example: Example) -> None:
     flipped = says(model, other, variant)
     for what, (expected, _) in says(model, one, variant).items():
         assert_same(flipped[what][0], expected, what)
-    tried("models", name, "signs of eigenvectors", example.graphs)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder
 from tests.models.csas import in_use
-from tests.properties.counting import enough, tried
+from tests.properties.counting import enough
 from tests.properties.graphs import MAX_NODES, sizes
 from tests.properties.models import PRECISIONS, assert_same
 
@@ -86,7 +86,6 @@ def test_neither_padding_nor_company_nor_later_words_change_a_prediction(given, 
     together = model(source, target, mask)
     for row, (one, other) in enumerate(zip(sources, targets, strict=True)):
         assert_same(together[row, : len(other)], model(one[None], other[None])[0], f"row {row}")
-    tried("models", "Transformer", "padding, company and later words")
 
 
 @enough()
@@ -99,7 +98,6 @@ def test_without_positions_permuting_the_tokens_permutes_the_encoding(given):
     words = model.source_embedding.embedding(source)[None]
     encoder: TransformerEncoder = model.encoder
     assert_same(encoder(words[:, order]), encoder(words)[:, order], "encoding")
-    tried("models", "Transformer", "renumbering")
 
 
 @enough()
@@ -117,7 +115,6 @@ def test_predictions_and_gradients_are_finite(given, extra, training):
         loss = (logits.float() * torch.randn(logits.shape)).sum()
         for gradient in torch.autograd.grad(loss, [*model.parameters()]):
             assert bool(gradient.isfinite().all())
-    tried("models", "Transformer", "finite in float32 and bf16")
 
 
 @enough()
@@ -129,4 +126,3 @@ def test_fused_attention_predicts_what_attention_written_out_predicts(given, ext
     target, _ = padded(targets, given.generator, extra)
     explicit, _ = model(source, target, mask, return_attention=True)
     assert_same(model(source, target, mask), explicit, "logits")
-    tried("models", "Transformer", "forms (fused attention, and written out)")
