@@ -17,7 +17,7 @@ from gtcourse.plots.style import COLORS, PAGE_INK
 from gtcourse.plots.tables import table
 
 if TYPE_CHECKING:
-    from gtcourse.training.formulas import StepFormula
+    from gtcourse.training.costs import StepFormula
 
 BYTES_OF_A_NUMBER = 4
 LARGEST = {"graphs": 100_000, "nodes": 100_000}
@@ -29,7 +29,7 @@ def calculator(
     """What a training step of each model takes, for any B and N, to calculate with.
 
     Args:
-        formulas: of each model, by name (:func:`gtcourse.training.formulas.step_formula`).
+        formulas: of each model, by name (:func:`gtcourse.training.costs.recorded_formulas`).
         graphs, nodes, gigabytes: what it starts with; the last is the memory of a device.
 
     Raises:

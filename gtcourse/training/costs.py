@@ -4,15 +4,20 @@ On ``meta`` tensors, which have shapes and no numbers, nothing is computed or he
 counted at any size, on any machine, in less than a second. What a GPU may do in one fused kernel,
 ``scaled_dot_product_attention``, is counted there step by step, its N² weights held.
 
+The counts are polynomials (:class:`StepFormula`): what is held for a graph of N nodes is
+a + b N + c N² bytes at every moment of the step, and the peak is the largest of these moments.
+
 Shapes: B graphs, N nodes (padded).
 """
 
 from __future__ import annotations
 
 import copy
+import json
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 import numpy as np
 import torch
@@ -113,6 +118,44 @@ def against_nodes(
     return [step_costs(model, task, stretched(batch, graphs, N)) for N in nodes]
 
 
+@dataclass(frozen=True)
+class StepFormula:
+    """The costs of one training step for B graphs of N nodes, in single precision.
+
+    Attributes:
+        parameters, gradients, optimizer: bytes, whatever B and N.
+        flops: a, b, c of the products' a + b N + c N², for a graph.
+        activations: of several moments a, b, c each, in bytes for a graph.
+    """
+
+    parameters: int
+    gradients: int
+    optimizer: int
+    flops: tuple[float, float, float]
+    activations: tuple[tuple[float, float, float], ...]
+
+    def held(self, graphs: int, nodes: int) -> float:
+        """Bytes held for the graphs at the worst moment."""
+        return graphs * max(_at(moment, nodes) for moment in self.activations)
+
+    def memory(self, graphs: int, nodes: int) -> float:
+        """Bytes, all together."""
+        return self.parameters + self.gradients + self.optimizer + self.held(graphs, nodes)
+
+    def products(self, graphs: int, nodes: int) -> float:
+        """Floating-point operations in products of matrices."""
+        return graphs * _at(self.flops, nodes)
+
+
+def recorded_formulas() -> dict[str, StepFormula]:
+    """Those of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
+    text = (files("gtcourse") / "recorded" / "step-formulas.json").read_text(encoding="utf-8")
+    return {
+        name: StepFormula(**stored | {"activations": tuple(map(tuple, stored["activations"]))})
+        for name, stored in json.loads(text)["formulas"].items()
+    }
+
+
 class _Ledger(TorchDispatchMode):
     """Follows the memory of every tensor that operators make, from its first use to its last."""
 
@@ -165,3 +208,8 @@ def _is_tensor(value: object) -> bool:
 
 def _bytes(tensors) -> int:
     return sum(tensor.nbytes for tensor in tensors)
+
+
+def _at(polynomial: tuple[float, float, float], nodes: int) -> float:
+    a, b, c = polynomial
+    return a + b * nodes + c * nodes**2

@@ -12,7 +12,6 @@ from gtcourse.graphs import DenseLoader
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.flag import Flag
-from gtcourse.training.plan import cost_plan
 from gtcourse.training.run import BUDGETS, at_budget, train
 from gtcourse.training.schedules import halve_on_plateau, warmup_then_cosine, warmup_then_linear
 from gtcourse.training.tasks import graph_regression
@@ -206,10 +205,6 @@ OTHERS = [
         "a plateau of neither kind",
         call(halve_on_plateau, optimizer(), 10, patience=1, mode="up"),
         "mode is 'up'; expected one of min, max",
-    ),
-    Case("a plan at speed NaN", call(cost_plan, NAN, 3), "graphs_per_second is nan; expected more"),
-    Case(
-        "a plan of 0 devices", call(cost_plan, 9.0, 3, devices=(0,)), "devices holds 0; expected 1"
     ),
 ]
 

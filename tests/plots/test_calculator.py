@@ -8,7 +8,7 @@ import pytest
 
 from gtcourse import plots
 from gtcourse.plots.calculator import with_unit
-from gtcourse.training.formulas import StepFormula
+from gtcourse.training.costs import StepFormula
 from tools import chromium
 
 BROWSER = chromium.executable()

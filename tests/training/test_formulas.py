@@ -4,18 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from experiments.chapter12 import DENSE, NAMES
+from experiments.chapter12 import NAMES, step_formula
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models import GIN, GINConfig, Graphormer, GraphormerConfig
-from gtcourse.training.costs import step_costs, stretched
-from gtcourse.training.formulas import (
-    StepFormula,
-    as_json,
-    from_json,
-    recorded_formulas,
-    step_formula,
-)
+from gtcourse.models import Graphormer, GraphormerConfig
+from gtcourse.training.costs import StepFormula, recorded_formulas, step_costs, stretched
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.tasks import graph_regression
 
@@ -36,6 +29,7 @@ class Quadratic(nn.Module):
         return (nodes @ nodes.mT).exp().sum(dim=(1, 2))
 
 
+@pytest.mark.slow
 def test_the_products_of_a_model_that_is_small_enough_to_count_by_hand():
     # Forward N² multiplications and additions, backward as many for each of the two factors.
     formula = step_formula(Quadratic(), graph_regression(), batch_of())
@@ -53,11 +47,6 @@ def test_the_largest_moment_counts():
     assert formula.memory(3, 10) == 1206
 
 
-def test_a_file_brings_the_same_formula_back():
-    formula = StepFormula(1, 2, 3, (0.0, 0.5, 1.0), ((100.0, 0.0, 0.0), (0.0, 0.0, 4.0)))
-    assert from_json(as_json(formula)) == formula
-
-
 @pytest.fixture(scope="module")
 def small():
     """A model, a batch of its and its formula."""
@@ -66,6 +55,7 @@ def small():
     return model, batch, step_formula(model, graph_regression(), batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [9, 40, 700])
 def test_at_another_size_the_formula_is_what_the_counter_counts(nodes, small):
     model, batch, formula = small
@@ -74,11 +64,6 @@ def test_at_another_size_the_formula_is_what_the_counter_counts(nodes, small):
     assert formula.optimizer == counted.optimizer
     assert formula.products(32, nodes) == pytest.approx(counted.flops, rel=1e-3)
     assert formula.held(32, nodes) == pytest.approx(counted.activations, rel=0.01)
-
-
-def test_all_dense_models_of_the_leaderboard_are_recorded():
-    assert [*recorded_formulas()] == NAMES
-    assert len(NAMES) == 2 * len(DENSE)
 
 
 @pytest.mark.slow
@@ -94,23 +79,3 @@ def test_what_is_recorded_is_what_the_counter_counts_today(name):
         assert formula.products(graphs, nodes) == pytest.approx(counted.flops, rel=1e-3)
         # CSA works on blocks of a fixed size, which the formula takes for a share of the whole.
         assert formula.held(graphs, nodes) == pytest.approx(counted.activations, rel=0.02)
-
-
-class Cubic(Quadratic):
-    """Keeps N³ numbers a graph."""
-
-    def forward(self, batch):
-        nodes = batch.mask.float()[..., None] * self.scale
-        pairs = nodes @ nodes.mT
-        return (pairs[..., None] * nodes[:, None, None, :, 0]).exp().sum(dim=(1, 2, 3))
-
-
-def test_what_is_no_quadratic_has_no_formula():
-    with pytest.raises(ValueError, match="no polynomials of N"):
-        step_formula(Cubic(), graph_regression(), batch_of())
-
-
-def test_a_model_on_lists_of_edges_has_no_formula():
-    model = GIN(GINConfig(num_node_types=28, num_node_features=0, d_model=8, num_layers=2))
-    with pytest.raises(NotImplementedError):
-        step_formula(model, graph_regression(), batch_of())
