@@ -37,7 +37,7 @@
   const fixed = (model) => model.parameters + model.gradients + model.optimizer;
   const memory = (model, graphs, nodes) => fixed(model) + held(model, graphs, nodes);
 
-  /** Three digits and a prefix, as gtcourse.plots.calculator.with_unit has it. */
+  /** Three digits and a prefix, as gtcourse.plots.interactive.with_unit has it. */
   function withUnit(value, unit) {
     const [step, prefixes] = unit === "B" ? [1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"]]
       : [1000, ["", "k", "M", "G", "T", "P", "E"]];

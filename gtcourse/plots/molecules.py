@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 
@@ -55,7 +54,7 @@ def molecules(
     drawer = rdMolDraw2D.MolDraw2DSVG(width * min(columns, len(mols)), height * rows, width, height)
     options = drawer.drawOptions()
     options.clearBackground = False
-    options.setLegendColour(_rgb(INK))
+    options.setLegendColour(rgb(INK))
     options.legendFontSize = 15
     options.legendFraction = 0.15
     options.minFontSize = 13
@@ -63,29 +62,28 @@ def molecules(
     options.bondLineWidth = 2
     # Mid-grey carbon, and hues that read on white and on black.
     options.setAtomPalette(
-        {-1: _rgb(INK), 6: _rgb(INK), 7: _rgb("#4f8fd6"), 8: _rgb("#d9534f"), 9: _rgb("#2a9d8f"),
-         16: _rgb("#a5852a"), 17: _rgb("#2a9d8f"), 35: _rgb("#b5651d"), 53: _rgb("#8a5fb0"),
-         15: _rgb("#d97706")}
+        {-1: rgb(INK), 6: rgb(INK), 7: rgb("#4f8fd6"), 8: rgb("#d9534f"), 9: rgb("#2a9d8f"),
+         16: rgb("#a5852a"), 17: rgb("#2a9d8f"), 35: rgb("#b5651d"), 53: rgb("#8a5fb0"),
+         15: rgb("#d97706")}
     )  # fmt: skip
-    legends = list(legends) if legends is not None else [""] * len(mols)
-    bar = ""
-    if values is None:
-        drawer.DrawMolecules(mols, legends=legends)
-    else:
+    highlights, bar = {}, ""
+    if values is not None:
         # Else a letter takes the colour of the disc behind it, and is gone.
         options.standardColoursForHighlightedAtoms = True
         options.highlightRadius = 0.4
-        flat = np.concatenate([np.asarray(v, dtype=float) for v in values])
-        low, high = limits or (flat.min(), flat.max())
-        shades = [_shades(v, low, high, cmap) for v in values]
-        bar = _color_bar(low, high, cmap, value_label)
-        drawer.DrawMolecules(
-            mols,
-            legends=legends,
-            highlightAtoms=[list(shade) for shade in shades],
-            highlightAtomColors=shades,
-            highlightBonds=[[] for _ in mols],
-        )
+        low, high = limits or (min(map(min, values)), max(map(max, values)))
+        colors = colormaps.get_cmap(cmap)
+        shades = [
+            {i: colors((float(v) - low) / max(high - low, 1e-9))[:3] for i, v in enumerate(row)}
+            for row in values
+        ]
+        highlights = {
+            "highlightAtoms": [list(shade) for shade in shades],
+            "highlightAtomColors": shades,
+            "highlightBonds": [[] for _ in mols],
+        }
+        bar = _color_bar(low, high, colors, value_label)
+    drawer.DrawMolecules(mols, legends=list(legends or [""] * len(mols)), **highlights)
     drawer.FinishDrawing()
     svg = drawer.GetDrawingText()
     if values is not None:
@@ -93,16 +91,7 @@ def molecules(
     return HTML(accessible_svg(svg, alt) + bar)
 
 
-def _shades(
-    values: Sequence[float], low: float, high: float, cmap: str | Colormap
-) -> dict[int, tuple]:
-    scaled = (np.asarray(values, dtype=float) - low) / max(high - low, 1e-9)
-    colors = colormaps.get_cmap(cmap)
-    return {i: tuple(map(float, colors(v)[:3])) for i, v in enumerate(scaled)}
-
-
-def _color_bar(low: float, high: float, cmap: str | Colormap, label: str) -> str:
-    colors = colormaps.get_cmap(cmap)
+def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:
     stops = ", ".join(to_hex(colors(step / 8)) for step in range(9))
     ramp = f"background:linear-gradient(to right, {stops});width:8rem;height:.7rem"
     return (
@@ -112,5 +101,5 @@ def _color_bar(low: float, high: float, cmap: str | Colormap, label: str) -> str
     )
 
 
-def _rgb(color: str) -> tuple[float, float, float]:
+def rgb(color: str) -> tuple[float, float, float]:
     return tuple(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))

@@ -1,0 +1,273 @@
+"""Graphs, attention, learning curves, a layer's diagram, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import pairwise
+from statistics import mean, stdev
+
+import numpy as np
+import torch
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyBboxPatch
+from torch import Tensor
+
+from gtcourse.plots.style import COLORS, INK, SEQUENTIAL, WIDEST, letters_on, show
+
+
+def draw_graph(
+    adjacency: Tensor,
+    *,
+    positions: np.ndarray | None = None,
+    values: Sequence[float] | None = None,
+    colors: Sequence[str] | str | None = None,
+    labels: Sequence[str] | None = None,
+    limits: tuple[float, float] | None = None,
+    cmap: str = SEQUENTIAL,
+    node_size: float = 420,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws a graph; the same graph gets the same layout each time.
+
+    Args:
+        adjacency: ``[n, n]``; an arrow where an edge goes one way only.
+        positions: ``[n, 2]``; a spring layout from a fixed start by default.
+        values: a number for each node, shown as its colour on ``cmap`` within ``limits``.
+        colors: or the colours themselves.
+        labels: written on the nodes; their numbers, from 0, by default.
+    """
+    import networkx as nx
+
+    ax = ax or plt.subplots(figsize=(3.2, 3.0))[1]
+    adjacency = torch.as_tensor(adjacency).bool().cpu()
+    directed = bool((adjacency != adjacency.T).any())
+    graph = nx.from_numpy_array(
+        adjacency.int().numpy(), create_using=nx.DiGraph if directed else nx.Graph
+    )
+    if positions is None:
+        positions = nx.spring_layout(nx.Graph(graph), seed=4, iterations=200)
+    style = {"node_color": colors or COLORS["sky"]}
+    if values is not None:
+        low, high = limits or (float(np.min(values)), float(np.max(values)))
+        style = {"node_color": np.asarray(values), "cmap": cmap, "vmin": low, "vmax": high}
+    place = {node: positions[node] for node in graph}
+    nx.draw_networkx_edges(graph, place, ax=ax, edge_color=INK, width=1.6, node_size=node_size)
+    discs = nx.draw_networkx_nodes(
+        graph, place, ax=ax, node_size=node_size, edgecolors=INK, linewidths=1.0, **style
+    )
+    names = dict(enumerate(labels if labels is not None else range(len(adjacency))))
+    discs.update_scalarmappable()
+    shades = np.broadcast_to(discs.get_facecolor(), (len(names), 4))
+    for node, name in names.items():
+        ax.text(*place[node], str(name), ha="center", va="center", fontsize=10, weight="bold",
+                color=letters_on(shades[node]))  # fmt: skip
+    ax.set_axis_off()
+    ax.margins(0.15)
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def attention_map(
+    weights: Tensor,
+    *,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    title: str | None = None,
+    limits: tuple[float, float] | None = (0.0, 1.0),
+    numbers: bool | None = None,
+    cmap: str = SEQUENTIAL,
+    row_label: str = "query i",
+    column_label: str = "key j",
+    ax: Axes | None = None,
+) -> Axes:
+    """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
+
+    Args:
+        numbers: write each weight in its cell; by default where there are at most 8 columns.
+        limits: the values at the ends of the colours; None for the data's own.
+    """
+    ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
+    weights = weights.detach().float().cpu().numpy()
+    low, high = limits or (float(weights.min()), float(weights.max()))
+    image = ax.imshow(weights, cmap=cmap, vmin=low, vmax=high, aspect="auto")
+    ax.grid(visible=False)
+    for axis, names in ((ax.yaxis, rows), (ax.xaxis, rows if columns is None else columns)):
+        if names is not None:
+            axis.set_ticks(range(len(names)), labels=[str(name) for name in names])
+    ax.set_xlabel(column_label)
+    ax.set_ylabel(row_label)
+    if weights.shape[1] <= 8 if numbers is None else numbers:
+        for i, row in enumerate(weights.tolist()):
+            for j, weight in enumerate(row):
+                color = letters_on(image.to_rgba(weight))
+                ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
+    if title:
+        ax.set_title(title, color=INK)
+    return ax
+
+
+def learning_curve(
+    runs: Mapping[str, Sequence[Sequence[float]] | Sequence[float]],
+    *,
+    baselines: Mapping[str, float] | None = None,
+    colors: Mapping[str, str] | None = None,
+    x_label: str = "epoch",
+    y_label: str = "validation MAE",
+    ax: Axes | None = None,
+) -> Axes:
+    """A line for each entry of ``runs``: one curve, or several seeds as their mean and range.
+
+    Args:
+        runs: name to ``[epochs]`` or ``[seeds, epochs]``.
+        baselines: name to a value, drawn as a dashed line.
+        colors: name to a colour, for those that another figure shows as well.
+    """
+    ax = ax or plt.subplots()[1]
+    for color, (name, values) in zip(COLORS.values(), runs.items(), strict=False):
+        color = (colors or {}).get(name, color)
+        curves = np.atleast_2d(np.asarray(values, dtype=float))
+        epochs = np.arange(1, curves.shape[1] + 1)
+        ax.plot(epochs, curves.mean(axis=0), color=color, label=name, linewidth=2)
+        if len(curves) > 1:
+            ax.fill_between(epochs, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.2)
+    for style, (name, value) in zip(("--", ":", "-."), (baselines or {}).items(), strict=False):
+        ax.axhline(value, color=INK, linestyle=style, linewidth=1.5)
+        ax.annotate(name, (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom")
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    ax.legend()
+    return ax
+
+
+FILL = {
+    "node": "#a9cdf0",  # the node stream
+    "edge": "#f6c893",  # the edge stream
+    "bias": "#e9b3d2",  # what is added to the logits
+    "gate": "#eeda92",  # what multiplies attention
+    "value": "#a5dcc5",  # what the values become
+    "op": "#dcdfe3",  # an operation on what comes in
+}
+DARK = "#1b1d20"  # readable on every one of these fills
+
+Box = tuple[float, float, str, str]
+
+
+def diagram(
+    boxes: dict[str, Box],
+    arrows: str,
+    *,
+    alt: str,
+    height: float,
+    width: float = 1.45,
+    skips: dict[tuple[str, str], float] | None = None,
+):
+    """The data flow of a layer, from bottom to top.
+
+    Args:
+        boxes: by name, the centre (x, y) in inches, the label, and its meaning, a key of ``FILL``.
+        arrows: chains of boxes, such as ``"h > query > logits, mask > logits"``.
+        alt: the flow in words.
+        height: of the figure, in inches; width: of a box.
+        skips: arrows that leave and enter at a side, by the x at which they run upwards.
+    """
+    figure, ax = plt.subplots(figsize=(WIDEST, height), layout="none")
+    ax.set_position((0, 0, 1, 1))
+    ax.set(xlim=(0, WIDEST), ylim=(0, height))
+    ax.axis("off")
+    for x, y, label, meaning in boxes.values():
+        tall = _height(label)
+        corner = (x - width / 2, y - tall / 2)
+        style = "round,pad=0,rounding_size=0.06"
+        box = FancyBboxPatch(corner, width, tall, style, fc=FILL[meaning], ec="none", zorder=2)
+        ax.add_patch(box)
+        ax.text(x, y, label, ha="center", va="center", fontsize=10, color=DARK, zorder=3)
+    chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
+    for start, end in (pair for chain in chains for pair in pairwise(chain)):
+        (x0, y0, label0, _), (x1, y1, label1, _) = boxes[start], boxes[end]
+        if y0 == y1:
+            side = width / 2 if x1 > x0 else -width / 2
+            _arrow(ax, (x0 + side, y0), (x1 - side, y1))
+        else:
+            _arrow(ax, (x0, y0 + _height(label0) / 2), (x1, y1 - _height(label1) / 2))
+    for (start, end), lane in (skips or {}).items():
+        (x0, y0, *_), (x1, y1, *_) = boxes[start], boxes[end]
+        out, into = (width / 2 if lane > x else -width / 2 for x in (x0, x1))
+        ax.plot([x0 + out, lane, lane], [y0, y0, y1], color=INK, linewidth=1.2, zorder=1)
+        _arrow(ax, (lane, y1), (x1 + into, y1))
+    return show(figure, alt)
+
+
+def _height(label: str) -> float:
+    return 0.18 + 0.18 * (label.count("\n") + 1)
+
+
+def _arrow(ax, start: tuple[float, float], end: tuple[float, float]) -> None:
+    arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", end, start, arrowprops=arrow, zorder=1)
+
+
+class Table:
+    """Columns and rows that read in a notebook, in the book and as text.
+
+    Args:
+        columns: the heads; the first column names things, the others are aligned to the right.
+        rows: a cell for each column: text, a number (three decimals) or None ("—").
+    """
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[object]]):
+        self.lines = [[str(cell) for cell in columns], *([_text(c) for c in row] for row in rows)]
+
+    def _repr_html_(self) -> str:
+        head, *rows = (
+            "".join(
+                f'<{tag} style="text-align:{"right" if i else "left"};padding:.25em .8em">'
+                f"{escape(cell)}</{tag}>"
+                for i, cell in enumerate(line)
+            )
+            for tag, line in zip(["th"] + ["td"] * len(self.lines), self.lines, strict=False)
+        )
+        rows = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def __repr__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if i else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in self.lines
+        )
+
+
+class FormulaTable(Table):
+    """A table whose cells may hold formulas, ``$…$``, and links: Markdown, which typesets them.
+
+    In the book the cell needs ``markdown_format: myst`` among its ``mystnb`` settings.
+    """
+
+    _repr_html_ = None
+
+    def _repr_markdown_(self) -> str:
+        head, *rows = self.lines
+        return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
+
+
+table, formula_table = Table, FormulaTable
+
+
+def over_seeds(values: Sequence[float], digits: int = 3) -> str:
+    """Mean ± standard deviation over seeds, and how many seeds; one value as it is."""
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
+    return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f} ({len(values)} seeds)"
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return "—"
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

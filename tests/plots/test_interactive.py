@@ -1,0 +1,234 @@
+"""Explorer, frames and calculator: what they hold and, in a browser, what they do."""
+
+import base64
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import pyplot as plt
+
+from gtcourse import plots
+from gtcourse.plots.interactive import packed, with_unit
+from gtcourse.training.costs import StepFormula
+from tools import chromium
+
+BROWSER = chromium.executable()
+in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+
+SMILES = ["CCO", "c1ccccc1Br"]
+GENERATOR = torch.Generator().manual_seed(0)
+ATTENTION = {
+    model: [torch.rand(2, heads, n, n, generator=GENERATOR).softmax(dim=-1) for n in (3, 7)]
+    for model, heads in (("first", 2), ("second", 3))
+}
+LARGE = StepFormula(
+    4 * 10**6, 4 * 10**6, 8 * 10**6, (0.0, 0.0, 1000.0), ((0.0, 1000.0, 4.0), (5000.0, 0.0, 64.0))
+)
+FORMULAS = {
+    "small": StepFormula(4000, 4000, 8000, (10.0, 20.0, 30.0), ((100.0, 10.0, 1.0),)),
+    "large": LARGE,
+}
+
+
+def drawings(labels=("one", "two", "three"), alts=("flat", "rising", "steep")):
+    plots.use_style()
+    pictures = {}
+    for height, (label, alt) in enumerate(zip(labels, alts, strict=True)):
+        figure, ax = plt.subplots(figsize=(3, 2))
+        ax.plot([0, height])
+        pictures[label] = plots.show(figure, alt, trim=False)
+    return pictures
+
+
+def explorer(names=None):
+    return plots.explorer(SMILES, ATTENTION, names=names).data
+
+
+def frames(choice="slope", **options):
+    return plots.frames(drawings(), choice=choice, **options).data
+
+
+def calculator(**options):
+    return plots.calculator(FORMULAS, **options).data
+
+
+def data_of(html):
+    """What the script is called with."""
+    return json.loads(re.search(r"\((\{\"ink\".*\})\);</script>$", html, re.S)[1])
+
+
+@pytest.mark.parametrize("page", [explorer, frames, calculator])
+def test_nothing_is_loaded_no_name_is_global_and_the_same_data_give_the_same_bytes(page):
+    html = page()
+    assert html == page()
+    script = html[html.index("<script>") + 8 : html.index('({"ink"')]
+    assert not re.search(r"fetch|import|require|XMLHttp|src=|url\(|https?:| id=", script)
+    assert re.sub(r"//.*\n", "", script).lstrip().startswith("(function (data)")
+
+
+def test_other_data_have_another_key():
+    assert data_of(frames())["key"] != data_of(frames("other"))["key"]
+
+
+def test_words_are_text_and_not_markup():
+    mean = '</script><!--<script><b>"&\u2028'
+    for html in (
+        explorer(names=[mean, "b"]),
+        plots.frames(drawings((mean, "two", "three"), (mean, "b", "c")), choice=mean).data,
+        plots.calculator({mean: LARGE}).data,
+    ):
+        still, script = html.split("<script>", 1)
+        assert script.count("</script>") == 1
+        assert "<!--" not in script
+        assert "<b>" not in still
+        assert mean in json.dumps(data_of(html), ensure_ascii=False).replace('\\"', '"')
+
+
+def test_the_explorer_holds_the_attention_within_its_rounding():
+    weights = ATTENTION["second"][1].double().numpy()
+    layers, heads, shares, largest = packed(weights)
+    assert (layers, heads) == (2, 3)
+    shares = np.frombuffer(base64.b64decode(shares), np.uint8).reshape(weights.shape)
+    largest = np.frombuffer(base64.b64decode(largest), "<u2").reshape(weights.shape[:3])
+    restored = shares / 255 * largest[..., None] / 65535
+    np.testing.assert_allclose(restored, weights, atol=0.003)
+
+
+def test_every_atom_can_be_chosen_and_has_a_name():
+    drawing = data_of(explorer())["molecules"][1]["drawing"]
+    assert re.findall(r"data-atom='(\d+)'", drawing) == [str(i) for i in range(7)]
+    assert "aria-label='atom 6, Br'" in drawing
+    assert drawing.count("class='disc'") == 7
+
+
+def test_all_frames_have_their_words_and_one_size():
+    data = data_of(frames())
+    assert data["labels"] == ["one", "two", "three"]
+    for picture, alt in zip(data["pictures"], ("flat", "rising", "steep"), strict=True):
+        assert f"role='img' aria-label='{alt}'" in picture
+        assert "viewBox='0 0 216 144'" in picture
+
+
+def test_without_scripts_there_is_a_picture_or_a_table_with_words():
+    still = {page: page().split("<script>")[0] for page in (explorer, frames, calculator)}
+    assert 'role="img" aria-label="CCO, 2 times' in still[explorer]
+    assert "first, layer 1, atom 0" in still[explorer]
+    assert "aria-label='flat'" in still[frames]
+    assert "aria-label='rising'" not in still[frames]
+    assert "one. With scripts, slope can be chosen here." in still[frames]
+    table = calculator(graphs=2, nodes=10).split("<script>")[0]
+    # 16,000 of the model, and 2 (100 + 10 * 10 + 100) held; 2 (10 + 200 + 3000) multiplied.
+    for text in ("small", "1,000", "16.2 KiB", "6.42 kFLOP", "large", "1,000,000"):
+        assert f">{text}<" in table
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, "B", "0 B"),
+        (999, "B", "999 B"),
+        (1000, "B", "0.98 KiB"),
+        (1536, "B", "1.50 KiB"),
+        (9.996 * 2**20, "B", "10.0 MiB"),
+        (2.3e9, "FLOP", "2.30 GFLOP"),
+        (1e21, "FLOP", "1000 EFLOP"),
+    ],
+)
+def test_a_number_has_three_digits_and_a_prefix(value, unit, text):
+    assert with_unit(value, unit) == text
+
+
+def seen_in_browser(tmp_path, pages, script, *flags):
+    """What the script notes in the body's data, the pages being in shadow roots ``a`` and ``b``."""
+    path = tmp_path / "page.html"
+    path.write_text(
+        f"<!doctype html><meta charset=utf-8><body>{pages}<script>const note = "
+        "document.body.dataset; const [a, b] = [...document.body.children].filter((host) => "
+        f"host.shadowRoot).map((host) => host.shadowRoot);{script}</script>"
+    )
+    dom = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
+         *flags, "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    return dict(re.findall(r'data-(\w+)="([^"]*)"', re.search(r"<body[^>]*>", dom)[0]))
+
+
+@in_a_browser
+def test_the_explorer_reads_the_chosen_weights(tmp_path):
+    said = seen_in_browser(tmp_path, explorer() + explorer(), """
+      const pick = (name, value) => {
+        const select = a.querySelector(`select[name=${name}]`);
+        select.value = value;
+        select.dispatchEvent(new Event("change"));
+      };
+      [["molecule", 1], ["model", 1], ["layer", 1], ["head", 2]].forEach(([n, v]) => pick(n, v));
+      a.querySelector(".atom[data-atom='6']").dispatchEvent(
+        new MouseEvent("click", { bubbles: true }));
+      note.first = a.querySelector("p").textContent;
+      note.second = b.querySelector("p").textContent;
+      pick("molecule", 0);  // where there is no atom 6
+      note.after = a.querySelector("p").textContent;""")  # fmt: skip
+    row = ATTENTION["second"][1][1, 2, 6]
+    assert said["first"].startswith(f"Atom 6 (Br) looks most at atom {int(row.argmax())} (")
+    assert f") {row.max():.2f}," in said["first"]
+    most = int(ATTENTION["first"][0][0, 0, 0].argmax())
+    assert said["second"].startswith(f"Atom 0 (C) looks most at atom {most} (")
+    assert said["after"].startswith("Atom 2 (O) looks most at atom ")
+
+
+@in_a_browser
+@pytest.mark.parametrize("flags", [(), ("--force-prefers-reduced-motion",)])
+def test_the_slider_chooses_and_the_button_plays_to_the_end(tmp_path, flags):
+    said = seen_in_browser(tmp_path, frames() + frames(seconds=0.1), """
+      const seen = (root) => root.querySelector("output").textContent + ", " +
+        root.querySelector(".frames-stage svg").getAttribute("aria-label");
+      const range = a.querySelector("input");
+      note.before = seen(a);
+      range.value = 2;
+      range.dispatchEvent(new Event("input"));
+      note.after = seen(a);
+      const button = b.querySelector("button");
+      note.button = button ? button.textContent : "none";
+      if (button) {
+        button.click();
+        setTimeout(() => { note.end = `${seen(b)}, ${button.textContent}`; }, 1000);
+      }""", *flags)  # fmt: skip
+    assert (said["before"], said["after"]) == ("one, flat", "three, steep")
+    if flags:  # for readers who want less motion
+        assert said["button"] == "none"
+    else:
+        assert (said["button"], said["end"]) == ("Play", "three, steep, Play")
+
+
+@in_a_browser
+def test_the_calculator_calculates_what_the_formulas_do(tmp_path):
+    said = seen_in_browser(tmp_path, calculator(), """
+      const type = (name, value) => {
+        const input = a.querySelector(`input[name=${name}]`);
+        input.value = value;
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+      };
+      a.querySelector("button[data-model='1']").click();
+      [["graphs", 100], ["nodes", 200], ["gigabytes", 0.25]].forEach(([n, v]) => type(n, v));
+      note.rows = [...a.querySelectorAll("tr")].map((row) =>
+        [...row.children].map((cell) => cell.textContent).join("|")).join(" / ");
+      note.said = a.querySelector("p").textContent;
+      type("nodes", "1.5");
+      note.refused = a.querySelector("p").textContent;""")  # fmt: skip
+    for text in (
+        "parameters|1,000,000|3.81 MiB",
+        f"activations||{with_unit(LARGE.held(100, 200), 'B')}",
+        f"memory||{with_unit(LARGE.memory(100, 200), 'B')}",
+        f"products||{with_unit(LARGE.products(100, 200), 'FLOP')}",
+    ):
+        assert text in said["rows"]
+    assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in said["said"]
+    pattern = r"up to ([\d,]+) nodes each; of this size, ([\d,]+) at"
+    wide, many = (int(n.replace(",", "")) for n in re.search(pattern, said["said"]).groups())
+    assert LARGE.memory(100, wide) <= 2**28 < LARGE.memory(100, wide + 1)
+    assert LARGE.memory(many, 200) <= 2**28 < LARGE.memory(many + 1, 200)
+    assert "whole number from 1 to 100,000" in said["refused"]
