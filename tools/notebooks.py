@@ -20,6 +20,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from tools.paths import NOTEBOOKS, RUN_TIMES, TEXTS
@@ -193,7 +194,10 @@ def run(names: list[str]) -> None:
     for text, notebook in pairs(names):
         sync(text, notebook)
         nb = nbformat.read(notebook, as_version=4)
-        measured = execute(nb, NOTEBOOKS)
+        try:
+            measured = execute(nb, NOTEBOOKS)
+        except CellExecutionError as error:
+            raise SystemExit(f"{notebook.name}: {error}") from None
         write_notebook(nb, notebook)
         # Kept apart from the notebook, whose bytes must not depend on the clock.
         times = json.loads(RUN_TIMES.read_text()) if RUN_TIMES.exists() else {}
