@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gtcourse.training.records import recorded
 from gtcourse.training.results import spread
-from tools.ledger_find import begins_with_skip, is_skip
+from tools.ledger import runs
 from tools.paths import PACKAGE, ROOT
 
 FOLDER = ROOT / "book" / "differs"
@@ -112,10 +112,7 @@ def tests(path: Path) -> frozenset[str]:
     return frozenset(
         node.name
         for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef)
-        and node.name.startswith("test_")
-        and not any(map(is_skip, node.decorator_list))
-        and not begins_with_skip(node)
+        if isinstance(node, ast.FunctionDef) and runs(node)
     )
 
 
