@@ -162,6 +162,21 @@ def over_heads(mask: Tensor | None) -> Tensor | None:
     return mask[:, None]
 
 
+def in_turn(layers, h: Tensor, given, return_attention: bool, **options):
+    """All layers, one after the other: h, and the attentions ``[B, L, H, N, N]`` or None.
+
+    Args:
+        given: a second argument of each layer; options: keyword arguments.
+    """
+    attentions = []
+    for layer in layers:
+        h = layer(h, given, return_attention=return_attention, **options)
+        if return_attention:
+            h, attention = h
+            attentions.append(attention)
+    return h, torch.stack(attentions, dim=1) if return_attention else None
+
+
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
 
 

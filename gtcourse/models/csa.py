@@ -22,12 +22,11 @@ from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_head
 from gtcourse.models.csa_kernel import rows_of
 from gtcourse.models.embeddings import (
     ALL,
-    Features,
+    FeaturesAndWalks,
     HalvingMLP,
     NodeBatchNorm,
     NodeHead,
     PairEncoding,
-    WalkEncoding,
 )
 
 
@@ -75,18 +74,17 @@ class CGT(nn.Module):
     """Chromatic Graph Transformer: node and edge encodings, CSA layers, an MLP on nodes, pooling.
 
     Shapes:
-        batch.encodings: "random_walks" ``[B, N, N, p]`` of ``AddRandomWalks(p)`` (or "rwse" for the
-            nodes alone), "distance" of ``AddShortestPaths()``, "ring" of ``AddRings(max_size)``, as
-            the configuration reads them
+        batch.encodings: "random_walks", "distance" and "ring", as the configuration reads them
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
-            with ``return_attention`` also the filters ``[B, layers, d, N, N]``, or ``[B, layers, H,
-            N, N]`` where they are monochrome
+            with ``return_attention`` also the filters ``[B, layers, d (or H), N, N]``
     """
 
     def __init__(self, config: CGTConfig):
         super().__init__()
         self.config, d = config, config.d_model
-        self.node_encoding = NodeEncoding(config)
+        self.node_encoding = FeaturesAndWalks(
+            config.num_node_types, config.num_node_features, d, config.node_steps, config.d_position
+        )
         self.edge_encoding = PairEncoding(
             config.num_edge_types, d, config.relative, config.relative_steps, config.rings
         )
@@ -160,27 +158,24 @@ class ChromaticSelfAttention(MultiHeadAttention):
         \tilde a(i, j) = \frac{\exp(Q_i \cdot K_j + E_{ij})}{\sum_k \exp(Q_i \cdot K_k + E_{ik})}
         \in \mathbb{R}^d
 
-    :math:`Q_i \cdot K_j` is a head's, divided by :math:`\sqrt{K}`, and the same for its K channels.
-    Where :math:`E_{ij}` has a number for each head instead, this is "monochrome" attention (CSA,
-    Eq. 4), of which Graphormer's bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases.
+    :math:`Q_i \cdot K_j` is a head's, divided by :math:`\sqrt{K}`. With a number for each head
+    instead of :math:`E_{ij}` this is "monochrome" attention (CSA, Eq. 4), of which Graphormer's
+    bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases. As in the authors' code only
+    the output projection has a bias.
 
     Args:
-        score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, channel by channel. There
-            :math:`Q_i` is a constant of the softmax: it changes nothing, and is not learned.
+        score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, channel by channel, where
+            :math:`Q_i` cancels in the softmax and is not learned.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
             less memory, in :mod:`gtcourse.models.csa_kernel`.
         node_ablation, edge_ablation, channel_ablation: in training, dropout after the softmax of
             all weights of a node j, of a pair (i, j), and of a channel of all pairs.
 
     Shapes:
-        h: ``[B, N, d]``; edges: ``[B, d, N, N]`` or ``[B, H, N, N]``, or a function from rows (a
-            slice of the queries) to theirs
-        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
-        returns: ``[B, N, d]``, zeros before the output projection for a node whose keys are all
-            masked; with ``return_attention`` also :math:`\tilde a`, shaped as the logits, from
-            before the ablations
-
-    Queries, keys and values have no bias, as in the authors' code; the output projection has one.
+        h: ``[B, N, d]``; mask: ``[B, N]`` or ``[B, N, N]``; edges: terms, or a function from rows
+            (a slice of the queries) to theirs
+        returns: ``[B, N, d]``, zeros before the output projection for a node without keys; with
+            ``return_attention`` also :math:`\tilde a`, shaped as the logits, before the ablations
     """
 
     def __init__(
@@ -289,14 +284,8 @@ class CSALayer(nn.Module):
         x = \operatorname{BN}(h + \operatorname{CSA}(h, E)), \qquad
         h' = \operatorname{BN}(x + \operatorname{FFN}(x))
 
-    (Section 3.5.) The statistics are those of the real nodes; padding becomes zeros.
-
-    Args:
-        d_hidden: the network's inner width, 2 d where it is None.
-        attention: further arguments of :class:`ChromaticSelfAttention`.
-
-    Shapes:
-        as :class:`ChromaticSelfAttention`, with mask ``[B, N]``
+    (Section 3.5.) The statistics are those of the real nodes; padding becomes zeros. The further
+    arguments are those of :class:`ChromaticSelfAttention`.
     """
 
     def __init__(
@@ -350,21 +339,3 @@ def _channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
     weight, pairs = linear.weight.expand(len(E), -1, -1), E.flatten(1, 2).mT
     mapped = torch.bmm(weight, pairs).unflatten(-1, E.shape[1:3])
     return mapped if linear.bias is None else mapped + linear.bias[:, None, None]
-
-
-class NodeEncoding(nn.Module):
-    """Node features beside the batch-normalised return probabilities: ``[B, N, d]``.
-
-    The linear map of float features has a bias, as in the authors' code.
-    """
-
-    def __init__(self, config: CGTConfig):
-        super().__init__()
-        steps, width = config.node_steps, config.d_model - config.d_position
-        self.features = Features(config.num_node_types, config.num_node_features, width, bias=True)
-        norm = NodeBatchNorm(steps) if steps else None
-        self.walks = WalkEncoding(steps, config.d_position, norm) if steps else None
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        h = self.features(batch.x)
-        return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)

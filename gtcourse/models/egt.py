@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.embeddings import Features, SVDEncoding, edges_alone, mean_pool, squeeze_one
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.embeddings import EdgeInput, NodeInput, SVDEncoding, mean_pool, squeeze_one
 
 
 @dataclass(frozen=True)
@@ -23,25 +23,19 @@ class EGTConfig:
     """The 500K model of Table 5 for ZINC and the embedded molecules by default.
 
     Attributes:
-        num_node_types, num_edge_types: categories of each column of x and of edge_attr;
-            num_node_features, num_edge_features: columns of numbers instead. Where both are empty
-            for the edges, they have no features.
-        target: what is predicted: a graph, its nodes or its edges; num_targets: C.
+        num_node_types, num_edge_types: number of categories of each column of x and edge_attr;
+            num_node_features, num_edge_features: number of float columns instead.
         node_multiplier, edge_multiplier: inner widths of the feed-forward networks over d and d_e.
-        structure: what the pairs know of the graph at first: "adjacency" with self-loops, or the
-            "distance", clipped at max_distance.
-        svd_rank: r of the positional encoding (Eqs. 8, 9), 0 for none; flip_signs: "pairs" flips
-            the signs of :math:`u_m, v_m` together in training, "nodes" those of all that a node
-            has, as the authors' first code did by mistake.
-        variant: "full"; "simple", whose pairs never change (Eqs. 10, 11); "constrained", which
-            attends to neighbours and itself (Eq. 12).
-        gated: False for EGT-U (Eqs. 13, 14).
-        virtual_nodes: q; of a graph they are the readout, in place of the nodes' mean.
-        head_widths: of the two hidden layers of the heads; d / 2 and d / 4 where it is None.
+        structure: pairs start from the "adjacency" with self-loops, or the "distance" clipped at
+            max_distance.
+        svd_rank: r (Eqs. 8, 9); flip_signs: in training, of pairs of singular vectors ("pairs"), or
+            of nodes ("nodes"), as the authors' first code did by mistake.
+        variant: "full"; "simple" (Eqs. 10, 11), pairs never change; "constrained" (Eq. 12),
+            attention to neighbours and itself. gated: False for EGT-U (Eqs. 13, 14).
+        virtual_nodes: q; they are the graph's readout, in place of the nodes' mean.
+        head_widths: of the heads' hidden layers; d / 2 and d / 4 where it is None.
         distance_hops: ν of the distance-prediction objective; 0 for none.
-        norm_eps: of the layer norms; 1e-3 in the paper's runs (Keras).
-        attention_dropout, random_mask, degree_scaler, scaled: of the authors' later code, see
-            :class:`EGTAttention`.
+        norm_eps: 1e-3 in the paper's runs (Keras).
     """
 
     num_node_types: tuple[int, ...] = (28,)
@@ -76,19 +70,17 @@ class EGTConfig:
 
 
 class EGT(nn.Module):
-    """The whole model: inputs, layers, final norms and the head of what is predicted.
+    r"""The whole model: inputs, layers, final norms and the head of what is predicted.
 
     Args:
-        node_encodings: modules that make ``[B, N, d]`` of a batch, instead of the SVD encoding that
-            the configuration asks for.
+        node_encodings: modules that make ``[B, N, d]`` of a batch, instead of the SVD encoding.
 
     Shapes:
-        batch.encodings: "svd" of ``AddSVD(r)`` and "distance" of ``AddShortestPaths()``, where the
-            configuration reads them
-        returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, ``[B, N, N, C]`` of edges (0 where
-            there is none); without the last axis where C is 1. With ``return_distances`` also the
-            logits of distances 0 to ν, ``[B, N, N, ν + 1]``; with ``return_attention`` also the
-            gated attention :math:`\\tilde A` of Eq. 4, ``[B, L, H, T, T]``, last.
+        batch.encodings: "svd" of ``AddSVD(r)`` and "distance", where the configuration reads them
+        returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, ``[B, N, N, C]`` of edges; without
+            the last axis where C is 1. With ``return_distances`` also the logits of distances 0 to
+            ν, ``[B, N, N, ν + 1]``; with ``return_attention`` also :math:`\tilde A` of Eq. 4,
+            ``[B, L, H, T, T]``, last.
     """
 
     def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
@@ -101,18 +93,17 @@ class EGT(nn.Module):
         own = [SVDEncoding(c.svd_rank, d, c.flip_signs)] if c.svd_rank else []
         self.node_encodings = nn.ModuleList(own if node_encodings is None else node_encodings)
         self.virtual_nodes = nn.Parameter(torch.empty(q, d)) if q else None
+        same = "node_multiplier edge_multiplier node_dropout edge_dropout norm_eps gated clip"
+        same += " random_mask degree_scaler scaled virtual_nodes"
+        options = {name: getattr(c, name) for name in same.split()}
+        options |= {"edge_channels": c.variant != "simple", "dropout": c.attention_dropout}
         # What the heads read; the last layer does not compute the rest.
         nodes = c.target != "edge" or c.variant == "simple"
         edges = (c.target == "edge" and c.variant != "simple") or c.distance_hops > 0
         self.layers = nn.ModuleList(
             EGTLayer(
-                d, d_edge, c.num_heads, node_multiplier=c.node_multiplier,
-                edge_multiplier=c.edge_multiplier, edge_channels=c.variant != "simple",
-                update_nodes=nodes or n + 1 < c.num_layers,
-                update_edges=edges or n + 1 < c.num_layers, node_dropout=c.node_dropout,
-                edge_dropout=c.edge_dropout, norm_eps=c.norm_eps, gated=c.gated, clip=c.clip,
-                dropout=c.attention_dropout, random_mask=c.random_mask,
-                degree_scaler=c.degree_scaler, scaled=c.scaled, virtual_nodes=q,
+                d, d_edge, c.num_heads, update_nodes=nodes or n + 1 < c.num_layers,
+                update_edges=edges or n + 1 < c.num_layers, **options
             )
             for n in range(c.num_layers)
         )  # fmt: skip
@@ -204,17 +195,14 @@ class EGTLayer(nn.Module):
         \hat e_{ij} &= e_{ij} + O_e \big\Vert_k \hat H_{ij}^k, &
         e_{ij}' &= \hat e_{ij} + \operatorname{FFN}_e(\operatorname{LN}(\hat e_{ij}))
 
-    Differs from the paper's print, which has :math:`V^k \hat h_i` in the sum and
-    :math:`\tilde H` in the second line: the sum is over nodes j, and pairs receive the softmax's
-    input before masking and gating. Without edge channels it is EGT-Simple (EGT, Eqs. 10 and 11);
-    with a mask of neighbours and the node itself, EGT-Constrained (EGT, Eq. 12).
+    Differs from the print, which has :math:`V^k \hat h_i` in the sum and :math:`\tilde H` in the
+    second line: the sum is over nodes j, and pairs receive the softmax's input. Without edge
+    channels it is EGT-Simple (EGT, Eqs. 10 and 11); with a mask of neighbours, EGT-Constrained
+    (EGT, Eq. 12).
 
     Args:
-        node_multiplier, edge_multiplier: inner widths of the two networks over d and d_e.
         edge_channels: False for EGT-Simple: ``e`` is read without a norm and never changes.
         update_nodes, update_edges: False in the last layer for what no head reads.
-        node_dropout, edge_dropout: after attention and after each network.
-        norm_eps: of the norms; 1e-3 in the authors' first code (Keras), 1e-5 in PyTorch.
         attention: further arguments of :class:`EGTAttention`.
 
     Shapes:
@@ -226,7 +214,7 @@ class EGTLayer(nn.Module):
         self, d_model: int, d_edge: int, num_heads: int, *, node_multiplier: float = 2.0,
         edge_multiplier: float = 2.0, edge_channels: bool = True, update_nodes: bool = True,
         update_edges: bool = True, node_dropout: float = 0.0, edge_dropout: float = 0.0,
-        norm_eps: float = 1e-5, **attention,
+        norm_eps: float = 1e-5, **attention
     ):  # fmt: skip
         super().__init__()
         self.update_nodes, self.update_edges = update_nodes, update_edges and edge_channels
@@ -287,7 +275,7 @@ class EGTAttention(nn.Module):
     def __init__(
         self, d_model: int, d_edge: int, num_heads: int, *, gated: bool = True, clip: float = 5.0,
         aggregate: bool = True, dropout: float = 0.0, random_mask: float = 0.0,
-        degree_scaler: bool = False, scaled: bool = True, virtual_nodes: int = 0,
+        degree_scaler: bool = False, scaled: bool = True, virtual_nodes: int = 0
     ):  # fmt: skip
         super().__init__()
         self.num_heads, self.gated, self.clip = num_heads, gated, clip
@@ -334,61 +322,6 @@ class EGTAttention(nn.Module):
             return mask
         kept = mask & (torch.rand_like(logits) >= self.random_mask)
         return kept | (mask & ~kept.any(dim=-1, keepdim=True))
-
-
-class NodeInput(nn.Module):
-    """Node features and one vector shared by all nodes: ``[B, N, d]``."""
-
-    def __init__(self, types: tuple[int, ...], features: int, d_model: int):
-        super().__init__()
-        self.features = Features(types, features, d_model)
-        self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        return self.features(batch.x) + self.bias
-
-
-class EdgeInput(nn.Module):
-    r"""The pairs' vectors: one for the structure, one for the edge or its absence (Section 3.3).
-
-    Structure is the adjacency with self-loops, or the distance clipped at k, where unreachable is k
-    as well. (The authors' first code gives distances 0 and 1 one vector and unreachable another
-    than k; there are as many.) A virtual node i has a vector :math:`\tilde e_i` for its pairs with
-    nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j.
-
-    Args:
-        max_distance: k; None for the adjacency. Without types and features there is no second term.
-
-    Shapes:
-        returns: ``[B, T, T, d_e]``
-    """
-
-    def __init__(self, types, features: int, d_edge: int, max_distance=None, virtual_nodes=0):
-        super().__init__()
-        self.max_distance, q = max_distance, virtual_nodes
-        self.structure = nn.Embedding(2 if max_distance is None else max_distance + 1, d_edge)
-        self.virtual = nn.Parameter(torch.empty(q, d_edge)) if q else None
-        self.features = self.no_edge = None
-        if types or features:
-            self.features = Features(types, features, d_edge)
-            self.no_edge = nn.Parameter(torch.empty(d_edge))
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        edge, N = batch.adjacency, batch.mask.shape[1]
-        if self.max_distance is None:
-            row = (edge | torch.eye(N, dtype=torch.bool, device=edge.device)).long()
-        else:
-            distance, k = batch.encodings["distance"], self.max_distance
-            row = distance.masked_fill(distance == UNREACHABLE, k).clamp(max=k)
-        e = self.structure(row)
-        if self.features is not None:
-            e = e + torch.where(edge[..., None], self.features(edges_alone(batch)), self.no_edge)
-        if self.virtual is None:
-            return e
-        between = ((self.virtual[:, None] + self.virtual) / 2).expand(len(e), -1, -1, -1)
-        beside = self.virtual[:, None].expand(len(e), -1, N, -1)  # [B, q, N, d_e]
-        top = torch.cat([between, beside], dim=2)
-        return torch.cat([top, torch.cat([beside.transpose(1, 2), e], dim=2)], dim=1)
 
 
 def _network(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:

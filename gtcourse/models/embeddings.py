@@ -71,6 +71,97 @@ class Features(nn.Module):
         return self.table(torch.stack([column + first for column, first in columns], -1)).sum(-2)
 
 
+class NodeEdges(nn.Module):
+    """The features of the edges into a node, summed: edges "via node" of Table 5.
+
+    Shapes:
+        batch.edge_attr: ``[B, N, N, F]`` categories
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(self, num_edge_types: int, d_model: int):
+        super().__init__()
+        self.edges = nn.Embedding(num_edge_types, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        graph, receiver, _, rows = flat_edges(batch)
+        h = self.edges.weight.new_zeros(*batch.mask.shape, self.edges.embedding_dim)
+        return h.index_put((graph, receiver), self.edges(rows).mean(dim=1), accumulate=True)
+
+
+class EdgeValues(nn.Module):
+    """What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
+
+    Node i gets :math:`\\sum_j A_{ij} e_{ij}` over the edges into it, each head on its own channels.
+    The paper does not spell this variant out; this is our reading. The weights are those from
+    before attention's dropout.
+
+    Shapes:
+        attention: ``[B, H, N, N]``; edges: of :func:`flat_edges`
+        returns: ``[B, N, d]``
+    """
+
+    def __init__(self, num_edge_types: int, d_model: int, num_heads: int):
+        super().__init__()
+        self.num_heads = num_heads
+        self.edges = nn.Embedding(num_edge_types, d_model)
+
+    def forward(self, attention: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
+        graph, receiver, sender, rows = edges
+        e = self.edges(rows).mean(dim=1).unflatten(-1, (self.num_heads, -1))  # [E, H, K]
+        weight = attention[graph, :, receiver, sender]  # [E, H]
+        message = (weight[:, :, None] * e).flatten(1)
+        z = message.new_zeros(attention.shape[0], attention.shape[2], message.shape[1])
+        return z.index_put((graph, receiver), message, accumulate=True)
+
+
+def flat_edges(batch: GraphBatch) -> tuple[Tensor, ...]:
+    """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
+
+    The receiver of an edge is the node that it leads to, as in PyG. (Distances and paths are read
+    the other way, from the query's node; without directions it is all the same.)
+    """
+    graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
+    return graph, receiver, sender, category_rows(batch.edge_attr[batch.adjacency])
+
+
+def along_paths(path_edges: Tensor, distance: Tensor, table: Tensor) -> Tensor:
+    """The mean of Graphormer, Eq. 7: a bag of table rows for each pair, ``[B, N, N, H]``."""
+    path_edges = path_edges[..., : len(table), :]
+    types, nothing = table.shape[1], table.shape[0] * table.shape[1]
+    place = torch.arange(path_edges.shape[-2], device=distance.device)
+    beyond = (place >= distance[..., None])[..., None]  # the path's end: [B, N, N, L, 1]
+    rows = place[:, None] * types + category_rows(path_edges.masked_fill(beyond, 0))
+    rows = rows.masked_fill(beyond, nothing).flatten(0, 2).flatten(1)
+    table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))
+    mean = F.embedding_bag(rows, table, mode="mean", padding_idx=nothing)
+    return mean.unflatten(0, distance.shape)
+
+
+def along_trees(batch: GraphBatch, table: Tensor) -> Tensor:
+    """The mean of Graphormer, Eq. 7, on the trees of ``AddPathTree``, near pairs first.
+
+    A path's sum is its parent's sum and one edge more.
+
+    Shapes:
+        table: ``[L, types, H]``; returns: ``[B, N, N, H]``
+    """
+    distance = batch.encodings["distance"].long()
+    (B, N, _), max_length = distance.shape, len(table)
+    before = batch.encodings["path_tree"].long().clamp(min=0)  # k, from which a path enters j
+    graph, node = torch.arange(B)[:, None, None], torch.arange(N)
+    last = batch.edge_attr[graph.to(before.device), before, node.to(before.device)]
+    rows = category_rows(last.masked_fill(distance[..., None] < 1, 0))  # of the edge (k, j)
+    total = table.new_zeros(B, N, N, table.shape[-1])
+    parent = before[..., None].expand_as(total)
+    for length in range(1, int(distance.max()) + 1):
+        step = total.gather(2, parent)
+        if length <= max_length:
+            step = step + F.embedding(rows, table[length - 1]).mean(dim=-2)
+        total = torch.where((distance == length)[..., None], step, total)
+    return total / distance.clamp(1, max_length)[..., None]
+
+
 class LaplacianEncoding(nn.Module):
     """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
 
@@ -175,6 +266,78 @@ class PairEncoding(nn.Module):
         if self.relative is not None:
             E = torch.cat([E, self.relative(batch, rows)], dim=-1)
         return E if self.ring is None else E + self.ring(batch.encodings["ring"][:, rows].long())
+
+
+class NodeInput(nn.Module):
+    """Node features and one vector shared by all nodes: ``[B, N, d]``."""
+
+    def __init__(self, types: tuple[int, ...], features: int, d_model: int):
+        super().__init__()
+        self.features = Features(types, features, d_model)
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        return self.features(batch.x) + self.bias
+
+
+class EdgeInput(nn.Module):
+    r"""The pairs' vectors: one for the structure, one for the edge or its absence (Section 3.3).
+
+    Structure is the adjacency with self-loops, or the distance clipped at k, where unreachable is k
+    as well. (The authors' first code gives distances 0 and 1 one vector and unreachable another
+    than k; there are as many.) A virtual node i has a vector :math:`\tilde e_i` for its pairs with
+    nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j.
+
+    Args:
+        max_distance: k; None for the adjacency. Without types and features there is no second term.
+
+    Shapes:
+        returns: ``[B, T, T, d_e]``
+    """
+
+    def __init__(self, types, features: int, d_edge: int, max_distance=None, virtual_nodes=0):
+        super().__init__()
+        self.max_distance, q = max_distance, virtual_nodes
+        self.structure = nn.Embedding(2 if max_distance is None else max_distance + 1, d_edge)
+        self.virtual = nn.Parameter(torch.empty(q, d_edge)) if q else None
+        self.features = self.no_edge = None
+        if types or features:
+            self.features = Features(types, features, d_edge)
+            self.no_edge = nn.Parameter(torch.empty(d_edge))
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        edge, N = batch.adjacency, batch.mask.shape[1]
+        if self.max_distance is None:
+            row = (edge | torch.eye(N, dtype=torch.bool, device=edge.device)).long()
+        else:
+            distance, k = batch.encodings["distance"], self.max_distance
+            row = distance.masked_fill(distance == UNREACHABLE, k).clamp(max=k)
+        e = self.structure(row)
+        if self.features is not None:
+            e = e + torch.where(edge[..., None], self.features(edges_alone(batch)), self.no_edge)
+        if self.virtual is None:
+            return e
+        between = ((self.virtual[:, None] + self.virtual) / 2).expand(len(e), -1, -1, -1)
+        beside = self.virtual[:, None].expand(len(e), -1, N, -1)  # [B, q, N, d_e]
+        top = torch.cat([between, beside], dim=2)
+        return torch.cat([top, torch.cat([beside.transpose(1, 2), e], dim=2)], dim=1)
+
+
+class FeaturesAndWalks(nn.Module):
+    """Node features beside batch-normalised return probabilities (CSA, Section 3.5): ``[B, N, d]``.
+
+    The linear map of float features has a bias, as in the authors' code.
+    """
+
+    def __init__(self, types, features: int, d_model: int, steps: int, d_position: int):
+        super().__init__()
+        self.features = Features(types, features, d_model - d_position, bias=True)
+        norm = NodeBatchNorm(steps) if steps else None
+        self.walks = WalkEncoding(steps, d_position, norm) if steps else None
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        h = self.features(batch.x)
+        return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
 
 
 class BondEncoding(nn.Module):

@@ -15,8 +15,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import MultiHeadAttention
-from gtcourse.models.embeddings import category_rows
+from gtcourse.models.attention import MultiHeadAttention, in_turn
+from gtcourse.models.embeddings import (
+    EdgeValues,
+    NodeEdges,
+    along_paths,
+    along_trees,
+    category_rows,
+    flat_edges,
+)
 
 
 @dataclass(frozen=True)
@@ -24,17 +31,13 @@ class GraphormerConfig:
     """The slim model of Table 10 by default, with tables for the embedded molecules and ZINC.
 
     Attributes:
-        num_node_types, num_edge_types: rows of the tables of categories; value v of column c has
-            row v + 512 c, as in the authors' code.
-        d_hidden: the feed-forward network's inner width; d, as in the paper, where it is None.
-        dropout: after the feed-forward network (Tables 7 to 10) and, as in the authors' code, after
-            attention.
+        num_node_types, num_edge_types: rows of the tables; value v of column c has row v + 512 c.
+        d_hidden: inner width of the feed-forward network; d, as in the paper, where it is None.
+        dropout: after the feed-forward network and, as in the authors' code, after attention.
         max_distance, max_in_degree, max_out_degree: what is larger is looked up as these.
-        path_positions: vectors :math:`w_n` of Eq. 7; max_path_length: edges of a path that are
-            read. The authors' ZINC model has 40 and reads 20.
-        centrality, spatial: whether Eqs. 5 and 6 are used.
-        edges: where edge features go, as in Table 5: "bias" (Eq. 7), "node", "aggregation", or
-            None.
+        path_positions: vectors :math:`w_n` of Eq. 7; max_path_length: edges that are read.
+        centrality, spatial: whether Eqs. 5 and 6 are used; edges: the place of edge features in
+            Table 5, "bias" (Eq. 7), "node", "aggregation" or None.
     """
 
     num_node_types: int = 28
@@ -61,24 +64,20 @@ class Graphormer(nn.Module):
     """The whole model: embeddings, [VNode], pre-LN layers that share one bias, a linear head.
 
     Args:
-        node_encodings: modules that make ``[B, N, d]`` of a batch, instead of those that the
-            configuration asks for.
-        pair_encodings: modules that make ``[B, H, N, N]`` of a batch, likewise.
+        node_encodings, pair_encodings: modules that make ``[B, N, d]`` and ``[B, H, N, N]`` of a
+            batch, instead of those of the configuration.
 
     Shapes:
-        batch.x: ``[B, N, F]`` categories; batch.encodings: what the encodings read, by default
-            of ``AddDegrees()``, ``AddShortestPaths()`` and ``AddPathEdges(20)``
+        batch.encodings: of ``AddDegrees()``, ``AddShortestPaths()``, ``AddPathEdges(20)``
         perturbation: ``[B, N, d]``, added to the node embeddings (FLAG)
         returns: ``[B]``, or ``[B, T]`` for T targets above 1; with ``return_attention`` also
             ``[B, L, H, N + 1, N + 1]``, where row and column 0 are [VNode]'s
     """
 
     def __init__(
-        self,
-        config: GraphormerConfig,
-        node_encodings: Iterable[nn.Module] | None = None,
+        self, config: GraphormerConfig, node_encodings: Iterable[nn.Module] | None = None,
         pair_encodings: Iterable[nn.Module] | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.num_node_types, config.d_model)
@@ -126,16 +125,14 @@ class Graphormer(nn.Module):
         mask = F.pad(batch.mask, (1, 0), value=True)
         # Computed once, padded keys included, and shared by all layers. Rows of -inf alone would be
         # NaN after the softmax; there are none, because every token may attend to [VNode].
-        bias, edges = None, self.edges_between_tokens(batch)
+        bias = edges = None
+        if self.config.edges == "aggregation":
+            graph, receiver, sender, rows = flat_edges(batch)
+            edges = graph, receiver + 1, sender + 1, rows
         if self.bias is not None:
             bias, mask = self.bias(batch).masked_fill(~mask[:, None, None, :], -torch.inf), None
-        attentions = []
-        for layer in self.layers:
-            h = layer(h, bias, mask=mask, edges=edges, return_attention=return_attention)
-            if return_attention:
-                h, attention = h
-                attentions.append(attention)
-        return self.norm(h), torch.stack(attentions, dim=1) if return_attention else None
+        h, attention = in_turn(self.layers, h, bias, return_attention, mask=mask, edges=edges)
+        return self.norm(h), attention
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """Node embeddings and encodings, ``[B, N, d]`` (Eq. 5)."""
@@ -143,12 +140,6 @@ class Graphormer(nn.Module):
         for encoding in self.node_encodings:
             h = h + encoding(batch)
         return h
-
-    def edges_between_tokens(self, batch: GraphBatch) -> tuple[Tensor, ...] | None:
-        if self.config.edges != "aggregation":
-            return None
-        graph, receiver, sender, rows = flat_edges(batch)
-        return graph, receiver + 1, sender + 1, rows
 
 
 def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[nn.Module]]:
@@ -163,34 +154,24 @@ def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[n
     if config.spatial:
         pairs.append(SpatialEncoding(config.num_heads, config.max_distance))
     if config.edges == "bias":
-        pairs.append(
-            EdgeEncoding(
-                config.num_heads,
-                config.num_edge_types,
-                config.path_positions,
-                config.max_path_length,
-            )
-        )
+        sizes = config.path_positions, config.max_path_length
+        pairs.append(EdgeEncoding(config.num_heads, config.num_edge_types, *sizes))
     return nodes, pairs
 
 
 class GraphormerLayer(nn.Module):
-    r"""Attention with a bias, then a feed-forward network, each after a LayerNorm.
+    r"""Attention with a bias, then a feed-forward network (Graphormer, Eqs. 8 and 9).
 
     .. math::
-        h' &= \operatorname{MHA}(\operatorname{LN}(h)) + h \\
-        h'' &= \operatorname{FFN}(\operatorname{LN}(h')) + h'
-
-    (Graphormer, Eqs. 8 and 9.)
+        h' = \operatorname{MHA}(\operatorname{LN}(h)) + h, \qquad
+        h'' = \operatorname{FFN}(\operatorname{LN}(h')) + h'
 
     Args:
-        d_model: d; d_hidden: the feed-forward network's inner width, d where it is None.
-        num_edge_types: categories of edges whose features are carried along with the values
-            ("via aggregation" of Table 5); 0 for none.
+        num_edge_types: above 0, edge features join the values ("via aggregation" of Table 5).
 
     Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
-        edges: of :func:`flat_edges`, where there are types
+        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``; edges: of
+            :func:`~gtcourse.models.embeddings.flat_edges`, where there are types
         returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
     """
 
@@ -227,25 +208,19 @@ class GraphormerLayer(nn.Module):
 
 
 class GraphormerAttention(MultiHeadAttention):
-    r"""Self-attention whose logits are shifted by what is known of each pair.
+    r"""Self-attention whose logits are shifted for each pair (Graphormer, Eqs. 6 and 7).
 
     .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
 
-    (Graphormer, Eqs. 6 and 7.)
+    Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), as heads need it.
 
     Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``, the sum of b and c, or None
-        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
-        returns: ``[B, N, d]``; with ``return_attention`` also the probabilities ``[B, H, N, N]``
-
-    Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), and so has Eq. 4.
+        h: ``[B, N, d]``; bias: ``[B, H, N, N]``, b + c; mask: ``[B, N]`` or ``[B, N, N]``
+        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
     """
 
-    def forward(
-        self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None,
-        return_attention: bool = False
-    ):  # fmt: skip
-        return super().forward(h, bias=bias, mask=mask, return_attention=return_attention)
+    def forward(self, h: Tensor, bias: Tensor | None = None, **options):
+        return super().forward(h, bias=bias, **options)
 
 
 class CentralityEncoding(nn.Module):
@@ -253,16 +228,11 @@ class CentralityEncoding(nn.Module):
 
     .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
 
-    (Graphormer, Eq. 5.)
-
-    Args:
-        max_in_degree, max_out_degree: nodes with more edges share the vectors of these.
+    (Graphormer, Eq. 5.) Nodes with more edges than the largest degree share its vectors. Differs
+    from the authors' code, which looks both up by the same degree.
 
     Shapes:
-        batch.encodings["in_degree"], ["out_degree"]: ``[B, N]``
-        returns: ``[B, N, d]``, the two vectors' sum
-
-    Differs from the authors' code, which looks both up by the same degree.
+        batch.encodings["in_degree"], ["out_degree"]: ``[B, N]``; returns: ``[B, N, d]``, the sum
     """
 
     def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):
@@ -271,27 +241,20 @@ class CentralityEncoding(nn.Module):
         self.outgoing = nn.Embedding(max_out_degree + 1, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        tables = {"in_degree": self.incoming, "out_degree": self.outgoing}
-        z_in, z_out = (
-            table(batch.encodings[name].clamp(max=table.num_embeddings - 1))
-            for name, table in tables.items()
-        )
-        return z_in + z_out
+        incoming, outgoing = (batch.encodings[name] for name in ("in_degree", "out_degree"))
+        z_in = self.incoming(incoming.clamp(max=self.incoming.num_embeddings - 1))
+        return z_in + self.outgoing(outgoing.clamp(max=self.outgoing.num_embeddings - 1))
 
 
 class SpatialEncoding(nn.Module):
-    r"""A learned scalar :math:`b_{\phi(i,j)}` for each shortest-path distance and head.
+    r"""A learned scalar :math:`b_{\phi(i,j)}` for each distance and head (Graphormer, Eq. 6).
 
-    (Graphormer, Eq. 6.) It is what tells the graphs of Graphormer, Figure 2, apart.
-
-    Args:
-        num_heads: H; the paper writes one scalar, its implementation learns one for each head.
-        max_distance: longer distances share this one's scalars; pairs without a path have their
-            own, in row 0 of ``scalars``, and distance d has row d + 1.
+    It is what tells the graphs of Graphormer, Figure 2, apart. The paper writes one scalar, its
+    implementation learns one for each head. Distances beyond the largest share its scalars; pairs
+    without a path have row 0 of ``scalars``, and distance d has row d + 1.
 
     Shapes:
-        batch.encodings["distance"]: ``[B, N, N]``
-        returns: ``[B, H, N, N]``
+        batch.encodings["distance"]: ``[B, N, N]``; returns: ``[B, H, N, N]``
     """
 
     def __init__(self, num_heads: int, max_distance: int):
@@ -308,19 +271,13 @@ class SpatialEncoding(nn.Module):
 
 
 class PairBias(nn.Module):
-    r"""The one place where structure enters attention: computed once, added in every layer.
+    """The one place where structure enters attention: computed once, added in every layer.
 
-    The sum of the pair encodings, with a first row and column for [VNode], whose pairs all have one
-    learned scalar for each head instead (Section 3.2).
-
-    Args:
-        num_heads: H.
-        encodings: modules that make ``[B, H, N, N]`` of a batch; at least one.
+    The sum of the pair encodings, with a first row and column for [VNode], whose pairs share one
+    learned scalar for each head (Section 3.2), as in the authors' code; the text allows two.
 
     Shapes:
         returns: ``[B, H, N + 1, N + 1]``
-
-    [VNode]'s row and column share the scalar, as in the authors' code; the text allows two of them.
     """
 
     def __init__(self, num_heads: int, encodings: Iterable[nn.Module]):
@@ -337,33 +294,25 @@ class PairBias(nn.Module):
 
 
 class EdgeEncoding(nn.Module):
-    r"""The mean over a shortest path of each edge's vector times its place's.
+    r"""The mean over a shortest path of each edge's vector times its place's (Graphormer, Eq. 7).
 
     .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
 
-    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j (Graphormer, Eq. 7, which has
-    N for :math:`\ell`). The lecture has the sum in its place (CS224W, S11). The categories of edges
-    make :math:`x_e \cdot w_n` a table with a row for each place and category; :math:`c_{ij}` is a
-    mean of its rows. A node with itself, and pairs without a path, get 0.
+    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j; the paper has N for
+    :math:`\ell`, and the lecture the sum (CS224W, S11). With categories :math:`x_e \cdot w_n` is a
+    table, and :math:`c_{ij}` a mean of its rows; 0 for a node itself and without a path.
 
     Args:
-        num_heads: H, and the width of :math:`x_e` (d_E) as well; each head has its own w.
-        num_edge_types: categories of edges.
-        positions: how many vectors :math:`w_n` there are.
-        max_length: L, the edges of a path that are read, from i on; the mean is over these.
-        reduce: "mean", or "sum" as in the lecture.
+        num_heads: H, also the width of :math:`x_e` (d_E); positions: vectors :math:`w_n`;
+            max_length: L, the edges of a path that are read; reduce: "mean", or "sum".
 
     Shapes:
-        batch.encodings["distance"]: ``[B, N, N]``, exact: of ``AddShortestPaths()``, without a
-            longest distance
-        batch.encodings["path_edges"]: ``[B, N, N, L, F]`` categories; where there are none,
-        batch.encodings["path_tree"]: ``[B, N, N]``, and batch.edge_attr ``[B, N, N, F]``: the same
-            result from N² numbers
+        batch.encodings: exact "distance" ``[B, N, N]``, and "path_edges" ``[B, N, N, L, F]`` or
+            "path_tree" ``[B, N, N]`` with batch.edge_attr: the same result from N² numbers
         returns: ``[B, H, N, N]``
 
-    Differs from the authors' code: nothing is added behind a path's end. There a vector for "no
-    edge" is, as often as the longest path of the *batch* has places, so that a molecule's
-    prediction depends on its company.
+    Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
+    longest path of the *batch*, so that a prediction depends on the batch.
     """
 
     def __init__(
@@ -379,9 +328,9 @@ class EdgeEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         distance = batch.encodings["distance"].long()
         if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
-            mean = self.along_trees(batch, distance)
+            mean = along_trees(batch, self.table())
         else:
-            mean = self.along_paths(batch.encodings["path_edges"], distance)
+            mean = along_paths(batch.encodings["path_edges"], distance, self.table())
         if self.reduce == "sum":
             mean = mean * distance.clamp(0, self.max_length)[..., None]
         return mean.permute(0, 3, 1, 2)
@@ -390,85 +339,3 @@ class EdgeEncoding(nn.Module):
         """:math:`x_e \\cdot w_n` for each place, category and head: ``[L, types, H]``."""
         w = self.positions[: self.max_length]
         return torch.einsum("ek,nkh->neh", self.edges.weight, w).to(w.dtype)
-
-    def along_paths(self, path_edges: Tensor, distance: Tensor) -> Tensor:
-        """A bag of table rows for each pair: the places that are on its path. ``[B, N, N, H]``"""
-        table, path_edges = self.table(), path_edges[..., : self.max_length, :]
-        types, nothing = table.shape[1], table.shape[0] * table.shape[1]
-        place = torch.arange(path_edges.shape[-2], device=distance.device)
-        beyond = (place >= distance[..., None])[..., None]  # the path's end: [B, N, N, L, 1]
-        rows = place[:, None] * types + category_rows(path_edges.masked_fill(beyond, 0))
-        rows = rows.masked_fill(beyond, nothing).flatten(0, 2).flatten(1)
-        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))
-        mean = F.embedding_bag(rows, table, mode="mean", padding_idx=nothing)
-        return mean.unflatten(0, distance.shape)
-
-    def along_trees(self, batch: GraphBatch, distance: Tensor) -> Tensor:
-        """Sums along paths, near pairs first: each is its parent's sum and one edge more."""
-        table, (B, N, _) = self.table(), distance.shape
-        before = batch.encodings["path_tree"].long().clamp(min=0)  # k, from which a path enters j
-        graph, node = torch.arange(B)[:, None, None], torch.arange(N)
-        last = batch.edge_attr[graph.to(before.device), before, node.to(before.device)]
-        rows = category_rows(last.masked_fill(distance[..., None] < 1, 0))  # of the edge (k, j)
-        total = table.new_zeros(B, N, N, table.shape[-1])
-        parent = before[..., None].expand_as(total)
-        for length in range(1, int(distance.max()) + 1):
-            step = total.gather(2, parent)
-            if length <= self.max_length:
-                step = step + F.embedding(rows, table[length - 1]).mean(dim=-2)
-            total = torch.where((distance == length)[..., None], step, total)
-        return total / distance.clamp(1, self.max_length)[..., None]
-
-
-class NodeEdges(nn.Module):
-    """The features of the edges into a node, summed: edges "via node" of Table 5.
-
-    Shapes:
-        batch.edge_attr: ``[B, N, N, F]`` categories
-        returns: ``[B, N, d]``
-    """
-
-    def __init__(self, num_edge_types: int, d_model: int):
-        super().__init__()
-        self.edges = nn.Embedding(num_edge_types, d_model)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        graph, receiver, _, rows = flat_edges(batch)
-        h = self.edges.weight.new_zeros(*batch.mask.shape, self.edges.embedding_dim)
-        return h.index_put((graph, receiver), self.edges(rows).mean(dim=1), accumulate=True)
-
-
-class EdgeValues(nn.Module):
-    """What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
-
-    Node i gets :math:`\\sum_j A_{ij} e_{ij}` over the edges into it, each head on its own channels.
-    The paper does not spell this variant out; this is our reading. The weights are those from
-    before attention's dropout.
-
-    Shapes:
-        attention: ``[B, H, N, N]``; edges: of :func:`flat_edges`
-        returns: ``[B, N, d]``
-    """
-
-    def __init__(self, num_edge_types: int, d_model: int, num_heads: int):
-        super().__init__()
-        self.num_heads = num_heads
-        self.edges = nn.Embedding(num_edge_types, d_model)
-
-    def forward(self, attention: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
-        graph, receiver, sender, rows = edges
-        e = self.edges(rows).mean(dim=1).unflatten(-1, (self.num_heads, -1))  # [E, H, K]
-        weight = attention[graph, :, receiver, sender]  # [E, H]
-        message = (weight[:, :, None] * e).flatten(1)
-        z = message.new_zeros(attention.shape[0], attention.shape[2], message.shape[1])
-        return z.index_put((graph, receiver), message, accumulate=True)
-
-
-def flat_edges(batch: GraphBatch) -> tuple[Tensor, ...]:
-    """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
-
-    The receiver of an edge is the node that it leads to, as in PyG. (Distances and paths are read
-    the other way, from the query's node; without directions it is all the same.)
-    """
-    graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
-    return graph, receiver, sender, category_rows(batch.edge_attr[batch.adjacency])

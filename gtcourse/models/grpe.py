@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
+from gtcourse.models.attention import FeedForward, MultiHeadAttention, in_turn, over_heads
 from gtcourse.models.embeddings import category_rows, combinations, edges_alone, mean_pool
 
 TERMS = ("query", "key", "value")
@@ -34,23 +34,16 @@ class GRPEConfig:
     """The small model of Table 1 by default, with tables for the embedded molecules and ZINC.
 
     Attributes:
-        num_node_types: rows of the table of node categories; value v of column c has row
-            v + 512 c, as in the authors' code. num_node_features: columns of numbers instead.
-        num_edge_types: categories of each column of edge features; each combination is a type.
-            Empty where edges have no features. edge_step: where they are one column of numbers,
-            the width of a type; 0.1 in the paper, which takes their first decimal.
-        target: what is predicted: a graph or its nodes; num_targets: C.
-        d_hidden: the feed-forward network's inner width; d, as in the paper, where it is None.
+        num_node_types: rows of the table; value v of column c has row v + 512 c.
+            num_node_features: number of float columns instead.
+        num_edge_types: number of categories of each column; each combination is a type. edge_step:
+            for one column of floats, the width of a type; 0.1 in the paper.
+        d_hidden: inner width of the feed-forward network; d, as in the paper, where it is None.
         max_distance: L, the longest distance with a vector of its own.
-        terms: which are used of "query", the query context (Eq. 6), "key", the key context (Eq. 7),
-            and "value", the value term (Eq. 9).
-        bias: also add a scalar for each relation and head to the logits, as Graphormer (Eq. 4).
+        terms: of "query" (Eq. 6), "key" (Eq. 7) and "value" (Eq. 9); bias: Graphormer's (Eq. 4).
         key_context: "key_column" as in Eq. 7, or "query_row" as in the authors' code.
-        virtual_node: whether there is [VNode], which the head reads of a graph; the nodes' mean
-            otherwise.
-        dropout: after attention and after the feed-forward network.
-        node_noise: in training, uniform noise of at most this size is added to the node embeddings;
-            of the authors' code (0.2 for ZINC), not of the paper.
+        virtual_node: [VNode], the readout of a graph; the nodes' mean without it.
+        node_noise: in training, bound of uniform noise on the embeddings (authors' code, 0.2).
     """
 
     num_node_types: int = 28
@@ -77,11 +70,9 @@ class GRPE(nn.Module):
     """The whole model: embeddings, [VNode], pre-LN layers that share the tables, a linear head.
 
     Shapes:
-        batch.x: ``[B, N, F]`` categories, or numbers; batch.encodings["distance"]: ``[B, N, N]`` of
-            ``AddShortestPaths()``; batch.edge_attr: ``[B, N, N, F_e]`` where edges have features
+        batch.encodings["distance"]: ``[B, N, N]`` of ``AddShortestPaths()``
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
-            with ``return_attention`` also ``[B, layers, H, N + 1, N + 1]``, where row and column 0
-            are [VNode]'s; ``[B, layers, H, N, N]`` without it
+            with ``return_attention`` also ``[B, layers, H, N + 1, N + 1]``, N without [VNode]
     """
 
     def __init__(self, config: GRPEConfig):
@@ -130,13 +121,8 @@ class GRPE(nn.Module):
         # Computed once and shared by all layers.
         relation = self.relations(batch)
         tables = RelationTables(**{name: table() for name, table in self.tables.items()})
-        attentions = []
-        for layer in self.layers:
-            h = layer(h, relation, tables, mask=mask, return_attention=return_attention)
-            if return_attention:
-                h, attention = h
-                attentions.append(attention)
-        return self.norm(h), torch.stack(attentions, dim=1) if return_attention else None
+        h, attention = in_turn(self.layers, h, relation, return_attention, tables=tables, mask=mask)
+        return self.norm(h), attention
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings, ``[B, N, d]``; in training with noise."""
@@ -166,26 +152,18 @@ class GRPEAttention(MultiHeadAttention):
         z_i &= \sum_j \hat a_{ij} \bigl(v_j + R^\text{value}_{r}\bigr),
         \qquad \hat a_i = \operatorname{softmax}(a_i).
 
-    (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.)
-
-    A context is one of only T numbers for each query, or key: all of them come from one product
-    ``[N, T]``, and each pair picks its own. In the same way the weights that a query gives to
-    each relation are added up, ``[N, T]``, before they meet the T vectors. So no vector is ever
-    written for a pair.
+    (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.) The contexts of a query with all T
+    relations are one product ``[N, T]``, from which each pair gathers its own; no vector is ever
+    written for a pair. Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
 
     Args:
-        d_model: d; num_heads: H; dropout: of :math:`\hat a`, before both sums.
-        key_context: "key_column" is Eq. 7, with :math:`k_j`. "query_row" is what the authors' code
-            computes, :math:`k_i \cdot R^\text{query}_r`: a second context of the query's node.
+        key_context: "key_column" is Eq. 7. "query_row" is what the authors' code computes,
+            :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
 
     Shapes:
-        x: ``[B, N, d]``; relation: ``[B, N, N]``, 0 to T - 1
-        mask: True where attention may go: ``[B, N]`` for keys, or ``[B, N, N]``
-        returns: ``[B, N, d]``, zeros before the output projection for a query whose keys are all
-            masked; with ``return_attention`` also :math:`\hat a` ``[B, H, N, N]``, from before
-            dropout
-
-    Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
+        x: ``[B, N, d]``; relation: ``[B, N, N]``, 0 to T - 1; mask: ``[B, N]`` or ``[B, N, N]``
+        returns: ``[B, N, d]``, zeros before the output projection for a query without keys; with
+            ``return_attention`` also :math:`\hat a` ``[B, H, N, N]``, from before dropout
     """
 
     def __init__(
@@ -248,17 +226,13 @@ class GRPEAttention(MultiHeadAttention):
 
 
 class GRPELayer(nn.Module):
-    r"""Graph self-attention, then a feed-forward network, each after a LayerNorm.
+    """Graph self-attention, then a feed-forward network, each after a LayerNorm.
 
-    Args:
-        d_model: d; d_hidden: the feed-forward network's inner width, d where it is None.
-        dropout: after attention and after the network, as in the authors' code; the paper says "the
-            input to feed-forward neural networks".
-        attention_dropout, key_context: as of :class:`GRPEAttention`.
+    Dropout is after attention and after the network, as in the authors' code; the paper says "the
+    input to feed-forward neural networks".
 
     Shapes:
-        h: ``[B, N, d]``; relation, tables, mask: as of :class:`GRPEAttention`
-        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
+        as :class:`GRPEAttention`
     """
 
     def __init__(
@@ -288,13 +262,11 @@ class GRPELayer(nn.Module):
 
 
 class RelationTables(NamedTuple):
-    r"""A vector for each of T relations, by what meets it; None for a term that is left out.
+    """A vector for each of T relations, by what meets it; None for a term that is left out.
 
     Attributes:
-        key: ``[T, d]``, met by queries: :math:`\mathcal{P}^\text{key} + \mathcal{E}^\text{key}` of
-            Eq. 6; query: ``[T, d]``, met by keys (Eq. 7); value: ``[T, d]``, added to values
-            (Eq. 9).
-        bias: ``[T, H]``, met by nothing: Graphormer's scalars (Eq. 4).
+        key: ``[T, d]``, met by queries (Eq. 6); query: ``[T, d]``, met by keys (Eq. 7); value:
+            ``[T, d]``, added to values (Eq. 9); bias: ``[T, H]``, Graphormer's scalars (Eq. 4).
     """
 
     key: Tensor | None = None
@@ -304,18 +276,11 @@ class RelationTables(NamedTuple):
 
 
 class RelationEmbedding(nn.Module):
-    r"""The vectors of all relations: a table for distances and one for edges.
-
-    Args:
-        num_edge_types: E; max_distance: L, longer distances share :math:`\mathcal{P}_\text{far}`;
-        width: d, or H for scalars.
+    """The vectors of all relations, ``[T, width]``: a table for distances and one for edges.
 
     Attributes:
         distances: rows 0 to L, far, unreachable, virtual; edges: rows 0 to E - 1, no edge, self,
             virtual.
-
-    Shapes:
-        returns: ``[T, width]``
     """
 
     def __init__(self, num_edge_types: int, max_distance: int, width: int):
@@ -333,25 +298,12 @@ class RelationEmbedding(nn.Module):
 
 
 class Relations(nn.Module):
-    """Which relation each pair of tokens has.
+    """The relation of each pair of tokens, ``[B, N, N]``, or ``[B, N + 1, N + 1]`` with [VNode].
 
-    Row i is the query's: the distance and the edge are those from i to j. [VNode], where there is
-    one, is token 0. Distances are those of the graph without it.
-
-    Args:
-        edge_types: categories of each column of ``edge_attr``; each combination is a type of edge.
-            Empty where edges have no features: all are of one type.
-        edge_step: where ``edge_attr`` holds numbers instead: those from n to n + 1 times this are
-            of type n, and what is larger than the last type's is of the last type.
-        max_distance: L; virtual_node: whether there is one.
+    Row i is the query's. Distances are those of the graph without [VNode], exact up to L + 1.
 
     Attributes:
-        num_edge_types: E; num_relations: T.
-
-    Shapes:
-        batch.adjacency: ``[B, N, N]``; batch.encodings["distance"]: ``[B, N, N]``, exact up to
-            L + 1; batch.edge_attr: ``[B, N, N, F]``, where there are types
-        returns: ``[B, N, N]``, or ``[B, N + 1, N + 1]`` with [VNode]
+        num_edge_types: E, the combinations of the columns' categories; num_relations: T.
 
     Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
     a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
