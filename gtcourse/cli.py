@@ -1,7 +1,7 @@
 """``gtcourse recipes | train | results | data | prepare | bench | costs``, from a terminal.
 
-Each command only reads its arguments and shows what comes back; the work is elsewhere in the
-package, and imported when it is needed, so that ``--help`` waits for neither PyTorch nor PyG.
+The work is elsewhere in the package and imported when it is needed, so that ``--help`` waits for
+neither PyTorch nor PyG.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from gtcourse import __version__
-from gtcourse.cli_arguments import refuse_dataset_without_recipe, refuse_what_cannot_be_meant
 from gtcourse.cli_data import console, data, prepare, table_of
 from gtcourse.cli_stop import Stopped, if_stopped, stoppable
 
@@ -60,10 +59,10 @@ DataOption = Annotated[
 
 @app.command()
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="say everything about this one")] = None,
+    name: Annotated[str | None, typer.Argument(help="describe this one")] = None,
     dataset: Annotated[str | None, typer.Option(help="only those for this data set")] = None,
 ) -> None:
-    """List the published configurations that the course has, or tell one of them whole."""
+    """List the published configurations that the course has, or describe one of them."""
     from gtcourse.recipes import RECIPES, get_recipe
     from gtcourse.training.results import printed
 
@@ -72,7 +71,7 @@ def recipes(
         for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
-    refuse_dataset_without_recipe(dataset)
+    _check_dataset(dataset)
     table = table_of("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
@@ -114,7 +113,7 @@ def train(
 
     [bold]gtcourse train csa-rings/zinc --data molecules --budget smoke[/]
     """
-    refuse_what_cannot_be_meant(seed, jobs, resume, auto_resume)
+    _check_options(seed, jobs, resume, auto_resume)
     if len(seed) > 1:
         raise typer.Exit(_one_process_for_each(seed, jobs))
     from gtcourse.recipes import get_recipe
@@ -172,7 +171,7 @@ def results(
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
-    refuse_dataset_without_recipe(dataset)
+    _check_dataset(dataset)
     table = table_of(*recorded.COLUMNS)
     for result in recorded.results(recorded.read_results(folders), dataset):
         if result.records or all:
@@ -247,6 +246,26 @@ def costs(
     console.print(table)
 
 
+def _check_options(seeds: list[int], jobs: int, resume: bool, auto_resume: bool) -> None:
+    from gtcourse.graphs.arguments import a_seed, at_least
+
+    for seed in seeds:
+        a_seed(seed=seed)
+    at_least(1, jobs=jobs)
+    if len({*seeds}) < len(seeds):
+        raise ValueError(f"a seed of {seeds} is given twice; expected each once, a run for each.")
+    if resume and auto_resume:
+        raise ValueError("--resume and --auto-resume exclude each other; expected one of the two.")
+
+
+def _check_dataset(name: str | None) -> None:
+    from gtcourse.recipes import RECIPES
+
+    known = sorted({recipe.dataset for recipe in RECIPES.values()})
+    if name is not None and name not in known:
+        raise ValueError(f"no recipe is for {name!r}; expected one of {', '.join(known)}.")
+
+
 def _what_stays(folder: Path) -> str:
     if (folder / "last.ckpt").exists():
         return f"The same command with --resume continues the run in {folder}."
@@ -291,10 +310,7 @@ def _one_process_for_each(seeds: list[int], jobs: int) -> int:
 
 
 def main() -> None:
-    """The command's entry: what cannot be done is said in a sentence, without a traceback.
-
-    So is a signal that ends it, after which the exit status is 128 and its number.
-    """
+    """Errors are one sentence without a traceback; a signal's exit status is 128 and its number."""
     complaints = Console(stderr=True)
     try:
         with stoppable():

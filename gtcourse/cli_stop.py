@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and a closed terminal: a sentence, and what stays of what was begun.
+"""Ctrl-C, SIGTERM and a closed terminal end a command as an exception does.
 
-They end the program as an exception does, so that locks are let go, half files are removed, and
-processes that it began end as well. A second signal ends it at once.
+Locks are released, half-written files are removed, and processes that it began end as well. A
+second signal ends it at once.
 """
 
 from __future__ import annotations
@@ -10,18 +10,9 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
-
 
 class Stopped(BaseException):
-    """A signal; no ``except Exception`` on its way takes it for an error.
-
-    Attributes:
-        number: of the signal.
-        what_stays: a sentence for whoever sent it.
-    """
+    """A signal, and a sentence about what remains; no ``except Exception`` catches it."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -34,9 +25,10 @@ class Stopped(BaseException):
 @contextmanager
 def stoppable() -> Iterator[None]:
     """A block that the first signal ends with :class:`Stopped`."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    before = {number: signal.getsignal(number) for number in numbers if number is not None}
     # nohup has its program ignore one of them.
-    before = {number: each for number, each in before.items() if each != signal.SIG_IGN}
+    before = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -56,11 +48,7 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def if_stopped(what_stays: Callable[[], str]) -> Iterator[None]:
-    """A block of which a signal leaves something.
-
-    Args:
-        what_stays: the sentence, asked for when the signal has come.
-    """
+    """A block after which a signal's message ends with ``what_stays()``."""
     try:
         yield
     except Stopped as stop:

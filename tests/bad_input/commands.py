@@ -93,7 +93,7 @@ CASES = [
         ((*TRAIN, "--seed", "9" * 20), "expected a whole number from 0 to 4294967295"),
         (
             (*TRAIN, "--seed", "1", "--seed", "1"),
-            "seed 1 is given twice; expected each once, a run",
+            "a seed of [1, 1] is given twice; expected each once",
         ),
         (
             (*TRAIN, "--seed", "1", "--seed", "2", "--jobs", "0"),
