@@ -26,16 +26,12 @@ from gtcourse.models.attention import MultiHeadAttention
         "this hides padding alone; later tokens are still seen.": {
             "join": lambda causal, real: real | (causal & False)
         },
-        "True means may attend; yours is the other way round.": {
-            "join": lambda causal, real: ~(causal & real)
-        },
+        "True means may attend, not False.": {"join": lambda causal, real: ~(causal & real)},
         "the triangle is turned: your tokens see what comes after them.": {
             "join": lambda causal, real: causal.T & real
         },
-        "a token has to see itself: include the diagonal.": {
-            "join": lambda causal, real: causal.tril(-1) & real
-        },
-        "padding is masked in the rows; the keys are the columns.": {
+        "a token sees itself: the diagonal.": {"join": lambda causal, real: causal.tril(-1) & real},
+        "padding is masked in the rows, not columns.": {
             "join": lambda causal, real: causal & real.mT
         },
         "joined with `or`; both conditions have to hold.": {"join": torch.logical_or},

@@ -30,20 +30,13 @@ def _chain() -> tuple[Tensor, Tensor]:
     "itself, edges by type, then distances, far, and unreachable.",
     cases=[(*_chain(), 3, 3)],
     mistakes={
-        "distances of L are far already (as in the authors' code); far is more than L.": {
-            "longest": 2
-        },
+        "distances of L are far (as in the authors' code); far is more.": {"longest": 2},
         "nothing is far: all distances beyond L share one relation.": {"longest": 99},
-        "nodes without a path are far; they have a relation of their own, the last.": {
-            "unreachable": 6
-        },
+        "nodes without a path are far; they have the last relation.": {"unreachable": 6},
         "far and unreachable are exchanged.": {"far": 7, "unreachable": 6},
         "nodes without a path have the relation of a node with itself.": {"unreachable": 0},
         "edges of type 0 were not seen: a 0 in bond is a type where the distance is 1.": {
             "edge": lambda bond: torch.where(bond > 0, 1 + bond, 3)
-        },
-        "edges begin at 0, which is a node with itself; type 0 is relation 1.": {
-            "edge": lambda bond: bond
         },
         "distances begin one too late: 2 follows the last type of edge.": {"shift": 1},
     },
@@ -108,9 +101,6 @@ def _by_head(answer: Callable) -> Callable:
         ),
         "the sum is divided by sqrt(K) already; Eq. 8 does that once for all terms.": _by_head(
             lambda k, R, r: (R @ k.T).gather(0, r) / k.shape[1] ** 0.5
-        ),
-        "all heads have the numbers of the first; each reads its own k and R.": lambda k, R, r: (
-            (R[0] @ k[0].T).gather(0, r).expand(2, -1, -1)
         ),
     },
 )
