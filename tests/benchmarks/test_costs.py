@@ -1,13 +1,8 @@
 """Time and memory of a step, on steps whose costs are known."""
 
-import multiprocessing
-import os
-
-import pytest
 import torch
 
-from benchmarks.costs import alone, apart, milliseconds, peak_mb, peak_mb_of, rows, traced
-from benchmarks.report import command_line, provenance
+from benchmarks.costs import apart, milliseconds, peak_mb, peak_mb_of, rows, traced
 
 
 def three_megabytes_but_two_at_a_time():
@@ -45,45 +40,3 @@ def test_steps_apart_wait_for_their_turn():
         assert seen.tolist() == [1, 0]
         waiting["b"]()
         assert seen.tolist() == [1, 1]
-
-
-def test_steps_apart_end_also_when_something_fails():
-    before = {*multiprocessing.active_children()}
-    with pytest.raises(KeyError), apart({"a": lambda: None}) as waiting:
-        waiting["b"]()
-    assert {*multiprocessing.active_children()} == before
-
-
-def test_a_step_apart_that_fails_is_not_waited_for():
-    def fail() -> None:
-        os._exit(1)
-
-    with (
-        pytest.raises(RuntimeError, match="the process of 'a' has ended"),
-        apart({"a": fail, "b": lambda: None}) as waiting,
-    ):
-        waiting["a"]()
-
-
-def test_what_runs_alone_runs_elsewhere():
-    found = alone(dict, [("here", 1)])
-    assert found == {"here": 1}
-    assert alone(_process, os.getpid()) == {"same": False}
-
-
-def _process(parent: int) -> dict:
-    return {"same": os.getpid() == parent}
-
-
-def test_a_single_round_has_no_spread_and_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        command_line("A benchmark.", 3).parse_args(["--rounds", "1"])
-    assert "1 rounds have no spread; expected 2 or more" in capsys.readouterr().err
-    assert command_line("A benchmark.", 3).parse_args(["--rounds", "2"]).rounds == 2
-
-
-def test_a_benchmark_says_where_it_ran():
-    said = provenance("costs")
-    assert said["command"] == "python -m benchmarks.costs"
-    assert said["processor"]
-    assert said["cores"] >= 1

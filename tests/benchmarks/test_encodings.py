@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.encodings import TASKS, chain
+from benchmarks.encodings import TASKS
 from gtcourse import load_dataset
 
 
@@ -81,10 +81,3 @@ def test_singular_values_agree(molecules):
         torch.testing.assert_close(
             (half**2).sum(dim=0), torch.from_numpy(singular[:8]), rtol=0, atol=1e-5
         )
-
-
-@pytest.mark.parametrize("size", [25, 100])
-def test_a_chain_has_the_asked_size_and_holds_together(molecules, size):
-    graph = chain(molecules, size)
-    assert graph.num_nodes == size
-    assert (TASKS["shortest paths"]["gtcourse"]([graph])[0].distance >= 0).all()

@@ -5,7 +5,7 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 from benchmarks import flex
-from benchmarks.flex import INSIDE, WRITTEN, case, measure, of_size
+from benchmarks.flex import INSIDE, WRITTEN, case, measure
 from gtcourse import load_dataset
 
 pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
@@ -23,19 +23,6 @@ def test_both_ways_are_the_same_function(model, given):
     assert given.distance.max() > 5
     steps = given.steps(model, flex_attention)
     torch.testing.assert_close(steps[INSIDE](), steps[WRITTEN](), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("model", ["graphormer", "grpe"])
-def test_a_difference_is_refused(model, given, monkeypatch):
-    original = flex.Case.steps
-
-    def other(self, model, inside):
-        steps = original(self, model, inside)
-        return steps | {INSIDE: lambda: 1.01 * steps[WRITTEN]()}
-
-    monkeypatch.setattr(flex.Case, "steps", other)
-    with pytest.raises(AssertionError, match="not close"):
-        of_size(given, model, 2, flex_attention)
 
 
 def test_a_small_comparison_without_the_compiler(monkeypatch):

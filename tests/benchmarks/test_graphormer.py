@@ -11,7 +11,6 @@ from benchmarks.graphormer import (
     memory,
     molecules,
     plain_step,
-    rows,
 )
 from gtcourse import load_dataset
 from gtcourse.training.fit import count_parameters
@@ -45,9 +44,3 @@ def test_paths_take_no_less_memory_than_trees():
     small.y = graph.y = torch.ones(1)
     stored = {kind: memory(kind, small, graph)["encodings_mb"] for kind in KINDS}
     assert stored["distances alone"] < stored["path tree"] < stored["path edges"]
-
-
-def test_ratios_are_of_the_same_round():
-    got = rows({"a": [1.0, 10.0, 2.0], "b": [2.0, 20.0, 3.0]})
-    assert [row["ratio"] for row in got] == [1.0, 2.0]
-    assert [row["ms"] for row in got] == [2.0, 3.0]

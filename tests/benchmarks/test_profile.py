@@ -1,22 +1,19 @@
 """The profile of a step adds up, whatever it is of."""
 
 import pytest
-import torch
 
 from benchmarks.costs import traced
 from benchmarks.profile import (
-    KINDS,
     OPTIMISER,
     OTHER,
     PYTHON,
-    belongs_to,
     kept,
     kind_of,
     own_times,
     profiled,
     shares,
 )
-from benchmarks.subjects import ENTRIES, PHASES, molecules, of_the_course, subject
+from benchmarks.subjects import ENTRIES, molecules, of_the_course, subject
 from gtcourse import load_dataset
 
 
@@ -73,26 +70,6 @@ def test_every_operator_of_every_model_has_a_kind(traces):
     assert unknown == set()
 
 
-def test_no_operator_has_two_kinds(traces):
-    from benchmarks.profile import PATTERNS
-
-    for trace in traces.values():
-        for _, name, _ in own_times(trace):
-            if name.startswith("aten::"):
-                name = name.removeprefix("aten::").removesuffix("_")
-                assert sum(bool(p.fullmatch(name)) for p in PATTERNS.values()) <= 1, name
-
-
-def test_shares_sum_to_a_hundred_and_all_phases_are_there(traces):
-    for trace in traces.values():
-        kinds, phases, _ = shares(trace)
-        assert sum(kinds.values()) == pytest.approx(100)
-        assert sum(phases.values()) == pytest.approx(100)
-        assert min(phases.values()) > 0
-        assert [*kinds] == [*KINDS, OPTIMISER, PYTHON, OTHER]
-        assert [*phases] == [*PHASES]
-
-
 def test_what_is_kept_belongs_to_nodes_without_a_graph_and_to_pairs_in_egt(graphs):
     of_nodes = kept(subject(ENTRIES["transformer"], graphs))
     assert of_nodes["nodes"] > 0.95 * sum(of_nodes.values())
@@ -100,21 +77,6 @@ def test_what_is_kept_belongs_to_nodes_without_a_graph_and_to_pairs_in_egt(graph
     assert of_pairs["pairs"] > 0.5 * sum(of_pairs.values())
     along_edges = kept(subject(ENTRIES["gatedgcn"], graphs))
     assert along_edges["edges"] > along_edges["pairs"]
-
-
-def test_a_tensor_belongs_to_what_its_axes_are(graphs):
-    given = subject(ENTRIES["graphormer"], graphs)
-    batch = given.graphs
-    B, N = batch.mask.shape
-    E, real = int(batch.adjacency.sum()), int(batch.sizes.sum())
-    pairs = int(batch.sizes.square().sum())
-    shapes = {
-        (B, 8, N, N): "pairs", (B, 8, N + 1, N + 1): "pairs", (pairs, 3): "pairs",
-        (B * 4, 3, N * N): "pairs", (E, 7): "edges", (2 * E, 7): "edges", (B, N, 7): "nodes",
-        (real, 7): "nodes", (16 * real, 7): "nodes", (B, 7): "others", (): "others",
-    }  # fmt: skip
-    for shape, expected in shapes.items():
-        assert belongs_to(torch.empty(shape), batch) == expected, shape
 
 
 def test_a_step_is_profiled_as_a_row_of_the_record(graphs):

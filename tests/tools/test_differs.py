@@ -41,29 +41,6 @@ def test_a_row_without_what_it_needs_is_refused(change, fault):
     assert any(fault in found for found in differs.faults(replace(paper, rows=rows)))
 
 
-def test_only_what_pytest_runs_is_a_test(tmp_path):
-    path = tmp_path / "test_some.py"
-    path.write_text(
-        "def test_runs():\n    def test_inside(): ...\n\n"
-        "def helper(): ...\n\n"
-        "@pytest.mark.skip\ndef test_never(): ...\n\n"
-        "def test_gives_up():\n    pytest.skip('no')\n"
-    )
-    assert differs.tests(path) == {"test_runs"}
-
-
-def test_a_number_that_nobody_measured_is_refused():
-    row = replace(differs.read("egt").rows[0], effect="{nobody:.3f}")
-    with pytest.raises(KeyError, match="nobody"):
-        differs.effect("egt", row)
-
-
-def test_two_rows_of_one_name_are_refused():
-    paper = differs.read("csa")
-    twice = replace(paper, rows=(*paper.rows, paper.rows[0]))
-    assert any("stands there twice" in fault for fault in differs.faults(twice))
-
-
 def test_a_number_is_stored_with_six_figures_and_a_count_as_it_is():
     found = rounded({"error": 0.12345678, "seeds": [1.00000049, 2.0], "pairs": 12345678})
     assert found == {"error": 0.123457, "seeds": [1.0, 2.0], "pairs": 12345678}
