@@ -13,7 +13,7 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, device, load_dataset
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.graphs.statistics import simple_predictors
 from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.training.fit import count_parameters, evaluate, fit

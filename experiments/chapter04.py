@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, GraphBatch, device, load_dataset
 from gtcourse.encodings import encode
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.recipes import Recipe, get_recipe
 from gtcourse.training.fit import count_parameters, evaluate, fit
 from gtcourse.training.records import Record, write_record

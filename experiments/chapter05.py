@@ -16,7 +16,7 @@ from experiments.runs import command_line, record_all, record_run
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.signs import flip_signs
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import (
     BagTransformer,
     BagTransformerConfig,

@@ -17,7 +17,7 @@ from gtcourse.encodings import (
     AddShortestPaths,
     encode,
 )
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
 from gtcourse.training.records import Record
 

@@ -18,7 +18,7 @@ from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_hop
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.communities import cluster, pattern
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.recipes.egt import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.records import Record

@@ -12,8 +12,8 @@ from experiments.chapter07 import first_training
 from experiments.runs import PEAK_LR, command_line, one_group, record_all, record_run
 from gtcourse import load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.puzzles import dials, edge_labels
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import GRPE, GRPEConfig
 from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_multiclass, graph_regression, node_classification

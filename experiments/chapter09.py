@@ -16,8 +16,8 @@ from experiments.runs import command_line, record_all, record_run
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_kind, pair_kinds
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
-from gtcourse.graphs.chemistry import largest_ring, parse
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.molecules import largest_ring, parse
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.training.records import Record
 

@@ -15,7 +15,7 @@ from experiments.chapter07 import first_training
 from experiments.runs import record_run
 from gtcourse import load_dataset
 from gtcourse.encodings import AddRandomWalks, encode
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.training.leaderboard import LEADERBOARD, Entry
 from gtcourse.training.recipe import as_text

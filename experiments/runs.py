@@ -10,7 +10,7 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, device
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.fit import count_parameters, evaluate, fit
 from gtcourse.training.records import Record, write_record, write_weights
 from gtcourse.training.tasks import Task, graph_regression

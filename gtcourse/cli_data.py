@@ -23,7 +23,7 @@ def data(
     ] = None,
 ) -> None:
     """List the data sets, or load one and say what it holds."""
-    from gtcourse.graphs.load import GENERATED, NAMES, PUBLICATIONS, load_dataset
+    from gtcourse.graphs.datasets import GENERATED, NAMES, PUBLICATIONS, load_dataset
 
     if name is None and source is not None:
         raise ValueError(f"source is {source!r} of no data set; expected a name before it.")
@@ -67,7 +67,7 @@ def prepare(
     [bold]gtcourse prepare pcqm4mv2 --out shards --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
     from gtcourse.encodings import AddRings, computed_on_device
-    from gtcourse.graphs.load import data_root, load_dataset
+    from gtcourse.graphs.datasets import data_root, load_dataset
     from gtcourse.recipes import get_recipe
     from gtcourse.shards import pcqm4mv2
     from gtcourse.shards import prepare as write

@@ -124,7 +124,7 @@ def test_what_is_to_be_installed_for_shards_is_said(
     monkeypatch, capsys, tmp_path, missing, words, sentence
 ):
     out = str(tmp_path / "shards")
-    monkeypatch.setattr("gtcourse.graphs.load.load_dataset", lambda name, root: tiny(name, 2))
+    monkeypatch.setattr("gtcourse.graphs.datasets.load_dataset", lambda name, root: tiny(name, 2))
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.setattr(sys, "argv", ["gtcourse", "prepare", "zinc", "--out", out, *words])
     with pytest.raises(SystemExit):

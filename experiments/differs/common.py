@@ -12,7 +12,7 @@ from experiments.runs import record_run
 from gtcourse import collate, load_dataset
 from gtcourse.encodings import encode
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.leaderboard import LEADERBOARD, trained
 
 SEEDS = (0, 1, 2)

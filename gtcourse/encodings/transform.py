@@ -17,9 +17,8 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 
-from gtcourse.graphs.checks import check_features
-from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.padding import Layout, columns, distinct_edges
+from gtcourse.graphs.batch import Layout, check_features, columns, distinct_edges
+from gtcourse.graphs.ragged import GraphDataset
 
 PAIRS_AT_ONCE = 2**18
 """Node pairs in a stack: large enough to amortise Python, small enough for a laptop's memory."""

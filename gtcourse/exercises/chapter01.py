@@ -144,7 +144,7 @@ def check_pair(pair: tuple[str, str]) -> None:
     """Two SMILES of the same bag of atoms, whose penalised logP differs by 1 or more."""
     from rdkit import Chem, rdBase
 
-    from gtcourse.graphs.chemistry import graph_of, parse, penalized_logp
+    from gtcourse.graphs.molecules import graph_of, parse, penalized_logp
 
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise Mistake("expected two SMILES strings.")

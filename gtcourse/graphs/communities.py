@@ -27,9 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from gtcourse.graphs.arguments import at_least
-from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.generated import check_split_sizes, kept, made
-from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.files import check_split_sizes, kept, made
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 
 PATTERN_SPLIT = (10_000, 2_000, 2_000)
 PATTERN_CHECKSUM = "581c28e2031a8779f1f1caf8080919d998f398831e5db7f29a1d94a331fe794e"

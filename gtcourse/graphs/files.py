@@ -20,15 +20,33 @@ further node, edge or graph arrays, told apart by their length; ``node_attribute
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import io
+import os
+import re
+import secrets
+import shutil
+import struct
+import sys
+import time
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from io import BytesIO
+from math import prod
 from pathlib import Path
 
 import numpy as np
+import torch
+from filelock import FileLock, Timeout
 
-from gtcourse.graphs.checks import check_graphs
-from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.npz import file_sha256, read_npz, write_npz
-from gtcourse.graphs.ragged import RaggedGraphs
-from gtcourse.graphs.ragged_checks import check_ragged
+from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs, check_ragged
 
 LEVELS = ("graph", "node", "edge")
 ALIASES = {
@@ -253,3 +271,399 @@ def _narrow(values: np.ndarray) -> np.ndarray:
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
             return values.astype(kind)
     return values.astype(np.int64)
+
+
+def kept(
+    root: Path,
+    name: str,
+    build: Callable[[], RaggedGraphs],
+    source: str,
+    checksum: str | None = None,
+) -> GraphDataset:
+    """A dataset from its graph file under ``root``, built first where that is not there.
+
+    Args:
+        build: makes the graphs; called again where the file is damaged, which a warning says.
+        source: says which data this is.
+        checksum: sha256 of the file with which the course's numbers were made. A part of it is in
+            the file's name, and where the file is another one, ``.source`` says so.
+    """
+    path = root / (f"{name}-{checksum[:8]}.npz" if checksum else f"{name}.npz")
+    dataset = read_or_build(path, build, name)
+    if checksum not in (None, dataset.checksum):
+        source += ", not byte for byte those of the course's numbers"
+    return replace(dataset, source=source)
+
+
+def read_or_build(path: Path, build: Callable[[], RaggedGraphs], name: str) -> GraphDataset:
+    """A dataset from its graph file, built by the first process that asks; others wait for it.
+
+    A file that is there is read without a lock, so its folder may be read-only. One that is damaged
+    is named in a warning and made anew.
+    """
+    dataset, _ = _read(path)
+    if dataset is not None:
+        return dataset
+    with locked(path.with_name(f".{path.name}.lock")):
+        remove_halves(path.parent, path.name)
+        dataset, fault = _read(path)  # another process may have built it meanwhile
+        if fault:
+            warnings.warn(f"{fault} It is made anew.", stacklevel=4)
+        if dataset is None:
+            write_ragged(path, build(), name=name)
+            dataset = read_graphs(path)
+    return dataset
+
+
+def _read(path: Path) -> tuple[GraphDataset | None, str | None]:
+    """The dataset, or what is wrong with the file; neither where there is no file."""
+    try:
+        return (read_graphs(path) if path.is_file() else None), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def made(name: str, source: str, ragged: RaggedGraphs) -> GraphDataset:
+    """Graphs fresh from their recipe, which no file holds: ``.checksum`` is None."""
+    return GraphDataset(
+        name=name,
+        source=source,
+        graphs=ragged.to_data(),
+        split=ragged.graph["split"],
+        target=ragged.target,
+    )
+
+
+def check_split_sizes(split_sizes: Sequence[int]) -> None:
+    """Refuses sizes of which no dataset can be made.
+
+    Raises:
+        ValueError: they are not three numbers of graphs, or all of them are 0.
+    """
+    sizes = tuple(split_sizes)
+    if len(sizes) != len(SPLITS) or min(sizes) < 0 or sum(sizes) == 0:
+        raise ValueError(
+            f"split_sizes is {sizes}; expected the numbers of training, validation and test "
+            "graphs, at least one graph in all."
+        )
+
+
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    tokenize.TokenError,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    UnicodeError,
+    ValueError,
+)
+"""What ``zipfile`` and numpy's ``.npy`` reader raise, depending on where a file is damaged.
+
+Without ``MemoryError``: what a file says of its sizes is compared with its own before anything of
+that size is made.
+"""
+
+UNPACKED, ALWAYS = 100, 2**28
+"""A file may unpack to so many times its size, or to 256 MiB; a zip bomb wants a thousand times."""
+
+
+def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Writes arrays under their names; another process sees the old file or the whole new one.
+
+    Members are sorted, stored uncompressed (compressors differ between machines), little-endian
+    and dated 1980, so that the same arrays give the same bytes everywhere.
+
+    Returns:
+        sha256 of the file.
+    """
+    with replacing(Path(path)) as temporary:
+        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
+            for name in sorted(arrays):
+                archive.writestr(_member(name), _npy(arrays[name]))
+        return file_sha256(temporary)
+
+
+def read_npz(path: str | Path) -> dict[str, np.ndarray]:
+    """Reads every array, checked against the archive's own checksums; nothing is executed.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no ``.npz``, it is damaged, it holds pickled objects, an array twice or
+            one whose name is none, or it would unpack to far more than its size.
+    """
+    path = Path(path)
+    if not is_file(path):
+        raise FileNotFoundError(f"there is no file {brief(path)}; expected an .npz graph file.")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"{path} is no .npz graph file, or its end is missing ({path.stat().st_size} bytes); "
+            "expected a zip archive of .npy arrays."
+        )
+    member = "the list of its arrays"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            _refuse_members(members, path.stat().st_size)
+            arrays = {}
+            for info in members:
+                member = repr(info.filename)
+                arrays[info.filename.removesuffix(".npy")] = _read_member(archive, info)
+            return arrays
+    except _RefusedError as error:
+        raise ValueError(f"{path} {error}") from None
+    except DAMAGE as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+        raise ValueError(
+            f"{path} is damaged: {member} cannot be read ({said}); expected .npy arrays. "
+            "Delete the file and get it again."
+        ) from None
+
+
+def brief(path: Path) -> str:
+    """A path as a sentence can hold it."""
+    return str(path) if len(str(path)) <= 300 else f"{str(path)[:100]}…"
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is one; a name that no file can have is that of none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long; a null byte
+        return False
+
+
+def file_sha256(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3  # zipfile notes the operating system otherwise
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def _npy(array: np.ndarray) -> bytes:
+    array = np.ascontiguousarray(array) if array.ndim else array
+    buffer = io.BytesIO()
+    little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    np.lib.format.write_array(buffer, little_endian, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+class _RefusedError(ValueError):
+    """Not damage: somebody wrote it so."""
+
+
+def _refuse_members(members: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuses what need not be read to be known."""
+    seen = set()
+    for info in members:
+        name = info.filename.removesuffix(".npy")
+        if info.filename in seen:
+            raise _RefusedError(f"holds {info.filename[:80]!r} twice; expected each array once.")
+        if name == info.filename or not name.isidentifier() or name.startswith("_"):
+            raise _RefusedError(
+                f"holds {info.filename[:80]!r}; expected .npy arrays with names of letters, digits "
+                "and underscores, such as 'edge_index.npy'."
+            )
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _RefusedError(
+                f"holds {info.filename!r} packed in another way than numpy's; expected it stored "
+                "or deflated."
+            )
+        seen.add(info.filename)
+    unpacked, most = sum(info.file_size for info in members), max(ALWAYS, UNPACKED * size)
+    if unpacked > most:
+        raise _RefusedError(
+            f"has {size:,} bytes and would unpack to {unpacked:,}; expected at most {most:,}."
+        )
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(info) as member:
+        # All of it, so that zipfile compares its CRC-32, and no more, whatever it unpacks to.
+        content = io.BytesIO(member.read(info.file_size))
+    _refuse_header(info, content)
+    return np.lib.format.read_array(content, allow_pickle=False)
+
+
+def _refuse_header(info: zipfile.ZipInfo, content: io.BytesIO) -> None:
+    """Refuses pickles, and an array of another size than its bytes; leaves ``content`` rewound."""
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(np.lib.format.read_magic(content))
+    if read_header is None:
+        raise ValueError("an .npy format of neither version 1 nor 2")
+    shape, _, dtype = read_header(content)
+    if dtype.hasobject:
+        raise _RefusedError(
+            f"holds pickled objects under {info.filename!r}; expected plain numbers or text, "
+            "because unpickling a file runs whatever code it carries."
+        )
+    bytes_left = info.file_size - content.tell()
+    if dtype.itemsize == 0 or prod(shape) * dtype.itemsize != bytes_left:
+        raise ValueError(
+            f"it says {dtype} of shape {list(shape)} and has {bytes_left} bytes of numbers"
+        )
+    content.seek(0)
+
+
+HALF = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
+"""The name of a file that is being written, and in it the name that it will have."""
+
+FORGOTTEN = 24 * 60 * 60
+"""Seconds after which nobody writes a half file any more: it is a killed process's."""
+
+NO_ROOM = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the limit on the size of a file is reached",
+}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends without error.
+
+    Half files of the same name that a killed process left a day ago or earlier are removed.
+
+    Raises:
+        OSError: it cannot be written; one sentence says why. What was there is as it was.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    with in_a_sentence(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_halves(path.parent, path.name, older_than=FORGOTTEN)
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_tensors(path: Path, content: dict) -> None:
+    """``torch.save``, whole or not at all; the same content gives the same bytes.
+
+    torch itself writes the name of a path into the file, and of a full disk it says only at which
+    byte it was.
+    """
+    buffer = BytesIO()
+    torch.save(content, buffer)
+    with replacing(path) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
+
+
+def remove_halves(folder: Path, name: str | None = None, older_than: float = 0) -> None:
+    """Removes what killed processes were writing, which never had the name of a file.
+
+    Args:
+        name: only of this file; otherwise of every file in the folder.
+        older_than: seconds since the last byte; 0 is for who holds the folder's lock.
+    """
+    for path in folder.iterdir():
+        half = HALF.fullmatch(path.name)
+        if half and name in (None, half[1]):
+            _remove_if_older(path, older_than)
+
+
+@contextmanager
+def locked(path: Path, otherwise: str | None = None) -> Iterator[None]:
+    """A block that one process at a time is in; a killed process is in none.
+
+    Within a thread it may be entered again. It needs a file system with locks (``flock``), as local
+    disks and NFS have them; on one without, filelock warns of what it does instead, or nothing is
+    written.
+
+    Args:
+        path: a file for the lock. It stays, empty.
+        otherwise: the sentence to refuse with where another process is in the block; without it,
+            this one says on stderr that it waits, and does.
+
+    Raises:
+        ValueError: another process is in the block, and ``otherwise`` is given.
+        OSError: the lock's file cannot be made; one sentence says why.
+        RuntimeError: the file system has no locks.
+    """
+    with in_a_sentence(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, is_singleton=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if otherwise is not None:
+                raise ValueError(otherwise) from None
+            said = f"another process is at work in {path.parent}; this one waits for its end."
+            print(said, file=sys.stderr, flush=True)
+            lock.acquire()
+        except NotImplementedError:
+            raise RuntimeError(
+                f"{path.parent} is on a file system without locks; expected one that has them."
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def work_folder(path: Path) -> Iterator[Path]:
+    """An empty folder that is gone in the end; if a killed process left it, the next empties it.
+
+    For who holds a lock: its name is always the same.
+    """
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@contextmanager
+def in_a_sentence(path: Path) -> Iterator[None]:
+    """A block that writes ``path``; what the system says against it becomes one sentence.
+
+    What it says of a file elsewhere goes through as it is.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and not _belongs(Path(error.filename), path):
+            raise
+        if error.errno in NO_ROOM:
+            sentence = (
+                f"{path} cannot be written: {NO_ROOM[error.errno]}. What was there is as it was; "
+                "make room and run the same again."
+            )
+        else:
+            reason = os.strerror(error.errno) if error.errno else error
+            sentence = (
+                f"{path} cannot be written ({reason}); expected a folder that this process may "
+                "write into."
+            )
+        said = OSError(sentence)
+        said.errno = error.errno
+        raise said from error
+
+
+def _belongs(found: Path, path: Path) -> bool:
+    """Whether it is the path, a folder above it, or lies beside or in it."""
+    return found in (path, *path.parents) or found.parent in (path, path.parent)
+
+
+def _remove_if_older(path: Path, seconds: float) -> None:
+    try:
+        if time.time() - path.stat().st_mtime >= seconds:
+            path.unlink()
+    except FileNotFoundError:  # another process was quicker
+        return

@@ -11,8 +11,7 @@ import json
 import math
 from pathlib import Path
 
-from gtcourse.graphs.npz import brief, is_file
-from gtcourse.graphs.writing import replacing
+from gtcourse.graphs.files import brief, is_file, replacing
 
 SEAL = "sha256"
 MOST_BYTES = 2**24

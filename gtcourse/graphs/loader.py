@@ -10,8 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.arguments import a_device, a_seed, at_least, truth
-from gtcourse.graphs.batch import GraphBatch, collate
-from gtcourse.graphs.checks import check_graphs, check_vocabulary, target_level
+from gtcourse.graphs.batch import GraphBatch, check_graphs, check_vocabulary, collate, target_level
 
 
 class DenseLoader:

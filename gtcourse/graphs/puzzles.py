@@ -29,10 +29,9 @@ from typing import Literal
 import numpy as np
 
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.dataset import SPLITS, GraphDataset
-from gtcourse.graphs.games import permutations
-from gtcourse.graphs.generated import check_split_sizes, made
-from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.cycles import permutations
+from gtcourse.graphs.files import check_split_sizes, made
+from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs
 
 TREE_SIZES = range(2, 13)
 """Nodes of a tree with a labelled edge."""

@@ -16,8 +16,8 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch_geometric.data import Data
 
-from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES, parse
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES, parse
+from gtcourse.graphs.ragged import GraphDataset
 
 TARGET_BINS = np.arange(-10.0, 6.01, 0.5)
 """Edges of the target's histogram; the few targets below the first are counted apart."""

@@ -25,10 +25,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.generated import kept
-from gtcourse.graphs.neighbours import nearest
-from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.files import kept
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 
 DIGITS_SPLIT = (1_297, 200, 300)
 DIGITS_CHECKSUM = "89b1ed03b029bdc8f32053929b83a92a58c9633003cec759ecc129379f0fb4d9"
@@ -106,3 +104,25 @@ def pixel_graph(image: np.ndarray, k: int = NEIGHBOURS) -> Data:
         edge_index=torch.from_numpy(edges),
         edge_attr=torch.from_numpy(np.sqrt(squared[*edges]) / side).float()[:, None],
     )
+
+
+def nearest(distance: np.ndarray, k: int) -> np.ndarray:
+    """An edge from each node to each of the k nearest others; of equally near ones to the first.
+
+    Args:
+        distance: ``[n, n]``, or anything that grows with it, such as its square.
+        k: neighbours of each node; all others where there are no more than that.
+
+    Returns:
+        ``[2, n k]``, row by row of the adjacency matrix.
+
+    Raises:
+        ValueError: k is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; expected 1 or more neighbours of each node.")
+    n = len(distance)
+    k = min(k, n - 1)
+    others = np.where(np.eye(n, dtype=bool), np.inf, distance)
+    chosen = np.sort(np.argsort(others, axis=1, kind="stable")[:, :k], axis=1)
+    return np.stack([np.repeat(np.arange(n), k), chosen.ravel()])

@@ -25,10 +25,9 @@ from types import ModuleType
 import numpy as np
 from tqdm import tqdm
 
-from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.generated import check_split_sizes, kept, made
-from gtcourse.graphs.neighbours import nearest
-from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.files import check_split_sizes, kept, made
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
+from gtcourse.graphs.superpixels import nearest
 
 TSP_SPLIT = (1_000, 200, 200)
 TSP_NODES = range(20, 51)

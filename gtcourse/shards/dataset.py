@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from gtcourse.graphs.dataset import SPLITS
 from gtcourse.graphs.json_files import read_json, write_json
+from gtcourse.graphs.ragged import SPLITS
 from gtcourse.shards.format import AGAIN, Shard
 from gtcourse.shards.manifest import check_manifest, names_of_split
 

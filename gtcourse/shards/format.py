@@ -26,10 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gtcourse.graphs.files import DAMAGE, file_sha256, replacing
 from gtcourse.graphs.json_files import parse_json
-from gtcourse.graphs.npz import DAMAGE, file_sha256
 from gtcourse.graphs.ragged import Arrays, RaggedGraphs
-from gtcourse.graphs.writing import replacing
 
 KEY = b"gtcourse"
 MOST_BYTES = 2**32

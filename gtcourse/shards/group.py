@@ -12,8 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.batch import MISSING_LABEL, PADDED_WITH_UNREACHABLE, UNREACHABLE, GraphBatch
-from gtcourse.graphs.checks import ENCODINGS
+from gtcourse.graphs.batch import (
+    ENCODINGS,
+    MISSING_LABEL,
+    PADDED_WITH_UNREACHABLE,
+    UNREACHABLE,
+    GraphBatch,
+)
 from gtcourse.shards.format import ShardGraphs
 
 LEVELS = ("node", "edge", "pair", "graph")

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from gtcourse.graphs.arguments import a_device, a_seed, at_least, truth
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.dataset import SPLITS
 from gtcourse.graphs.loader import refuse_empty_shares
+from gtcourse.graphs.ragged import SPLITS
 from gtcourse.shards.dataset import ShardedGraphs
 from gtcourse.shards.format import Shard, ShardGraphs, read_shard
 from gtcourse.shards.group import Group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gtcourse.graphs.dataset import SPLITS
+from gtcourse.graphs.ragged import SPLITS
 from gtcourse.shards.format import Shard
 
 SHA256 = re.compile("[0-9a-f]{64}")

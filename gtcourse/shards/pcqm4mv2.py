@@ -16,12 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
 from gtcourse.graphs.downloads import download, pin
-from gtcourse.graphs.publishers import pcqm4mv2_table
+from gtcourse.graphs.files import locked, work_folder
+from gtcourse.graphs.molecules import smiles_graphs
 from gtcourse.graphs.ragged import RaggedGraphs
-from gtcourse.graphs.real import PUBLICATIONS
-from gtcourse.graphs.smiles import smiles_graphs
-from gtcourse.graphs.writing import locked, work_folder
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
 

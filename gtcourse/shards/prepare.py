@@ -21,10 +21,8 @@ from tqdm import tqdm
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding
 from gtcourse.graphs.arguments import at_least
-from gtcourse.graphs.dataset import SPLITS, GraphDataset
-from gtcourse.graphs.npz import file_sha256
-from gtcourse.graphs.ragged_checks import check_ragged
-from gtcourse.graphs.writing import locked, remove_halves
+from gtcourse.graphs.files import file_sha256, locked, remove_halves
+from gtcourse.graphs.ragged import SPLITS, GraphDataset, check_ragged
 from gtcourse.shards.dataset import (
     MANIFEST,
     ShardedGraphs,

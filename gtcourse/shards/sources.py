@@ -10,9 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from gtcourse.encodings.transform import Encoding, encode
-from gtcourse.graphs.checks import ENCODINGS, check_graphs
-from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.batch import ENCODINGS, check_graphs
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 from gtcourse.shards.format import ShardGraphs
 
 LEVELS = ("graph", "node", "pair")

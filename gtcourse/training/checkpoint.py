@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from gtcourse.graphs.writing import in_a_sentence, locked, remove_halves, replacing, write_tensors
+from gtcourse.graphs.files import in_a_sentence, locked, remove_halves, replacing, write_tensors
 
 
 class Checkpoint:

@@ -10,11 +10,10 @@ import torch
 
 from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batch
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.dataset import SPLITS, GraphDataset
-from gtcourse.graphs.load import DOWNLOAD, GENERATED, NAMES, load_dataset
+from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
+from gtcourse.graphs.files import brief
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.graphs.npz import brief
-from gtcourse.graphs.real import PUBLICATIONS
+from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from gtcourse.shards.dataset import MANIFEST, ShardedGraphs, open_shards
 from gtcourse.shards.loader import ShardLoader
 from gtcourse.training.budget import device

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.writing import replacing, write_tensors
+from gtcourse.graphs.files import replacing, write_tensors
 from gtcourse.training.checkpoint import read_tensors
 
 LARGEST_FILE = 2**24

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from gtcourse.encodings import encode
 from gtcourse.graphs.arguments import a_seed, at_least, one_of
 from gtcourse.graphs.batch import collate
-from gtcourse.graphs.dataset import SPLITS, GraphDataset
+from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoint import exclusive

@@ -14,7 +14,7 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch_geometric.data import Data
 
-from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 
 MINIMUM = 5  # molecules in which a Morgan count occurs, for the trees, which take dense columns
 

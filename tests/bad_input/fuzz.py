@@ -19,7 +19,7 @@ import torch
 from hypothesis import strategies as st
 
 from gtcourse.graphs import read_graphs, write_graphs
-from gtcourse.graphs.npz import read_npz
+from gtcourse.graphs.files import read_npz
 from gtcourse.shards import open_shards
 from gtcourse.shards.format import read_shard
 from gtcourse.training.records import read_weights, write_weights

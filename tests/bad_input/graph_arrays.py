@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gtcourse.graphs import read_graphs, write_graphs
-from gtcourse.graphs.npz import read_npz
+from gtcourse.graphs.files import read_npz
 from tests.bad_input.case import Case
 from tests.graphs.small import three_chains
 

@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from gtcourse.graphs import DenseLoader, GraphDataset, collate, load_dataset, write_graphs
-from gtcourse.graphs.checks import check_vocabulary
+from gtcourse.graphs.batch import check_vocabulary
 from tests.bad_input.case import Case
 from tests.graphs.small import three_chains
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from gtcourse.graphs.npz import file_sha256
+from gtcourse.graphs.files import file_sha256
 from gtcourse.training.leaderboard import trained
 from gtcourse.training.records import Record, read_weights, write_weights
 from tests.bad_input.case import Case

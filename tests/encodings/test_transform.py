@@ -21,7 +21,7 @@ from gtcourse.encodings import (
     transform,
 )
 from gtcourse.graphs import DenseLoader, GraphDataset, collate
-from gtcourse.graphs.checks import ENCODINGS
+from gtcourse.graphs.batch import ENCODINGS
 from tests.graphs.random_graphs import graph_of
 
 NODES = [

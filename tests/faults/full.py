@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from gtcourse.graphs import load_dataset, write_graphs
-from gtcourse.graphs.npz import write_npz
+from gtcourse.graphs.files import write_npz
 from gtcourse.training.checkpoint import Board, Checkpoint, write_curve
 from gtcourse.training.records import write_record, write_weights
 from tests.faults import jobs

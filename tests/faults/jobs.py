@@ -17,11 +17,9 @@ import torch
 
 from gtcourse import cli
 from gtcourse.encodings import AddRings
-from gtcourse.graphs import communities, downloads, load_dataset, molecules, real
-from gtcourse.graphs.chemistry import parse, penalized_logp
-from gtcourse.graphs.files import write_graphs
-from gtcourse.graphs.smiles import import_ogb
-from gtcourse.graphs.writing import HALF
+from gtcourse.graphs import communities, datasets, downloads, load_dataset, molecules
+from gtcourse.graphs.files import HALF, write_graphs
+from gtcourse.graphs.molecules import import_ogb, parse, penalized_logp
 from gtcourse.shards import pcqm4mv2, prepare
 from gtcourse.shards.dataset import read_manifest
 from gtcourse.training.records import Record, read_record, write_record, write_weights
@@ -197,8 +195,8 @@ class SlowLine:
 
 
 def fetch(folder: Path) -> None:
-    zinc = replace(real.PUBLICATIONS["zinc"], split_sizes=(2, 2, 2), graph_file=None)
-    real.PUBLICATIONS["zinc"] = zinc
+    zinc = replace(datasets.PUBLICATIONS["zinc"], split_sizes=(2, 2, 2), graph_file=None)
+    datasets.PUBLICATIONS["zinc"] = zinc
     answers = [folder.parent / f"answer-{number}" for number in range(len(zinc.downloads))]
     answers = {each.url: path for each, path in zip(zinc.downloads, answers, strict=True)}
     downloads._open = lambda url: SlowLine(answers[url].read_bytes())
@@ -277,7 +275,7 @@ def make_ready(kind: str, folder: Path) -> None:
         write_some(folder / "layout", count=96)
     if kind == "download":
         write_zinc(folder / "published")
-        for number, each in enumerate(real.PUBLICATIONS["zinc"].downloads):
+        for number, each in enumerate(datasets.PUBLICATIONS["zinc"].downloads):
             (folder / f"answer-{number}").write_bytes(content(each, folder / "published"))
     if kind == "writing":
         versions = [{}, {}]

@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphDataset
-from gtcourse.graphs.chemistry import ATOM_TYPES, BOND_TYPES
+from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES
 
 
 def chain(*atoms: int, y: float = 0.0, bond: int = 1) -> Data:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gtcourse.graphs import check_vocabulary, collate, load_dataset, read_graphs, write_graphs
-from gtcourse.graphs.npz import read_npz
+from gtcourse.graphs.files import read_npz
 from tests.graphs.small import three_chains
 
 NAN = float("nan")

@@ -17,9 +17,9 @@ from urllib.response import addinfourl
 
 import pytest
 
-from gtcourse.graphs import downloads, real
+from gtcourse.graphs import datasets, downloads
 from gtcourse.graphs.downloads import PINS, Download, download, pin, pins
-from gtcourse.graphs.npz import file_sha256
+from gtcourse.graphs.files import file_sha256
 from tests.graphs.served import Response, serve
 
 URL = "https://data.example/sets.zip"
@@ -99,7 +99,8 @@ def test_a_certificate_that_nobody_signed_is_refused(tmp_path):
 
 
 def test_all_addresses_of_the_course_are_https():
-    urls = [each.url for published in real.PUBLICATIONS.values() for each in published.downloads]
+    published = datasets.PUBLICATIONS.values()
+    urls = [download.url for each in published for download in each.downloads]
     assert len(urls) == 16
     assert all(url.startswith("https://") for url in urls)
 

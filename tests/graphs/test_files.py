@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphDataset, read_graphs, write_graphs
-from gtcourse.graphs.npz import file_sha256, read_npz, write_npz
+from gtcourse.graphs.files import file_sha256, read_npz, write_npz
 from tests.graphs.small import chain, three_chains
 
 

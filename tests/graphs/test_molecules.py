@@ -13,7 +13,8 @@ import torch
 
 from gtcourse.graphs import GraphDataset, load_dataset, read_graphs
 from gtcourse.graphs import molecules as module
-from gtcourse.graphs.chemistry import (
+from gtcourse.graphs.files import file_sha256, write_ragged
+from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
     UnsuitableMolecule,
@@ -22,8 +23,6 @@ from gtcourse.graphs.chemistry import (
     parse,
     penalized_logp,
 )
-from gtcourse.graphs.files import write_ragged
-from gtcourse.graphs.npz import file_sha256
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gtcourse.graphs import load_dataset
-from gtcourse.graphs.pickles import load_integers, load_tensors
+from gtcourse.graphs.downloads import load_integers, load_tensors
 
 
 class Payload:

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from gtcourse.graphs import downloads, load, load_dataset, real, write_graphs
-from gtcourse.graphs.chemistry import rdkit_chem
+from gtcourse.graphs import datasets, downloads, load_dataset, write_graphs
 from gtcourse.graphs.downloads import PINS
-from gtcourse.graphs.smiles import import_ogb
+from gtcourse.graphs.molecules import import_ogb, rdkit_chem
 from tests.graphs.served import serve, visible
 
 pytestmark = pytest.mark.usefixtures("no_network")
@@ -146,12 +145,12 @@ def tiny(monkeypatch):
         "pcqm4mv2": (1, 1, 2),
     }
     for name, split_sizes in sizes.items():
-        published = real.PUBLICATIONS[name]
+        published = datasets.PUBLICATIONS[name]
         downloads = tuple(replace(each, digest=None) for each in published.downloads)
         publication = replace(
             published, split_sizes=split_sizes, downloads=downloads, graph_file=None
         )
-        monkeypatch.setitem(real.PUBLICATIONS, name, publication)
+        monkeypatch.setitem(datasets.PUBLICATIONS, name, publication)
 
 
 @pytest.fixture
@@ -162,7 +161,7 @@ def served(monkeypatch, tmp_path_factory):
         folder = tmp_path_factory.mktemp("published")
         write_raw(name, folder)
         spoil(folder)
-        serve(monkeypatch, real.PUBLICATIONS[name].downloads, folder)
+        serve(monkeypatch, datasets.PUBLICATIONS[name].downloads, folder)
 
     return put
 
@@ -317,7 +316,7 @@ def test_types_that_are_not_one_hot_are_refused(tmp_path, served, entry):
 @pytest.mark.parametrize("name", ["pattern", "cluster", "tsp"])
 def test_published_graphs_and_generated_ones_never_mix(tmp_path, name, served, monkeypatch):
     served(name)
-    monkeypatch.setitem(load.GENERATED, name, lambda root: root / "generated")
+    monkeypatch.setitem(datasets.GENERATED, name, lambda root: root / "generated")
     assert load_dataset(name, root=tmp_path) == tmp_path / "generated"
     published = load_dataset(name, "download", root=tmp_path)
     assert visible(tmp_path) == sorted([f"{name}-published.npz", PINS])
@@ -376,7 +375,7 @@ def test_a_folder_of_raw_files_stays_as_it_is(tmp_path, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_raw_file_is_named_and_nothing_is_deleted(tmp_path, name):
     write_raw(name, tmp_path)
-    lost = real.PUBLICATIONS[name].files[-1]
+    lost = datasets.PUBLICATIONS[name].files[-1]
     (tmp_path / lost).unlink()
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(FileNotFoundError) as refusal:
@@ -389,10 +388,10 @@ def test_a_missing_raw_file_is_named_and_nothing_is_deleted(tmp_path, name):
 def test_a_download_is_kept_as_one_file_and_read_from_there(tmp_path, name, served, monkeypatch):
     served(name)
     dataset = load_dataset(name, "download", root=tmp_path)
-    generated = name in load.GENERATED
+    generated = name in datasets.GENERATED
     file = f"{name}-published.npz" if generated else f"{name}.npz"
     assert visible(tmp_path) == sorted([file, PINS])
-    assert dataset.source == f"download: {real.PUBLICATIONS[name].source}"
+    assert dataset.source == f"download: {datasets.PUBLICATIONS[name].source}"
     monkeypatch.setattr(downloads, "_open", lambda url: 1 / 0)
     assert load_dataset(name, "download", root=tmp_path).checksum == dataset.checksum
 
@@ -411,7 +410,7 @@ def test_without_a_network_one_sentence_says_so_and_nothing_is_left(tmp_path, na
 
 def cut_first_file(name):
     def spoil(folder: Path) -> None:
-        path = folder / real.PUBLICATIONS[name].files[0]
+        path = folder / datasets.PUBLICATIONS[name].files[0]
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
     return spoil
@@ -441,8 +440,8 @@ def test_a_kept_file_that_is_not_the_downloaded_one_is_refused(tmp_path, name, s
 
 def test_graphs_that_are_not_the_pinned_ones_are_refused(tmp_path, served, monkeypatch):
     served("zinc")
-    publication = replace(real.PUBLICATIONS["zinc"], graph_file=64 * "0")
-    monkeypatch.setitem(real.PUBLICATIONS, "zinc", publication)
+    publication = replace(datasets.PUBLICATIONS["zinc"], graph_file=64 * "0")
+    monkeypatch.setitem(datasets.PUBLICATIONS, "zinc", publication)
     with pytest.raises(RuntimeError, match=f"its graph file has sha256 .*; expected {64 * '0'}"):
         load_dataset("zinc", root=tmp_path)
     assert visible(tmp_path) == []
@@ -466,8 +465,8 @@ def test_an_archive_that_has_changed_since_the_first_time_is_refused(tmp_path, s
 
 def test_a_download_of_the_wrong_size_is_refused(tmp_path, served, monkeypatch):
     served("zinc")
-    publication = replace(real.PUBLICATIONS["zinc"], split_sizes=(10_000, 1_000, 1_000))
-    monkeypatch.setitem(real.PUBLICATIONS, "zinc", publication)
+    publication = replace(datasets.PUBLICATIONS["zinc"], split_sizes=(10_000, 1_000, 1_000))
+    monkeypatch.setitem(datasets.PUBLICATIONS, "zinc", publication)
     with pytest.raises(RuntimeError, match=r"it has 2/2/2 graphs; expected 10,000/1,000/1,000"):
         load_dataset("zinc", root=tmp_path)
     assert visible(tmp_path) == []

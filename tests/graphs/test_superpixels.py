@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gtcourse.graphs import check_graphs, collate, load_dataset, superpixels
-from gtcourse.graphs.neighbours import nearest
-from gtcourse.graphs.superpixels import DIGITS_CHECKSUM, build_digits, pixel_graph
+from gtcourse.graphs.superpixels import DIGITS_CHECKSUM, build_digits, nearest, pixel_graph
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gtcourse.graphs.writing import (
+from gtcourse.graphs.files import (
     FORGOTTEN,
     locked,
     remove_halves,

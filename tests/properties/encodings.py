@@ -20,7 +20,7 @@ from gtcourse.encodings import (
     Encoding,
 )
 from gtcourse.encodings.distances import anchor_sets, distances_to_sets
-from gtcourse.graphs.checks import ENCODINGS
+from gtcourse.graphs.batch import ENCODINGS
 from tests.loops.encodings import (
     distances_loop,
     edges_of,

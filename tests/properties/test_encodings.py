@@ -16,7 +16,7 @@ from gtcourse.encodings import (
 )
 from gtcourse.encodings.signs import flip_pairs, flip_signs
 from gtcourse.graphs import collate, unbatch
-from gtcourse.graphs.checks import ENCODINGS
+from gtcourse.graphs.batch import ENCODINGS
 from tests.properties.counting import enough
 from tests.properties.encodings import EVERY, made
 from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered

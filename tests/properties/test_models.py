@@ -9,8 +9,7 @@ from gtcourse import models
 from gtcourse.encodings import encode
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
-from gtcourse.graphs.batch import PADDED_WITH_UNREACHABLE, UNREACHABLE
-from gtcourse.graphs.checks import ENCODINGS
+from gtcourse.graphs.batch import ENCODINGS, PADDED_WITH_UNREACHABLE, UNREACHABLE
 from tests.properties.graphs import Example, renumbered
 from tests.properties.models import (
     MODELS,

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader, GraphDataset, collate, write_graphs
-from gtcourse.graphs.checks import check_graph, check_graphs
+from gtcourse.graphs.batch import check_graph, check_graphs
 from gtcourse.shards import prepare
 from tests.properties.counting import enough
 from tests.properties.encodings import EVERY

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from gtcourse.graphs import load_dataset, real
-from gtcourse.graphs.chemistry import rdkit_chem
-from gtcourse.graphs.smiles import smiles_graph
+from gtcourse.graphs import datasets, load_dataset
+from gtcourse.graphs.molecules import rdkit_chem, smiles_graph
 from gtcourse.shards import pcqm4mv2
 from tests.graphs.served import serve, visible
 from tests.shards.layout import SMILES, write_layout, write_some
@@ -25,7 +24,7 @@ def published(monkeypatch):
     """As if 12, 4 and 8 molecules were published."""
     publication = replace(MODULE.PUBLISHED, split_sizes=(12, 4, 8))
     monkeypatch.setattr(MODULE, "PUBLISHED", publication)
-    monkeypatch.setitem(real.PUBLICATIONS, "pcqm4mv2", publication)
+    monkeypatch.setitem(datasets.PUBLICATIONS, "pcqm4mv2", publication)
 
 
 def test_the_graphs_are_those_that_the_data_set_by_name_has(tmp_path, published):

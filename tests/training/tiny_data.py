@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.files import write_graphs
+from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from tests.graphs.random_graphs import random_features
 
 SIZES = (5, 1, 7, 3, 4, 6)
