@@ -141,10 +141,9 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@$(BIN)/python -m benchmarks.csa
 
 # Other examples each night; what fails prints a line that makes it fail again.
-nightly: $(STAMP)  ## 2,000 random examples of each property of each model, 4,000 of each damaged file (most of an hour)
+nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most of an hour)
 	@$(BIN)/python -m pytest -q tests/properties --hypothesis-profile=nightly
 	@$(BIN)/python -m pytest -q tests/numerics
-	@$(BIN)/python -m tests.bad_input.record --examples 4000
 	@$(BIN)/python -m tests.faults.record --moments 20 --seed $$(date +%Y%m%d)
 
 # Strict, because a version of which the service knows nothing would count as one without faults.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tests.bad_input.fuzz import KINDS, Kind, whole
+from tests.bad_input.kinds import KINDS, Kind, whole
 from tests.bad_input.payload import Payload
 
 MARKER = "executed"

@@ -1,8 +1,4 @@
-"""Small real files of each kind, and what chance makes of them.
-
-Whatever happens to a file's bytes, reading it gives what was in it (the damage is where nobody
-reads) or one sentence.
-"""
+"""Small real files of each kind that is read."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from hypothesis import strategies as st
 
 from gtcourse.graphs import read_graphs, write_graphs
 from gtcourse.graphs.files import read_npz
@@ -156,72 +151,3 @@ def outcome(kind: Kind, content: bytes, folder: Path) -> str:
         return "refused"
     assert found == expected, "something else was read"
     return "unchanged"
-
-
-def accidents(kind: Kind) -> st.SearchStrategy[list[tuple[str, int, int, bytes]]]:
-    """One to three accidents: which, where, on how many bytes, with what noise."""
-    place = st.integers(0, len(whole(kind)[0][kind.path]))
-    noise = st.binary(min_size=1, max_size=16)
-    one = st.tuples(st.sampled_from(sorted(ACCIDENTS)), place, st.integers(0, 64), noise)
-    return st.lists(one, min_size=1, max_size=3)
-
-
-def after(kind: Kind, happened: list[tuple[str, int, int, bytes]]) -> bytes:
-    """What the accidents leave of the kind's file."""
-    content = whole(kind)[0][kind.path]
-    for name, place, length, noise in happened:
-        content = ACCIDENTS[name](content, min(place, len(content)), length, noise)
-    return content
-
-
-def flip(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    if not content:
-        return content
-    place = min(place, len(content) - 1)
-    bit = 1 << (noise[0] % 8)
-    return content[:place] + bytes([content[place] ^ bit]) + content[place + 1 :]
-
-
-def overwrite(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[:place] + noise[: len(content) - place] + content[place + len(noise) :]
-
-
-def cut(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[:place]
-
-
-def append(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content + noise
-
-
-def insert(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[:place] + noise + content[place:]
-
-
-def leave_out(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[:place] + content[place + length :]
-
-
-def repeat(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[: place + length] + content[place:]
-
-
-def double(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content + content
-
-
-def blank(content: bytes, place: int, length: int, noise: bytes) -> bytes:
-    return content[:place] + bytes(len(content[place : place + length])) + content[place + length :]
-
-
-ACCIDENTS = {
-    "append": append,
-    "blank": blank,
-    "cut": cut,
-    "double": double,
-    "flip": flip,
-    "insert": insert,
-    "leave out": leave_out,
-    "overwrite": overwrite,
-    "repeat": repeat,
-}
