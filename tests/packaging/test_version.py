@@ -21,7 +21,7 @@ def test_the_newest_entry_is_the_packages_version_and_the_one_to_cite():
 
 def test_entries_fall_in_version_and_date_and_say_what_kind_of_change():
     entries = ENTRY.findall(CHANGELOG)
-    assert len(entries) == len(re.findall(r"^## ", CHANGELOG, re.M))
+    assert len(entries) == len(re.findall(r"^## (?!\[Unreleased\]$)", CHANGELOG, re.M))
     ordered = sorted(entries, key=lambda entry: [int(part) for part in entry[0].split(".")])
     assert entries == ordered[::-1]
     assert [date for _, date in entries] == sorted((date for _, date in entries), reverse=True)
