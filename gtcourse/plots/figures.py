@@ -198,7 +198,7 @@ def diagram(
         out, into = (width / 2 if lane > x else -width / 2 for x in (x0, x1))
         ax.plot([x0 + out, lane, lane], [y0, y0, y1], color=INK, linewidth=1.2, zorder=1)
         _arrow(ax, (lane, y1), (x1 + into, y1))
-    return show(figure, alt)
+    return show(figure, alt, trim=False)  # cut to the boxes, letters would shrink on a phone
 
 
 def _height(label: str) -> float:
