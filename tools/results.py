@@ -8,9 +8,10 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import mean
 
 from gtcourse.recipes import RECIPES
-from gtcourse.training.records import recorded
+from gtcourse.training.records import Record, recorded
 from gtcourse.training.results import COLUMNS, Result, read_results, results, row, spread
 from tools.paths import ROOT
 from tools.placed import placed
@@ -30,13 +31,21 @@ def markdown(columns: tuple[str, ...], rows: Rows) -> str:
 
 
 def papers(found: list[Result], datasets: tuple[str, ...]) -> str:
-    """Paper, recorded run and gap of each recipe that was run."""
-    rows = [
-        (f"`{name}`", *rest[1:-1])
-        for name, *rest in map(row, (r for r in found if r.recipe.dataset in datasets))
-        if rest[2] != "not yet run"
-    ]
-    return markdown((COLUMNS[0], *COLUMNS[2:-1]), rows)
+    """Paper and recorded runs of each recipe that was run, and what the runs took."""
+    rows = []
+    for result in found:
+        if result.recipe.dataset in datasets and result.records:
+            name, _, paper, recorded, gap, budget, _ = row(result)
+            first = result.records[0]
+            speed = mean(graphs_per_second(record) for record in result.records)
+            rows.append((f"`{name}`", paper, recorded, gap, budget, f"{first.result['steps']:,}",
+                         f"{first.parameters:,}", f"{speed:,.0f}"))  # fmt: skip
+    return markdown((COLUMNS[0], *COLUMNS[2:-1], "steps", "parameters", "graphs/s"), rows)
+
+
+def graphs_per_second(record: Record) -> float:
+    """Training graphs by the wall time of the run, validation included."""
+    return len(record.curve) * record.data["sizes"]["train"] / record.seconds
 
 
 def not_run(found: list[Result]) -> str:
