@@ -14,10 +14,10 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, device, load_dataset
 from gtcourse.graphs.ragged import GraphDataset
-from gtcourse.graphs.statistics import simple_predictors
 from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.training.fit import count_parameters, evaluate, fit
 from gtcourse.training.records import Record, write_record
+from gtcourse.training.simple import simple_errors
 from gtcourse.training.tasks import graph_regression
 from tools.paths import PACKAGE
 
@@ -72,7 +72,7 @@ def loaders(dataset: GraphDataset, seed: int) -> tuple[DenseLoader, DenseLoader,
 
 def simple_models(dataset: GraphDataset) -> dict[str, float]:
     """Test MAE of the mean, and of ridge regressions on atom counts without and with bonds."""
-    errors = simple_predictors(dataset)
+    errors = simple_errors(dataset)
     return {
         "mean_test_mae": errors["mean"],
         "ridge_atoms_test_mae": errors["ridge on atom counts"],

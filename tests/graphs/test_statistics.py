@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gtcourse.graphs import GraphDataset
 from gtcourse.graphs.statistics import (
     atom_counts,
     bond_counts,
     describe,
     recorded_statistics,
-    simple_predictors,
 )
-from tests.graphs.small import chain, three_chains
+from tests.graphs.small import three_chains
 
 
 def test_the_description_of_three_chains():
@@ -35,17 +33,6 @@ def test_an_undirected_bond_counts_once():
     graphs = three_chains().graphs
     assert bond_counts(graphs).toarray().tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 0]]
     assert atom_counts(graphs)[:, :3].toarray().tolist() == [[1, 1, 0], [2, 0, 1], [1, 0, 0]]
-
-
-def test_constant_predictors_are_fitted_to_training_alone():
-    """Train y = 0, 0, 3 (mean 1, median 0), test y = 2."""
-    graphs = [chain(0, 0, y=0.0), chain(0, 1, y=0.0), chain(0, 2, y=3.0), chain(0, 1, y=2.0)]
-    for graph, smiles in zip(graphs, ["CC", "CO", "CN", "CO"], strict=True):
-        graph.smiles = smiles
-    dataset = GraphDataset("four", "made by a test", graphs, np.array([0, 0, 0, 2]))
-    errors = simple_predictors(dataset)
-    assert errors["mean"] == pytest.approx(1)
-    assert errors["median"] == pytest.approx(2)
 
 
 def test_zincs_statistics_say_where_they_come_from():
