@@ -114,8 +114,8 @@ oldest:  ## the tests of the package with the oldest versions that its bounds al
 
 # Lax: only flagged cells are compared. A notebook stays on one worker, or its cells lose their names.
 # A warning that a cell's own code causes is an error.
-notebook-tests: $(STAMP)  ## every notebook from top to bottom
-	TQDM_DISABLE=1 PYTHONWARNINGS="error:::__main__,ignore:IProgress not found" $(BIN)/python -m pytest -q \
+notebook-tests: $(STAMP)  ## every notebook from top to bottom, with a few training steps each
+	GTCOURSE_BUDGET=smoke TQDM_DISABLE=1 PYTHONWARNINGS="error:::__main__,ignore:IProgress not found" $(BIN)/python -m pytest -q \
 	  --nbval-lax --nbval-current-env --nbval-cell-timeout=900 -n 2 --dist loadfile \
 	  --junitxml=$(REPORTS)/notebook-tests.xml notebooks
 
