@@ -2,7 +2,8 @@
 
 Every model of the course with 100,000 parameters on the embedded molecules: the peak rate is the
 best of three on validation with seed 0, and with it two more seeds are trained. A run that is
-already in the folder is not repeated. About ten hours on one core.
+already in the folder is not repeated; `experiments/records` has those that are done. About ten
+hours on one core for all.
 """
 
 import argparse
