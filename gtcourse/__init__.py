@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         load_dataset,
         unbatch,
     )
+    from gtcourse.inference import load
     from gtcourse.training.budget import budget, device
 
 __version__ = "0.2.0"
@@ -23,9 +24,16 @@ __all__ = [
     "budget",
     "collate",
     "device",
+    "load",
     "load_dataset",
     "unbatch",
 ]
+
+HOMES = {
+    "budget": "gtcourse.training.budget",
+    "device": "gtcourse.training.budget",
+    "load": "gtcourse.inference",
+}
 
 # PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.
 warnings.filterwarnings("ignore", message="IProgress not found")
@@ -35,7 +43,7 @@ def __getattr__(name: str):
     """Each name is imported when it is asked for: PyG takes seconds, and ``--help`` needs none."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "gtcourse.training.budget" if name in ("budget", "device") else "gtcourse.graphs"
+    home = HOMES.get(name, "gtcourse.graphs")
     return globals().setdefault(name, getattr(import_module(home), name))
 
 

@@ -19,6 +19,7 @@ from rich.markup import escape
 
 from gtcourse import __version__
 from gtcourse.cli_data import console, data, prepare, table_of
+from gtcourse.cli_predict import explore, predict
 from gtcourse.cli_stop import Stopped, if_stopped, stoppable
 
 app = typer.Typer(
@@ -29,6 +30,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(data)
+app.command()(predict)
+app.command()(explore)
 app.command()(prepare)
 
 
@@ -108,10 +111,21 @@ def train(
         bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
     ] = False,
     buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
+    csv: Annotated[Path | None, typer.Option(help="your own molecules, in place of --data")] = None,
+    smiles: Annotated[str, typer.Option(help="the column of --csv with SMILES")] = "smiles",
+    target: Annotated[
+        list[str], typer.Option(help="a column of --csv to predict; give it again for several")
+    ] = [],  # noqa: B006
+    task: Annotated[str, typer.Option(help="of --csv: regression or binary")] = "regression",
+    split: Annotated[
+        str | None, typer.Option(help="a column of --csv with train, val, test; else by scaffold")
+    ] = None,
 ) -> None:
     """Train with a recipe; write logs, checkpoint, weights and a record.
 
     [bold]gtcourse train csa-rings/zinc --data molecules --budget smoke[/]
+
+    [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary[/]
     """
     _check_options(seed, jobs, resume, auto_resume)
     if len(seed) > 1:
@@ -123,10 +137,11 @@ def train(
 
     if budget not in run.BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
-    whole = data_for(get_recipe(recipe), data)
-    chosen, used = run.at_budget(
-        get_recipe(recipe), whole, run.BUDGETS[budget], epochs, batch_size, graphs
-    )
+    if csv is None:
+        wanted, whole = get_recipe(recipe), data_for(get_recipe(recipe), data)
+    else:
+        wanted, whole = _own(get_recipe(recipe), csv, smiles, target, task, split)
+    chosen, used = run.at_budget(wanted, whole, run.BUDGETS[budget], epochs, batch_size, graphs)
     name = run.run_name(chosen, used)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     first = run.is_first_process()
@@ -244,6 +259,21 @@ def costs(
         sizes = (f"{size / 2**20:,.0f}" for size in (step.activations, step.memory))
         table.add_row(f"{number:,}", *sizes, f"{step.flops / 1e9:,.1f}", f"{step.operations:,}")
     console.print(table)
+
+
+def _own(recipe, csv: Path, smiles: str, targets: list[str], task: str, split: str | None):
+    """The recipe and data set of a CSV file; what was left out is printed."""
+    from gtcourse.training.own import own_recipe, read_csv
+
+    if not targets:
+        raise ValueError("--csv needs a column to predict; expected --target NAME.")
+    wanted = own_recipe(recipe, task, targets)
+    data, skipped = read_csv(csv, smiles, targets, task, split)
+    for line in skipped[:5]:
+        console.print(f"left out: {line}", highlight=False, markup=False)
+    if len(skipped) > 5:
+        console.print(f"left out: {len(skipped) - 5} more rows", highlight=False)
+    return wanted, data
 
 
 def _check_options(seeds: list[int], jobs: int, resume: bool, auto_resume: bool) -> None:

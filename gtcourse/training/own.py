@@ -1,0 +1,226 @@
+"""Training on your own data: a CSV file of molecules, or a list of PyG graphs.
+
+The recipe keeps its model, optimizer and schedule; what depends on the data (vocabularies, feature
+widths, number of targets, task) is inferred from the graphs, in the same way for every model.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch_geometric.data import Data
+
+from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.training.recipe import Recipe
+from gtcourse.training.tasks import Task, graph_classification, graph_regression
+
+SPLIT_NAMES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+NODE_COLUMNS = (119, 9, 11, 12, 9, 5, 8, 2, 2)
+EDGE_COLUMNS = (22, 6, 2)
+"""Categories of each column of PyG's ``from_smiles``; they hold for every molecule."""
+
+TASKS: dict[str, Callable[[int], Task]] = {
+    "binary": graph_classification,
+    "regression": lambda num_targets: graph_regression(),
+}
+
+
+def own_recipe(
+    recipe: Recipe,
+    task: str,
+    targets: Sequence[str],
+    node_columns: Sequence[int] = NODE_COLUMNS,
+    edge_columns: Sequence[int] = EDGE_COLUMNS,
+    node_features: int = 0,
+) -> Recipe:
+    """A recipe for other graphs: its model with their vocabularies and targets.
+
+    Args:
+        task: "binary" or "regression"; targets: the names of the targets.
+        node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``.
+        node_features: width of float ``x``, where it holds no categories.
+
+    Raises:
+        ValueError: the recipe's model is built for one data set only.
+    """
+    if task not in TASKS:
+        raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")
+    build = recipe.build_model
+    if not any(hasattr(part, "num_node_types") for part in getattr(build, "args", ())):
+        raise ValueError(
+            f"the model of {recipe.name} is built for its data set alone; expected a recipe of a "
+            "graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
+        )
+    config, *rest = build.args
+    wanted = {
+        "num_node_types": _like(config.num_node_types, node_columns),
+        "num_node_features": node_features,
+        "num_edge_types": _like(getattr(config, "num_edge_types", ()), edge_columns),
+        "num_targets": len(targets),
+        "target": "graph",
+    }
+    known = {field.name for field in fields(config)}
+    if node_features and "num_node_features" not in known:
+        raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
+    config = replace(config, **{name: value for name, value in wanted.items() if name in known})
+    own = {
+        "recipe": recipe.name,
+        "task": task,
+        "targets": [*targets],
+        "node_columns": [*node_columns],
+        "edge_columns": [*edge_columns],
+        "node_features": node_features,
+    }
+    return replace(
+        recipe,
+        build_model=partial(build.func, config, *rest),
+        task=TASKS[task](len(targets)),
+        paper_result={},
+        changed=recipe.changed | {"own_data": own},
+    )
+
+
+def recipe_for(recipe: Recipe, graphs: Sequence[Data], task: str) -> Recipe:
+    """A recipe for a list of PyG graphs with graph targets ``y``, all inferred from them.
+
+    Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; float ``x``
+    is taken as it is.
+    """
+    x = torch.cat([graph.x.reshape(graph.num_nodes, -1) for graph in graphs])
+    is_float = x.is_floating_point()
+    edge_columns = ()
+    if graphs[0].get("edge_attr") is not None:
+        rows = [graph.edge_attr.reshape(graph.num_edges, -1) for graph in graphs]
+        edge_columns = _categories(torch.cat(rows))
+    targets = [f"target {i}" for i in range(graphs[0].y.numel())]
+    return own_recipe(
+        recipe,
+        task,
+        targets,
+        node_columns=() if is_float else _categories(x),
+        edge_columns=edge_columns,
+        node_features=x.shape[1] if is_float else 0,
+    )
+
+
+def own_data(smiles: str) -> Data:
+    """The graph of any molecule: ``x`` ``[n, 9]`` and ``edge_attr`` ``[E, 3]``, by PyG.
+
+    Raises:
+        ValueError: RDKit cannot read it, or it has no atoms.
+    """
+    from rdkit import Chem
+    from rdkit.rdBase import BlockLogs
+    from torch_geometric.utils import from_rdmol
+
+    with BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles) if isinstance(smiles, str) else None
+    if molecule is None or not molecule.GetNumAtoms():
+        raise ValueError(f"{smiles!r} is no molecule that RDKit can read; expected SMILES.")
+    graph = from_rdmol(molecule)
+    return Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr, smiles=smiles)
+
+
+def read_csv(
+    path: Path,
+    smiles: str,
+    targets: Sequence[str],
+    task: str,
+    split: str | None = None,
+    seed: int = 0,
+) -> tuple[GraphDataset, list[str]]:
+    """A data set from a CSV file of molecules, and one line for each row that was left out.
+
+    Args:
+        smiles: the column with SMILES; targets: those with numbers, empty where unknown.
+        split: a column with train, val and test; otherwise :func:`scaffold_split`.
+
+    Raises:
+        ValueError: a column is missing, a target is no number (or, for "binary", not 0 or 1), or
+            no molecule can be read.
+    """
+    import pandas as pd
+
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; expected a CSV file.")
+    table = pd.read_csv(path)
+    if missing := [
+        name for name in (smiles, *targets, *filter(None, [split])) if name not in table
+    ]:
+        raise ValueError(
+            f"{path} has no column {missing[0]!r}; expected one of {', '.join(table.columns)}."
+        )
+    y = table[list(targets)].apply(pd.to_numeric, errors="coerce")
+    if bad := [name for name in targets if y[name].isna().sum() > table[name].isna().sum()]:
+        raise ValueError(f"column {bad[0]!r} of {path} holds text; expected numbers or nothing.")
+    if task == "binary" and not y.isin([0, 1]).where(y.notna(), True).all(axis=None):
+        raise ValueError(f"the targets of {path} are not all 0 or 1, which task binary expects.")
+    graphs, rows, skipped = [], [], []
+    for row, text in enumerate(table[smiles]):
+        try:
+            graph = own_data(text)
+        except ValueError as error:
+            skipped.append(f"row {row + 2}: {error}")
+            continue
+        graph.y = torch.tensor(y.iloc[row].to_numpy(), dtype=torch.float32)
+        graphs.append(graph if len(targets) == 1 else graph.update({"y": graph.y[None]}))
+        rows.append(row)
+    if not graphs:
+        raise ValueError(f"{path} has no molecule that RDKit can read in column {smiles!r}.")
+    if split is None:
+        parts = scaffold_split([graph.smiles for graph in graphs], seed)
+    else:
+        words = table[split].iloc[rows].astype(str).str.lower()
+        if unknown := sorted({*words} - {*SPLIT_NAMES}):
+            raise ValueError(f"column {split!r} holds {unknown[0]!r}; expected train, val or test.")
+        parts = [SPLIT_NAMES[word] for word in words]
+    dataset = GraphDataset(
+        name=path.name.partition(".")[0],
+        source=f"file: {path.name}",
+        graphs=graphs,
+        split=torch.tensor(parts),
+    )
+    return dataset, skipped
+
+
+def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
+    """0 (train, about 80 %), 1 (val) and 2 (test): molecules of one Murcko scaffold stay together.
+
+    Scaffolds are taken in a random order, seeded; a scaffold larger than the room that is left in
+    validation and test is for training.
+    """
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    groups = defaultdict(list)
+    for i, text in enumerate(smiles):
+        groups[MurckoScaffoldSmiles(smiles=text)].append(i)
+    order = list(groups.values())
+    random.Random(seed).shuffle(order)  # noqa: S311
+    parts, room = [0] * len(smiles), {1: len(smiles) // 10, 2: len(smiles) // 10}
+    for members in order:
+        part = next((p for p, left in room.items() if 0 < len(members) <= left), 0)
+        if part:
+            room[part] -= len(members)
+        for i in members:
+            parts[i] = part
+    return parts
+
+
+def _categories(values: torch.Tensor) -> tuple[int, ...]:
+    return tuple((values.amax(dim=0) + 1).tolist())
+
+
+def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
+    """The columns' sizes as a model's configuration states them.
+
+    A tuple where it has one; otherwise the rows of one table with 512 rows per column.
+    """
+    if isinstance(config, tuple):
+        return tuple(columns)
+    return columns[0] if len(columns) == 1 else 512 * len(columns)

@@ -1,0 +1,164 @@
+"""Loading trained models, predicting with them, and training on a CSV file of one's own."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from typer.testing import CliRunner
+
+import gtcourse
+from gtcourse.cli import app
+from gtcourse.encodings import encode
+from gtcourse.inference import available, load
+from gtcourse.recipes import RECIPES
+from gtcourse.training.own import own_recipe, read_csv, recipe_for, scaffold_split
+
+# Without symmetry of order three, whose eigenvectors would be any basis of their space.
+SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "c1ccccc1O", "CCCN(C)CC", "CC1CCCCO1"]
+
+
+@pytest.mark.parametrize("name", available())
+def test_every_shipped_model_predicts_alike_alone_and_in_a_batch(name):
+    predictor = load(name)
+    together = predictor.predict(SMILES)
+    alone = torch.cat([predictor.predict([text]) for text in SMILES])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
+
+
+def test_csa_trained_on_zinc_predicts_the_penalized_logp_of_other_molecules(molecules):
+    graphs = molecules.test[:64]
+    predictor = gtcourse.load("csa/zinc")
+    y = torch.cat([graph.y for graph in graphs])
+    errors = (predictor.predict([graph.smiles for graph in graphs]) - y).abs()
+    assert errors.mean() < 0.5 * (y - y.mean()).abs().mean()
+    assert predictor.predict(graphs).equal(predictor.predict([graph.smiles for graph in graphs]))
+
+
+@pytest.mark.parametrize("name", ["csa/zinc", "graphormer-100k/molecules", "egt-100k/molecules"])
+def test_attention_comes_without_padding_in_the_order_given(name):
+    values, attention = load(name).predict(SMILES, return_attention=True)
+    torch.testing.assert_close(values, load(name).predict(SMILES), atol=1e-4, rtol=1e-4)
+    assert [each.shape[-2:] for each in attention] == [(n, n) for n in (13, 1, 7, 7, 7)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (["CCO", "CCX"], "entry 1: 'CCX' is no molecule"),
+        (["[U]"], "entry 0: .* atom type 'U'"),
+        ([""], "entry 0: '' has no atoms"),
+        ([], "empty; expected SMILES"),
+        ("CCO", "one str; expected a list"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_named(entries, message):
+    with pytest.raises(ValueError, match=message):
+        load("csa/zinc").predict(entries)
+
+
+def test_an_unknown_name_lists_what_there_is(tmp_path):
+    with pytest.raises(ValueError, match="expected one of csa"):
+        load("csa/znic")
+    with pytest.raises(ValueError, match="holds 0 records"):
+        load(tmp_path)
+
+
+def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
+    table = tmp_path / "in.csv"
+    table.write_text("name,smiles\na,CCO\nb,CCX\n")
+    out = tmp_path / "out.csv"
+    done = CliRunner().invoke(app, ["predict", "csa/zinc", "--csv", str(table), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "1 of 2 rows" in done.output
+    head, first, second = out.read_text().splitlines()
+    assert head == "name,smiles,prediction,reason"
+    assert first.startswith("a,CCO,-1.0")
+    assert second.startswith("b,CCX,,'CCX' is no molecule")
+
+
+def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
+    out = tmp_path / "page.html"
+    arguments = ["explore", "csa/zinc,egt-100k/molecules", "CCO", "c1ccccc1O", "--out", str(out)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    page = out.read_text()
+    assert "egt-100k/molecules" in page
+    assert "src=" not in page
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http://www.rdkit.org", "")
+
+
+@pytest.mark.parametrize(
+    "recipe", ["csa-rings/zinc", "graphormer-slim/zinc", "grpe-small/zinc", "egt-100k/zinc"]
+)
+def test_training_on_a_csv_and_loading_the_run(recipe, tmp_path, molecules):
+    table = tmp_path / "my.csv"
+    graphs = molecules.train[:40]
+    rows = [f"{g.smiles},{int(g.y.item() > 0)},{'' if i % 5 else 1}" for i, g in enumerate(graphs)]
+    table.write_text("\n".join(["smiles,activity,other", *rows, "CCX,1,0"]))
+    targets = ["--target", "activity"]
+    targets += ["--target", "other"] if recipe.startswith("csa") else []
+    few = ["--epochs", "1", "--batch-size", "16", "--out", str(tmp_path / "runs")]
+    done = CliRunner().invoke(app, ["train", recipe, "--csv", str(table), *targets, *few])
+    assert done.exit_code == 0, done.output
+    assert "row 42: 'CCX'" in done.output
+    (folder,) = (tmp_path / "runs").iterdir()
+    predictor = load(folder)
+    assert len(predictor.targets) == len(targets) // 2
+    values = predictor.predict(["CCO", "[U]", "c1ccccc1O"])
+    assert values.shape == ((3, 2) if len(predictor.targets) == 2 else (3,))
+    assert values.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("smiles,y\nCCO,1\n", {"smiles": "SMILES"}, "no column 'SMILES'"),
+        ("smiles,y\nCCO,high\n", {}, "'y' .* holds text"),
+        ("smiles,y\nCCO,2\n", {"task": "binary"}, "not all 0 or 1"),
+        ("smiles,y\nCCX,1\n", {}, "no molecule that RDKit can read"),
+        ("smiles,y,part\nCCO,1,holdout\n", {"split": "part"}, "holds 'holdout'"),
+    ],
+)
+def test_a_csv_that_cannot_be_used_is_refused(content, options, message, tmp_path):
+    path = tmp_path / "my.csv"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_csv(path, **({"smiles": "smiles", "targets": ["y"], "task": "regression"} | options))
+
+
+def test_a_scaffold_is_in_one_part_alone():
+    smiles = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}C1CC1" for n in range(1, 4)]
+    smiles += ["C" * n for n in range(1, 21)]
+    parts = scaffold_split(smiles, seed=0)
+    assert len({*parts[:7]}) == 1
+    assert len({*parts[7:10]}) == 1
+    assert {*parts} >= {0}
+    assert parts == scaffold_split(smiles, seed=0)
+
+
+def test_a_recipe_for_graphs_takes_its_vocabularies_from_them():
+    graphs = [
+        Data(
+            x=torch.tensor([[0, 3], [4, 1]]),
+            edge_index=torch.tensor([[0, 1], [1, 0]]),
+            edge_attr=torch.tensor([2, 2]),
+            y=torch.tensor([0.5]),
+        )
+    ]
+    for name in ("csa-rings/zinc", "graphormer-slim/zinc", "grpe-small/zinc", "egt-100k/zinc"):
+        recipe = recipe_for(RECIPES[name], graphs, "regression")
+        predictions = recipe.build_model().eval()(
+            gtcourse.collate(encode(graphs, *recipe.transforms))
+        )
+        assert predictions.shape == (1,)
+
+
+def test_a_recipe_without_a_configuration_is_refused():
+    with pytest.raises(ValueError, match="built for its data set alone"):
+        own_recipe(RECIPES["gin/cycles"], "binary", ["y"])
+    with pytest.raises(ValueError, match="expected one of binary, regression"):
+        own_recipe(RECIPES["csa/zinc"], "ranking", ["y"])
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    return gtcourse.load_dataset("molecules")
