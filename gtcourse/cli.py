@@ -120,6 +120,9 @@ def train(
     split: Annotated[
         str | None, typer.Option(help="a column of --csv with train, val, test; else by scaffold")
     ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="fine-tune this trained model, for instance csa/zinc")
+    ] = None,
 ) -> None:
     """Train with a recipe; write logs, checkpoint, weights and a record.
 
@@ -140,7 +143,7 @@ def train(
     if csv is None:
         wanted, whole = get_recipe(recipe), data_for(get_recipe(recipe), data)
     else:
-        wanted, whole = _own(get_recipe(recipe), csv, smiles, target, task, split)
+        wanted, whole = _own(get_recipe(recipe), csv, smiles, target, task, split, start)
     chosen, used = run.at_budget(wanted, whole, run.BUDGETS[budget], epochs, batch_size, graphs)
     name = run.run_name(chosen, used)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
@@ -261,14 +264,19 @@ def costs(
     console.print(table)
 
 
-def _own(recipe, csv: Path, smiles: str, targets: list[str], task: str, split: str | None):
+def _own(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
     """The recipe and data set of a CSV file; what was left out is printed."""
     from gtcourse.training.own import own_recipe, read_csv
 
     if not targets:
         raise ValueError("--csv needs a column to predict; expected --target NAME.")
-    wanted = own_recipe(recipe, task, targets)
-    data, skipped = read_csv(csv, smiles, targets, task, split)
+    features = "any" if start is None else "zinc"
+    wanted = own_recipe(recipe, task, targets, features)
+    if start is not None:
+        from gtcourse.inference import fine_tuned
+
+        wanted = fine_tuned(wanted, start)
+    data, skipped = read_csv(csv, smiles, targets, task, split, features=features)
     for line in skipped[:5]:
         console.print(f"left out: {line}", highlight=False, markup=False)
     if len(skipped) > 5:

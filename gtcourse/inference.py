@@ -7,7 +7,8 @@ its weights, how SMILES become graphs, the encodings the model reads, and the re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,11 +20,11 @@ from tqdm import tqdm
 from gtcourse.analysis import between_nodes
 from gtcourse.encodings import Encoding, encode
 from gtcourse.graphs.batch import GraphBatch, collate
-from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
 from gtcourse.recipes import RECIPES
 from gtcourse.training.budget import device
 from gtcourse.training.leaderboard import LEADERBOARD
-from gtcourse.training.own import own_data, own_recipe
+from gtcourse.training.own import FEATURES, ogb_data, own_recipe, zinc_data
+from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import Record, read_record, read_weights
 
 OGB = ("pcqm4m", "pcqm4mv2", "molhiv", "molpcba")
@@ -169,6 +170,39 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
     return _predictor(record, folder)
 
 
+def fine_tuned(recipe: Recipe, name: str) -> Recipe:
+    """The recipe with a model that starts from trained weights; its head starts anew.
+
+    Args:
+        recipe: of :func:`gtcourse.training.own.own_recipe`, with the features that the trained
+            model reads: ``features="zinc"`` for one that was trained on ZINC.
+        name: as :func:`load` takes it.
+    """
+    start = partial(with_weights, recipe.build_model, name)
+    return replace(recipe, build_model=start, changed=recipe.changed | {"start": str(name)})
+
+
+def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
+    """A new model with the weights of a trained one, all but those of the head.
+
+    Raises:
+        ValueError: the two are not alike.
+    """
+    model = build()
+    trained = load(name).model.cpu().state_dict()
+    body = {key: value for key, value in trained.items() if not key.startswith("head.")}
+    fresh = {key: value.shape for key, value in model.state_dict().items()}
+    wrong = [key for key in {*body, *fresh} if not key.startswith("head.")]
+    wrong = [key for key in wrong if key not in body or body[key].shape != fresh.get(key)]
+    if wrong:
+        raise ValueError(
+            f"the weights of {name} do not fit the model (first {min(wrong)}); expected the same "
+            "recipe with the same features."
+        )
+    model.load_state_dict(body, strict=False)
+    return model
+
+
 def available() -> list[str]:
     """The names of the runs whose weights are shipped."""
     folder = Path(str(files("gtcourse") / "recorded"))
@@ -181,8 +215,8 @@ def _predictor(record: Record, folder: Path) -> Predictor:
     name, targets, entry = record.name, (), None
     if own := record.config.get("changed", {}).get("own_data"):
         own = dict(own)
-        entry = own_recipe(RECIPES[own.pop("recipe")], **own)
-        featurize, targets = own_data, tuple(own["targets"])
+        featurize = FEATURES[own["features"]].featurize
+        entry, targets = own_recipe(RECIPES[own.pop("recipe")], **own), tuple(own["targets"])
     elif name.rpartition("/")[0] in LEADERBOARD:
         entry, featurize = LEADERBOARD[name.rpartition("/")[0]], zinc_data
     else:
@@ -194,43 +228,6 @@ def _predictor(record: Record, folder: Path) -> Predictor:
     model = entry.build_model()
     model.load_state_dict(read_weights(record, folder))
     return Predictor(name, model.to(device()).eval(), entry.transforms, featurize, record, targets)
-
-
-def zinc_data(smiles: str) -> Data:
-    """The graph of a molecule as in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``.
-
-    Raises:
-        ValueError: RDKit cannot read it, it has no atoms, or one of a type that ZINC lacks.
-    """
-    from rdkit.rdBase import BlockLogs
-
-    with BlockLogs():
-        atoms, bonds = molecule_graph(smiles)
-    if not atoms:
-        raise UnsuitableMolecule("empty", f"{smiles!r} has no atoms; expected at least one.")
-    both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
-    both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
-    return Data(
-        x=torch.tensor(atoms)[:, None],
-        edge_index=both[:, :2].T.contiguous(),
-        edge_attr=both[:, 2:],
-        smiles=smiles,
-    )
-
-
-def ogb_data(smiles: str) -> Data:
-    """The graph of a molecule with ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``.
-
-    Raises:
-        ValueError: RDKit cannot read it, or it has no atoms.
-    """
-    graph = smiles_graph(smiles, 0)
-    return Data(
-        x=torch.from_numpy(graph["node_feat"]),
-        edge_index=torch.from_numpy(graph["edge_index"]),
-        edge_attr=torch.from_numpy(graph["edge_feat"]),
-        smiles=smiles,
-    )
 
 
 def _featurizer(dataset: str) -> Callable[[str], Data] | None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import gtcourse
 from gtcourse.cli import app
 from gtcourse.encodings import encode
-from gtcourse.inference import available, load
+from gtcourse.inference import available, fine_tuned, load
 from gtcourse.recipes import RECIPES
 from gtcourse.training.own import own_recipe, read_csv, recipe_for, scaffold_split
 
@@ -106,6 +106,23 @@ def test_training_on_a_csv_and_loading_the_run(recipe, tmp_path, molecules):
     values = predictor.predict(["CCO", "[U]", "c1ccccc1O"])
     assert values.shape == ((3, 2) if len(predictor.targets) == 2 else (3,))
     assert values.isfinite().all()
+
+
+def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, molecules):
+    table = tmp_path / "my.csv"
+    rows = [f"{g.smiles},{g.y.item()}" for g in molecules.train[:40]]
+    table.write_text("\n".join(["smiles,y", *rows]))
+    words = f"train csa/zinc --csv {table} --target y --start csa/zinc --out {tmp_path}"
+    words += " --epochs 1 --batch-size 8"
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 0, done.output
+    (folder,) = tmp_path.glob("csa-zinc-on-my-*")
+    tuned, before = load(folder).model.state_dict(), load("csa/zinc").model.state_dict()
+    name = "layers.3.attention.query.weight"
+    change = (tuned[name] - before[name]).norm() / before[name].norm()
+    assert 0 < change < 0.1
+    with pytest.raises(ValueError, match="do not fit the model"):
+        fine_tuned(own_recipe(RECIPES["csa/zinc"], "regression", ["y"]), "csa/zinc").build_model()
 
 
 @pytest.mark.parametrize(

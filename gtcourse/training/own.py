@@ -9,22 +9,19 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
 
+from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.tasks import Task, graph_classification, graph_regression
 
 SPLIT_NAMES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
-NODE_COLUMNS = (119, 9, 11, 12, 9, 5, 8, 2, 2)
-EDGE_COLUMNS = (22, 6, 2)
-"""Categories of each column of PyG's ``from_smiles``; they hold for every molecule."""
-
 TASKS: dict[str, Callable[[int], Task]] = {
     "binary": graph_classification,
     "regression": lambda num_targets: graph_regression(),
@@ -35,15 +32,18 @@ def own_recipe(
     recipe: Recipe,
     task: str,
     targets: Sequence[str],
-    node_columns: Sequence[int] = NODE_COLUMNS,
-    edge_columns: Sequence[int] = EDGE_COLUMNS,
+    features: str = "any",
+    node_columns: Sequence[int] | None = None,
+    edge_columns: Sequence[int] | None = None,
     node_features: int = 0,
 ) -> Recipe:
     """A recipe for other graphs: its model with their vocabularies and targets.
 
     Args:
         task: "binary" or "regression"; targets: the names of the targets.
-        node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``.
+        features: of molecules, one of ``FEATURES``.
+        node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``; those of
+            ``features`` by default.
         node_features: width of float ``x``, where it holds no categories.
 
     Raises:
@@ -58,6 +58,8 @@ def own_recipe(
             "graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
         )
     config, *rest = build.args
+    node_columns = FEATURES[features].node_columns if node_columns is None else node_columns
+    edge_columns = FEATURES[features].edge_columns if edge_columns is None else edge_columns
     wanted = {
         "num_node_types": _like(config.num_node_types, node_columns),
         "num_node_features": node_features,
@@ -73,6 +75,7 @@ def own_recipe(
         "recipe": recipe.name,
         "task": task,
         "targets": [*targets],
+        "features": features,
         "node_columns": [*node_columns],
         "edge_columns": [*edge_columns],
         "node_features": node_features,
@@ -127,6 +130,59 @@ def own_data(smiles: str) -> Data:
     return Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr, smiles=smiles)
 
 
+def zinc_data(smiles: str) -> Data:
+    """The graph of a molecule as in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``.
+
+    Raises:
+        ValueError: RDKit cannot read it, it has no atoms, or one of a type that ZINC lacks.
+    """
+    from rdkit.rdBase import BlockLogs
+
+    with BlockLogs():
+        atoms, bonds = molecule_graph(smiles)
+    if not atoms:
+        raise UnsuitableMolecule("empty", f"{smiles!r} has no atoms; expected at least one.")
+    both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
+    both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
+    return Data(
+        x=torch.tensor(atoms)[:, None],
+        edge_index=both[:, :2].T.contiguous(),
+        edge_attr=both[:, 2:],
+        smiles=smiles,
+    )
+
+
+def ogb_data(smiles: str) -> Data:
+    """The graph of a molecule with ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``.
+
+    Raises:
+        ValueError: RDKit cannot read it, or it has no atoms.
+    """
+    graph = smiles_graph(smiles, 0)
+    return Data(
+        x=torch.from_numpy(graph["node_feat"]),
+        edge_index=torch.from_numpy(graph["edge_index"]),
+        edge_attr=torch.from_numpy(graph["edge_feat"]),
+        smiles=smiles,
+    )
+
+
+@dataclass(frozen=True)
+class Features:
+    """How SMILES become graphs, and the categories of each column of ``x`` and ``edge_attr``."""
+
+    featurize: Callable[[str], Data]
+    node_columns: tuple[int, ...]
+    edge_columns: tuple[int, ...]
+
+
+FEATURES = {
+    "any": Features(own_data, (119, 9, 11, 12, 9, 5, 8, 2, 2), (22, 6, 2)),
+    "zinc": Features(zinc_data, (28,), (4,)),
+}
+"""PyG's features, which every molecule has, and ZINC's, for models that were trained on it."""
+
+
 def read_csv(
     path: Path,
     smiles: str,
@@ -134,12 +190,14 @@ def read_csv(
     task: str,
     split: str | None = None,
     seed: int = 0,
+    features: str = "any",
 ) -> tuple[GraphDataset, list[str]]:
     """A data set from a CSV file of molecules, and one line for each row that was left out.
 
     Args:
         smiles: the column with SMILES; targets: those with numbers, empty where unknown.
-        split: a column with train, val and test; otherwise :func:`scaffold_split`.
+        split: a column with train, val and test; otherwise :func:`scaffold_split` by ``seed``.
+        features: one of ``FEATURES``.
 
     Raises:
         ValueError: a column is missing, a target is no number (or, for "binary", not 0 or 1), or
@@ -164,7 +222,7 @@ def read_csv(
     graphs, rows, skipped = [], [], []
     for row, text in enumerate(table[smiles]):
         try:
-            graph = own_data(text)
+            graph = FEATURES[features].featurize(text)
         except ValueError as error:
             skipped.append(f"row {row + 2}: {error}")
             continue
