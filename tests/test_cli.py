@@ -29,11 +29,6 @@ def call(*words: str) -> str:
     return done.output
 
 
-def test_every_command_explains_itself():
-    for command in ("recipes", "train", "results", "data", "prepare", "bench", "costs"):
-        assert "Usage" in call(command, "--help")
-
-
 def test_the_version_is_said():
     assert call("--version") == f"gtcourse {gtcourse.__version__}\n"
 
@@ -153,32 +148,12 @@ def test_each_seed_is_one_command(monkeypatch, words):
     assert called[-1] == ["train", "gin/zinc", "--auto-resume", "--seed", "3"]
 
 
-def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(monkeypatch, capsys, tmp_path, file):
-    (tmp_path / "file").touch()
-    out = str(tmp_path / "file" / "runs")
-    words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "1", "--out", out]
-    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    with pytest.raises(SystemExit):
-        main()
-    assert "gtcourse:" in capsys.readouterr().err
-
-
 def test_what_to_type_again_names_torchrun_and_not_the_resumption(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "a b", "--resume", "--auto-resume"])
     assert _command() == "gtcourse train 'a b'"
     for name in ("TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"):
         monkeypatch.setenv(name, "2")
     assert _command() == "torchrun --nnodes 2 --nproc_per_node 2 -m gtcourse train 'a b'"
-
-
-@pytest.mark.slow
-def test_seeds_are_run_beside_each_other(monkeypatch, tmp_path, file):
-    words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "2", "--seed", "0"]
-    words += ["--seed", "3", "--jobs", "2", "--out", str(tmp_path / "runs")]
-    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    call(*words)
-    records = sorted(path.name for path in (tmp_path / "runs").rglob("*-seed*.json"))
-    assert records == ["gin-100k-zinc-seed0.json", "gin-100k-zinc-seed3.json"]
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,6 @@ def steps(workflow: dict) -> list[dict]:
     return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 
-def test_there_are_two_workflows():
-    assert sorted(TEXTS) == ["ci.yml", "scheduled.yml"]
-
-
 def test_a_job_may_only_read_unless_it_says_what_it_writes(workflow):
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
@@ -65,10 +61,3 @@ def test_every_make_target_that_is_asked_for_exists():
         "package-tests",
     } <= asked
     assert asked <= targets
-
-
-def test_what_time_can_break_is_asked_at_set_times_and_tells_somebody():
-    workflow = yaml.safe_load(TEXTS["scheduled.yml"])
-    assert len(workflow[True]["schedule"]) == 2
-    for job in workflow["jobs"].values():
-        assert any(each.get("uses") == "./.github/actions/report" for each in job["steps"])

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs import GraphDataset, read_graphs, write_graphs
+from gtcourse.graphs import GraphDataset, load_dataset, read_graphs, write_graphs
 from gtcourse.graphs.files import file_sha256, read_npz, write_npz
 from tests.graphs.small import chain, three_chains
 
@@ -168,6 +168,38 @@ def test_pair_encodings_are_refused_as_no_data(tmp_path):
         graph.distance = torch.zeros(graph.num_nodes, graph.num_nodes)
     with pytest.raises(ValueError, match=r"graph 0 has distance of shape \[2, 2\]; a graph file"):
         write_graphs(tmp_path / "chains.npz", dataset)
+
+
+ODD_ARRAYS = [
+    np.array("a"), np.zeros(0), np.zeros((3, 0)), np.zeros((6, 1, 1, 1)), np.array([b"a"]),
+    np.zeros(3, dtype=[("a", int)]), np.array(["2020-01-01"], dtype="M8[D]"), np.full(3, 2**62),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_ARRAYS, ids=lambda a: f"{a.dtype}{list(a.shape)}")
+def test_any_array_of_a_file_is_read_or_raises_one_sentence(tmp_path, odd):
+    path = tmp_path / "chains.npz"
+    write_graphs(path, three_chains())
+    arrays = read_npz(path) | {"weight": np.zeros(3)}
+    for name in [*arrays, "smiles_utf8"]:
+        np.savez(path, **arrays | {name: odd})
+        sentence = ""
+        try:
+            read_graphs(path)
+        except ValueError as error:
+            sentence = str(error)
+        assert not sentence or "; expected " in sentence
+        assert "\n" not in sentence
+
+
+def test_zinc_from_a_file_without_vocabulary_has_zincs_vocabulary(tmp_path):
+    dataset = three_chains()
+    dataset.node_vocabulary = dataset.edge_vocabulary = None
+    dataset[1].x[2, 0] = 28
+    write_graphs(tmp_path / "zinc.npz", dataset)
+    assert read_graphs(tmp_path / "zinc.npz")[1].x[2, 0] == 28
+    with pytest.raises(ValueError, match=r"graph 1 has x\[2, 0\] = 28; expected 0 to 27"):
+        load_dataset("zinc", source=tmp_path / "zinc.npz")
 
 
 def test_no_cut_of_a_file_is_read(tmp_path):

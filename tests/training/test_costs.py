@@ -7,7 +7,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
-from gtcourse.training.costs import step_costs, stretched
+from gtcourse.training.costs import step_costs
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.tasks import graph_regression
 from tests.graphs.random_graphs import graph_of
@@ -79,11 +79,3 @@ def test_a_step_without_numbers_has_the_products_of_one_with_them(name):
     assert counted.parameters == real.parameters
     assert counted.optimizer == real.optimizer
     assert not model.training
-
-
-def test_graphs_of_ten_thousand_nodes_are_counted_and_never_made():
-    entry = LEADERBOARD["egt-100k"]
-    batch = stretched(molecules(entry), 32, 10_000)
-    assert batch.adjacency.shape == (32, 10_000, 10_000)
-    assert batch.y.shape == (32,)
-    assert step_costs(entry.build_model(), TASK, batch).memory > 2**40

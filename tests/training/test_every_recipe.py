@@ -1,15 +1,15 @@
-"""What holds of every recipe: its size, its schedule step by step, and that it trains.
-
-What each paper prints is in the tests of its own recipes.
-"""
+"""What holds of every recipe: its values, its size, its schedule step by step, that it trains."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from fnmatch import fnmatch
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ from gtcourse.models import GatedGCN
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.training.fit import count_parameters, evaluate
 from gtcourse.training.recipe import Recipe
-from tests.training.tiny_data import FORMS, tiny
+from tests.training.tiny_data import tiny
 
 QUICK = (
     "gat-100k/zinc", "gin-pe/cycles", "signnet/zinc", "graphormer-slim/zinc",
@@ -30,6 +30,8 @@ QUICK = (
 )  # fmt: skip
 """Recipes that train with every change, and the others at night."""
 
+REFERENCE = Path(__file__).parents[1] / "reference" / "recipes.jsonl"
+PUBLISHED = {row["name"]: row for row in map(json.loads, REFERENCE.read_text().splitlines())}
 STANDS_IN = {"molpcba": "ogbg-molpcba", "pcqm4m": "pcqm4mv2"}
 
 
@@ -43,15 +45,31 @@ def named() -> list:
     return [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in RECIPES]
 
 
+def written(build) -> str:
+    """What builds a model: its configuration's settings that are not the default, and the rest."""
+    rest = [repr(part) for part in build.args if not is_dataclass(part)]
+    rest += [f"{name}={value!r}" for name, value in build.keywords.items()]
+    for config in filter(is_dataclass, build.args):
+        values = {f.name: (getattr(config, f.name), f.default) for f in fields(config)}
+        changed = (f"{n}={v!r}" for n, (v, default) in values.items() if v != default)
+        rest.append(f"{type(config).__name__}({', '.join(changed)})")
+    return f"{build.func.__name__}({', '.join(rest)})"
+
+
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_is_found_by_a_name_that_says_its_data_and_is_as_published(name):
+def test_a_recipe_is_as_published(name):
+    """Each value beside that of ``reference/recipes.jsonl``, a line for each printed result."""
     recipe, dataset = get_recipe(name), name.split("/")[1]
-    assert recipe.name == name
     assert recipe.dataset == STANDS_IN.get(dataset, dataset)
-    assert recipe.changed == {}
-    assert recipe.source
-    assert recipe.paper_result
     assert all(key.endswith(f"_{recipe.task.monitor}") for key in recipe.paper_result)
+    found = {n: v for n, v in recipe.config().items() if n != "notes"}
+    found |= {"build_model": written(recipe.build_model), "parameters": count(name)}
+    found |= {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+    assert json.loads(json.dumps(found)) == PUBLISHED[name]
+
+
+def test_every_printed_result_has_a_recipe():
+    assert {*PUBLISHED} == {*RECIPES}
 
 
 def explained(recipe: Recipe, built: int) -> bool:
@@ -214,7 +232,7 @@ def wandering(mode: str) -> list[float]:
 
 
 def silent(model: nn.Module) -> set[str]:
-    """Parameters that the prediction does not depend on, as their model's docstring says."""
+    """Parameters that the prediction does not depend on."""
     if not isinstance(model, GatedGCN):
         return set()
     last = f"layers.{model.config.num_layers - 1}.edge_norm."
@@ -254,7 +272,3 @@ def test_a_recipe_trains_for_two_steps_and_is_judged(name):
     still = {name for name, p in model.named_parameters() if torch.equal(p, before[name])}
     assert still <= silent(model)
     assert math.isfinite(evaluate(model, recipe.task, test)[recipe.task.monitor])
-
-
-def test_the_small_graphs_stand_for_the_data_of_every_recipe():
-    assert {*FORMS} == {recipe.dataset for recipe in RECIPES.values()}

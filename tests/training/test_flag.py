@@ -6,7 +6,6 @@ as that keeps its side, the gradient by δ is the same everywhere.
 
 import json
 import math
-import shutil
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -98,36 +97,6 @@ def test_the_ascent_is_the_loop_over_nodes(flag):
         torch.testing.assert_close(after, expected, rtol=1e-12, atol=1e-15)
 
 
-def test_without_a_bound_each_step_raises_the_loss_by_what_the_slope_says():
-    """A step of α sign(g) raises a graph's distance by α |w|₁ for each of its nodes."""
-    model, flag = Linear(), Flag(5, 0.01)
-    batch = batch_far_from(model)
-    _, _, seen = stepped(model, flag, batch)
-    task = graph_regression()
-    losses = [task.loss(model(batch, perturbation=d), batch).item() for d in seen]
-    gain = 0.01 * 3.5 * (2 + 4 + 1) / 3
-    assert np.diff(losses) == pytest.approx([gain] * 4, rel=1e-9)
-
-
-def test_the_start_is_uniform_up_to_the_step_size():
-    model = Linear(reads_padding=True)
-    batch = batch_far_from(model, sizes=(400, 300, 200))
-    (start,) = stepped(model, Flag(1, 0.5), batch)[2]
-    drawn = start[batch.mask]
-    assert drawn.abs().max() <= 0.5
-    assert drawn.abs().max() > 0.49
-    assert abs(drawn.mean()) < 0.03
-    assert drawn.std() == pytest.approx(0.5 / math.sqrt(3), rel=0.05)
-
-
-def test_with_a_bound_the_start_is_uniform_in_a_cube_inside_of_it():
-    model = Linear(reads_padding=True)
-    batch = batch_far_from(model, sizes=(400, 300, 200))
-    (start,) = stepped(model, Flag(1, 10.0, bound=0.5), batch)[2]
-    side = 0.5 / math.sqrt(start.shape[-1])
-    assert 0.98 * side < start.abs().max() <= side
-
-
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2, 10.0])
 def test_no_pass_is_beyond_the_bound_and_a_large_step_ends_on_it(alpha):
     model, bound = Linear(), 0.003
@@ -168,41 +137,6 @@ def test_the_gradient_of_a_step_is_the_mean_of_its_passes():
     h = [(model.embedding(batch.x[..., 0]) + d) * batch.mask[..., None] for d in seen]
     by_w = sum((SIDES[:, None] * one.sum(1)).mean(0) for one in h) / 4
     torch.testing.assert_close(got[0], by_w.detach(), rtol=1e-12, atol=1e-14)
-
-
-def test_one_step_is_plain_training_on_a_randomly_perturbed_input():
-    model, task = Linear(), graph_regression()
-    batch = batch_far_from(model)
-    loss, got, (delta,) = stepped(model, Flag(1, 0.05), batch)
-    model.zero_grad()
-    plain = task.loss(model(batch, perturbation=delta), batch)
-    plain.backward()
-    assert loss.item() == plain.item()
-    for ours, theirs in zip(got, gradients(model), strict=True):
-        assert torch.equal(ours, theirs)
-
-
-def test_a_pass_asks_the_model_for_what_the_loss_needs():
-    class Asked(Linear):
-        def forward(self, batch, *, perturbation=None, doubled=False):
-            prediction = super().forward(batch, perturbation=perturbation)
-            return 2 * prediction if doubled else prediction
-
-    model, plain = Asked(), graph_regression()
-    batch = batch_far_from(model)
-    torch.manual_seed(0)
-    loss = Flag(2, 0.01).backward(model, replace(plain, asks={"doubled": True}), batch)
-    seen = [*model.seen]  # each pass adds to it
-    expected = [plain.loss(2 * model(batch, perturbation=d), batch) for d in seen]
-    assert loss.item() == pytest.approx(sum(e.item() for e in expected) / 2, rel=1e-12)
-
-
-def test_a_seed_decides_the_perturbation():
-    model, flag = Linear(), Flag(2, 0.01)
-    batch = batch_far_from(model)
-    first, again, other = (stepped(model, flag, batch, seed)[2] for seed in (0, 0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(first[0], other[0])
 
 
 # In the training loop.
@@ -264,33 +198,6 @@ def test_a_run_with_flag_continues_bit_for_bit(tmp_path):
     assert run(tmp_path / "parts", 4) == whole
     assert run(None, 4) == whole
     assert run(None, 4, flag=None) != whole
-
-
-def test_graphormer_trains_with_flag_in_bf16():
-    rows, _ = run(None, 2, precision="bf16-mixed")
-    assert all(math.isfinite(row["train_loss"]) for row in json.loads(rows))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
-def test_compiling_changes_nothing_about_the_ascent():
-    class Tiny(Linear):
-        def forward(self, batch, *, perturbation=None):
-            h = self.embedding(batch.x[..., 0])
-            h = h if perturbation is None else h + perturbation
-            return ((h @ self.w) * batch.mask).sum(1)
-
-    models = [Tiny(dtype=torch.float32) for _ in range(2)]
-    curves = [
-        fit(
-            model, graph_regression(), DenseLoader(graphs(16, seed=0), 8), epochs=2,
-            flag=Flag(3, 0.1, 0.2), compile=compiled, progress=False,
-        ).column("train_loss")
-        for model, compiled in zip(models, (False, True), strict=True)
-    ]  # fmt: skip
-    assert curves[0] == pytest.approx(curves[1], rel=1e-5)
-    for ours, theirs in zip(*(model.parameters() for model in models), strict=True):
-        torch.testing.assert_close(ours, theirs)
 
 
 class NoWidth(nn.Linear):

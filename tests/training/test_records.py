@@ -10,7 +10,6 @@ from gtcourse.training.records import (
     Record,
     read_record,
     read_weights,
-    recorded,
     write_record,
     write_weights,
 )
@@ -40,24 +39,6 @@ def test_a_record_says_where_it_ran(tmp_path):
     assert content["commit"]
     assert content["device"]
     assert read_record(tmp_path / "r.json") == a_record(date=content["date"])
-
-
-def test_an_empty_field_is_refused_and_nothing_is_written(tmp_path):
-    with pytest.raises(ValueError, match="the record of 'bag/molecules' has no commit, curve"):
-        write_record(a_record(curve=[], commit=""), tmp_path / "r.json")
-    assert not list(tmp_path.iterdir())
-
-
-def test_recorded_runs_are_found_by_name_in_the_order_of_their_seeds():
-    runs = recorded("bag/molecules")
-    assert [run.seed for run in runs] == [0, 1, 2]
-    assert {run.name for run in runs} == {"bag/molecules"}
-    assert runs[1].filename == "bag-molecules-seed1.json"
-
-
-def test_an_unknown_recorded_run_is_named():
-    with pytest.raises(KeyError, match="no run called 'nothing/nowhere' is recorded"):
-        recorded("nothing/nowhere")
 
 
 def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path):

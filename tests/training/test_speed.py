@@ -5,8 +5,7 @@ import re
 import pytest
 
 from gtcourse.recipes import get_recipe
-from gtcourse.training.costs import step_costs
-from gtcourse.training.speed import measure, peak_memory, seconds
+from gtcourse.training.speed import measure
 from tests.training.tiny_data import tiny
 
 
@@ -23,24 +22,6 @@ def test_step_forward_pass_epoch_and_memory_are_measured(precision):
     batches = int(re.search(r"of (\d+) steps", measured["epoch"])[1])
     epoch = float(measured["epoch"].split()[0])
     assert epoch == pytest.approx(batches * step / 1000, abs=0.01)
-
-
-def test_on_a_cpu_memory_is_what_is_counted():
-    from gtcourse import collate
-
-    recipe = get_recipe("gin-100k/zinc")
-    batch = collate(tiny("zinc", 8).graphs)
-    counted = step_costs(recipe.build_model(), recipe.task, batch)
-    said = peak_memory(recipe, batch)
-    assert said.startswith(f"{counted.memory / 2**20:,.0f} MiB, ")
-    assert f"{counted.activations / 2**20:,.0f} of it for the step alone" in said
-
-
-def test_as_many_calls_as_are_timed_warm_up_and_it_is_the_median_that_counts(monkeypatch):
-    calls, clock = [], iter([0, 99, 0, 99, 0, 99, 0, 1, 0, 5, 0, 2])
-    monkeypatch.setattr("gtcourse.training.speed.time.perf_counter", lambda: next(clock))
-    assert seconds(lambda: calls.append(1), 3) == 2
-    assert len(calls) == 6
 
 
 def test_no_steps_are_refused():

@@ -41,15 +41,6 @@ def test_classification_is_cross_entropy_and_ranks_by_auroc():
     assert scores(task, prediction, batch) == {"auroc": 0.5}  # 2 > 1, but 0 < 1
 
 
-def test_several_questions_are_judged_by_average_precision():
-    task = graph_classification(2)
-    batch = batch_of([[1.0, 0.0], [0.0, math.nan], [1.0, 1.0]])
-    prediction = torch.tensor([[3.0, 1.0], [2.0, 9.0], [1.0, 2.0]])
-    # First question: hits at ranks 1 and 3, (1/1 + 2/3) / 2; second, without the unknown: 1.
-    assert scores(task, prediction, batch)["ap"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
-    assert (task.monitor, task.mode) == ("ap", "max")
-
-
 def test_one_of_several_classes_is_cross_entropy_and_accuracy_without_the_missing():
     task, batch = graph_multiclass(3), batch_of([2, 0, MISSING_LABEL, 1])
     logits = [[0.0, 0.0, 1.0], [1.0, 2.0, 0.0], [9.0, 0.0, 0.0], [0.0, 3.0, 0.0]]
@@ -76,19 +67,6 @@ def test_logits_and_classes_that_do_not_fit_are_refused():
     batch.y = None
     with pytest.raises(ValueError, match="the graphs have no targets y"):
         task.loss(torch.zeros(2, 3), batch)
-
-
-@pytest.mark.parametrize("task", [graph_regression(), graph_classification()])
-def test_predictions_and_targets_of_different_shapes_are_refused(task):
-    """[B, 1] beside [B] would broadcast to [B, B] and train on a wrong loss."""
-    batch = batch_of([1.0, 0.0])
-    with pytest.raises(ValueError, match=r"predicts \[2, 1\] and the graph targets are \[2\]"):
-        task.loss(torch.zeros(2, 1), batch)
-    with pytest.raises(ValueError, match=r"expected predictions \[2\] and float"):
-        task.update(task.metrics(), torch.zeros(3), batch)
-    batch.y = None
-    with pytest.raises(ValueError, match="the graphs have no targets y"):
-        task.loss(torch.zeros(2), batch)
 
 
 def test_what_counts_as_better():
@@ -123,7 +101,8 @@ def test_average_precision_is_scikit_learns_over_the_questions_with_both_answers
     y = (torch.rand(200, 12, generator=generator) < 0.1).float()
     y[torch.rand(200, 12, generator=generator) < 0.3] = torch.nan
     y[:, 0], y[:, 1] = 0.0, 1.0
-    prediction = torch.randn(200, 12, generator=generator)
+    # Large logits are one and the same sigmoid.
+    prediction = 30 * torch.randn(200, 12, generator=generator)
     expected = []
     for column, answers in zip(prediction.T, y.T, strict=True):
         known = ~answers.isnan()
@@ -134,12 +113,3 @@ def test_average_precision_is_scikit_learns_over_the_questions_with_both_answers
     metrics = task.metrics()
     task.update(metrics, prediction, SimpleNamespace(y=y, target="graph"))
     assert metrics.compute()["ap"].item() == pytest.approx(sum(expected) / 10, rel=1e-6)
-
-
-def test_average_precision_ranks_logits_of_any_size():
-    logits = torch.tensor([[18.0, -30.0], [25.0, -20.0], [30.0, -25.0], [19.0, -40.0]])
-    y = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    expected = [average_precision_score(y[:, t], logits[:, t]) for t in range(2)]
-    batch = SimpleNamespace(y=y, target="graph")
-    got = scores(graph_classification(2), logits, batch)["ap"]
-    assert got == pytest.approx(sum(expected) / 2)

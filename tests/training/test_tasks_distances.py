@@ -60,33 +60,6 @@ def test_the_loss_is_the_loop_over_pairs(reduction, self_is_one_hop, data, hops)
     assert loss == pytest.approx(mae / len(data) + 0.05 * pairs, rel=1e-12)
 
 
-@given(data=lists)
-def test_the_gradient_is_that_of_a_softmax_at_pairs_up_to_the_farthest_asked_for(data):
-    batch = batched(data)
-    prediction, logits = outputs(batch)
-    logits.requires_grad_()
-    with_distances(graph_regression(), HOPS, 0.5).loss((prediction, logits), batch).backward()
-    distance = batch.encodings["distance"]
-    told = (distance >= 0) & (distance <= HOPS) & batch.pair_mask
-    assert (logits.grad[~told] == 0).all()
-    truth = nn.functional.one_hot(distance[told], HOPS + 1)
-    expected = 0.5 / len(data) * (logits.detach()[told].softmax(-1) - truth)
-    torch.testing.assert_close(logits.grad[told], expected, rtol=1e-10, atol=1e-12)
-
-
-@given(data=lists, extra=st.integers(1, 4))
-def test_padding_changes_nothing_and_company_only_takes_part_in_the_mean(data, extra):
-    task, batch = with_distances(graph_regression(), HOPS, 0.05), batched(data, extra)
-    prediction, logits = outputs(batch)
-    alone = []
-    for b, graph in enumerate(data):
-        n = len(graph.x)
-        part = (prediction[b : b + 1], logits[b : b + 1, :n, :n])
-        alone.append(task.loss(part, batched([graph], extra=0)).item())
-    together = task.loss((prediction, logits), batch).item()
-    assert together == pytest.approx(sum(alone) / len(alone), rel=1e-10)
-
-
 def test_a_path_of_three_by_hand():
     """Nine pairs: three of 0 hops, four of 1, two of 2, told by logits that say only 0."""
     batch = replace(batched([path(3), path(1)]), y=torch.zeros(2).double())
@@ -105,26 +78,6 @@ def test_a_path_of_three_by_hand():
     one_hop = {"self_is_one_hop": True}
     assert distance_loss(**one_hop) == pytest.approx((7 * wrong + wrong) / 2, rel=1e-10)
     assert distance_loss(reduction="mean", **one_hop) == pytest.approx(wrong, rel=1e-10)
-
-
-def test_the_authors_numbering_of_the_classes_gives_the_same_loss():
-    """Their class of a pair is the number of k up to ν with a walk of k steps on A + I."""
-    data = [path(6), graph_of(5, [(0, 1), (1, 2), (3, 3)]), graph_of(1, [])]
-    batch = batched(data)
-    prediction, logits = outputs(batch)
-    total = 0.0
-    for b, graph in enumerate(data):
-        n = len(graph.x)
-        A = batch.adjacency[b, :n, :n].double()
-        A.fill_diagonal_(1)
-        walks = [torch.linalg.matrix_power(A, k).clamp(max=1) for k in range(1, HOPS + 1)]
-        theirs = sum(walks).long()
-        flipped = logits[b, :n, :n].flip(-1).roll(1, dims=-1)  # their class c is ours ν + 1 - c
-        losses = -flipped.log_softmax(-1).gather(-1, theirs[..., None])[..., 0]
-        total += losses[theirs > 0].sum().item()
-    task = with_distances(graph_regression(), HOPS, 1.0, self_is_one_hop=True)
-    ours = task.loss((prediction, logits), batch) - graph_regression().loss(prediction, batch)
-    assert ours.item() == pytest.approx(total / 3, rel=1e-10)
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])

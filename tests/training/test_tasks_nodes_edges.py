@@ -103,23 +103,6 @@ def test_more_padding_changes_neither_loss_nor_metric(task, target, classes, ext
         assert padded == pytest.approx(bare, rel=1e-12)
 
 
-@given(data=lists("node", 3), sizes=st.sampled_from([None, SIZES]))
-def test_company_only_takes_part_in_the_weighted_mean(data, sizes):
-    """The batch's loss is that of its graphs, each by the weight of its targets."""
-    task, batch = node_classification(3, sizes), batched(data, "node")
-    logits = logits_like(batch, 3)
-    weights = torch.tensor(SIZES if sizes else [0.0, 0.0, 0.0], dtype=torch.float64)
-    weights = weights.sum() - weights if sizes else torch.ones(3).double()
-    total, share = 0.0, 0.0
-    for b, graph in enumerate(data):
-        alone = batched([graph], "node", extra=0)
-        weight = weights[graph.y[graph.y != MISSING_LABEL]].sum().item()
-        total += weight * task.loss(logits[b : b + 1, : len(graph.x)], alone).item()
-        share += weight
-    expected = total / share if share else 0.0
-    assert task.loss(logits, batch).item() == pytest.approx(expected, abs=1e-12)
-
-
 def test_a_rare_class_weighs_as_much_as_all_others_do():
     """Class 0 has 1 target of 4: it weighs 3/4, and the others' 1/4."""
     graph = graph_of(4, [])
@@ -133,19 +116,6 @@ def test_a_rare_class_weighs_as_much_as_all_others_do():
     assert node_classification(2, [100, 300]).loss(logits, batch).item() == pytest.approx(loss)
     plain = node_classification(2).loss(logits, batch).item()
     assert plain == pytest.approx((rare + 2 * common + even) / 4, rel=1e-12)
-
-
-def test_accuracy_on_nodes_is_the_mean_of_the_classes_recalls():
-    graph = graph_of(6, [])
-    graph.y = torch.tensor([0, 0, 0, 0, 1, MISSING_LABEL])
-    batch = batched([graph], "node")
-    predicted = [0, 0, 0, 1, 1, 0]
-    logits = torch.zeros(1, 7, 2)
-    logits[0, torch.arange(6), torch.tensor(predicted)] = 1.0
-    task = node_classification(2)
-    # 3 of 4, and 1 of 1; of all five, 4 are right.
-    assert score(task, logits, batch) == pytest.approx((3 / 4 + 1) / 2)
-    assert (task.monitor, task.mode) == ("accuracy", "max")
 
 
 @given(seed=st.integers(0, 2**31))
@@ -169,19 +139,6 @@ def test_the_metrics_are_the_loops_over_all_batches(seed):
         else:
             expected = f1_loop(predicted, targets)
         assert float(metrics.compute()[task.monitor]) == pytest.approx(expected, abs=1e-6)
-
-
-def test_f1_is_that_of_class_1():
-    graph = graph_of(3, [(0, 1), (1, 0), (1, 2), (2, 1)])
-    graph.y = torch.tensor([1, 1, 0, 0])
-    batch = batched([graph], "edge")
-    logits = torch.zeros(1, 4, 4, 2)
-    logits[..., 1] = -1.0
-    logits[0, 0, 1, 1] = logits[0, 1, 2, 1] = logits[0, 2, 1, 1] = 1.0
-    task = edge_classification()
-    # Right 1, predicted 3, to be found 2: shares 1/3 and 1/2. Class 0 would have 0 of 1 and of 2.
-    assert score(task, logits, batch) == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
-    assert (task.monitor, task.mode) == ("f1", "max")
 
 
 def test_an_edge_is_judged_by_the_logits_of_its_own_direction():

@@ -1,0 +1,631 @@
+"""Malformed input: one table, and one test that each row raises one sentence and leaves no file."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, replace
+from functools import cache, partial
+from io import StringIO
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+
+from gtcourse.cli import main
+from gtcourse.encodings import (
+    AddAnchorDistances,
+    AddDegrees,
+    AddLaplacianEigenvectors,
+    AddPathEdges,
+    AddPathTree,
+    AddRings,
+    AddShortestPaths,
+    encode,
+    encode_batch,
+)
+from gtcourse.graphs import (
+    DenseLoader,
+    GraphDataset,
+    collate,
+    load_dataset,
+    read_graphs,
+    write_graphs,
+)
+from gtcourse.graphs.files import file_sha256, read_npz
+from gtcourse.recipes import get_recipe
+from gtcourse.training.fit import fit
+from gtcourse.training.flag import Flag
+from gtcourse.training.records import (
+    Record,
+    read_record,
+    read_weights,
+    recorded,
+    write_record,
+    write_weights,
+)
+from gtcourse.training.run import claim, train
+from gtcourse.training.schedules import warmup_then_linear
+from gtcourse.training.tasks import graph_regression
+from tests.graphs.small import three_chains
+from tests.training.small_run import run, small_model
+from tests.training.tiny_data import tiny, tiny_zinc_file
+
+NAN, INF = float("nan"), float("inf")
+CHAINS = three_chains().graphs
+RECIPE = get_recipe("gin-100k/zinc")
+EXPECTED = re.compile(r"\b[Ee]xpected\b|\binstall\b")
+OF_TYPER = ("Invalid value for", "Missing ", "No such ")
+
+Make = Callable[[Path], Callable[[], object]]
+"""Prepares files in an empty folder and returns the call that has to raise."""
+
+
+def call(function: Callable, *arguments, **named) -> Make:
+    return lambda folder: partial(function, *arguments, **named)
+
+
+class Payload:
+    """Unpickled, it creates the file ``marker``."""
+
+    def __init__(self, marker: Path):
+        self.marker = marker
+
+    def __reduce__(self):
+        return (Path.touch, (self.marker,))
+
+
+# Arrays of a graph file. The file of three_chains(): nodes 0 1 | 0 0 2 | 0, edges 2 + 4 + 0.
+
+
+def put(values: np.ndarray, place: object, value: float) -> np.ndarray:
+    values = values.copy()
+    values[place] = value
+    return values
+
+
+def without(arrays: dict, *names: str) -> dict:
+    return {name: values for name, values in arrays.items() if name not in names}
+
+
+def bare(arrays: dict) -> dict:
+    """Without vocabularies: features are numbers, not types."""
+    return without(arrays, "node_vocabulary", "edge_vocabulary")
+
+
+def changed(change: Callable[[dict], dict]) -> Make:
+    def make(folder: Path) -> Callable:
+        path = folder / "chains.npz"
+        write_graphs(path, three_chains())
+        np.savez(path, **change(read_npz(path)))
+        return lambda: read_graphs(path)
+
+    return make
+
+
+ARRAYS = [
+    (f"a graph file: {what}", changed(change), says)
+    for what, change, says in [
+        ("no nodes", lambda a: a | {"num_nodes": np.array([2, 4, 0])},
+         "graph 2 has num_nodes = 0; expected at least one node"),
+        ("negative edges", lambda a: a | {"num_edges": np.array([2, 5, -1])},
+         "graph 2 has num_edges = -1; expected 0 or more"),
+        ("no graphs",
+         lambda a: a | {"num_nodes": np.zeros(0, int), "num_edges": np.zeros(0, int)},
+         "num_nodes is empty; expected at least one graph"),
+        ("counts that are floats", lambda a: a | {"num_nodes": np.array([2.0, 3.0, 1.0])},
+         "num_nodes is float64; expected integers"),
+        ("a count too few", lambda a: a | {"num_edges": np.array([2, 4])},
+         "num_edges has 2 entries; expected 3"),
+        ("counts that do not add up", lambda a: a | {"num_edges": np.array([2, 4, 2])},
+         "edge_index has shape [2, 6]; expected [2, 8]"),
+        ("edges in rows", lambda a: a | {"edge_index": a["edge_index"].T},
+         "edge_index has shape [6, 2]; expected [2, 6]"),
+        ("an edge to nowhere", lambda a: a | {"edge_index": put(a["edge_index"], (1, 3), 3)},
+         "graph 1 has an edge (1, 3); expected nodes 0 to 2"),
+        ("a negative node", lambda a: a | {"edge_index": put(a["edge_index"].astype(int), 0, -1)},
+         "graph 0 has an edge (-1, 1); expected nodes 0 to 1"),
+        ("an unsigned node that wraps round",
+         lambda a: a | {"edge_index": put(a["edge_index"].astype("u8"), (0, 0), 2**64 - 1)},
+         "graph 0 has an edge (18446744073709551615, 1); expected nodes 0 to 1"),
+        ("an unknown atom type", lambda a: a | {"x": put(a["x"], (4, 0), 28)},
+         "graph 1 has x[2, 0] = 28; expected 0 to 27, a type of the vocabulary"),
+        ("an edge of the type 'no bond'", lambda a: a | {"edge_attr": put(a["edge_attr"], 1, 0)},
+         "graph 0 has edge_attr[1, 0] = 0; expected 1 to 3"),
+        ("an edge feature too few", lambda a: a | {"edge_attr": a["edge_attr"][1:]},
+         "edge_attr has shape [5, 1]; expected 6 rows"),
+        ("a NaN feature", lambda a: bare(a) | {"x": put(a["x"].astype(float), (3, 0), NAN)},
+         "graph 1 has x[1, 0] = nan; expected a finite number"),
+        ("a feature beyond float32",
+         lambda a: bare(a) | {"x": put(a["x"].astype(float), (2, 0), 1e300)},
+         "graph 1 has x[0, 0] = 1e+300; expected a finite number"),
+        ("64 unsigned bits", lambda a: bare(a) | {"x": a["x"].astype(np.uint64)},
+         "x is uint64; expected integers or floats"),
+        ("complex features", lambda a: bare(a) | {"x": a["x"].astype(complex)},
+         "x is complex128; expected integers or floats"),
+        ("three axes of features", lambda a: a | {"x": a["x"][:, :, None]},
+         "x has shape [6, 1, 1]; expected [nodes, F]"),
+        ("one array under two names", lambda a: a | {"atom_type": a["x"]},
+         "it holds both atom_type and x; expected one of the two names"),
+        ("a NaN target", lambda a: a | {"y": put(a["y"], 1, NAN)},
+         "graph 1 has y = nan; expected a finite target"),
+        ("a target too many", lambda a: a | {"y": np.zeros(4)},
+         "y has shape [4]; expected 3 rows, one for each of 3 graphs"),
+        ("a fourth split", lambda a: a | {"split": np.array([0, 1, 3])},
+         "graph 2 has split = 3; expected 0 (train), 1 (val) or 2 (test)"),
+        ("no split", lambda a: without(a, "split"), "there is no array split (there are"),
+        ("a SMILES too few",
+         lambda a: a | {"smiles_utf8": np.frombuffer(b"CO\nCC", dtype=np.uint8)},
+         "smiles_utf8 has 2 lines; expected 3, one for each graph"),
+        ("SMILES that are no text",
+         lambda a: a | {"smiles_utf8": np.array([255, 10, 10], dtype=np.uint8)},
+         "smiles_utf8 is no UTF-8 text"),
+        ("an array that belongs to nothing", lambda a: a | {"weight": np.zeros(5)},
+         "weight has shape [5]; expected one row for each of the 3 graphs, 6 nodes or 6 edges"),
+        ("a target of unknown level", lambda a: a | {"target": np.array("pair")},
+         "target is 'pair'; expected 'graph', 'node' or 'edge'"),
+        ("a vocabulary of numbers", lambda a: a | {"node_vocabulary": np.arange(28)},
+         "node_vocabulary is int64 [28]; expected a list of names"),
+        ("sizes beyond any memory", lambda a: a | {"num_nodes": np.array([2**62] * 4)},
+         "graph 0 has num_nodes = 4611686018427387904; expected at most 2147483647"),
+        ("a name of two lines", lambda a: a | {"name": np.array("zinc\nand more")},
+         "name is 'zinc\\nand more'; expected 1 to 100 printable characters"),
+    ]
+]  # fmt: skip
+
+
+# Files that are no graph files, or that were made to do harm.
+
+
+def written(write: Callable[[Path], object]) -> Make:
+    def make(folder: Path) -> Callable:
+        write(folder / "graphs.npz")
+        return lambda: read_graphs(folder / "graphs.npz")
+
+    return make
+
+
+def archive(name: str, content: bytes) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(name, content)
+
+    return write
+
+
+def cut(path: Path) -> None:
+    write_graphs(path, three_chains())
+    path.write_bytes(path.read_bytes()[:-400])
+
+
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def flipped_graphs(path: Path) -> None:
+    write_graphs(path, three_chains())
+    content = bytearray(path.read_bytes())
+    content[content.find(b"edge_index.npy") + 200] ^= 1  # in the numbers of an array
+    path.write_bytes(content)
+
+
+def object_array(path: Path) -> None:
+    np.savez(path, num_nodes=np.array([Payload(path.parent / "executed")], dtype=object))
+
+
+HUGE = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,), }".ljust(117) + b"\n"
+FILES = [
+    (f"a file: {what}", written(write), says)
+    for what, write, says in [
+        ("text", lambda path: path.write_bytes(b"no archive"), "graphs.npz is no .npz graph file"),
+        ("nothing", lambda path: path.write_bytes(b""), "is no .npz graph file"),
+        ("a single array", lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "is no .npz"),
+        ("without its end", cut, "is no .npz graph file, or its end is missing"),
+        ("one bit less", flipped_graphs, "graphs.npz is damaged: "),
+        ("pickled objects", object_array, "graphs.npz holds pickled objects"),
+        ("another member", archive("readme.txt", b"hello"), "'readme.txt'; expected .npy arrays"),
+        ("a name that leads out", archive("../../x.npy", b""), "'../../x.npy'; expected .npy"),
+        ("no array", archive("x.npy", b"hello"), "graphs.npz is damaged: 'x.npy' cannot be read"),
+        ("80 gigabytes by its header", archive("x.npy", b"\x93NUMPY\x01\x00v\x00" + HUGE),
+         "graphs.npz is damaged: 'x.npy' cannot be read"),
+    ]
+] + [
+    ("a file that is not there", lambda folder: lambda: load_dataset("zinc", folder / "lost.npz"),
+     "there is no file {folder}/lost.npz; expected an .npz graph file", FileNotFoundError),
+    ("a folder for a file", lambda folder: lambda: read_graphs(folder),
+     "there is no file {folder}; expected an .npz graph file", FileNotFoundError),
+    ("a name longer than any", lambda folder: lambda: read_graphs(folder / ("a" * 5000)),
+     "expected an .npz graph file", FileNotFoundError),
+]  # fmt: skip
+
+
+# Graphs in memory: graph 1 of three_chains() is changed on its way to a batch or a file.
+
+
+def spoiled(which: tuple[int, ...], enter: Callable, **changes) -> Make:
+    def make(folder: Path) -> Callable:
+        dataset = three_chains()
+        for index in which:
+            for name, value in changes.items():
+                graph = dataset.graphs[index]
+                graph[name] = value(graph) if callable(value) else value
+        return lambda: enter(dataset, folder)
+
+    return make
+
+
+def into_a_batch(dataset: GraphDataset, folder: Path) -> None:
+    collate(dataset.graphs)
+
+
+def into_a_file(dataset: GraphDataset, folder: Path) -> None:
+    write_graphs(folder / "a.npz", dataset)
+
+
+def zeros(*shape: int) -> torch.Tensor:
+    return torch.zeros(*shape, dtype=torch.int64)
+
+
+ONE = [
+    ("no nodes", {"x": zeros(0, 1), "edge_index": zeros(2, 0), "edge_attr": zeros(0, 1)},
+     "has no nodes; expected at least one"),
+    ("no x", {"x": None}, "has x = None; expected a tensor"),
+    ("x a list", {"x": [0, 0, 2]}, "has x = a list; expected a tensor"),
+    ("three axes of x", {"x": zeros(3, 1, 1)}, "has x of shape [3, 1, 1]; expected [nodes, f"),
+    ("another dtype", {"x": torch.zeros(3, 1)}, "has x with the dtype torch.float32; expected"),
+    ("another width", {"x": zeros(3, 2)}, "has x with rows of shape [2]; expected [1]"),
+    ("a negative category", {"x": torch.tensor([[0], [-3], [2]])},
+     "has x[1, 0] = -3; expected a category, 0 or more"),
+    ("sparse features", {"x": lambda g: g.x.to_sparse()}, "has x as torch.sparse_coo; expected"),
+    ("an edge to nowhere", {"edge_index": torch.tensor([[0, 1, 1, 2], [1, 0, 3, 1]])},
+     "has an edge (1, 3); expected nodes 0 to 2"),
+    ("edges in rows", {"edge_index": zeros(4, 2)}, "has edge_index of shape [4, 2]; expected [2"),
+    ("edges that are floats", {"edge_index": torch.zeros(2, 4)}, "has edge_index of torch.float32"),
+    ("an edge feature too few", {"edge_attr": zeros(3, 1)}, "has 3 rows of edge_attr; expected"),
+    ("no edge features", {"edge_attr": None}, "has edge_attr = None; expected a tensor"),
+    ("an infinite target", {"y": torch.tensor([-INF])}, "has y[0] = -inf; expected a finite"),
+    ("no target", {"y": None}, "has y = None; expected a tensor with a row axis"),
+    ("two sizes", {"num_nodes": 7}, "has num_nodes = 7; expected 3, the rows of x"),
+]  # fmt: skip
+ALL = [
+    ("true and false", {"x": lambda g: g.x.bool()}, "graph 0 has x of torch.bool; expected"),
+    ("NaN", {"x": lambda g: g.x + NAN}, "graph 0 has x[0, 0] = nan; expected a finite number"),
+    ("others' distances", {"distance": zeros(2, 2)}, "graph 1 has distance of shape [2, 2]; exp"),
+    ("a NaN encoding", {"svd": lambda g: torch.full((g.num_nodes, 4), NAN)},
+     "graph 0 has svd[0, 0] = nan; expected a finite number"),
+]  # fmt: skip
+GRAPHS = [
+    *((f"a graph: {w}", spoiled((1,), into_a_batch, **c), f"graph 1 {says}") for w, c, says in ONE),
+    *((f"a graph to write: {w}", spoiled((1,), into_a_file, **c), f"graph 1 {says}")
+      for w, c, says in ONE[::4]),
+    *((f"all graphs: {w}", spoiled((0, 1, 2), into_a_batch, **c), says) for w, c, says in ALL),
+]  # fmt: skip
+
+
+# Batches, loaders, data sets and transforms.
+
+EDGES = torch.tensor([[0, 1], [1, 0]])
+PAIR = Data(x=zeros(2, 1), edge_index=EDGES)
+BATCHES = [
+    ("no graphs", call(collate, []), "expected at least one graph, got an empty list"),
+    ("a graph for a list", call(collate, CHAINS[0]), "expected a list of graphs, got one Data"),
+    ("None among graphs", call(collate, [*CHAINS, None]), "graph 3 is a NoneType; expected a PyG"),
+    ("a list of batches", call(collate, [Batch.from_data_list(CHAINS)]), "graph 0 is a DataBatch"),
+    ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
+    ("half a place", call(collate, CHAINS, num_nodes=3.5), "num_nodes is 3.5; expected a whole"),
+    ("a target of pairs", call(collate, CHAINS, target="pair"), "target is 'pair'; expected"),
+    ("targets of nodes", call(collate, CHAINS, target="node"), "graph 0 has 1 targets y, 2 nodes"),
+    ("a category too high", call(collate, CHAINS, num_node_types=2), "graph 1 has x[2, 0] = 2; ex"),
+    *((f"a loader of {name} {value!r}", call(DenseLoader, CHAINS, **{"batch_size": 2, name: value}),
+       f"{name} is {value!r}; expected")
+      for name, value in [("batch_size", 0), ("batch_size", 2.5), ("batch_size", True),
+                          ("buckets", 0), ("seed", -1), ("seed", 2**64), ("shuffle", "no"),
+                          ("device", "gpu")]),
+    ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "3 graphs and split of shape"),
+    ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "a split of torch.float32"),
+    ("an unknown name", call(load_dataset, "zink"), "there is no dataset 'zink'; expected one of"),
+    ("no name", call(load_dataset, None), "there is no dataset None; expected one of molecules"),
+    ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to down"),
+    ("an empty folder", lambda folder: lambda: load_dataset("zinc", folder),
+     "{folder} has no raw/train.pickle", FileNotFoundError),
+    ("a split's name that is none", lambda folder: lambda: three_chains()["valid"],
+     "'valid' is no split; expected an integer, train, val, test", KeyError),
+    ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),
+    ("eigenvectors of NaN", call(AddLaplacianEigenvectors, NAN), "k is nan; expected a whole numb"),
+    ("an unknown Laplacian", call(AddLaplacianEigenvectors, 4, normalization="odd"),
+     "normalization is 'odd'; expected one of combinatorial"),
+    ("anchors of a negative seed", call(AddAnchorDistances, 4, seed=-1), "seed is -1; expected a"),
+    ("a class for a transform", call(encode, CHAINS, AddDegrees), "expected transforms after the"),
+    ("a graph to encode", call(encode, CHAINS[0], AddDegrees()), "expected a list of graphs, got"),
+    ("an edge to nowhere to encode", call(encode, [Data(x=PAIR.x, edge_index=EDGES + 1)],
+     AddDegrees()), "graph 0 has an edge (1, 2); expected nodes 0 to 1"),
+    ("paths without edge features", call(encode, [PAIR], AddPathEdges(3)),
+     "graph 0 has edge_attr of shape none; expected a tensor [edges, features]"),
+    ("rings of a padded batch", call(encode_batch, collate(CHAINS), AddRings(6)),
+     "AddRings(max_size=6) is not computed for a whole batch; expected it"),
+    ("paths of a padded batch without features", call(encode_batch, collate([PAIR]), AddPathTree()),
+     "the graphs have no edge_attr; expected it"),
+]  # fmt: skip
+
+
+# Recipes and runs.
+
+
+def fitted(folder: Path, **options) -> None:
+    given = {"epochs": 1, "progress": False, "out": folder}
+    loader = DenseLoader(CHAINS, 2)
+    fit(small_model(), graph_regression(), loader, loader, **given | options)
+
+
+def trained(change: Callable, name: str = "zinc", **options) -> Make:
+    """A run on data of which something is changed."""
+
+    def make(folder: Path) -> Callable:
+        data = tiny(name, 6)
+        change(data)
+        recipe = RECIPE.at(epochs=1, batch_size=4)
+        return lambda: train(recipe, data, command="none", out=folder / "run", **options)
+
+    return make
+
+
+def sgd() -> torch.optim.Optimizer:
+    return torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+
+
+RUNS = [
+    ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expected"),
+    ("a recipe of no epochs", call(replace, RECIPE, epochs=0), "epochs is 0; expected a whole num"),
+    ("a recipe of words", call(replace, RECIPE, transforms=("degrees",)), "transforms holds 'degre"),
+    ("a budget of a rate", call(RECIPE.at, lr=0.1), "a budget cannot change lr; expected batch_siz"),
+    *((f"training with {name} = {value!r}",
+       lambda folder, given={name: value}: lambda: fitted(folder, **given), says)
+      for name, value, says in [
+          ("epochs", 1.5, "epochs is 1.5; expected a whole number, 1 or more"),
+          ("lr", NAN, "lr is nan; expected a number above 0"),
+          ("seed", "0", "seed is '0'; expected a whole number from 0 to 4294967295"),
+          ("devices", 0, "devices is 0; expected a whole number, 1 or more"),
+          ("precision", "8-bit", "precision is '8-bit'; expected one of 32-true, bf16-mixed"),
+      ]),
+    ("an atom without a row", trained(lambda data: data.graphs[2].x.fill_(28)),
+     "graph 2 of zinc does not fit gin-100k/zinc: it has a category or class beyond"),
+    ("targets of nodes", trained(lambda data: None, name="pattern"),
+     "graph 0 of pattern does not fit gin-100k/zinc: the model predicts [1] and the node"),
+    ("nothing to validate with",
+     trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
+     "has no graphs in its split 'val'; expected one or more in each"),
+    ("half a bucket", trained(lambda data: None, buckets=0.5), "buckets is 0.5; expected a whole"),
+    ("FLAG of NaN", call(Flag, 3, NAN), "step_size is nan; expected a number above 0"),
+    ("a warm-up of all steps", call(warmup_then_linear, sgd(), 10, warmup=10),
+     "warmup is 10 and total 10; expected fewer warm-up steps than there are"),
+]  # fmt: skip
+
+
+# Records, weights and checkpoints.
+
+
+def a_record(**changes) -> Record:
+    given = {
+        "name": "gin-100k/zinc", "config": {"epochs": 2}, "seed": 0, "seconds": 1.5,
+        "data": {"name": "zinc", "source": "test", "checksum": "0"}, "parameters": 10,
+        "curve": [{"epoch": 0, "train_loss": 1.0}], "result": {"test_mae": 0.5},
+        "command": "none", "commit": "0", "device": "CPU", "versions": {"python": "3"},
+        "date": "2026-01-01",
+    }  # fmt: skip
+    return Record(**given | changes)
+
+
+def record_file(content: str | bytes) -> Make:
+    def make(folder: Path) -> Callable:
+        path = folder / "r-seed0.json"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return lambda: read_record(path)
+
+    return make
+
+
+def text_of(**changes) -> str:
+    return json.dumps(asdict(a_record()) | changes)
+
+
+def weights(change: Callable[[Path], object], signed: bool = True) -> Make:
+    """A record's weights, changed; ``signed`` puts the changed file's checksum in the record."""
+
+    def make(folder: Path) -> Callable:
+        record = a_record()
+        write_weights(record, {"w": torch.arange(9.0)}, folder)
+        path = folder / record.weights_filename
+        change(path)
+        if signed:
+            record = replace(record, weights=file_sha256(path))
+        return lambda: read_weights(record, folder)
+
+    return make
+
+
+@cache
+def a_checkpoint() -> bytes:
+    """Of a small run's first epoch."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(folder, epochs=1)
+        return (Path(folder) / "last.ckpt").read_bytes()
+
+
+def checkpoint(change: Callable[[Path], object]) -> Make:
+    """The checkpoint of a run, changed before the run continues."""
+
+    def make(folder: Path) -> Callable:
+        (folder / "last.ckpt").write_bytes(a_checkpoint())
+        (folder / ".lock").touch()
+        change(folder / "last.ckpt")
+        return lambda: run(folder, epochs=2)
+
+    return make
+
+
+def state(**changes) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        torch.save(torch.load(path, weights_only=True) | changes, path)
+
+    return change
+
+
+def plain_pickle(path: Path) -> None:
+    path.write_bytes(pickle.dumps(Payload(path.parent / "executed")))
+
+
+def torch_pickle(path: Path) -> None:
+    torch.save({"w": Payload(path.parent / "executed")}, path)
+
+
+def old_torch_pickle(path: Path) -> None:
+    torch.save({"w": Payload(path.parent / "executed")}, path, _use_new_zipfile_serialization=False)
+
+
+WHAT = {"config": {"epochs": 3}, "data": {"name": "zinc"}, "seed": 0}
+
+
+def run_folder(content: str) -> Make:
+    def make(folder: Path) -> Callable:
+        (folder / "run.json").write_text(content)
+        (folder / "last.ckpt").touch()
+        return lambda: claim(folder, WHAT, resume=True)
+
+    return make
+
+
+RECORDS = [
+    *((f"a record: {what}", record_file(content), "{folder}/r-seed0.json " + says)
+      for what, content, says in [
+          ("half of it", text_of()[:99], "is not JSON ("),
+          ("a list", "[1]", "holds a list; expected the record of a run"),
+          ("no UTF-8", b"\xff\xfe{", "is not JSON ('utf-"),
+          ("brackets without end", "[" * 100_000, "is not JSON ("),
+          ("NaN", text_of(seconds=NAN), "is not JSON (NaN is no number); expected the record"),
+          ("another field", text_of(accuracy=1), "has accuracy; expected only the fields"),
+          ("no seed", text_of(seed=None), "has no seed; expected every field of a record"),
+          ("a seed in words", text_of(seed="0"), "has seed = '0'; expected another type"),
+      ]),
+    ("a record to write with NaN",
+     lambda folder: lambda: write_record(a_record(result={"mae": NAN}), folder / "r.json"),
+     "has mae = nan; expected a finite number"),
+    ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
+    ("an empty run.json", run_folder(""), "{folder}/run.json is not JSON ("),
+    ("another run in the folder", run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
+     "{folder} holds another run, which differs in seed; expected the run that began there"),
+    ("weights: one bit less", weights(flipped, signed=False), "is damaged; expected the file"),
+    *((f"weights: {write.__name__}", weights(write), "cannot be read (")
+      for write in (plain_pickle, torch_pickle, old_torch_pickle)),
+    ("weights: a tensor", weights(lambda path: torch.save(torch.ones(3), path)),
+     "holds something else; expected tensors by their names"),
+    *((f"a checkpoint: {what}", checkpoint(change), "{folder}/last.ckpt " + says)
+      for what, change, says in [
+          ("half of it", lambda p: p.write_bytes(p.read_bytes()[:5000]), "cannot be read ("),
+          ("plain pickle", plain_pickle, "cannot be read ("),
+          ("torch's pickle", torch_pickle, "cannot be read (it would run code)"),
+          ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), "is not this run's"),
+          ("a random state of words", state(rng="dice"), "is not this run's checkpoint ("),
+          ("another model", state(model={"w": torch.ones(1)}), "is not this run's checkpoint ("),
+      ]),
+]  # fmt: skip
+
+
+# The command line: the message is on stderr, the exit status is not 0, there is no traceback.
+
+
+class CommandError(Exception):
+    """What the command wrote to stderr, in one line."""
+
+
+def typed(*words: str) -> Make:
+    """``gtcourse WORDS``; a word that begins with @ is a path in the folder."""
+
+    def make(folder: Path) -> Callable:
+        tiny_zinc_file(folder)
+        (folder / "file").write_text("no graph file")
+        return lambda: command([str(folder / w[1:]) if w.startswith("@") else w for w in words])
+
+    return make
+
+
+def command(words: list[str]) -> None:
+    stderr, status = StringIO(), 0
+    with (
+        patch.object(sys, "argv", ["gtcourse", *words]),
+        patch.dict("os.environ", {"COLUMNS": "5000", "TERM": "dumb"}),
+        redirect_stderr(stderr),
+        redirect_stdout(StringIO()),
+    ):
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code
+    assert status not in (0, None)
+    lines = [line.strip(" │|") for line in stderr.getvalue().splitlines()]
+    frame = ("Usage:", "Try ", "╭", "╰", "+")
+    raise CommandError(" ".join(line for line in lines if line and not line.startswith(frame)))
+
+
+TRAIN = ("train", "gin-100k/zinc", "--data", "@zinc.npz", "--out", "@runs")
+COMMANDS = [
+    (f"gtcourse {' '.join(words)}"[:99], typed(*words), says, CommandError)
+    for words, says in [
+        (("dance",), "No such command 'dance'."),
+        (("recipes", "csa"), "there is no recipe 'csa'; expected one of"),
+        (("data", "zink"), "there is no dataset 'zink'; expected one of molecules,"),
+        (("data", "zinc", "--source", "@file"), "/file is no .npz graph file"),
+        (("train",), "Missing argument"),
+        ((*TRAIN[:2], "--data", "nowhere"), "data is 'nowhere'; expected 'embedded', 'real', the"),
+        ((*TRAIN[:2], "--data", "x" * 5000), "expected 'embedded', 'real', the path of an .npz"),
+        ((*TRAIN, "--budget", "huge"), "budget is 'huge'; expected one of paper, short, smoke"),
+        ((*TRAIN, "--epochs", "0"), "epochs is 0; expected a whole number, 1 or more"),
+        ((*TRAIN, "--seed", "9" * 20), "expected a whole number from 0 to 4294967295"),
+        ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
+        ((*TRAIN[:4], "--out", "@file"), "expected a folder that this process may write into"),
+        (("results", "@nowhere"), "/nowhere is no folder; expected one with the records of runs"),
+        (("costs", "gin-100k/zinc", "--nodes", "0"), "nodes is 0; expected a whole number, 1 or m"),
+        (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
+        (("prepare", "csl", "--out", "@out", "--workers", "0"), "workers is 0; expected a whole"),
+    ]
+]
+
+TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *COMMANDS]
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0])
+def test_invalid_input_raises_one_sentence_and_leaves_no_file(tmp_path, row):
+    _, make, says, *error = row
+    enter = make(tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(*error or [ValueError]) as raised:
+        enter()
+    assert contents(tmp_path) == before  # a pickle that is executed leaves a file
+    sentence = str(raised.value.args[0])
+    assert says.replace("{folder}", str(tmp_path)) in sentence
+    assert "\n" not in sentence
+    if not sentence.startswith(OF_TYPER):
+        assert sentence.endswith(".")
+        assert EXPECTED.search(sentence)
+
+
+def test_the_payload_would_run_if_it_were_unpickled(tmp_path):
+    pickle.loads(pickle.dumps(Payload(tmp_path / "executed")))
+    assert (tmp_path / "executed").exists()
