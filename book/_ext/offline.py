@@ -8,6 +8,8 @@ import importlib.util
 import shutil
 from pathlib import Path
 
+from docutils import nodes
+
 # One file with every TeX extension, and the fonts it draws with.
 MATHJAX = ["tex-chtml-full.js", "output/chtml/fonts/woff-v2"]
 
@@ -37,12 +39,26 @@ def copy_mathjax(app, error) -> None:
 def drop_thebe(app, page, template, context, doctree) -> None:
     """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN; it is not used."""
     for files in ("script_files", "css_files"):
-        context[files] = [f for f in context.get(files, []) if not is_thebe(f)]
+        context[files] = [f for f in context.get(files, []) if not is_from("thebe", f)]
 
 
-def is_thebe(file) -> bool:
+def is_from(library: str, file) -> bool:
     attributes = getattr(file, "attributes", {})
-    return "thebe" in f"{getattr(file, 'filename', '')} {attributes.get('body', '')}".lower()
+    return library in f"{getattr(file, 'filename', '')} {attributes.get('body', '')}".lower()
+
+
+def drop_mathjax(app, page, template, context, doctree) -> None:
+    """MathJax is loaded where there are formulas."""
+    formulas = (nodes.math, nodes.math_block)
+    if doctree is None or not any(isinstance(node, formulas) for node in doctree.findall()):
+        files = context.get("script_files", [])
+        context["script_files"] = [f for f in files if not is_from("mathjax", f)]
+
+
+def drop_fontawesome(app, error) -> None:
+    """icons.css draws the icons; the theme's templates name this script, which must be there."""
+    if error is None and app.builder.format == "html":
+        Path(app.outdir, "_static", "scripts", "fontawesome.js").write_text("")
 
 
 def guard(app, page, template, context, doctree) -> None:
@@ -59,6 +75,9 @@ def setup(app):
     settings.setdefault("startup", {})["typeset"] = False
     app.config.mathjax3_config = settings
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", drop_mathjax, priority=900)
     app.connect("html-page-context", guard, priority=900)
+    app.connect("build-finished", drop_fontawesome)
+    app.add_css_file("icons.css")
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
