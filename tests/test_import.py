@@ -12,7 +12,8 @@ HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightn
 
 
 @pytest.mark.parametrize(
-    "module", ["gtcourse", "gtcourse.models", "gtcourse.graphs", "gtcourse.shards", "gtcourse.cli"]
+    "module",
+    ["gtcourse", "gtcourse.models", "gtcourse.graphs", "gtcourse.graphs.prepare", "gtcourse.cli"],
 )
 def test_importing_loads_nothing_that_only_some_readers_need(module):
     # PyG itself imports some of them where they are installed.

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from gtcourse.graphs import datasets, load_dataset
+from gtcourse.graphs import prepare as MODULE
 from gtcourse.graphs.molecules import rdkit_chem, smiles_graph
-from gtcourse.shards import pcqm4mv2
+from gtcourse.graphs.prepare import pcqm4mv2
+from tests.graphs.layout import SMILES, write_layout, write_some
 from tests.graphs.served import serve, visible
-from tests.shards.layout import SMILES, write_layout, write_some
 
-MODULE = sys.modules["gtcourse.shards.pcqm4mv2"]
 pytestmark = pytest.mark.usefixtures("no_network")
 
 
@@ -33,7 +33,7 @@ def test_the_graphs_are_those_that_the_data_set_by_name_has(tmp_path, published)
     assert (molecules.name, molecules.source[:16]) == ("pcqm4mv2", "OGB-LSC PCQM4Mv2")
     expected = load_dataset("pcqm4mv2", source=root)
     assert molecules.split.tolist() == expected.split.tolist()
-    found = molecules.piece(np.arange(24)).graphs().to_data()
+    found = molecules.part(slice(24)).graphs().to_data()
     for graph, other in zip(found, expected.graphs, strict=True):
         assert graph.smiles == other.smiles
         for name in ("x", "edge_index", "edge_attr"):
