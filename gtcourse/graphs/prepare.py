@@ -28,7 +28,7 @@ from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import ENCODINGS, check_graphs, distinct_edges, encodings_of
-from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
+from gtcourse.graphs.datasets import PUBLICATIONS, cause, pcqm4mv2_table, spelled
 from gtcourse.graphs.downloads import download, pin
 from gtcourse.graphs.files import locked, read_npz, remove_halves, replacing, work_folder, write_npz
 from gtcourse.graphs.mapped import META, MappedGraphs, fault_of, join_parts, open_graphs
@@ -129,7 +129,7 @@ def pcqm4mv2(root: str | Path) -> Molecules:
         return _read(root)
     except Exception as error:  # whatever gzip, csv or torch raise
         raise RuntimeError(
-            f"pcqm4mv2 could not be read from {root} ({_brief(error)}); expected the files of "
+            f"pcqm4mv2 could not be read from {root} ({cause(error)}); expected the files of "
             f"{PUBLISHED.source} as published."
         ) from error
 
@@ -143,10 +143,10 @@ def _download(root: Path) -> None:
             new = download(PUBLISHED.downloads, work, root)
             found = np.bincount(_read(work).split, minlength=3)
             if tuple(found) != PUBLISHED.split_sizes:
-                raise ValueError(f"it has {_spelled(found)} molecules for train, val and test")
+                raise ValueError(f"it has {spelled(found)} molecules for train, val and test")
         except Exception as error:  # whatever urllib, zipfile, csv or torch raise
             raise RuntimeError(
-                f"pcqm4mv2 could not be downloaded ({_brief(error)}); nothing of it was kept in "
+                f"pcqm4mv2 could not be downloaded ({cause(error)}); nothing of it was kept in "
                 f"{root}. Try again where there is a network, or put the publisher's files there."
             ) from error
         pin(root, new)
@@ -161,17 +161,8 @@ def _read(root: Path) -> Molecules:
         name, source = "pcqm4mv2", f"{PUBLISHED.source}, {makers}"
     else:
         name = "pcqm4mv2-layout"
-        source = f"{_spelled(sizes)} other molecules in the files of {PUBLISHED.source}, {makers}"
+        source = f"{spelled(sizes)} other molecules in the files of {PUBLISHED.source}, {makers}"
     return Molecules(name, source, smiles, y, split)
-
-
-def _spelled(sizes: Sequence[int]) -> str:
-    return "/".join(f"{size:,}" for size in sizes)
-
-
-def _brief(error: BaseException) -> str:
-    first_line = (str(error).strip().splitlines() or ["no details"])[0]
-    return f"{type(error).__name__}: {first_line.rstrip('.')}"
 
 
 class ListedGraphs:
