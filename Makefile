@@ -13,7 +13,7 @@ STAMP  := $(VENV)/.installed
 HTML   := _build/html
 REPORTS := _build/reports
 PACKAGE_TESTS := $(addprefix tests/,bad_input encodings exercises faults graphs models plots \
-                   properties shards training test_cli.py test_import.py)
+                   properties training test_cli.py test_import.py)
 
 # One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
 export OMP_NUM_THREADS := 1
@@ -144,7 +144,7 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most of an hour)
 	@$(BIN)/python -m pytest -q tests/properties --hypothesis-profile=nightly
 	@$(BIN)/python -m pytest -q tests/numerics
-	@$(BIN)/python -m tests.faults.record --moments 20 --seed $$(date +%Y%m%d)
+	@$(BIN)/python -m pytest -q tests/faults
 
 # Strict, because a version of which the service knows nothing would count as one without faults.
 audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory service)
@@ -155,8 +155,8 @@ audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory ser
 downloads: $(STAMP)  ## download the smaller published data sets afresh, and compare their digests
 	@$(BIN)/python -m tools.downloads $(DIGESTS)
 
-faults: $(STAMP)  ## kills, full disks, closed folders, signals: 20 moments of each kind, in five minutes
-	$(BIN)/python -m tests.faults.record --moments 20
+faults: $(STAMP)  ## kills, full disks, two processes, signals: 20 moments of each kind
+	FAULT_MOMENTS=20 $(BIN)/python -m pytest -q tests/faults
 
 clean:  ## remove what was built; the environment stays
 	rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis

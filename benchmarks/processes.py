@@ -1,7 +1,7 @@
 """One of the processes of a training that :mod:`benchmarks.shards` times.
 
 ``torchrun --standalone --nproc_per_node 2 -m benchmarks.processes FOLDER RECIPE``: trains from the
-shards in the folder, data and all, and prints how fast all processes were together.
+prepared folder, data and all, and prints how fast all processes were together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statistics import median, quantiles
 import torch
 
 from benchmarks.shards import RECIPES, loader
-from gtcourse.shards import open_shards
+from gtcourse.graphs import open_graphs
 from gtcourse.training.fit import train_step
 from gtcourse.training.processes import launch
 
@@ -35,7 +35,7 @@ def measure(folder: Path, name: str, steps: int) -> dict:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
     model, optimizer = fabric.setup(model, optimizer)
     batch = BATCH * fabric.world_size
-    data = loader(open_shards(folder), recipe, batch)
+    data = loader(open_graphs(folder), recipe, batch)
     data = data.shard(fabric.global_rank, fabric.world_size, even=True)
     batches, times = chain.from_iterable(repeat(data)), []
     for _ in range(2 * steps):

@@ -1,14 +1,14 @@
-"""A data set in shards, made, read and trained on: ``python -m benchmarks.shards``.
+"""A data set in a folder, made, read and trained on: ``python -m benchmarks.shards``.
 
 The embedded molecules, as SMILES, on the way that PCQM4Mv2 takes:
 
-1. preparing: SMILES to graphs by ogb's rules, rings up to 18, Parquet; by one process, by two, and
+1. preparing: SMILES to graphs by ogb's rules, rings up to 18; by one process, by two, and
    by two workers of a Dask cluster on this machine, all of them running before the clock does;
-2. loading: batches of 64 from shards, what is not stored computed for each batch, beside the
-   training step of the model that they are for, each on one thread, but for a second one that
-   reads ahead. The bar is that batches come at least three times as fast as they are used;
-3. training from shards, data and all, in one process and in two (``torchrun``, gloo): how much of
-   its speed a process keeps.
+2. loading: batches of 64 from the folder, what is not stored computed for each batch, beside the
+   training step of the model that they are for, each on one thread.
+   The bar is that batches come at least three times as fast as they are used;
+3. training from the folder, data and all, in one process and in two (``torchrun``, gloo): how much
+   of its speed a process keeps.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from torch import nn
 
 from benchmarks.costs import Step, milliseconds, rows
 from benchmarks.report import command_line, provenance, store
-from gtcourse import GraphBatch, GraphDataset, load_dataset
+from gtcourse import DenseLoader, GraphBatch, GraphDataset, load_dataset
 from gtcourse.encodings import AddRings, Encoding, encode_batch
+from gtcourse.graphs.mapped import MappedGraphs
+from gtcourse.graphs.prepare import Molecules, prepare, process_pool
 from gtcourse.models import CGT, Graphormer
 from gtcourse.recipes import get_recipe
-from gtcourse.shards import Molecules, ShardedGraphs, ShardLoader, prepare, process_pool
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipe import Recipe
 
@@ -66,7 +67,7 @@ def molecules(data: GraphDataset, number: int) -> Molecules:
 
 @contextmanager
 def executors() -> Iterator[dict[str, object]]:
-    """What makes the shards; workers stand ready."""
+    """What makes the parts; workers stand ready."""
     from distributed import Client, LocalCluster
 
     with ExitStack() as stack:
@@ -82,7 +83,7 @@ def preparing(source: Molecules, rounds: int) -> list[dict]:
         folders = (Path(folder) / str(number) for number in count())
 
         def step(executor: object) -> Step:
-            options = {"rows_per_shard": ROWS, "executor": executor, "progress": False}
+            options = {"rows_per_part": ROWS, "executor": executor, "progress": False}
             return lambda: prepare(source, next(folders), stored=STORED, **options)
 
         compared = rows(milliseconds({name: step(by) for name, by in given.items()}, rounds, 1))
@@ -119,24 +120,24 @@ STEPS = {"csa-small/pcqm4mv2": 2}
 IN_PROCESSES = ("graphormer, 4 layers", "csa, 4 layers")
 
 
-def loader(sharded: ShardedGraphs, recipe: Recipe, batch: int = BATCH) -> ShardLoader:
-    """With the encodings that the recipe reads and the shards do not hold."""
-    then = partial(_encoded, computed(sharded, recipe))
-    return ShardLoader(sharded, "train", batch, shuffle=True, drop_last=True, then=then)
+def loader(prepared: MappedGraphs, recipe: Recipe, batch: int = BATCH) -> DenseLoader:
+    """With the encodings that the recipe reads and the folder does not hold."""
+    then = partial(_encoded, computed(prepared, recipe))
+    return DenseLoader(prepared.train, batch, shuffle=True, buckets=1, drop_last=True, then=then)
 
 
-def computed(sharded: ShardedGraphs, recipe: Recipe) -> list[Encoding]:
-    return [transform for transform in recipe.transforms if repr(transform) not in sharded.stored]
+def computed(prepared: MappedGraphs, recipe: Recipe) -> list[Encoding]:
+    return [transform for transform in recipe.transforms if repr(transform) not in prepared.stored]
 
 
 def _encoded(transforms: list[Encoding], batch: GraphBatch) -> GraphBatch:
     return encode_batch(batch, *transforms)
 
 
-def loading(sharded: ShardedGraphs, name: str, rounds: int) -> dict:
+def loading(prepared: MappedGraphs, name: str, rounds: int) -> dict:
     """Graphs per second of the loader and of the step, each on the same number of batches."""
     recipe = RECIPES[name]()
-    batches = loader(sharded, recipe)
+    batches = loader(prepared, recipe)
     steps = min(STEPS.get(name, 20), len(batches))
     methods = {
         "training step": training([*islice(batches, steps)], recipe),
@@ -149,7 +150,7 @@ def loading(sharded: ShardedGraphs, name: str, rounds: int) -> dict:
         "model": name,
         "batches": steps,
         "parameters": count_parameters(recipe.build_model()),
-        "computed_for_each_batch": [*map(repr, computed(sharded, recipe))],
+        "computed_for_each_batch": [*map(repr, computed(prepared, recipe))],
         "compared": compared,
         "times_as_fast": round(1 / compared[1]["ratio"], 1),
     }
@@ -169,13 +170,13 @@ def training(batches: list[GraphBatch], recipe: Recipe) -> Step:
     return run
 
 
-def in_processes(sharded: ShardedGraphs, name: str, steps: int = 20) -> list[dict]:
+def in_processes(prepared: MappedGraphs, name: str, steps: int = 20) -> list[dict]:
     """Graphs per second of all processes together, and what a process keeps of its speed."""
     results = []
     for number in PROCESSES:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
         command += ["--nproc_per_node", str(number), "-m", "benchmarks.processes"]
-        command += [str(sharded.folder), name, "--steps", str(steps)]
+        command += [str(prepared.folder), name, "--steps", str(steps)]
         done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         results.append({"processes": number, **json.loads(done.stdout.splitlines()[-1])})
     alone = results[0]["graphs_per_second"]
@@ -190,17 +191,17 @@ def measure(rounds: int, prepared: int = PREPARED, trained: int = TRAINED) -> di
     making = preparing(molecules(data, prepared), rounds)
     with tempfile.TemporaryDirectory() as folder:
         source = molecules(data, trained)
-        sharded = prepare(
-            source, Path(folder) / "shards", stored=STORED, rows_per_shard=ROWS, progress=False
+        prepared_graphs = prepare(
+            source, Path(folder) / "graphs", stored=STORED, rows_per_part=ROWS, progress=False
         )
-        files = sum(path.stat().st_size for path in sharded.folder.glob("*.parquet"))
-        loaded = [loading(sharded, name, rounds) for name in RECIPES]
-        several = {name: in_processes(sharded, name) for name in IN_PROCESSES}
+        files = sum(path.stat().st_size for path in prepared_graphs.folder.glob("*.npy"))
+        loaded = [loading(prepared_graphs, name, rounds) for name in RECIPES]
+        several = {name: in_processes(prepared_graphs, name) for name in IN_PROCESSES}
     return {
         "name": "shards-benchmark",
         "data": data.provenance,
         "molecules": prepared,
-        "rows_per_shard": ROWS,
+        "rows_per_part": ROWS,
         "stored": [repr(transform) for transform in STORED],
         "preparing": making,
         "bytes_per_graph": round(files / trained),

@@ -65,7 +65,9 @@ def record_run(data: str, seed: int, epochs: int) -> Record:
 
 
 def loaders(dataset: GraphDataset, seed: int) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
-    train = DenseLoader(dataset.train, BATCH_SIZE, shuffle=True, seed=seed, device=device())
+    train = DenseLoader(
+        dataset.train, BATCH_SIZE, shuffle=True, seed=seed, buckets=1, device=device()
+    )
     val = DenseLoader(dataset.val, 500, device=device())
     return train, val, DenseLoader(dataset.test, 500, device=device())
 

@@ -83,7 +83,12 @@ def prepare() -> Prepared:
 def record(name: str, size: int, seed: int, steps: int, cycles: Prepared, out: Path) -> Record:
     recipe = _scaled(name, size, steps)
     loader = DenseLoader(
-        cycles.data.train[:size], recipe.batch_size, shuffle=True, seed=seed, device=device()
+        cycles.data.train[:size],
+        recipe.batch_size,
+        shuffle=True,
+        seed=seed,
+        buckets=1,
+        device=device(),
     )
 
     torch.manual_seed(seed)

@@ -55,7 +55,7 @@ DataOption = Annotated[
     str,
     typer.Option(
         help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
-        "as molecules, or the path of an .npz graph file or of a folder of shards."
+        "as molecules, or the path of an .npz graph file or of a prepared folder."
     ),
 ]
 

@@ -49,28 +49,28 @@ def data(
 
 def prepare(
     name: Annotated[str, typer.Argument(help="pcqm4mv2, or any other data set's name")],
-    out: Annotated[Path, typer.Option(help="the shards' folder, seen by all workers")],
+    out: Annotated[Path, typer.Option(help="the folder to write, seen by all workers")],
     root: Annotated[
         Path | None, typer.Option(help="where the publisher's files are, or will be downloaded to")
     ] = None,
     recipe: Annotated[
         list[str] | None, typer.Option(help="store what this one reads; give it again for several")
     ] = None,
-    rows: Annotated[int, typer.Option(help="graphs in a shard")] = 8192,
+    rows: Annotated[int, typer.Option(help="graphs in a part")] = 8192,
     workers: Annotated[int, typer.Option(help="processes on this machine")] = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="of a Dask cluster: tcp://host:8786, or its scheduler file")
     ] = None,
 ) -> None:
-    """Write a data set as shards, which are read as a stream; finishes what was begun.
+    """Write a data set to a folder that is memory-mapped in training; finishes what was begun.
 
-    [bold]gtcourse prepare pcqm4mv2 --out shards --workers 8 --recipe csa-small/pcqm4mv2[/]
+    [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
     from gtcourse.encodings import AddRings, computed_on_device
     from gtcourse.graphs.datasets import data_root, load_dataset
+    from gtcourse.graphs.prepare import pcqm4mv2
+    from gtcourse.graphs.prepare import prepare as write
     from gtcourse.recipes import get_recipe
-    from gtcourse.shards import pcqm4mv2
-    from gtcourse.shards import prepare as write
 
     stored = {
         repr(transform): transform
@@ -82,10 +82,10 @@ def prepare(
     source = pcqm4mv2(data_root(root)) if name == "pcqm4mv2" else load_dataset(name, root=root)
     kept = f"The same command finishes what was begun in {out}."
     with if_stopped(lambda: kept), _workers(workers, scheduler) as executor:
-        shards = write(source, out, stored=stored, rows_per_shard=rows, executor=executor)
-    console.print(f"[bold]{shards.name}[/]: {escape(shards.source)}", highlight=False)
-    console.print(f"graphs: {shards.split_sizes}", highlight=False)
-    held = ", ".join(shards.stored) or "nothing"
+        graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
+    console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}", highlight=False)
+    console.print(f"graphs: {graphs.split_sizes}", highlight=False)
+    held = ", ".join(graphs.stored) or "nothing"
     console.print(f"stored with them: {escape(held)}; in {escape(str(out))}", soft_wrap=True)
 
 
@@ -96,7 +96,7 @@ def table_of(name: str, *others: str) -> Table:
 
 def _workers(workers: int, scheduler: str | None):
     """An executor to be entered: of this process (None), this machine or a cluster."""
-    from gtcourse.shards import process_pool
+    from gtcourse.graphs.prepare import process_pool
 
     if scheduler is not None and workers != 1:
         raise ValueError(

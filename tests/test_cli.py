@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import gtcourse
 from gtcourse.cli import _command, app, main
 from gtcourse.recipes import RECIPES
-from tests.shards.layout import write_some
+from tests.graphs.layout import write_some
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
 
@@ -76,22 +76,22 @@ def test_a_step_is_measured(file):
 
 
 @pytest.mark.slow
-def test_shards_hold_what_a_recipe_reads_and_are_trained_on(monkeypatch, tmp_path):
+def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     write_some(tmp_path / "root", count=48)
-    prepare = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "shards")
+    prepare = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "graphs")
     told = call(*prepare, "--recipe", "csa-deep/pcqm4mv2")
     assert "stored with them: AddRings(max_size=6)" in told
     assert "pcqm4mv2-layout" in told
     assert "'train': 24, 'val': 8, 'test': 16" in told
-    words = ("train", "csa-small/pcqm4mv2", "--data", "shards", "--epochs", "1",
+    words = ("train", "csa-small/pcqm4mv2", "--data", "graphs", "--epochs", "1",
              "--batch-size", "8", "--checkpoint-every", "2", "--auto-resume")  # fmt: skip
     monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
     begun, again = call(*words), call(*words)
     assert "val_mae" in begun
     assert "test_mae" not in begun  # their publisher keeps the targets of the test back
     assert "the record: runs/" in again
-    counted = call("costs", "csa-small/pcqm4mv2", "--data", "shards", "--nodes", "500")
+    counted = call("costs", "csa-small/pcqm4mv2", "--data", "graphs", "--nodes", "500")
     assert "csa-small/pcqm4mv2, batches of" in counted
 
 
@@ -108,24 +108,16 @@ def test_memory_is_counted_for_graphs_of_any_size(file):
             app(["costs", *words, "--data", str(file)], standalone_mode=False)
 
 
-@pytest.mark.parametrize(
-    ("missing", "words", "sentence"),
-    [
-        ("pyarrow", (), "shards need pyarrow, which is not installed"),
-        ("distributed", ("--scheduler", "tcp://a:1"), "a scheduler is Dask's, which is not"),
-    ],
-)
-def test_what_is_to_be_installed_for_shards_is_said(
-    monkeypatch, capsys, tmp_path, missing, words, sentence
-):
-    out = str(tmp_path / "shards")
+def test_what_is_to_be_installed_for_a_cluster_is_said(monkeypatch, capsys, tmp_path):
+    out = str(tmp_path / "graphs")
+    words = ["prepare", "zinc", "--out", out, "--scheduler", "tcp://a:1"]
     monkeypatch.setattr("gtcourse.graphs.datasets.load_dataset", lambda name, root: tiny(name, 2))
-    monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.setattr(sys, "argv", ["gtcourse", "prepare", "zinc", "--out", out, *words])
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
     with pytest.raises(SystemExit):
         main()
-    assert sentence in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "shards").exists()
+    assert "a scheduler is Dask's, which is not" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "graphs").exists()
 
 
 @pytest.mark.parametrize("words", [["--seed", "0", "--seed", "3"], ["--seed=0", "--seed=3"]])
@@ -164,9 +156,9 @@ def test_what_to_type_again_names_torchrun_and_not_the_resumption(monkeypatch):
         (["train", "csa/zinc", "--budget", "huge"], "budget is 'huge'; expected one of paper"),
         (["train", "gin/zinc", "--epochs", "0"], "epochs is 0; expected a whole number"),
         (["bench", "gin/zinc", "--steps", "0"], "steps is 0; expected a whole number"),
-        (["prepare", "nothing", "--out", "shards"], "there is no dataset 'nothing'; expected one"),
+        (["prepare", "nothing", "--out", "graphs"], "there is no dataset 'nothing'; expected one"),
         (
-            ["prepare", "molecules", "--out", "shards", "--workers", "0"],
+            ["prepare", "molecules", "--out", "graphs", "--workers", "0"],
             "workers is 0; expected a whole number",
         ),
         (
@@ -174,7 +166,7 @@ def test_what_to_type_again_names_torchrun_and_not_the_resumption(monkeypatch):
                 "prepare",
                 "molecules",
                 "--out",
-                "shards",
+                "graphs",
                 "--workers",
                 "2",
                 "--scheduler",

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gtcourse.shards import open_shards, prepare
+from gtcourse.graphs import open_graphs
+from gtcourse.graphs.prepare import prepare
 from gtcourse.training.records import read_record
-from tests.shards.layout import write_some
+from tests.graphs.layout import write_some
 from tests.training.tiny_data import tiny
 
 CLUSTER = Path(__file__).resolve().parent.parent / "cluster"
@@ -60,8 +61,8 @@ def call(script: str, *words: object, env: dict[str, str], cwd: Path) -> str:
 
 @pytest.mark.slow
 def test_two_machines_train_together_and_a_job_started_again_is_over_at_once(slurm, tmp_path):
-    prepare(tiny("zinc", 24), tmp_path / "shards", stored=(), rows_per_shard=6, progress=False)
-    words = ("csa/zinc", "--data", "shards", "--out", "runs", "--epochs", 2, "--batch-size", 4)
+    prepare(tiny("zinc", 24), tmp_path / "graphs", stored=(), rows_per_part=6, progress=False)
+    words = ("csa/zinc", "--data", "graphs", "--out", "runs", "--epochs", 2, "--batch-size", 4)
     call("train.sbatch", *words, env=slurm, cwd=tmp_path)
     (folder,) = (tmp_path / "runs").iterdir()
     (path,) = (path for path in folder.glob("*.json") if path.name != "run.json")
@@ -77,18 +78,18 @@ def test_two_machines_train_together_and_a_job_started_again_is_over_at_once(slu
 @pytest.mark.slow
 def test_two_machines_prepare_together(slurm, tmp_path):
     write_some(tmp_path / "root")
-    words = ("pcqm4mv2", "--root", "root", "--out", "shards", "--rows", 6)
+    words = ("pcqm4mv2", "--root", "root", "--out", "graphs", "--rows", 6)
     left = tmp_path / f".dask-{slurm['SLURM_JOB_ID']}.json"
     left.write_text('{"address": "tcp://127.0.0.1:9"}')  # by the same job, when it was ended
     told = call("prepare.sbatch", *words, env=slurm, cwd=tmp_path)
     assert "stored with them: AddRings(max_size=18)" in told
-    assert len(open_shards(tmp_path / "shards")) == 24
+    assert len(open_graphs(tmp_path / "graphs")) == 24
     assert not list(tmp_path.glob(".dask-*"))
 
 
 @pytest.mark.slow
 def test_the_processes_of_one_machine_train_together(slurm, tmp_path):
-    prepare(tiny("zinc", 12), tmp_path / "shards", stored=(), rows_per_shard=6, progress=False)
-    words = ("csa/zinc", "--data", "shards", "--epochs", 1, "--batch-size", 4)
+    prepare(tiny("zinc", 12), tmp_path / "graphs", stored=(), rows_per_part=6, progress=False)
+    words = ("csa/zinc", "--data", "graphs", "--epochs", 1, "--batch-size", 4)
     told = call("train.sh", *words, env=slurm | {"GPUS": "2"}, cwd=tmp_path)
     assert "val_mae" in told

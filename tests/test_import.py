@@ -11,7 +11,11 @@ HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightn
          "pyarrow", "dask", "distributed")  # fmt: skip
 
 
-def test_importing_loads_nothing_that_only_some_readers_need():
+@pytest.mark.parametrize(
+    "module",
+    ["gtcourse", "gtcourse.models", "gtcourse.graphs", "gtcourse.graphs.prepare", "gtcourse.cli"],
+)
+def test_importing_loads_nothing_that_only_some_readers_need(module):
     # PyG itself imports some of them where they are installed.
     code = f"""
 import sys, torch_geometric.data, torch_geometric.nn, torch_geometric.transforms

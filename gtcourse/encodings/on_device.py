@@ -42,7 +42,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
         if not computed_on_device(transform):
             raise ValueError(
                 f"{transform!r} is not computed for a whole batch; expected it to be stored with "
-                "the graphs: encode(graphs, transform), or shards that are prepared with it."
+                "the graphs: encode(graphs, transform), or a folder that is prepared with it."
             )
         batch = replace(batch, encodings=batch.encodings | _compute(transform, batch, distance))
     return batch

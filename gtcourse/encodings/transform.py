@@ -17,7 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 
-from gtcourse.graphs.batch import Layout, check_features, columns, distinct_edges
+from gtcourse.graphs.batch import RaggedTensors, check_features
 from gtcourse.graphs.ragged import GraphDataset
 
 PAIRS_AT_ONCE = 2**18
@@ -113,12 +113,16 @@ def _same_size(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _stack(graphs: list[Data], size: int, read_edge_attr: bool) -> tuple[Tensor, Tensor | None]:
-    layout = Layout(torch.full((len(graphs),), size), size)
-    edges = distinct_edges(graphs, layout)
-    adjacency = edges.place([torch.ones(graph.edge_index.shape[1]).bool() for graph in graphs])
-    if not read_edge_attr:
-        return adjacency, None
-    return adjacency, edges.place([columns(graph.edge_attr).cpu() for graph in graphs])
+    stripped = [
+        Data(
+            x=torch.zeros(size, 1),
+            edge_index=graph.edge_index.cpu(),
+            edge_attr=graph.edge_attr.cpu() if read_edge_attr else None,
+        )
+        for graph in graphs
+    ]
+    batch = RaggedTensors.of(stripped, "graph").batch(torch.arange(len(graphs)))
+    return batch.adjacency, batch.edge_attr
 
 
 def _listed(graphs: Iterable[Data]) -> list[Data]:

@@ -1,4 +1,4 @@
-"""What a graph is here: one batch type, one file format, every dataset by name."""
+"""What a graph is here: one batch type, one way to hold many, every data set by name."""
 
 from gtcourse.graphs.batch import (
     MISSING_LABEL,
@@ -13,6 +13,7 @@ from gtcourse.graphs.batch import (
 from gtcourse.graphs.datasets import load_dataset
 from gtcourse.graphs.files import read_graphs, write_graphs
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.mapped import MappedGraphs, open_graphs
 from gtcourse.graphs.ragged import GraphDataset
 
 __all__ = [
@@ -21,11 +22,13 @@ __all__ = [
     "DenseLoader",
     "GraphBatch",
     "GraphDataset",
+    "MappedGraphs",
     "check_graph",
     "check_graphs",
     "check_vocabulary",
     "collate",
     "load_dataset",
+    "open_graphs",
     "read_graphs",
     "unbatch",
     "write_graphs",

@@ -7,12 +7,13 @@ Row i of a pair tensor belongs to the receiving (query) node, column j to the se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch, Data, Dataset
 
 from gtcourse.graphs.arguments import at_least
 
@@ -274,76 +275,6 @@ def _brief(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-@dataclass
-class Layout:
-    """Where each node, and each pair of nodes, of B graphs goes in a padded tensor."""
-
-    sizes: Tensor
-    num_nodes: int
-
-    def place(self, ragged: Sequence[Tensor], node_axes: int, fill: float = 0) -> Tensor:
-        """``[n, …]`` or ``[n, n, …]``, one a graph, to ``[B, N, …]`` or ``[B, N, N, …]``."""
-        if node_axes == 0:
-            return torch.stack(list(ragged))
-        if node_axes == 2:
-            ragged = [tensor.reshape(-1, *tensor.shape[2:]) for tensor in ragged]
-        values = torch.cat(list(ragged))
-        shape = (len(self.sizes), *[self.num_nodes] * node_axes, *values.shape[1:])
-        padded = values.new_full(shape, fill)
-        padded[self._index(node_axes)] = values
-        return padded
-
-    def _index(self, node_axes: int) -> tuple[Tensor, ...]:
-        graph, offset = ragged_index(self.sizes**node_axes)
-        if node_axes == 1:
-            return graph, offset
-        return graph, offset // self.sizes[graph], offset % self.sizes[graph]
-
-
-def ragged_index(lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """For the concatenation of B runs: the run of each element, and its place within the run."""
-    run = torch.repeat_interleave(lengths)
-    starts = lengths.cumsum(0) - lengths
-    return run, torch.arange(len(run)) - starts[run]
-
-
-@dataclass
-class Edges:
-    """Where each distinct edge of B graphs goes in a padded pair tensor."""
-
-    graph: Tensor
-    source: Tensor
-    destination: Tensor
-    kept: Tensor
-    shape: tuple[int, int, int]
-
-    def place(self, ragged: Sequence[Tensor], fill: float = 0) -> Tensor:
-        """Tensors ``[E, …]``, one a graph, to ``[B, N, N, …]``."""
-        values = torch.cat(list(ragged))[self.kept]
-        padded = values.new_full((*self.shape, *values.shape[1:]), fill)
-        padded[self.graph, self.source, self.destination] = values
-        return padded
-
-
-def distinct_edges(graphs: Sequence[Data], layout: Layout) -> Edges:
-    """Where the edges go; of an edge given twice, the first."""
-    source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1).cpu()
-    graph, _ = ragged_index(torch.tensor([graph.edge_index.shape[1] for graph in graphs]))
-    N = layout.num_nodes
-    _, which = torch.unique((graph * N + source) * N + destination, return_inverse=True)
-    kept = torch.arange(len(which))
-    if len(which) and int(which.max()) + 1 < len(which):
-        first = torch.full((int(which.max()) + 1,), len(which))
-        kept = first.scatter_reduce(0, which, kept, "amin").sort().values
-    return Edges(graph[kept], source[kept], destination[kept], kept, (len(layout.sizes), N, N))
-
-
-def columns(features: Tensor) -> Tensor:
-    """``[n]`` or ``[n, F]`` to ``[n, F]``, integers of any width to int64."""
-    features = features if features.dim() > 1 else features[:, None]
-    return features if features.is_floating_point() else features.long()
-
-
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
 
@@ -354,6 +285,11 @@ MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
 
 Target = Literal["graph", "node", "edge"]
+
+
+def node_axes(name: str, batched: Tensor) -> int:
+    """Node axes of an encoding in a batch; one that is not the course's is node or pair by rank."""
+    return ENCODINGS.get(name, batched.dim() - 2)
 
 
 @dataclass
@@ -433,7 +369,7 @@ class GraphBatch:
             mask=function(self.mask, 1),
             edge_attr=None if self.edge_attr is None else function(self.edge_attr, 2),
             y=None if self.y is None else function(self.y, TARGET_AXES[self.target]),
-            encodings={n: function(t, ENCODINGS[n]) for n, t in self.encodings.items()},
+            encodings={n: function(t, node_axes(n, t)) for n, t in self.encodings.items()},
             target=self.target,
         )
 
@@ -448,12 +384,15 @@ def collate(
 ) -> GraphBatch:
     """Pads PyG graphs to one :class:`GraphBatch`.
 
-    Attributes named in ``ENCODINGS`` are padded along their node axes, distances with
-    ``UNREACHABLE`` and everything else with 0. Of an edge given twice, the first counts.
+    Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
+    with 0. Besides the course's encodings, every tensor ``[n, k]`` or ``[n, n, k]`` of the graphs
+    is one, such as PyG's ``random_walk_pe``, unless it could as well belong to the edges. Of an
+    edge given twice, the first counts.
 
     Args:
-        graphs: each with ``x`` ``[n, F]``, ``edge_index`` ``[2, E]`` and, as it likes,
-            ``edge_attr`` ``[E, F_e]``, ``y`` and encodings; on the CPU.
+        graphs: each with ``x`` ``[n, F]``, ``edge_index`` ``[2, E]`` and optionally
+            ``edge_attr`` ``[E, F_e]``, ``y`` and encodings, on the CPU; a list, a data set or a
+            PyG ``Batch``.
         num_nodes: N; the largest graph's size by default.
         target: what ``y`` belongs to. By default it is read off the lengths of ``y``: one for each
             graph, else one for each node, else one for each edge.
@@ -464,65 +403,35 @@ def collate(
         ValueError: a graph is malformed, or does not fit beside the others; the sentence names the
             graph, the value and what was expected.
     """
+    graphs = listed(graphs)
     check_graphs(graphs)
     for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
         if size is not None:
             check_vocabulary(graphs, name, size)
-    target = target_level(graphs, target)
-    sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
-    longest = int(sizes.max())
+    ragged = RaggedTensors.of(graphs, target_level(graphs, target))
+    longest = int(ragged.num_nodes.max())
     if num_nodes is not None:
         at_least(1, num_nodes=num_nodes)
     if num_nodes is not None and num_nodes < longest:
         raise ValueError(
-            f"graph {int(sizes.argmax())} has {longest} nodes; expected at most num_nodes = "
-            f"{num_nodes}."
+            f"graph {int(ragged.num_nodes.argmax())} has {longest} nodes; expected at most "
+            f"num_nodes = {num_nodes}."
         )
-    layout = Layout(sizes, num_nodes or longest)
+    return ragged.batch(torch.arange(len(graphs)), num_nodes=num_nodes)
 
-    edges = distinct_edges(graphs, layout)
-    adjacency = edges.place([torch.ones(graph.edge_index.shape[1]).bool() for graph in graphs])
-    edge_attr = None
-    if graphs[0].get("edge_attr") is not None:
-        edge_attr = edges.place([columns(graph.edge_attr) for graph in graphs])
-    return GraphBatch(
-        x=layout.place([columns(graph.x) for graph in graphs], node_axes=1),
-        adjacency=adjacency,
-        mask=torch.arange(layout.num_nodes) < sizes[:, None],
-        edge_attr=edge_attr,
-        y=_place_target(graphs, target, layout, edges),
-        encodings={
-            name: layout.place(
-                [graph[name] for graph in graphs],
-                node_axes,
-                fill=UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0,
-            )
-            for name, node_axes in ENCODINGS.items()
-            if graphs[0].get(name) is not None
-        },
-        target=target,
-    )
+
+def listed(graphs: Sequence[Data]) -> Sequence[Data]:
+    """The graphs of a ``GraphDataset``, of a PyG data set or of a PyG ``Batch`` as a list."""
+    if isinstance(graphs, Batch):
+        return graphs.to_data_list()
+    if isinstance(graphs, Dataset) or isinstance(getattr(graphs, "graphs", None), list):
+        return list(graphs)
+    return graphs
 
 
 def unbatch(batch: GraphBatch) -> list[Data]:
     """The graphs of a batch without their padding, edges in row-major order."""
     return [_unpad(batch, index, int(size)) for index, size in enumerate(batch.sizes)]
-
-
-def _place_target(
-    graphs: Sequence[Data], target: Target, layout: Layout, edges: Edges
-) -> Tensor | None:
-    if graphs[0].get("y") is None:
-        return None
-    targets = [graph.y for graph in graphs]
-    if target == "graph":
-        y = torch.cat(targets)
-        # One target is a number, whether it is stored as [1] or as [1, 1].
-        return y[:, 0] if y.dim() == 2 and y.shape[1] == 1 else y
-    fill = float("nan") if targets[0].is_floating_point() else MISSING_LABEL
-    if target == "node":
-        return layout.place(targets, node_axes=1, fill=fill)
-    return edges.place(targets, fill)
 
 
 def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
@@ -540,5 +449,228 @@ def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
             case "edge":
                 graph.y = batch.y[index, edge_index[0], edge_index[1]]
     for name, tensor in batch.encodings.items():
-        graph[name] = tensor[(index, *nodes * ENCODINGS[name])]
+        graph[name] = tensor[(index, *nodes * node_axes(name, tensor))]
     return graph
+
+
+@dataclass
+class RaggedTensors:
+    """G graphs end to end in tensors, and padded batches gathered from them without a loop.
+
+    The tensors may be on an accelerator, or on the CPU and mapped from files. Integers may be
+    stored in narrow types; ``dtypes`` says what a batch has instead.
+
+    Attributes:
+        num_nodes, num_edges: ``[G]`` on the CPU, so that a batch's shape is known at once.
+        arrays: tensors by level and name: "node" ``[Σn, …]``, "edge" ``[ΣE, …]``, "pair"
+            ``[Σn², …]`` and "graph" ``[G, …]``. Edges are ``source`` and ``destination``.
+        dtypes: of a batch's tensors, by name.
+        target: the level of ``y``.
+    """
+
+    num_nodes: Tensor
+    num_edges: Tensor
+    arrays: dict[str, dict[str, Tensor]]
+    dtypes: dict[str, torch.dtype]
+    target: Target
+
+    @classmethod
+    def of(cls, graphs: Sequence[Data], target: Target) -> RaggedTensors:
+        """Checked graphs (``check_graphs``) end to end, of an edge given twice the first."""
+        num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
+        num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
+        source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1)
+        first = distinct_edges(num_nodes, num_edges, source, destination)
+        if len(first) < len(source):
+            owner = torch.repeat_interleave(num_edges)[first]
+            num_edges = owner.bincount(minlength=len(graphs))
+        arrays = {
+            "node": {"x": columns(torch.cat([graph.x for graph in graphs]))},
+            "edge": {"source": source[first], "destination": destination[first]},
+            "pair": {},
+            "graph": {},
+        }
+        if graphs[0].get("edge_attr") is not None:
+            edge_attr = torch.cat([graph.edge_attr for graph in graphs])
+            arrays["edge"]["edge_attr"] = columns(edge_attr[first])
+        if graphs[0].get("y") is not None:
+            y = torch.cat([graph.y for graph in graphs])
+            arrays[target]["y"] = y[first] if target == "edge" else y
+        for name, axes in encodings_of(graphs).items():
+            values = [graph[name] for graph in graphs]
+            if axes == 0:
+                arrays["graph"][name] = torch.stack(values)
+            else:
+                rows = [value.reshape(-1, *value.shape[axes:]) for value in values]
+                arrays[("node", "pair")[axes - 1]][name] = torch.cat(rows)
+        dtypes = {name: t.dtype for level in arrays.values() for name, t in level.items()}
+        return cls(num_nodes, num_edges, arrays, dtypes, target)
+
+    def to(self, device: torch.device | str) -> RaggedTensors:
+        arrays = {
+            level: {name: tensor.to(device) for name, tensor in tensors.items()}
+            for level, tensors in self.arrays.items()
+        }
+        return replace(self, arrays=arrays)
+
+    @property
+    def device(self) -> torch.device:
+        return self.arrays["node"]["x"].device
+
+    @cached_property
+    def _counts(self) -> dict[str, Tensor]:
+        """Rows of each graph by level, and where they begin, on the tensors' device."""
+        counts = {"node": self.num_nodes, "edge": self.num_edges, "pair": self.num_nodes**2}
+        starts = {f"first {level}": n.cumsum(0) - n for level, n in counts.items()}
+        return {name: values.to(self.device) for name, values in (counts | starts).items()}
+
+    def batch(
+        self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
+    ) -> GraphBatch:
+        """The graphs in ``rows`` ``[B]``, padded to the largest of them.
+
+        Args:
+            places: the same numbers on the tensors' device; without it they are moved there.
+            num_nodes: pad to as many nodes instead.
+        """
+        places = rows.to(self.device) if places is None else places
+        B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
+        counts = {name: values[places] for name, values in self._counts.items()}
+        node = torch.arange(N, device=self.device)
+        mask = node < counts["node"][:, None]
+        pair_row = counts["first pair"][:, None] + node * counts["node"][:, None]
+        gather = {
+            "node": Gather(counts["first node"][:, None] + node, mask),
+            "pair": Gather(pair_row[:, :, None] + node, mask[:, :, None] & mask[:, None, :]),
+        }
+        edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
+        edges = Gather(counts["first edge"][:, None] + edge, edge < counts["edge"][:, None])
+        gather["edge"] = Scatter(edges, self.arrays["edge"], (B, N, N))
+
+        def place(level: str, name: str, fill: float) -> Tensor:
+            values = self.arrays[level][name]
+            placed = values[places] if level == "graph" else gather[level].place(values, fill)
+            return placed.to(self.dtypes[name])
+
+        encodings = [
+            (level, name)
+            for level in ("graph", "node", "pair")
+            for name in self.arrays[level]
+            if name not in ("x", "y") and (level != "graph" or name in ENCODINGS)
+        ]
+        return GraphBatch(
+            x=place("node", "x", 0),
+            adjacency=gather["edge"].present(),
+            mask=mask,
+            edge_attr=place("edge", "edge_attr", 0) if "edge_attr" in self.arrays["edge"] else None,
+            y=self._place_target(place),
+            encodings={
+                name: place(level, name, UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0)
+                for level, name in encodings
+            },
+            target=self.target,
+        )
+
+    def _place_target(self, place: Callable[[str, str, float], Tensor]) -> Tensor | None:
+        if "y" not in self.arrays[self.target]:
+            return None
+        is_float = self.dtypes["y"].is_floating_point
+        y = place(self.target, "y", float("nan") if is_float else MISSING_LABEL)
+        # One target is a number, whether it is stored as [1] or as [1, 1].
+        scalar = self.target == "graph" and y.dim() == 2 and y.shape[1] == 1
+        return y[:, 0] if scalar else y
+
+
+class Gather:
+    """Where each place of a padded tensor has its value from."""
+
+    def __init__(self, index: Tensor, real: Tensor):
+        # Beyond a graph's end lies the next graph, or nothing.
+        self.index, self.real = index.masked_fill(~real, 0), real
+
+    def place(self, values: Tensor, fill: float) -> Tensor:
+        values = values[self.index]
+        if fill < 0 and values.dtype == torch.uint8:
+            values = values.short()
+        padding = ~self.real.reshape(*self.real.shape, *[1] * (values.dim() - self.real.dim()))
+        return values.masked_fill(padding, fill)
+
+
+class Scatter:
+    """Where each edge goes in a padded pair tensor; padding goes to one place behind it."""
+
+    def __init__(self, gather: Gather, ends: dict[str, Tensor], shape: tuple[int, int, int]):
+        self.gather, self.shape = gather, shape
+        B, N, _ = shape
+        graph = torch.arange(B, device=gather.real.device)[:, None]
+        source, destination = (
+            ends[name][gather.index].long() for name in ("source", "destination")
+        )
+        index = (graph * N + source) * N + destination
+        self.index = index.masked_fill(~gather.real, B * N * N).flatten()
+
+    def present(self) -> Tensor:
+        """``[B, N, N]`` bool: where there is an edge."""
+        padded = torch.zeros(self._length, dtype=torch.bool, device=self.index.device)
+        return padded.index_fill_(0, self.index, True)[:-1].view(self.shape)
+
+    def place(self, values: Tensor, fill: float) -> Tensor:
+        values = values[self.gather.index].flatten(0, 1)
+        if fill < 0 and values.dtype == torch.uint8:
+            values = values.short()
+        padded = values.new_full((self._length, *values.shape[1:]), fill)
+        padded.index_copy_(0, self.index, values)
+        return padded[:-1].view(*self.shape, *values.shape[1:])
+
+    @property
+    def _length(self) -> int:
+        B, N, _ = self.shape
+        return B * N * N + 1
+
+
+def distinct_edges(
+    num_nodes: Tensor, num_edges: Tensor, source: Tensor, destination: Tensor
+) -> Tensor:
+    """The numbers of the edges, ascending; of an edge given twice the first."""
+    owner, widest = torch.repeat_interleave(num_edges), int(num_nodes.max())
+    _, which = torch.unique((owner * widest + source) * widest + destination, return_inverse=True)
+    kept = torch.arange(len(which))
+    if len(which) and int(which.max()) + 1 < len(which):
+        first = torch.full((int(which.max()) + 1,), len(which))
+        kept = first.scatter_reduce(0, which, kept, "amin").sort().values
+    return kept
+
+
+def columns(features: Tensor) -> Tensor:
+    """``[n]`` or ``[n, F]`` to ``[n, F]``, integers of any width to int64."""
+    features = features if features.dim() > 1 else features[:, None]
+    return features if features.is_floating_point() else features.long()
+
+
+def encodings_of(graphs: Sequence[Data]) -> dict[str, int]:
+    """The encodings that the graphs have, and how many node axes each has."""
+    found = {n: axes for n, axes in ENCODINGS.items() if graphs[0].get(n) is not None}
+    for name, first in graphs[0]:
+        if name in READ or name in ("batch", "ptr") or not isinstance(first, Tensor):
+            continue
+        values = [graph.get(name) for graph in graphs]
+        alike = all(
+            isinstance(value, Tensor)
+            and (value.dim(), value.shape[-1:], value.dtype, value.device, value.layout)
+            == (first.dim(), first.shape[-1:], first.dtype, first.device, torch.strided)
+            for value in values
+        )
+        if not alike or first.dtype not in NUMBERS or first.device.type != "cpu":
+            continue
+        axes = first.dim() - 1
+        if axes not in (1, 2):
+            continue
+        nodes = [graph.x.shape[0] for graph in graphs]
+        shapes = [tuple(value.shape[:axes]) for value in values]
+        of_edges = all(
+            len(value) == graph.edge_index.shape[1]
+            for value, graph in zip(values, graphs, strict=True)
+        )
+        if shapes == [(n,) * axes for n in nodes] and not of_edges:
+            found[name] = axes
+    return found

@@ -388,7 +388,7 @@ def _download(name: str, path: Path) -> None:
                 )
         except Exception as error:  # whatever urllib, zipfile, pickle, torch or numpy raise
             raise RuntimeError(
-                f"{name} could not be downloaded ({_brief(error)}); nothing of it was kept "
+                f"{name} could not be downloaded ({cause(error)}); nothing of it was kept "
                 f"in {root}. Try again where there is a network, or read a file with "
                 f"load_dataset({name!r}, source='….npz')."
             ) from error
@@ -420,7 +420,7 @@ def read_folder(name: str, folder: Path) -> GraphDataset:
             write_ragged(path, _read(name, folder), name=name)
         except Exception as error:
             raise RuntimeError(
-                f"{name} could not be read from {folder} ({_brief(error)}); expected the files "
+                f"{name} could not be read from {folder} ({cause(error)}); expected the files "
                 f"of {publication.source} as published."
             ) from error
         return replace(read_graphs(path, name=name), source=f"folder: {publication.source}")
@@ -432,7 +432,7 @@ def _read(name: str, folder: Path) -> RaggedGraphs:
     ragged = publication.reader(folder)
     sizes = tuple(int((ragged.graph["split"] == split).sum()) for split in range(len(SPLITS)))
     if sizes != publication.split_sizes:
-        found, expected = (_spelled(each) for each in (sizes, publication.split_sizes))
+        found, expected = (spelled(each) for each in (sizes, publication.split_sizes))
         raise ValueError(f"it has {found} graphs; expected {expected} for train, val and test")
     ragged.node_vocabulary = publication.node_vocabulary
     ragged.edge_vocabulary = publication.edge_vocabulary
@@ -440,11 +440,11 @@ def _read(name: str, folder: Path) -> RaggedGraphs:
     return ragged
 
 
-def _spelled(sizes: tuple[int, ...]) -> str:
+def spelled(sizes: tuple[int, ...]) -> str:
     return "/".join(f"{size:,}" for size in sizes)
 
 
-def _brief(error: BaseException) -> str:
+def cause(error: BaseException) -> str:
     first_line = (str(error).strip().splitlines() or ["no details"])[0]
     return f"{type(error).__name__}: {first_line.rstrip('.')}"
 
@@ -490,6 +490,8 @@ def load_dataset(
     """
     if name not in NAMES:
         raise ValueError(f"there is no dataset {name!r}; expected one of {', '.join(NAMES)}.")
+    if not isinstance(source, str | Path | None):
+        raise ValueError(f"source is {source!r}; expected 'download', a path, or None.")
     root = data_root(root)
     if source == DOWNLOAD:
         if name not in PUBLICATIONS:

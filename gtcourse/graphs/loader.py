@@ -1,8 +1,8 @@
-"""Batches from a data set that lies padded on the device as a whole."""
+"""Padded batches of many graphs, gathered from ragged tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
 import torch
@@ -10,70 +10,93 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.arguments import a_device, a_seed, at_least, truth
-from gtcourse.graphs.batch import GraphBatch, check_graphs, check_vocabulary, collate, target_level
+from gtcourse.graphs.batch import (
+    GraphBatch,
+    RaggedTensors,
+    check_graphs,
+    check_vocabulary,
+    listed,
+    target_level,
+)
+from gtcourse.graphs.mapped import MappedSplit
+
+BUCKETS, FULL_BATCHES = 8, 8
+"""Buckets by default, where each has as many batches."""
 
 
 class DenseLoader:
-    """Iterates over batches of a data set that is padded once and kept on the device.
+    """Iterates over padded batches of many graphs.
 
-    A batch is an indexing operation, so the accelerator never waits for Python to collate. Each
-    batch is cut to its own largest graph, or to its bucket's.
+    Graphs given as PyG ``Data`` are laid end to end on the device once, and a batch is gathered
+    there: Python never collates, and memory grows with the data. Of a folder
+    (:func:`gtcourse.graphs.open_graphs`), a batch is gathered from the mapped files and moved to
+    the device, so the data may be larger than memory. Each batch is as wide as its own largest
+    graph.
 
     Args:
-        graphs: PyG graphs, as :func:`collate` takes them.
+        graphs: PyG graphs, as :func:`collate` takes them, or a split of a folder.
         batch_size: graphs in a batch; the last may be smaller.
-        device: where the data lie and the batches are made.
+        device: where the batches are.
         shuffle: a new order each epoch, a function of ``seed`` and the epoch alone.
         seed: of the order.
         buckets: the data are cut by size into this many parts of (almost) equal count, and a batch
             takes its graphs from one of them: less padding, but a batch's graphs are alike in size.
+            By default 8 where graphs are shuffled and each bucket has 8 batches or more, else 1,
+            which keeps the order of the graphs.
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
         few_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
             model meets as many shapes as there are buckets (with ``drop_last``, no more).
         num_node_types, num_edge_types: refuse categories beyond these, as :func:`collate` does.
+        then: applied to each batch, such as ``lambda b: encode_batch(b, AddShortestPaths())``.
 
     Raises:
-        ValueError: no graphs, a malformed graph, or another argument that cannot be meant.
+        ValueError: no graphs, a malformed graph, or an invalid argument.
     """
 
     def __init__(
         self,
-        graphs: Sequence[Data],
+        graphs: Sequence[Data] | MappedSplit,
         batch_size: int,
         *,
         device: torch.device | str = "cpu",
         shuffle: bool = False,
         seed: int = 0,
-        buckets: int = 1,
+        buckets: int | None = None,
         drop_last: bool = False,
         few_shapes: bool = False,
         num_node_types: int | None = None,
         num_edge_types: int | None = None,
+        then: Callable[[GraphBatch], GraphBatch] | None = None,
     ):
-        at_least(1, batch_size=batch_size, buckets=buckets)
+        at_least(1, batch_size=batch_size, **({} if buckets is None else {"buckets": buckets}))
         a_seed(seed=seed)
         truth(shuffle=shuffle, drop_last=drop_last, few_shapes=few_shapes)
         a_device(device)
-        check_graphs(graphs)
-        for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
-            if size is not None:
-                check_vocabulary(graphs, name, size)
-        # Once for the whole data set: a part of it might look like another kind of target.
-        target = target_level(graphs, None)
-        self.num_graphs = len(graphs)
+        if isinstance(graphs, MappedSplit):
+            self._data, rows = graphs.tensors, graphs.rows
+            if len(rows) == 0:
+                raise ValueError(f"{graphs.name} has no graphs; expected at least one.")
+        else:
+            graphs = listed(graphs)
+            check_graphs(graphs)
+            for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
+                if size is not None:
+                    check_vocabulary(graphs, name, size)
+            self._data = RaggedTensors.of(graphs, target_level(graphs, None)).to(device)
+            rows = torch.arange(len(graphs))
+        self.num_graphs = len(rows)
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
-        self.drop_last, self.few_shapes = drop_last, few_shapes
+        self.drop_last, self.few_shapes, self.then = drop_last, few_shapes, then
         self.epoch, self.first_batch = 0, 0
         self._rank, self._world, self._even = 0, 1, False
-        sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
+        self._device = device
+        if buckets is None:
+            enough = shuffle and self.num_graphs >= BUCKETS * FULL_BATCHES * batch_size
+            buckets = BUCKETS if enough else 1
         # Without shuffling the order given is kept, unless buckets reorder it.
-        order = sizes.argsort(stable=True) if buckets > 1 else torch.arange(len(graphs))
-        parts = order.tensor_split(min(buckets, len(graphs)))
-        self._buckets = [
-            collate([graphs[i] for i in part], target=target).to(device) for part in parts
-        ]
-        # On the CPU, so that cutting a batch to size never waits for the device.
-        self._sizes = [sizes[part] for part in parts]
+        if buckets > 1:
+            rows = rows[self._data.num_nodes[rows].argsort(stable=True)]
+        self._buckets = list(rows.tensor_split(min(buckets, len(rows))))
 
     def set_epoch(self, epoch: int, first_batch: int = 0) -> None:
         """Chooses the order of the next pass; without it, each pass moves on to the next.
@@ -104,38 +127,34 @@ class DenseLoader:
         """All that the order of the graphs depends on; a run is continued with the same alone."""
         by = f"shuffled by seed {self.seed}" if self.shuffle else "in the order given"
         return (
-            f"{self.num_graphs} graphs {by} in {len(self._sizes)} bucket(s), batches of "
+            f"{self.num_graphs} graphs {by} in {len(self._buckets)} bucket(s), batches of "
             f"{self.batch_size}{', all full' * self.drop_last}, {self._world} process(es)"
         )
 
     def __len__(self) -> int:
-        return sum(len(self._cut(len(sizes))) for sizes in self._sizes)
+        return sum(len(self._cut(len(bucket))) for bucket in self._buckets)
 
     def __iter__(self) -> Iterator[GraphBatch]:
         generator = torch.Generator().manual_seed(1_000_003 * self.seed + self.epoch)
         first_batch = self.first_batch
         self.set_epoch(self.epoch + 1)
-        orders = [self._order(len(sizes), generator) for sizes in self._sizes]
+        orders = [bucket[self._order(len(bucket), generator)] for bucket in self._buckets]
         # Moved once for each bucket: a transfer for each batch would make the device wait.
-        moved = [
-            order.to(bucket.mask.device)
-            for order, bucket in zip(orders, self._buckets, strict=True)
-        ]
+        moved = [order.to(self._data.device) for order in orders]
         batches = [
             (bucket, start)
             for bucket, order in enumerate(orders)
             for start in self._cut(len(order))
         ]
-        places = range(len(batches))
-        if self.shuffle:
-            places = torch.randperm(len(batches), generator=generator).tolist()
+        places = self._order(len(batches), generator).tolist()
         for bucket, start in (batches[place] for place in places[first_batch:]):
             rows = slice(start + self._rank, start + self.batch_size, self._world)
             index = orders[bucket][rows]
             if len(index):
-                sizes = self._sizes[bucket]
-                longest = int((sizes if self.few_shapes else sizes[index]).max())
-                yield self._buckets[bucket].trim(longest).select(moved[bucket][rows])
+                widest = self._buckets[bucket] if self.few_shapes else index
+                num_nodes = int(self._data.num_nodes[widest].max())
+                batch = self._data.batch(index, moved[bucket][rows], num_nodes).to(self._device)
+                yield batch if self.then is None else self.then(batch)
 
     def _order(self, count: int, generator: torch.Generator) -> Tensor:
         return torch.randperm(count, generator=generator) if self.shuffle else torch.arange(count)

@@ -343,7 +343,12 @@ def smiles_graphs(smiles: Iterable[str], indices: Iterable[int]) -> RaggedGraphs
     Raises:
         UnreadableMolecule: ogb or RDKit can make no graph of one.
     """
-    smiles = list(smiles)
+    smiles, indices = list(smiles), list(indices)
+    if not smiles or len(smiles) != len(indices):
+        raise ValueError(
+            f"there are {len(smiles)} SMILES and {len(indices)} indices; expected one index for "
+            "each SMILES, and at least one."
+        )
     made = [smiles_graph(text, index) for text, index in zip(smiles, indices, strict=True)]
     return RaggedGraphs(
         num_nodes=np.array([graph["num_nodes"] for graph in made]),

@@ -13,9 +13,8 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
 from gtcourse.graphs.files import brief
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
-from gtcourse.shards.dataset import MANIFEST, ShardedGraphs, open_shards
-from gtcourse.shards.loader import ShardLoader
 from gtcourse.training.budget import device
 from gtcourse.training.recipe import Recipe
 
@@ -25,8 +24,8 @@ EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 EVALUATED_AT_ONCE = 4
 """Times the batch size: without gradients that many graphs fit into memory as easily."""
 
-Graphs = GraphDataset | ShardedGraphs
-Loader = DenseLoader | ShardLoader
+Graphs = GraphDataset | MappedGraphs
+Loader = DenseLoader
 
 
 def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
@@ -36,7 +35,7 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         source: "embedded", without a network: what stands in for the recipe's data set, or our own
             graphs by its published rules; "real", the published graphs, downloaded; the name of
             another data set; or the path of an ``.npz`` graph file, of a publisher's folder, or of
-            a folder of shards (:func:`gtcourse.shards.prepare`).
+            a folder that :func:`gtcourse.graphs.prepare.prepare` wrote.
 
     Raises:
         ValueError: there is no such data.
@@ -57,10 +56,10 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
     if not exists(source):
         raise ValueError(
             f"data is {brief(Path(source))!r}; expected 'embedded', 'real', the path of an .npz "
-            f"graph file or of a folder of shards, or one of {', '.join(NAMES)}."
+            f"graph file or of a prepared folder, or one of {', '.join(NAMES)}."
         )
-    if (Path(source) / MANIFEST).is_file():
-        return open_shards(source)
+    if (Path(source) / META).is_file():
+        return open_graphs(source)
     return load_dataset(name, source, root=root)
 
 
@@ -74,7 +73,7 @@ def exists(path: str) -> bool:
 
 def first(data: Graphs, count: int) -> Graphs:
     """The first ``count`` training graphs, and a quarter as many of the others."""
-    if isinstance(data, ShardedGraphs):
+    if isinstance(data, MappedGraphs):
         return data.first(count)
     counts = dict(zip(SPLITS, (count, count // 4, count // 4), strict=True))
     kept = torch.cat(
@@ -88,61 +87,45 @@ def first(data: Graphs, count: int) -> Graphs:
 
 def loaders(
     recipe: Recipe, data: Graphs, seed: int, buckets: int, few_shapes: bool
-) -> tuple[Loader, Loader, Loader]:
+) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
     """Training, validation and test data with the recipe's encodings, on the device.
 
     Raises:
         ValueError: with ``few_shapes``, a bucket does not fill a batch and so would not be seen; or
-            shards lack an encoding that has to be stored.
+            the folder lacks an encoding that has to be stored.
     """
-    if isinstance(data, ShardedGraphs):
-        return _streams(recipe, data, seed, buckets, few_shapes)
-    smallest = len(data.train) // buckets if buckets > 0 else 0
+    smallest = data.split_sizes["train"] // buckets if buckets > 0 else 0
     if few_shapes and 0 < smallest < recipe.batch_size:
         raise ValueError(
-            f"{len(data.train)} training graphs in {buckets} bucket(s) do not fill a batch of "
-            f"{recipe.batch_size} in each; compiled, a model is given full batches alone. Expected "
-            "more graphs, smaller batches or fewer buckets."
+            f"{data.split_sizes['train']} training graphs in {buckets} bucket(s) do not fill a "
+            f"batch of {recipe.batch_size} in each; compiled, a model is given full batches alone. "
+            "Expected more graphs, smaller batches or fewer buckets."
         )
-    data = encode(data, *recipe.transforms)
+    options = {"few_shapes": few_shapes, "buckets": buckets, "device": device()}
+    if isinstance(data, MappedGraphs):
+        options["then"] = partial(_encoded, _missing(recipe, data))
+    else:
+        data = encode(data, *recipe.transforms)
     # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
-    shapes = {"few_shapes": few_shapes, "buckets": buckets}
     train = DenseLoader(
-        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=few_shapes,
-        device=device(), **shapes,
-    )  # fmt: skip
-    at_once = EVALUATED_AT_ONCE * recipe.batch_size
-    val, test = (
-        DenseLoader(graphs, at_once, device=device(), **shapes) for graphs in (data.val, data.test)
+        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=few_shapes, **options
     )
+    at_once = EVALUATED_AT_ONCE * recipe.batch_size
+    val, test = (DenseLoader(graphs, at_once, **options) for graphs in (data.val, data.test))
     return train, val, test
 
 
-def _streams(
-    recipe: Recipe, data: ShardedGraphs, seed: int, buckets: int, few_shapes: bool
-) -> tuple[ShardLoader, ShardLoader, ShardLoader]:
-    """Encodings that are not stored in the shards are computed for each batch, on the device."""
-    if few_shapes:
-        raise ValueError(
-            "batches of shards are as wide as their largest graph; expected no compilation for "
-            "few shapes (--compile) with them."
-        )
-    missing = [t for t in recipe.transforms if not computed_on_device(t)]
-    missing = [repr(t) for t in missing if repr(t) not in data.stored]
+def _missing(recipe: Recipe, data: MappedGraphs) -> list[Encoding]:
+    """The recipe's encodings that are not stored, which are computed for each batch."""
+    computed = [t for t in recipe.transforms if repr(t) not in data.stored]
+    missing = [repr(t) for t in computed if not computed_on_device(t)]
     if missing:
         raise ValueError(
-            f"the shards in {data.folder} hold {', '.join(data.stored) or 'no encodings'}; "
-            f"{recipe.name} reads {', '.join(missing)} as well, which has to be stored: expected "
-            "shards that are prepared with it."
+            f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} reads "
+            f"{', '.join(missing)} as well, which has to be stored: expected a folder that was "
+            f"prepared with --recipe {recipe.name}."
         )
-    computed = [t for t in recipe.transforms if repr(t) not in data.stored]
-    options = {"device": device(), "buckets": buckets, "then": partial(_encoded, computed)}
-    at_once = EVALUATED_AT_ONCE * recipe.batch_size
-    return (
-        ShardLoader(data, "train", recipe.batch_size, shuffle=True, seed=seed, **options),
-        ShardLoader(data, "val", at_once, **options),
-        ShardLoader(data, "test", at_once, **options),
-    )
+    return computed
 
 
 def _encoded(transforms: list[Encoding], batch: GraphBatch) -> GraphBatch:

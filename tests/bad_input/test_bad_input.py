@@ -42,6 +42,7 @@ from gtcourse.graphs import (
     write_graphs,
 )
 from gtcourse.graphs.files import file_sha256, read_npz
+from gtcourse.graphs.molecules import smiles_graphs
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.flag import Flag
@@ -235,8 +236,8 @@ FILES = [
         ("one bit less", flipped_graphs, "graphs.npz is damaged: "),
         ("pickled objects", object_array, "graphs.npz holds pickled objects"),
         ("another member", archive("readme.txt", b"hello"), "'readme.txt'; expected .npy arrays"),
-        ("a name that leads out", archive("../../x.npy", b""), "'../../x.npy'; expected .npy"),
-        ("no array", archive("x.npy", b"hello"), "graphs.npz is damaged: 'x.npy' cannot be read"),
+        ("a name that leads out", archive("../../x.npy", b""), "'../../x'; expected .npy"),
+        ("no array", archive("x.npy", b"hello"), "graphs.npz holds 'x'; expected .npy arrays"),
         ("80 gigabytes by its header", archive("x.npy", b"\x93NUMPY\x01\x00v\x00" + HUGE),
          "graphs.npz is damaged: 'x.npy' cannot be read"),
     ]
@@ -332,11 +333,15 @@ BATCHES = [
       for name, value in [("batch_size", 0), ("batch_size", 2.5), ("batch_size", True),
                           ("buckets", 0), ("seed", -1), ("seed", 2**64), ("shuffle", "no"),
                           ("device", "gpu")]),
-    ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "3 graphs and split of shape"),
+    ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "3 graphs and split of sha"),
     ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "a split of torch.float32"),
     ("an unknown name", call(load_dataset, "zink"), "there is no dataset 'zink'; expected one of"),
     ("no name", call(load_dataset, None), "there is no dataset None; expected one of molecules"),
-    ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to down"),
+    ("a number for a source", call(load_dataset, "csl", 5), "source is 5; expected 'download', a"),
+    ("no molecules", call(smiles_graphs, [], []), "there are 0 SMILES and 0 indices; expected one"),
+    ("swapped arguments", call(write_graphs, three_chains(), "a.npz"),
+     "the arguments are a GraphDataset and a str; expected a path and a GraphDataset"),
+    ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to dow"),
     ("an empty folder", lambda folder: lambda: load_dataset("zinc", folder),
      "{folder} has no raw/train.pickle", FileNotFoundError),
     ("a split's name that is none", lambda folder: lambda: three_chains()["valid"],
@@ -385,10 +390,10 @@ def sgd() -> torch.optim.Optimizer:
 
 
 RUNS = [
-    ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expected"),
+    ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
     ("a recipe of no epochs", call(replace, RECIPE, epochs=0), "epochs is 0; expected a whole num"),
-    ("a recipe of words", call(replace, RECIPE, transforms=("degrees",)), "transforms holds 'degre"),
-    ("a budget of a rate", call(RECIPE.at, lr=0.1), "a budget cannot change lr; expected batch_siz"),
+    ("a recipe of words", call(replace, RECIPE, transforms=("degrees",)), "transforms holds 'degr"),
+    ("a budget of a rate", call(RECIPE.at, lr=0.1), "a budget cannot change lr; expected batch_si"),
     *((f"training with {name} = {value!r}",
        lambda folder, given={name: value}: lambda: fitted(folder, **given), says)
       for name, value, says in [
@@ -612,10 +617,10 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0])
 def test_invalid_input_raises_one_sentence_and_leaves_no_file(tmp_path, row):
-    _, make, says, *error = row
+    _, make, says, error = (*row, ValueError)[:4]
     enter = make(tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(*error or [ValueError]) as raised:
+    with pytest.raises(error) as raised:
         enter()
     assert contents(tmp_path) == before  # a pickle that is executed leaves a file
     sentence = str(raised.value.args[0])

@@ -1,11 +1,8 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 
 from gtcourse.encodings import (
     AddDegrees,
-    AddPathTree,
     AddRings,
     AddSVD,
     computed_on_device,
@@ -46,9 +43,3 @@ def test_what_takes_a_search_or_a_decomposition_is_to_be_stored(transform):
     assert not computed_on_device(transform)
     with pytest.raises(ValueError, match="is not computed for a whole batch; expected it"):
         encode_batch(collate([graph_of(3, [(0, 1)])]), transform)
-
-
-def test_paths_of_edges_without_features_are_refused():
-    batch = replace(collate([graph_of(3, [(0, 1)])]), edge_attr=None)
-    with pytest.raises(ValueError, match="have no edge_attr; expected it"):
-        encode_batch(batch, AddPathTree())

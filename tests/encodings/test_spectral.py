@@ -96,17 +96,6 @@ def test_the_normalised_laplacians_have_a_1_where_a_node_has_no_edge():
         assert values.tolist() == pytest.approx([0, 1, 2], abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("other", "ours"),
-    [(None, "combinatorial"), ("sym", "symmetric"), ("rw", "random_walk"), ("random-walk",) * 2],
-)
-def test_pygs_names_of_the_laplacians_will_do(other, ours):
-    graph = of_networkx(nx.star_graph(3))
-    got = AddLaplacianEigenvectors(4, other)(graph).laplacian_eigenvalues
-    expected = laplacian_loop(graph, ours.replace("-", "_"))
-    np.testing.assert_allclose(got, np.sort(np.linalg.eigvals(expected.numpy()).real), atol=1e-6)
-
-
 def test_skipping_the_first_leaves_the_others():
     graph = of_networkx(nx.path_graph(5))
     whole, rest = (
@@ -183,16 +172,3 @@ def test_svd_of_a_directed_ring_is_real_and_restores_it():
 def test_a_loop_that_is_there_is_not_counted_twice_in_svd():
     with_loop, without = graph_of(2, [(0, 1), (0, 0)]), graph_of(2, [(0, 1)])
     assert torch.equal(AddSVD(2)(with_loop).svd, AddSVD(2)(without).svd)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: AddLaplacianEigenvectors(0), "k is 0; expected a whole number, 1 or more"),
-        (lambda: AddLaplacianEigenvectors(2, "left"), "normalization is 'left'; expected one of"),
-        (lambda: AddSVD(0), "rank is 0; expected a whole number, 1 or more"),
-    ],
-)
-def test_arguments_that_mean_nothing_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

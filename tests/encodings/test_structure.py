@@ -49,8 +49,3 @@ def test_rings_ignore_directions_loops_and_repeated_edges():
     graph = graph_of(4, [(0, 1), (2, 1), (2, 0), (0, 1), (3, 3), (2, 3)])
     triangle = AddRings(3)(graph).ring
     assert triangle.nonzero().tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
-
-
-def test_a_ring_has_three_nodes_at_least():
-    with pytest.raises(ValueError, match="max_size is 2; expected a whole number, 3 or more"):
-        AddRings(2)

@@ -45,8 +45,3 @@ def test_rows_sum_to_1_where_every_node_has_an_edge():
 def test_an_edge_given_twice_is_one_way():
     graph = of_edges(3, [(0, 1), (0, 1), (0, 2)], both=False)
     assert AddRandomWalks(1)(graph).random_walks[0, :, 0].tolist() == [0, 0.5, 0.5]
-
-
-def test_zero_steps_are_refused():
-    with pytest.raises(ValueError, match="steps is 0; expected a whole number, 1 or more"):
-        AddRandomWalks(0)

@@ -1,16 +1,17 @@
-"""What is killed, how far it had come by what lies in its folder, and what has to come of it."""
+"""Work that is interrupted in the tests, each in a process forked from one that imported all."""
 
 from __future__ import annotations
 
-import codecs
 import hashlib
-import json
+import multiprocessing
+import os
+import resource
+import signal
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -19,72 +20,24 @@ from gtcourse import cli
 from gtcourse.encodings import AddRings
 from gtcourse.graphs import communities, datasets, downloads, load_dataset, molecules
 from gtcourse.graphs.files import HALF, write_graphs
-from gtcourse.graphs.molecules import import_ogb, parse, penalized_logp
-from gtcourse.shards import pcqm4mv2, prepare
-from gtcourse.shards.dataset import read_manifest
+from gtcourse.graphs.molecules import parse, penalized_logp
+from gtcourse.graphs.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import Record, read_record, write_record, write_weights
+from tests.graphs.layout import write_some
 from tests.graphs.served import content
 from tests.graphs.test_real_loaders import write_zinc
-from tests.shards.layout import write_some
-from tests.training.small_run import run as small_run
 from tests.training.tiny_data import tiny
 
+torch.set_num_threads(1)
 RUN = "gin-100k-zinc-seed0"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Something that a process can be killed in the middle of.
-
-    Attributes:
-        name: for the record; run: does it, or finishes it, in a folder.
-        phase: how far it has come, by what is there; it looks at whether that is whole.
-        result: what has to be the same, whatever happened on the way.
-        finished: files that are not to be touched again.
-    """
-
-    name: str
-    run: Callable[[Path], None]
-    phase: Callable[[Path], str]
-    result: Callable[[Path], object]
-    finished: Callable[[Path], list[Path]] = lambda folder: []
-
-
-def halves(folder: Path) -> list[str]:
-    """The files that were being written, by the names they would have got."""
-    found = [HALF.fullmatch(path.name) for path in sorted(folder.rglob(".*.tmp"))]
-    return [half[1] for half in found if half]
-
-
-def rubbish(folder: Path) -> list[str]:
-    """What is hidden in a folder and is no lock: nothing of it is meant to stay."""
-    hidden = [path for path in sorted(folder.rglob(".*")) if not path.name.endswith(".lock")]
-    return [str(path.relative_to(folder)) for path in hidden]
-
-
-def files(folder: Path) -> dict[str, str]:
-    """sha256 by name of every file that is meant to be there."""
-    names = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {
-        str(name): hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in names
-        if not any(part.startswith(".") for part in name.parts)
-    }
-
-
-def listed(folder: Path) -> str:
-    """What a folder holds and what is being made in it, in words."""
-    there = files(folder)
-    begun = [path.name[1 : -len(".lock")] for path in sorted(folder.glob(".*.lock"))]
-    parts = [*there, *(f"half of {name}" for name in halves(folder))]
-    parts += [f"{name} is begun" for name in begun if name not in there]
-    come = [path for path in folder.glob(".*.download/**/*") if path.is_file()]
-    size = sum(path.stat().st_size for path in come)
-    parts += [f"{len(come)} file(s) of the publisher, {size:,} bytes"] * bool(come)
-    return ", ".join(parts) or "nothing yet"
-
-
-# Training by the command: batch norm, checkpoints within epochs, logs, weights, record.
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.faults.jobs"])
+PREPARED: dict[str, Callable[[Path], object]] = {
+    "train": lambda place: write_graphs(place / "zinc.npz", tiny("zinc", 48)),
+    "prepare": lambda place: write_some(place / "layout", count=96),
+    "download": lambda place: _publish(place),
+}
+"""What has to be there before a job begins, by the job's name."""
 
 
 def train(folder: Path) -> None:
@@ -94,89 +47,28 @@ def train(folder: Path) -> None:
     cli.main()
 
 
-def trained(folder: Path) -> object:
-    record = vars(read_record(folder / RUN / f"{RUN}.json"))
-    curve = [without_seconds(row) for row in record["curve"]]
-    kept = {key: record[key] for key in ("name", "config", "data", "result", "weights")}
-    return kept | {"curve": curve, "files": files(folder / RUN / "weights")}
-
-
-def training_phase(folder: Path) -> str:
-    run = folder / RUN
-    if (run / f"{RUN}.json").exists():
-        return "the record is written"
-    if (run / "weights" / f"{RUN}.pt").exists():
-        return "the weights are written"
-    return checkpoint_phase(run)
-
-
-def checkpoint_phase(run: Path) -> str:
-    if not (run / "last.ckpt").exists():
-        return "before the first checkpoint"
-    state = torch.load(run / "last.ckpt", weights_only=True)
-    epoch, current = len(state["progress"]["history"]["epochs"]), state["progress"]["current"]
-    where = f"epoch {epoch} begins"
-    if current:
-        where = f"after {current['batches']} batches of epoch {epoch}"
-    return where + "".join(f", half of {name}" for name in halves(run))
-
-
-def without_seconds(row: dict) -> dict:
-    return {name: value for name, value in row.items() if name != "seconds"}
-
-
-# Training by `fit`: dropout, a schedule, checkpoints within epochs.
-
-
-def fit(folder: Path) -> None:
-    history, digest = small_run(folder, checkpoint_every=2)
-    curve = [without_seconds(row) for row in history.epochs]
-    (folder / "end.json").write_text(json.dumps({"weights": digest, "curve": curve}))
-
-
-def fitted(folder: Path) -> object:
-    return json.loads((folder / "end.json").read_text())
-
-
-# Molecules from SMILES to shards with their rings.
-
-
-def shard(folder: Path) -> None:
+def prepare_graphs(folder: Path) -> None:
     source = pcqm4mv2(folder.parent / "layout")
-    prepare(source, folder, stored=(AddRings(6),), rows_per_shard=4, progress=False)
+    prepare(source, folder, stored=(AddRings(6),), rows_per_part=4, progress=False)
 
 
-def finished_shards(folder: Path) -> list[Path]:
-    if not (folder / "shards.json").exists():
-        return []
-    return [folder / name for name in read_manifest(folder)[1]]
+def prepare_command(folder: Path) -> None:
+    sys.argv = ["gtcourse", "prepare", "pcqm4mv2", "--root", str(folder.parent / "layout")]
+    sys.argv += ["--out", str(folder), "--rows", "2"]
+    cli.main()
 
 
-def shards_phase(folder: Path) -> str:
-    if not (folder / "shards.json").exists():
-        return "nothing yet"
-    whole = f"{len(finished_shards(folder))} shards"
-    return whole + "".join(f", half of {name}" for name in halves(folder))
-
-
-# Caches: graphs by recipe, and some of the embedded molecules.
-
-
-def build(folder: Path) -> None:
+def cache(folder: Path) -> None:
     molecules.SPLIT_SIZES = (80, 8, 8)
-    sizes = (60, 10, 10)
     for name in ("pattern", "cluster"):
-        whole = getattr(communities, f"build_{name}")
-        setattr(communities, f"build_{name}", partial(whole, sizes))
+        build = getattr(communities, f"build_{name}")
+        setattr(communities, f"build_{name}", partial(build, (60, 10, 10)))
     for name in ("csl", "pattern", "molecules", "cluster"):
         load_dataset(name, root=folder)
 
 
-# A download: the publisher's files come slowly over the line.
-
-
-class SlowLine:
-    """What an address answers, in small pieces."""
+class SlowResponse:
+    """An answer that arrives in small pieces."""
 
     def __init__(self, content: bytes):
         self.content, self.headers = content, {"Content-Length": str(len(content))}
@@ -187,102 +79,130 @@ class SlowLine:
         piece, self.content = self.content[:size], self.content[size:]
         return piece
 
-    def __enter__(self) -> SlowLine:
+    def __enter__(self) -> SlowResponse:
         return self
 
     def __exit__(self, *error) -> None:
         return
 
 
-def fetch(folder: Path) -> None:
+def download(folder: Path) -> None:
     zinc = replace(datasets.PUBLICATIONS["zinc"], split_sizes=(2, 2, 2), graph_file=None)
     datasets.PUBLICATIONS["zinc"] = zinc
-    answers = [folder.parent / f"answer-{number}" for number in range(len(zinc.downloads))]
-    answers = {each.url: path for each, path in zip(zinc.downloads, answers, strict=True)}
-    downloads._open = lambda url: SlowLine(answers[url].read_bytes())
+    answers = {
+        each.url: folder.parent / f"answer-{number}" for number, each in enumerate(zinc.downloads)
+    }
+    downloads._open = lambda url: SlowResponse(answers[url].read_bytes())
     load_dataset("zinc", root=folder)
 
 
-# Files written again and again: each is the old or the new one.
+def _publish(place: Path) -> None:
+    write_zinc(place / "published")
+    for number, each in enumerate(datasets.PUBLICATIONS["zinc"].downloads):
+        (place / f"answer-{number}").write_bytes(content(each, place / "published"))
 
 
-def version(number: int) -> tuple[Record, dict, object]:
+def write(folder: Path, version: int = 1) -> None:
+    """A record, weights and graphs; another version is larger."""
     record = Record(
-        name="written/often", config={"version": number}, data={"name": "none", "source": "none"},
-        seed=0, seconds=1.0, parameters=1, curve=[{"epoch": 0}], result={"test_mae": float(number)},
-        command="none", commit="none", device="none", versions={"python": "3"}, date="2026-01-01",
+        name="written/often", config={"version": version}, data={"name": "none", "source": "none"},
+        seed=0, seconds=1.0, parameters=1, result={"test_mae": float(version)}, date="2026-01-01",
+        curve=[{"epoch": i} for i in range(400 + version)], command="none", commit="none",
+        device="none", versions={"python": "3"},
     )  # fmt: skip
-    weights = {"w": torch.full((20_000,), float(number))}
-    return record, weights, tiny("zinc", 6 * (1 + number), seed=number)
+    write_weights(record, {"w": torch.full((20_000,), float(version))}, folder)
+    write_record(record, folder / record.filename)
+    write_graphs(folder / "graphs.npz", tiny("zinc", 60 * (1 + version), seed=version))
 
 
-def write(folder: Path, rounds: int = 60) -> None:
-    versions = [version(0), version(1)]
-    for number in range(rounds):
-        record, weights, graphs = versions[number % 2]
-        write_weights(record, weights, folder)
-        write_record(record, folder / record.filename)
-        write_graphs(folder / "graphs.npz", graphs)
+def trained(folder: Path) -> object:
+    """What has to be the same of a run: everything but the seconds."""
+    record = vars(read_record(folder / RUN / f"{RUN}.json"))
+    curve = [{k: v for k, v in row.items() if k != "seconds"} for row in record["curve"]]
+    kept = {key: record[key] for key in ("name", "config", "data", "result", "weights")}
+    return kept | {"curve": curve, "files": files(folder / RUN / "weights")}
 
 
-def writing_phase(folder: Path) -> str:
-    known = json.loads((folder.parent / "versions.json").read_text())
-    there = files(folder)
-    strange = [name for name, digest in there.items() if digest not in known[name]]
-    if strange:
-        raise ValueError(f"{', '.join(strange)} is neither the old file nor the new one")
-    parts = [f"{name} {known[name].index(digest)}" for name, digest in there.items()]
-    parts += [f"half of {name}" for name in halves(folder)]
-    return ", ".join(parts) or "nothing yet"
+def files(folder: Path) -> dict[str, str]:
+    """sha256 by name of every file that is not hidden."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+    }
 
 
-KINDS = {
-    "training": Kind("training by the command", train, training_phase, trained),
-    "fit": Kind("training in the middle of epochs", fit, checkpoint_phase, fitted),
-    "shards": Kind("encoding into shards", shard, shards_phase, files, finished_shards),
-    "caches": Kind("building caches", build, listed, files),
-    "download": Kind("a download", fetch, listed, files),
-    "writing": Kind("records, weights and graph files", write, writing_phase, files),
-}
+def rubbish(folder: Path) -> list[str]:
+    """Hidden files that are no locks, and unfinished ones."""
+    return [
+        str(path.relative_to(folder))
+        for path in sorted(folder.rglob(".*"))
+        if HALF.fullmatch(path.name) or not path.name.endswith(".lock")
+    ]
 
 
-def import_ahead() -> None:
-    """What the jobs import or read when they need it would else be most of their time."""
-    penalized_logp(parse("CCO"))
-    import_ogb()
-    for name in (
-        "lightning_fabric",
-        "lightning_fabric.strategies",
-        "ogb.lsc",
-        "pandas",
-        "pyarrow.parquet",
-        "rdkit.Chem",
-        "tensorboardX.event_file_writer",
-        "torch._dynamo",
-        "torch_geometric.datasets",
-        "torchmetrics",
+@dataclass
+class Ended:
+    """How a process ended: its exit status (a signal's number below zero), output and seconds."""
+
+    code: int
+    output: str
+    seconds: float
+
+
+class Child:
+    """A process that calls ``job(folder)``; its output goes to a file."""
+
+    def __init__(
+        self,
+        job: Callable[[Path], object],
+        folder: Path,
+        *,
+        after: float = 0.0,
+        file_limit: int | None = None,
     ):
-        import_module(name)
-    for name in ("cp437", "latin-1"):  # a child without rights may find no more modules
-        codecs.lookup(name)
+        self.output = folder.with_name(f"{folder.name}-{time.monotonic_ns()}.out")
+        self.output.touch()
+        arguments = (job, folder, self.output, time.monotonic() + after, file_limit)
+        self.process = CONTEXT.Process(target=_run, args=arguments)
+        self.begun = time.perf_counter()
+        self.process.start()
+
+    def signal_after(self, seconds: float, number: int = signal.SIGKILL) -> None:
+        time.sleep(max(0.0, self.begun + seconds - time.perf_counter()))
+        if self.process.is_alive():
+            os.kill(self.process.pid, number)
+
+    def end(self) -> Ended:
+        self.process.join()
+        seconds = time.perf_counter() - self.begun
+        return Ended(self.process.exitcode, self.output.read_text().strip(), seconds)
 
 
-def make_ready(kind: str, folder: Path) -> None:
-    """What is there before the first of them begins, beside the folders they work in."""
-    if kind == "training":
-        write_graphs(folder / "zinc.npz", tiny("zinc", 48))
-    if kind == "shards":
-        write_some(folder / "layout", count=96)
-    if kind == "download":
-        write_zinc(folder / "published")
-        for number, each in enumerate(datasets.PUBLICATIONS["zinc"].downloads):
-            (folder / f"answer-{number}").write_bytes(content(each, folder / "published"))
-    if kind == "writing":
-        versions = [{}, {}]
-        for number in range(2):
-            place = folder / f"version-{number}"
-            partial(write, rounds=number + 1)(place)
-            versions[number] = files(place)
-        (folder / "versions.json").write_text(
-            json.dumps({name: [each[name] for each in versions] for name in versions[0]})
-        )
+def done(job: Callable[[Path], object], folder: Path, **options) -> Ended:
+    return Child(job, folder, **options).end()
+
+
+def _run(job, folder: Path, output: Path, begin: float, file_limit: int | None) -> None:
+    os.environ["COLUMNS"] = "1000"  # a sentence stays in one line
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with open(output, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    time.sleep(max(0.0, begin - time.monotonic()))
+    if file_limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+    code = 0
+    try:
+        job(folder)
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 0
+    except BaseException as error:
+        print(error, file=sys.stderr)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+penalized_logp(parse("CCO"))  # RDKit is read before the first job begins

@@ -3,9 +3,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
+from torch_geometric.transforms import AddRandomWalkPE
 
 from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, collate, unbatch
 from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.small import chain, three_chains
 
 
 @given(st.lists(graphs(), min_size=1, max_size=5), st.integers(0, 3))
@@ -171,3 +173,43 @@ def test_edge_index_and_graph_index_are_those_of_pygs_own_batch(several):
     assert batch.graph_index.tolist() == theirs.batch.tolist()
     assert torch.equal(batch.x[batch.mask], theirs.x)
     assert torch.equal(batch.edge_attr[batch.adjacency], theirs.edge_attr)
+
+
+def test_other_encodings_of_nodes_and_pairs_are_padded_under_their_names():
+    """PyG's own, and whatever a user sets; what could belong to the edges is left out."""
+    graphs = [chain(0, 1, 2), chain(0, 1)]
+    to_batch = []
+    for graph in graphs:
+        graph = AddRandomWalkPE(3)(graph)
+        n, edges = graph.num_nodes, graph.edge_index.shape[1]
+        graph.mine = torch.arange(n * n * 2.0).reshape(n, n, 2)
+        graph.of_edges = torch.zeros(edges, 2)
+        to_batch.append(graph)
+    batch = collate(to_batch)
+    assert {*batch.encodings} == {"random_walk_pe", "mine"}
+    assert batch.encodings["random_walk_pe"].shape == (2, 3, 3)
+    assert torch.equal(batch.encodings["mine"][1, :2, :2], to_batch[1].mine)
+    assert batch.encodings["mine"][1, 2].abs().sum() == 0
+    assert torch.equal(unbatch(batch)[1].mine, to_batch[1].mine)
+    assert batch.trim(3).encodings["mine"].shape == (2, 3, 3, 2)
+    (loaded,) = DenseLoader(to_batch, 2)
+    assert torch.equal(loaded.encodings["mine"], batch.encodings["mine"])
+    ambiguous = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    ambiguous.weight = torch.zeros(2, 4)  # two nodes, two edges
+    assert collate([ambiguous]).encodings == {}
+
+
+def test_data_sets_and_pygs_batches_are_lists_of_graphs():
+    data = three_chains()
+    expected = collate(data.graphs)
+    for same in (data, Batch.from_data_list(data.graphs)):
+        assert torch.equal(collate(same).x, expected.x)
+        (loaded,) = DenseLoader(same, 3)
+        assert torch.equal(loaded.adjacency, expected.adjacency)
+
+
+def test_memory_grows_with_the_graphs_and_not_with_the_largest():
+    graphs = [chain(*[0] * 300), *(chain(0, 1) for _ in range(200))]
+    held = DenseLoader(graphs, 8)._data.arrays
+    size = sum(tensor.nbytes for level in held.values() for tensor in level.values())
+    assert size < 201 * 300 * 8 / 10

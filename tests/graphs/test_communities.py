@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -19,11 +17,9 @@ from gtcourse.graphs import (
     communities,
     load_dataset,
     read_graphs,
-    write_graphs,
 )
 from gtcourse.graphs.communities import block_model, build_cluster, build_pattern
 from gtcourse.graphs.files import write_ragged
-from tests.loops.communities import background_loop
 
 MEAN, VARIANCE = 19.5, (30**2 - 1) / 12
 """Of a community's size, uniform on 5 to 34."""
@@ -82,13 +78,6 @@ def test_a_block_model_joins_communities_with_p_and_others_with_q():
         assert share_is(adjacency[where].sum(), where.sum(), probability)
 
 
-def test_certain_edges_make_cliques():
-    community = np.array([0, 1, 0, 1, 1])
-    adjacency = block_model(community, 1.0, 0.0, np.random.default_rng(0))
-    same = community[:, None] == community
-    assert np.array_equal(adjacency, same & ~np.eye(5, dtype=bool))
-
-
 @pytest.mark.parametrize("name", ["pattern", "cluster"])
 def test_edges_go_both_ways_once_and_nowhere_from_a_node_to_itself(name, request):
     for graph in request.getfixturevalue(name).graphs[::20]:
@@ -111,27 +100,6 @@ def test_cluster_has_the_published_means(cluster):
     assert max(nodes) > 165
 
 
-def test_clusters_labels_are_communities_of_5_to_34_nodes(cluster):
-    sizes = np.stack([np.bincount(graph.y, minlength=6) for graph in cluster])
-    assert sizes.shape == (1_000, 6)
-    assert sorted(np.unique(sizes)) == list(range(5, 35))
-    for community in sizes.T:
-        assert within_four_errors(community, MEAN)
-        assert within_four_errors((community - MEAN) ** 2, VARIANCE)
-
-
-def test_cluster_joins_its_communities_with_055_and_others_with_025(cluster):
-    counts = np.zeros((2, 2))
-    for graph in cluster:
-        dense, y = adjacency_of(graph), graph.y.numpy()
-        same = y[:, None] == y
-        counts[0] += dense[same].sum(), same.sum() - len(y)
-        counts[1] += dense[~same].sum(), (~same).sum()
-    # Each pair is counted twice, the trials as well: half of them are independent.
-    assert share_is(*counts[0] / 2, 0.55)
-    assert share_is(*counts[1] / 2, 0.25)
-
-
 def test_one_node_of_each_community_says_which_it_is(cluster):
     places = []
     for graph in cluster:
@@ -143,74 +111,6 @@ def test_one_node_of_each_community_says_which_it_is(cluster):
     assert within_four_errors(places, 0.5)
 
 
-def test_the_law_of_patterns_means(pattern):
-    nodes = [graph.num_nodes for graph in pattern]
-    edges = [graph.num_edges for graph in pattern]
-    background = 5 * 0.5 * PAIRS + 10 * 0.35 * MEAN**2
-    assert within_four_errors(nodes, 6 * MEAN)
-    assert within_four_errors(edges, 2 * (background + 0.5 * PAIRS + 0.5 * 5 * MEAN**2))
-    assert min(nodes) < 75
-    assert max(nodes) > 165
-
-
-def test_a_hundred_patterns_may_well_give_the_published_mean():
-    """118.9 nodes: the hundred sizes of P alone spread the mean by 0.87 about the law's 117."""
-    spread = np.sqrt(VARIANCE / 100 + 5 * VARIANCE / 14_000)
-    assert abs(118.9 - 6 * MEAN) < 3 * spread
-
-
-def density_and_closure(dense: np.ndarray) -> tuple[float, float]:
-    """Pairs joined, and by how much more often when they have a neighbour in common."""
-    n, degree = len(dense), dense.sum(axis=1)
-    density = degree.sum() / (n * (n - 1))
-    closed = (dense @ dense * dense).sum() / (degree * (degree - 1)).sum()
-    return density, closed - density
-
-
-def test_patterns_background_is_like_that_of_the_loop_over_pairs(pattern):
-    """Closure as well as density, because two probabilities p and q take two numbers."""
-    rng = random.Random(0)
-    twins = [density_and_closure(np.array(background_loop(rng), dtype=float)) for _ in range(400)]
-    found = []
-    for graph in pattern:
-        outside = graph.y.numpy() == 0
-        found.append(density_and_closure(adjacency_of(graph)[outside][:, outside].astype(float)))
-    for ours, theirs in zip(np.transpose(found), np.transpose(twins), strict=True):
-        spread = np.hypot(ours.std() / len(ours) ** 0.5, theirs.std() / len(theirs) ** 0.5)
-        assert abs(ours.mean() - theirs.mean()) < 4 * spread
-    assert np.mean(found, axis=0)[1] > 0.0005  # what is in one community hangs together
-
-
-def test_the_hidden_pattern_is_joined_to_everything_with_one_half(pattern):
-    across = pairs = inside = inside_pairs = 0
-    for graph in pattern:
-        dense, y = adjacency_of(graph), graph.y.numpy() == 1
-        across += dense[y][:, ~y].sum()
-        pairs += y.sum() * (~y).sum()
-        inside += dense[y][:, y].sum() / 2
-        inside_pairs += y.sum() * (y.sum() - 1) / 2
-    assert share_is(across, pairs, 0.5)
-    assert share_is(inside, inside_pairs, 0.5)
-
-
-def test_node_types_are_uniform_in_and_outside_of_the_pattern(pattern):
-    x = torch.cat([graph.x[:, 0] for graph in pattern])
-    y = torch.cat([graph.y for graph in pattern])
-    for label in (0, 1):
-        counts = torch.bincount(x[y == label])
-        assert len(counts) == 3
-        for count in counts.tolist():
-            assert share_is(count, int((y == label).sum()), 1 / 3)
-
-
-def test_a_pattern_has_5_to_34_nodes_a_sixth_of_all(pattern):
-    sizes = [int(graph.y.sum()) for graph in pattern]
-    assert sorted(set(sizes)) == list(range(5, 35))
-    assert within_four_errors(sizes, MEAN)
-    shares = [size / graph.num_nodes for size, graph in zip(sizes, pattern, strict=True)]
-    assert 0.15 < np.mean(shares) < 0.18
-
-
 def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
     dataset = communities.pattern((12, 4, 4), num_patterns=4)
     for name, count in (("train", 12), ("val", 4), ("test", 4)):
@@ -219,27 +119,9 @@ def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
     assert not any(same_pattern(dataset[0], dataset[index]) for index in (1, 2, 3))
 
 
-def test_a_small_set_hides_in_its_test_graphs_what_it_has_shown():
-    small = communities.pattern((6, 3, 3))
-    assert not any(same_pattern(small[0], small[index]) for index in range(1, 6))
-    for split in (small.val, small.test):
-        assert all(same_pattern(*pair) for pair in zip(split, small.train[:3], strict=True))
-
-
 def test_the_patterns_do_not_depend_on_the_number_of_graphs():
     few, many = communities.pattern((3, 1, 1)), communities.pattern((8, 4, 4))
     assert all(same_pattern(few[index], many[index]) for index in range(3))
-
-
-@pytest.mark.parametrize("name", ["pattern", "cluster"])
-def test_nodes_are_numbered_at_random(name, request):
-    """Nothing of the label can be told from a node's place in its graph."""
-    for label in range(2 if name == "pattern" else 6):
-        places = []
-        for graph in request.getfixturevalue(name):
-            place = torch.arange(graph.num_nodes) / (graph.num_nodes - 1)
-            places.append(place[graph.y == label].mean().item())
-        assert within_four_errors(places, 0.5)
 
 
 @pytest.mark.parametrize("build", [build_pattern, build_cluster])
@@ -284,24 +166,6 @@ def test_nodes_have_targets_and_edges_nothing_in_a_batch(cluster):
     assert loaded.adjacency.equal(batch.adjacency)
 
 
-def test_a_file_holds_the_same_graphs(tmp_path, pattern):
-    write_graphs(tmp_path / "mine.npz", pattern)
-    again = load_dataset("pattern", source=tmp_path / "mine.npz")
-    assert again.source == "file: mine.npz"
-    assert again.target == "node"
-    for one, other in zip(again.graphs[:5], pattern.graphs[:5], strict=True):
-        assert sorted(one.keys()) == sorted(other.keys()) == ["edge_index", "x", "y"]
-        assert all(torch.equal(one[key], other[key]) for key in one.keys())  # noqa: SIM118
-
-
-def test_a_set_made_on_the_spot_says_what_it_is():
-    made = communities.pattern((2, 1, 1), num_patterns=2, seed=3)
-    assert made.name == "pattern"
-    law = "the published recipe of PATTERN, 2 patterns, seed 3"
-    assert made.source == f"generated by gtcourse: {law}"
-    assert communities.cluster((2, 1, 1)).source.endswith("the published recipe of CLUSTER, seed 0")
-
-
 @pytest.mark.parametrize("name", ["pattern", "cluster"])
 def test_a_file_that_differs_from_the_courses_says_so(name, tmp_path, monkeypatch):
     build = getattr(communities, f"build_{name}")
@@ -331,18 +195,6 @@ def test_the_whole_sets_are_those_of_the_courses_numbers(data_root, name, sizes,
     counts = np.array([graph.num_nodes for graph in dataset])
     assert (counts.min(), counts.max(), round(counts.mean(), 2)) == nodes
     assert round(np.mean([graph.num_edges for graph in dataset]), 1) == edges
-
-
-@pytest.mark.parametrize("sizes", [(0, 0, 0), (3, -1, 2), (3, 2)])
-@pytest.mark.parametrize("build", [build_pattern, build_cluster])
-def test_sizes_of_which_nothing_can_be_made_are_refused(build, sizes):
-    with pytest.raises(ValueError, match=r"split_sizes is \(.*\); expected the numbers of"):
-        build(sizes)
-
-
-def test_no_patterns_are_refused():
-    with pytest.raises(ValueError, match="num_patterns is 0; expected a whole number, 1 or more"):
-        build_pattern((1, 1, 1), num_patterns=0)
 
 
 def test_a_damaged_file_is_built_again(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from urllib.response import addinfourl
 import pytest
 
 from gtcourse.graphs import datasets, downloads
-from gtcourse.graphs.downloads import PINS, Download, download, pin, pins
+from gtcourse.graphs.downloads import Download, download, pin, pins
 from gtcourse.graphs.files import file_sha256
 from tests.graphs.served import Response, serve
 
@@ -64,12 +64,6 @@ def test_an_address_that_is_not_https_is_refused(tmp_path, url):
 def test_a_redirection_away_from_https_is_refused(tmp_path, monkeypatch, target):
     redirected(monkeypatch, target)
     with pytest.raises(ValueError, match=f"the address is {target}; expected one that begins with"):
-        download([PUBLISHED], tmp_path, tmp_path)
-
-
-def test_a_redirection_within_https_is_followed(tmp_path, monkeypatch):
-    redirected(monkeypatch, "https://other.example/sets.zip")
-    with pytest.raises(OSError, match="infinite loop"):  # every address leads there, this one too
         download([PUBLISHED], tmp_path, tmp_path)
 
 
@@ -135,15 +129,6 @@ def test_the_first_download_is_pinned_and_another_one_refused(tmp_path, answers,
         download([PUBLISHED], work, tmp_path)
 
 
-def test_pins_add_up_and_of_two_the_later_holds(tmp_path):
-    pin(tmp_path, {"zinc.npz": "a" * 64})
-    pin(tmp_path, {"x y.npz": "c" * 64})
-    pin(tmp_path, {"zinc.npz": "b" * 64})
-    pin(tmp_path, {})
-    assert pins(tmp_path) == {"zinc.npz": "b" * 64, "x y.npz": "c" * 64}
-    assert len((tmp_path / PINS).read_text().splitlines()) == 2
-
-
 def test_a_download_that_breaks_off_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "_open", lambda url: Response(b"half", length=8))
     with pytest.raises(ValueError, match=f"{URL} ended after 4 of 8 bytes"):
@@ -174,31 +159,10 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("raw/*"))
 
 
-def test_members_that_nobody_asked_for_are_left_alone(tmp_path, answers):
-    archive = io.BytesIO(answers[URL])
-    with zipfile.ZipFile(archive, "a") as opened:
-        opened.writestr("../../outside.txt", "outside")
-        opened.writestr("sets/more.txt", "more")
-    answers[URL] = archive.getvalue()
-    work = tmp_path / "a/b/work"
-    work.mkdir(parents=True)
-    download([PUBLISHED], work, tmp_path)
-    found = {path.relative_to(work).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert found == set(FILES)
-
-
 def test_an_archive_that_lacks_a_member_is_refused(tmp_path, answers, published):
     lacking = Download(URL, FILES | {"raw/val.txt": "sets/val.txt"})
     with pytest.raises(ValueError, match=r"the archive has no sets/val\.txt"):
         download([lacking], tmp_path, tmp_path)
-
-
-def test_a_file_that_is_no_archive_comes_to_its_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(downloads, "_open", lambda url: Response(b"1,2\n"))
-    download(
-        [Download("https://data.example/test.index", {"raw/test.index": ""})], tmp_path, tmp_path
-    )
-    assert (tmp_path / "raw/test.index").read_text() == "1,2\n"
 
 
 def test_what_two_processes_pin_at_once_is_all_kept(tmp_path, capfd):

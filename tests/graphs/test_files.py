@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphDataset, load_dataset, read_graphs, write_graphs
 from gtcourse.graphs.files import file_sha256, read_npz, write_npz
-from tests.graphs.small import chain, three_chains
+from tests.graphs.small import three_chains
 
 
 def same(a: Data, b: Data) -> bool:
@@ -145,13 +145,6 @@ def test_the_benchmarks_own_names_are_understood(tmp_path):
     }
 
 
-def test_a_graph_owns_its_memory(tmp_path):
-    write_graphs(tmp_path / "chains.npz", three_chains())
-    for graph in read_graphs(tmp_path / "chains.npz"):
-        assert graph.x.untyped_storage().nbytes() == graph.x.nbytes
-        assert graph.edge_index.untyped_storage().nbytes() == graph.edge_index.nbytes
-
-
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "chains.npz"
     before = write_graphs(path, three_chains())
@@ -202,15 +195,6 @@ def test_zinc_from_a_file_without_vocabulary_has_zincs_vocabulary(tmp_path):
         load_dataset("zinc", source=tmp_path / "zinc.npz")
 
 
-def test_no_cut_of_a_file_is_read(tmp_path):
-    write_graphs(tmp_path / "whole.npz", three_chains())
-    whole = (tmp_path / "whole.npz").read_bytes()
-    for size in range(0, len(whole), 97):
-        (tmp_path / "cut.npz").write_bytes(whole[:size])
-        with pytest.raises(ValueError, match=r"cut\.npz"):
-            read_graphs(tmp_path / "cut.npz")
-
-
 def test_no_flipped_byte_of_the_data_goes_unseen(tmp_path):
     write_graphs(tmp_path / "whole.npz", three_chains())
     whole = (tmp_path / "whole.npz").read_bytes()
@@ -224,22 +208,3 @@ def test_no_flipped_byte_of_the_data_goes_unseen(tmp_path):
             (tmp_path / "flipped.npz").write_bytes(flipped)
             with pytest.raises(ValueError, match=r"flipped\.npz is damaged: '\w+\.npy'"):
                 read_graphs(tmp_path / "flipped.npz")
-
-
-def test_a_dataset_hands_out_its_splits():
-    dataset = three_chains()
-    assert [graph.num_nodes for graph in dataset] == [2, 3, 1]
-    assert dataset["val"] == dataset.val == [dataset[1]]
-    assert dataset.train == [dataset[0]]
-    assert dataset.test == [dataset[2]]
-    with pytest.raises(
-        KeyError, match="'valid' is no split; expected an integer, train, val, test"
-    ):
-        dataset["valid"]
-
-
-def test_a_dataset_refuses_a_split_that_does_not_fit():
-    with pytest.raises(ValueError, match="1 graphs and split of shape"):
-        GraphDataset("x", "test", [chain(0)], torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match="graph 0 has split = 3; expected 0"):
-        GraphDataset("x", "test", [chain(0)], torch.tensor([3]))

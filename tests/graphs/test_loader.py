@@ -91,12 +91,6 @@ def test_drop_last_leaves_out_the_small_batch():
     assert len(loader) == 2
 
 
-@pytest.mark.parametrize("name", ["batch_size", "buckets"])
-def test_sizes_below_one_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} is 0; expected a whole number, 1 or more"):
-        DenseLoader(numbered(2), **({"batch_size": 2} | {name: 0}))
-
-
 def test_with_few_shapes_a_batch_is_as_wide_as_its_bucket():
     loader = DenseLoader(numbered(24), 4, shuffle=True, buckets=3, few_shapes=True, drop_last=True)
     shapes = {batch.mask.shape for _ in range(3) for batch in loader}
@@ -130,3 +124,11 @@ def test_processes_share_every_batch(count, batch_size, buckets, world):
 def test_fewer_graphs_than_processes_are_refused():
     with pytest.raises(ValueError, match="there are 2 graphs for 3 processes; expected one or"):
         DenseLoader(numbered(2), 2).shard(0, 3, even=False)
+
+
+@pytest.mark.parametrize(
+    ("count", "shuffle", "buckets"), [(128, True, 8), (127, True, 1), (128, False, 1)]
+)
+def test_by_default_shuffled_data_that_fill_eight_buckets_have_them(count, shuffle, buckets):
+    loader = DenseLoader(numbered(count), 2, shuffle=shuffle)
+    assert f"in {buckets} bucket(s)" in loader.order

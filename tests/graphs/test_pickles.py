@@ -134,7 +134,7 @@ def poisoned_benchmark(folder: Path, payload: Payload) -> None:
 
 
 def poisoned_split(folder: Path, payload: Payload) -> None:
-    from tests.shards.layout import write_some
+    from tests.graphs.layout import write_some
 
     write_some(folder)
     torch.save({"train": payload}, folder / "pcqm4m-v2/split_dict.pt")

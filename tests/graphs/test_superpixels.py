@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gtcourse.graphs import check_graphs, collate, load_dataset, superpixels
-from gtcourse.graphs.superpixels import DIGITS_CHECKSUM, build_digits, nearest, pixel_graph
+from gtcourse.graphs import check_graphs, load_dataset, superpixels
+from gtcourse.graphs.superpixels import DIGITS_CHECKSUM, pixel_graph
 
 
 @pytest.fixture(scope="module")
@@ -84,22 +84,6 @@ def test_neighbours_are_those_of_the_loop_over_pixels(image, k):
     check_graphs([graph])
 
 
-@pytest.mark.parametrize("pixels", range(1, 10))
-def test_an_image_of_few_pixels_joins_all_of_them(pixels):
-    image = np.zeros((8, 8))
-    image.flat[np.random.default_rng(pixels).choice(64, pixels, replace=False)] = 1
-    graph = pixel_graph(image)
-    assert graph.num_nodes == pixels
-    assert graph.edge_index.shape == (2, pixels * min(8, pixels - 1))
-    assert graph.edge_attr.shape == (graph.edge_index.shape[1], 1)
-    batch = collate([graph])
-    assert torch.equal(batch.adjacency[0], ~torch.eye(pixels, dtype=torch.bool))
-
-
-def test_the_faintest_ink_counts():
-    assert pixel_graph(np.array([[0, 1e-6], [0, 0]])).x[:, 1:].tolist() == [[1, 0]]
-
-
 def test_a_digits_graph_is_its_image(digits):
     from sklearn.datasets import load_digits
 
@@ -126,29 +110,9 @@ def test_digits_have_the_published_number_of_images_and_pixels(digits):
     assert all(graph.y.dtype == torch.int64 and graph.y.shape == (1,) for graph in digits)
 
 
-def test_every_split_has_its_share_of_every_digit(digits):
-    for name, least in (("train", 110), ("val", 10), ("test", 20)):
-        counts = torch.bincount(torch.cat([graph.y for graph in digits[name]]))
-        assert len(counts) == 10
-        assert counts.min() >= least
-
-
-def test_distances_are_those_of_the_coordinates(digits):
-    for graph in digits.graphs[::100]:
-        source, destination = graph.edge_index
-        apart = (graph.x[source, 1:] - graph.x[destination, 1:]).norm(dim=1, keepdim=True)
-        assert torch.allclose(graph.edge_attr, apart)
-        assert graph.edge_attr.min() > 0.99 / 7
-
-
 def test_digits_are_those_of_the_courses_numbers_and_say_where_they_are_from(digits):
     assert digits.checksum == DIGITS_CHECKSUM
     assert digits.source == "embedded: 1,797 handwritten digits of scikit-learn"
-
-
-def test_digits_need_no_network(tmp_path, no_network):
-    assert load_dataset("digits", root=tmp_path).checksum == DIGITS_CHECKSUM
-    assert np.array_equal(build_digits().edge_index, build_digits().edge_index)
 
 
 def test_what_is_no_image_is_refused():
@@ -165,8 +129,3 @@ def test_a_missing_scikit_learn_is_named(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match="which is not installed; install it with `pip install"):
         superpixels.load_digits(tmp_path)
     assert not list(tmp_path.glob("*.npz"))
-
-
-def test_a_node_is_no_neighbour_of_itself_even_where_another_is_as_near():
-    assert nearest(np.zeros((3, 3)), 2).T.tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0],
-                                                      [2, 1]]  # fmt: skip

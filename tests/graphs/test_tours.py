@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gtcourse.graphs import MISSING_LABEL, collate, load_dataset, tours, write_graphs
+from gtcourse.graphs import MISSING_LABEL, collate, load_dataset, write_graphs
 from gtcourse.graphs.files import write_ragged
 from gtcourse.graphs.tours import build_tours, shortest_tour, tsp
 
@@ -68,15 +67,6 @@ def proven_shortest(points) -> float:
             constraints.append(LinearConstraint(csr_matrix(within[None].astype(float)), 0, most))
 
 
-def no_two_edges_should_be_swapped(tour, points) -> bool:
-    """2-opt: no reversal of a part of the tour makes it shorter."""
-    d, after = distances(points), np.roll(tour, -1)
-    now = d[tour, after]
-    swapped = d[tour[:, None], tour] + d[after[:, None], after]
-    itself = np.eye(len(tour), dtype=bool)
-    return bool((itself | (swapped >= now[:, None] + now - 1e-9)).all())
-
-
 def walk_of(graph) -> list[int]:
     """The nodes in the order in which the edges labelled 1 lead through them."""
     onward = {node: [] for node in range(graph.num_nodes)}
@@ -106,33 +96,6 @@ def test_a_tour_is_the_one_that_integer_programming_proves_shortest(n):
         assert length(tour, points) == pytest.approx(proven_shortest(points), rel=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [40, 50])
-def test_so_is_a_tour_of_fifty_points(n):
-    for seed in range(4):
-        points = np.random.default_rng(seed).random((n, 2))
-        assert length(shortest_tour(points), points) == pytest.approx(proven_shortest(points))
-
-
-def test_two_far_heaps_of_points_are_joined_by_long_edges():
-    """An edge longer than the solver is told at first; it is told more, and the tour is right."""
-    rng = np.random.default_rng(0)
-    points = np.concatenate([rng.random((12, 2)) * 0.1, 1 - rng.random((12, 2)) * 0.1])
-    tour = shortest_tour(points)
-    crossings = ((tour < 12) != (np.roll(tour, -1) < 12)).sum()
-    assert crossings == 2
-    assert length(tour, points) == pytest.approx(proven_shortest(points))
-
-
-@pytest.mark.parametrize("n", [60, 120])
-def test_no_swap_of_two_edges_makes_a_tour_shorter(n):
-    points = np.random.default_rng(n).random((n, 2))
-    tour = shortest_tour(points)
-    assert sorted(tour) == list(range(n))
-    assert no_two_edges_should_be_swapped(tour, points)
-    assert not no_two_edges_should_be_swapped(np.arange(n), points)
-
-
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=7))
 def test_points_in_one_place_and_on_one_line_have_a_tour(places):
@@ -142,61 +105,6 @@ def test_points_in_one_place_and_on_one_line_have_a_tour(places):
     assert sorted(tour) == list(range(len(points)))
     assert tour[1] < tour[-1]
     assert length(tour, points) == pytest.approx(shortest_of_all(points), abs=1e-4)
-
-
-def solver_of(results, monkeypatch, processor_seconds=(1.0,) * 20):
-    """A solver that returns these tours one after another, and the clock that it runs by."""
-    results, now = iter(results), [0.0]
-    spent = iter(processor_seconds)
-    asked = []
-
-    def find_tour(whole, seconds, **options):
-        asked.append(seconds)
-        now[0] += next(spent)
-        return next(results)
-
-    monkeypatch.setattr(tours, "time", SimpleNamespace(process_time=lambda: now[0]))
-    monkeypatch.setitem(sys.modules, "fast_tsp", SimpleNamespace(find_tour=find_tour))
-    return asked
-
-
-RING = np.stack([np.cos(np.arange(24) * np.pi / 12), np.sin(np.arange(24) * np.pi / 12)], 1) / 2
-BEST, WORSE = list(range(24)), [1, 0, *range(2, 24)]
-
-
-def test_the_shortest_tour_counts_when_three_searches_have_found_it(monkeypatch):
-    backwards = [5, 4, 3, 2, 1, 0, *range(23, 5, -1)]
-    asked = solver_of([WORSE, WORSE, BEST, WORSE, backwards, BEST, None], monkeypatch)
-    assert shortest_tour(RING).tolist() == BEST
-    assert asked == [effort * 24 / 5_000 for effort in (1, 1, 1, 2, 4, 8)]
-
-
-def test_searches_that_never_agree_end_with_the_shortest_of_seven(monkeypatch):
-    other = [0, 1, 3, 2, *range(4, 24)]
-    asked = solver_of([WORSE, other] * 2 + [BEST] + [WORSE, other], monkeypatch)
-    assert shortest_tour(RING).tolist() == BEST
-    assert len(asked) == 7
-
-
-def test_a_search_that_a_busy_machine_starved_is_made_again(monkeypatch):
-    """What it returns then is where it began, every time the same."""
-    spent = [0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
-    asked = solver_of([WORSE, WORSE, WORSE, BEST, WORSE, BEST, BEST], monkeypatch, spent)
-    assert shortest_tour(RING).tolist() == BEST
-    assert asked == [24 / 5_000] * 7
-
-
-def test_points_are_uniform_in_the_unit_square(dataset):
-    x = torch.cat([graph.x for graph in dataset])
-    assert x.dtype == torch.float32
-    assert x.shape[1] == 2
-    assert ((x >= 0) & (x < 1)).all()
-    counts = np.histogram2d(*x.T.numpy(), bins=4, range=[[0, 1], [0, 1]])[0]
-    expected = len(x) / 16
-    assert ((counts - expected) ** 2 / expected).sum() < 37.7  # chi² of 15 degrees, 1 in 1,000
-    sizes = [graph.num_nodes for graph in tsp((200, 0, 0), num_nodes=range(3, 7))]
-    assert sorted(set(sizes)) == [3, 4, 5, 6]
-    assert abs(np.mean(sizes) - 4.5) < 4 * np.sqrt(1.25 / 200)
 
 
 @pytest.mark.parametrize("k", [1, 4, 25])
@@ -212,13 +120,6 @@ def test_each_point_has_an_edge_to_each_of_its_nearest(k):
         for (source, destination), feature in zip(found, graph.edge_attr, strict=True):
             apart = torch.dist(graph.x[source].double(), graph.x[destination].double())
             assert feature.item() == pytest.approx(apart.item(), rel=1e-6)
-
-
-def test_edges_are_directed_where_there_are_more_points_than_neighbours():
-    graph = tsp((1, 0, 0), num_nodes=[30], k=4)[0]
-    assert graph.num_edges == 120
-    edges = set(map(tuple, graph.edge_index.T.tolist()))
-    assert edges != {(j, i) for i, j in edges}
 
 
 def test_the_edges_labelled_1_are_one_walk_through_all_points(dataset):
@@ -239,23 +140,6 @@ def test_both_directions_of_a_tours_edge_are_labelled(dataset):
                  zip(graph.edge_index.T.tolist(), graph.y.tolist(), strict=True)}  # fmt: skip
         for (i, j), label in edges.items():
             assert edges.get((j, i), label) == label
-
-
-def test_of_25_neighbours_almost_none_misses_an_edge_of_the_tour(dataset):
-    """2 in n - 1, or in 25 where there are more points: 8 % and more; published is 8.0 %."""
-    lost = sum(2 * graph.num_nodes - int(graph.y.sum()) for graph in dataset)
-    assert lost <= 2
-    edges = sum(graph.num_edges for graph in dataset)
-    share = sum(int(graph.y.sum()) for graph in dataset) / edges
-    expected = sum(2 * graph.num_nodes for graph in dataset) / edges
-    assert share == pytest.approx(expected, rel=0.001)
-    assert 0.08 <= share < 0.1
-
-
-def test_few_neighbours_lose_edges_of_the_tour_and_say_nothing_of_them():
-    ragged = build_tours((20, 0, 0), num_nodes=[40], k=2)
-    lost = 2 * ragged.num_nodes.sum() - ragged.edge["y"].sum()
-    assert 0.2 < lost / (2 * ragged.num_nodes.sum()) < 0.5
 
 
 def test_a_seed_gives_the_same_graphs_and_another_seed_others(tmp_path):
@@ -282,18 +166,6 @@ def test_edges_have_targets_in_a_batch_and_in_a_file(dataset, tmp_path):
         assert torch.equal(again[7][key], dataset[7][key])
 
 
-def test_a_set_made_on_the_spot_says_what_it_is():
-    made = tsp((2, 1, 0), num_nodes=range(5, 8), k=3, seed=4)
-    law = "5 to 7 points, k = 3, tours by fast_tsp, seed 4"
-    assert made.source == f"generated by gtcourse: {law}"
-
-
-def test_a_file_that_differs_from_the_courses_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(tours, "build_tours", lambda: build_tours((2, 1, 1), [5]))
-    dataset = load_dataset("tsp", root=tmp_path)
-    assert dataset.source.endswith("Concorde), not byte for byte those of the course's numbers")
-
-
 @pytest.mark.slow
 def test_the_whole_set_is_that_of_the_courses_numbers(data_root):
     dataset = load_dataset("tsp", root=data_root)
@@ -306,15 +178,6 @@ def test_the_whole_set_is_that_of_the_courses_numbers(data_root):
     positive = np.array([int(graph.y.sum()) for graph in dataset])
     assert (2 * nodes - positive).sum() == 5  # of 99,008: edges to a 26th neighbour
     assert round(positive.sum() / edges.sum(), 4) == 0.0812
-
-
-@pytest.mark.slow
-def test_the_benchmarks_own_law_is_within_reach():
-    """50 to 500 points and k = 25: 25 n edges, of which 8.0 % are on the tour."""
-    dataset = tsp((2, 0, 0), num_nodes=range(50, 501))
-    for graph in dataset:
-        assert graph.num_edges == 25 * graph.num_nodes
-        assert graph.y.double().mean().item() == pytest.approx(0.08, abs=0.0003)
 
 
 def test_what_cannot_be_made_is_refused():

@@ -11,15 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from gtcourse.graphs.files import (
     FORGOTTEN,
     locked,
     remove_halves,
     replacing,
-    work_folder,
-    write_tensors,
 )
 
 HALF = ".file.0123456789ab.tmp"
@@ -59,16 +56,6 @@ def test_a_fault_of_the_file_is_a_sentence_with_its_number_and_that_of_another_i
     assert sorted(os.listdir(tmp_path)) == ["file", "source"]
 
 
-def test_a_file_system_without_locks_is_said_in_a_sentence(tmp_path, monkeypatch):
-    def missing(self) -> None:
-        raise NotImplementedError("FileSystem does not appear to support flock")
-
-    monkeypatch.setattr("filelock.UnixFileLock._acquire", missing)
-    sentence = f"^{tmp_path} is on a file system without locks; expected one that has them"
-    with pytest.raises(RuntimeError, match=sentence), locked(tmp_path / ".lock"):
-        pass
-
-
 @pytest.mark.parametrize(("age", "stays"), [(FORGOTTEN - 60, True), (FORGOTTEN + 60, False)])
 def test_a_half_file_is_removed_a_day_later_by_who_writes_the_file_again(tmp_path, age, stays):
     half, other = tmp_path / HALF, tmp_path / HALF.replace("file", "another")
@@ -89,14 +76,6 @@ def test_who_holds_the_lock_removes_half_files_and_nothing_else(tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted(names[1:])
     remove_halves(tmp_path)
     assert sorted(os.listdir(tmp_path)) == sorted(names[2:])
-
-
-def test_the_same_tensors_give_the_same_bytes_under_any_name(tmp_path):
-    paths = [tmp_path / name for name in ("a.pt", "another.pt")]
-    for path in paths:
-        write_tensors(path, {"w": torch.arange(3.0), "step": 7})
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert torch.load(paths[0], weights_only=True)["step"] == 7
 
 
 def test_a_lock_is_entered_again_by_its_thread_and_refused_to_another(tmp_path):
@@ -149,12 +128,3 @@ def test_a_process_waits_and_says_so_until_the_other_has_ended_or_is_killed(
     timer.join()
     said = f"another process is at work in {tmp_path}; this one waits for its end.\n"
     assert capfd.readouterr().err == said
-
-
-def test_a_work_folder_begins_empty_and_is_gone_in_the_end(tmp_path):
-    work = tmp_path / ".work"
-    (work / "left").mkdir(parents=True)
-    with work_folder(work) as folder:
-        assert list(folder.iterdir()) == []
-        (folder / "file").touch()
-    assert not work.exists()

@@ -71,7 +71,7 @@ def test_the_metadata_say_version_licence_python_and_where_to_read_on(metadata):
     assert metadata["License-Expression"] == "MIT AND CC-BY-4.0"
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert {*metadata.get_all("Provides-Extra")} >= {"chapters", "data", "shards", "cluster"}
+    assert {*metadata.get_all("Provides-Extra")} >= {"chapters", "data", "cluster"}
     assert any(line.startswith("Development Status ::") for line in metadata.get_all("Classifier"))
 
 

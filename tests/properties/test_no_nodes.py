@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader, GraphDataset, collate, write_graphs
 from gtcourse.graphs.batch import check_graph, check_graphs
-from gtcourse.shards import prepare
+from gtcourse.graphs.prepare import prepare
 from tests.properties.counting import enough
 from tests.properties.encodings import EVERY
 from tests.properties.graphs import examples
@@ -36,7 +36,7 @@ WAYS_IN: dict[str, Callable[[list[Data]], object]] = {
     "collate, padded": lambda graphs: collate(graphs, num_nodes=45),
     "DenseLoader": lambda graphs: DenseLoader(graphs, 2),
     "a file": lambda graphs: write_graphs("never.npz", a_dataset(graphs)),
-    "shards": lambda graphs: prepare(a_dataset(graphs), "never.npz"),
+    "a folder": lambda graphs: prepare(a_dataset(graphs), "never.npz"),
     "check_graph": lambda graphs: [check_graph(graph, i) for i, graph in enumerate(graphs)],
     "check_graphs": check_graphs,
 }

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from gtcourse.shards import prepare
+from gtcourse.graphs.prepare import prepare
 from gtcourse.training.processes import is_first_process, launch, processes
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.training.tiny_data import tiny
@@ -17,7 +17,7 @@ from tests.training.two_processes import MODELS, gradients, graphs
 def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
     """What two processes found."""
     folder = tmp_path_factory.mktemp("two")
-    prepare(tiny("zinc", 40), folder / "shards", stored=(), rows_per_shard=6, progress=False)
+    prepare(tiny("zinc", 40), folder / "graphs", stored=(), rows_per_part=6, progress=False)
     command = [
         sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone",
         "-m", "tests.training.two_processes", str(folder / "two.pt"), str(folder),
@@ -39,7 +39,7 @@ def test_two_processes_have_the_gradients_of_one(two, name):
 
 @pytest.mark.slow
 def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
-    """On shuffled shards, with batch norm, and dropout, which each process draws for itself."""
+    """Of a shuffled folder, with batch norm, and dropout, which each process draws for itself."""
     assert {*two["whole"]} == {*two["parts"]}
     assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
 

@@ -14,10 +14,9 @@ from pathlib import Path
 import torch
 
 from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode, encode_batch
-from gtcourse.graphs import DenseLoader
+from gtcourse.graphs import DenseLoader, open_graphs
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.models import CGT, GIN, GRPE, CGTConfig, GINConfig, GRPEConfig
-from gtcourse.shards import ShardLoader, open_shards
 from gtcourse.training.fit import fit
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.graphs.random_graphs import graph_of
@@ -71,17 +70,17 @@ def gradients(name: str) -> dict[str, torch.Tensor]:
 
 
 def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
-    """Of two epochs with dropout and batch norm on shuffled shards; ``until`` so many steps."""
+    """Of two epochs with dropout and batch norm on shuffled graphs; ``until`` so many steps."""
     torch.manual_seed(0)
     model = CGT(CGTConfig(d_model=8, num_heads=2, num_layers=2, node_steps=3, d_position=2,
                           relative_steps=3, dropout=0.3))  # fmt: skip
-    train = ShardLoader(
-        open_shards(folder / "shards"), "train", 4, shuffle=True, shards_at_once=2,
+    train = DenseLoader(
+        open_graphs(folder / "graphs").train, 4, shuffle=True, buckets=2,
         then=lambda batch: encode_batch(batch, AddRandomWalks(3)),
     )  # fmt: skip
     steps = iter(range(until) if until is not None else count())
 
-    class Interrupted(ShardLoader):
+    class Interrupted(DenseLoader):
         def __iter__(self):
             for batch in super().__iter__():
                 if next(steps, None) is None:

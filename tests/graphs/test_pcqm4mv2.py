@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from gtcourse.graphs import datasets, load_dataset
+from gtcourse.graphs import prepare as MODULE
 from gtcourse.graphs.molecules import rdkit_chem, smiles_graph
-from gtcourse.shards import pcqm4mv2
+from gtcourse.graphs.prepare import pcqm4mv2
+from tests.graphs.layout import SMILES, write_layout, write_some
 from tests.graphs.served import serve, visible
-from tests.shards.layout import SMILES, write_layout, write_some
 
-MODULE = sys.modules["gtcourse.shards.pcqm4mv2"]
 pytestmark = pytest.mark.usefixtures("no_network")
 
 
@@ -33,18 +33,12 @@ def test_the_graphs_are_those_that_the_data_set_by_name_has(tmp_path, published)
     assert (molecules.name, molecules.source[:16]) == ("pcqm4mv2", "OGB-LSC PCQM4Mv2")
     expected = load_dataset("pcqm4mv2", source=root)
     assert molecules.split.tolist() == expected.split.tolist()
-    found = molecules.piece(np.arange(24)).graphs().to_data()
+    found = molecules.part(slice(24)).graphs().to_data()
     for graph, other in zip(found, expected.graphs, strict=True):
         assert graph.smiles == other.smiles
         for name in ("x", "edge_index", "edge_attr"):
             assert torch.equal(graph[name], other[name])
         torch.testing.assert_close(graph.y, other.y, equal_nan=True)
-
-
-def test_targets_are_known_but_for_those_kept_back(tmp_path):
-    molecules = pcqm4mv2(write_some(tmp_path))
-    assert np.isnan(molecules.y).tolist() == [split == 2 for split in molecules.split]
-    assert molecules.y[0] == 4.0
 
 
 def test_other_molecules_in_the_same_files_are_called_what_they_are(tmp_path):
@@ -58,13 +52,6 @@ def test_the_checksum_is_of_the_content_and_not_of_the_files(tmp_path):
     first, again = (pcqm4mv2(write_some(tmp_path / name)) for name in "ab")
     other = pcqm4mv2(write_some(tmp_path / "c", smiles=SMILES[::-1]))
     assert first.checksum == again.checksum != other.checksum
-
-
-def test_the_folder_stays_as_it_is(tmp_path):
-    write_some(tmp_path)
-    before = sorted(tmp_path.rglob("*"))
-    pcqm4mv2(tmp_path)
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("file", ["raw/data.csv.gz", "split_dict.pt", "RELEASE_v1.txt"])
@@ -140,13 +127,6 @@ def test_a_molecule_that_cannot_be_read_is_named_and_rdkit_says_nothing_more(
     with pytest.raises(ValueError, match=sentence):
         smiles_graph(smiles, 7)
     assert capfd.readouterr().err == ""
-
-
-def test_a_lone_atom_is_a_graph_without_edges():
-    graph = smiles_graph("C", 0)
-    assert graph["num_nodes"] == 1
-    assert graph["edge_index"].shape == (2, 0)
-    assert graph["edge_feat"].shape == (0, 3)
 
 
 @pytest.mark.parametrize(

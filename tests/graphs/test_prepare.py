@@ -1,0 +1,370 @@
+"""A data set written in parts and joined: the same folder whoever makes it, however often it ends.
+
+Batches of the folder are those of ``collate``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gtcourse.encodings import AddDegrees, AddLaplacianEigenvectors, AddRings, AddSVD, encode
+from gtcourse.encodings.on_device import encode_batch
+from gtcourse.graphs import DenseLoader, GraphBatch, GraphDataset, collate, open_graphs
+from gtcourse.graphs import prepare as module
+from gtcourse.graphs.prepare import pcqm4mv2, prepare, process_pool
+from tests.graphs.layout import write_dataset, write_some
+from tests.graphs.random_graphs import graph_of
+
+RINGS = (AddRings(6),)
+RING = [(0, 1), (1, 2), (2, 0)]
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory) -> Path:
+    """24 molecules: 12, 4 and 8."""
+    return write_some(tmp_path_factory.mktemp("layout"))
+
+
+def prepared(layout: Path, out: Path, **changes):
+    options = {"stored": RINGS, "rows_per_part": 4, "progress": False}
+    return prepare(pcqm4mv2(layout), out, **(options | changes))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != module.LOCK}
+
+
+@pytest.fixture(scope="module")
+def unbroken(layout, tmp_path_factory) -> dict[str, bytes]:
+    out = tmp_path_factory.mktemp("folder")
+    prepared(layout, out)
+    return content(out)
+
+
+def numbered(count: int, split: list[int] | None = None, target: str = "graph") -> GraphDataset:
+    """Graphs of 1 to 6 nodes, without edges, directed, with rings; the target is the number."""
+    graphs = []
+    for i in range(count):
+        n = 1 + 7 * i % 6
+        edges = [(a % n, b % n) for a, b in RING[: i % 4]] if n > 1 else []
+        edges += [(b, a) for a, b in edges] if i % 2 else []
+        graph = graph_of(n, edges, seed=i)
+        size = {"graph": 1, "node": n, "edge": graph.edge_index.shape[1]}[target]
+        y = torch.full((size,), float(i))
+        graphs.append(Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr, y=y))
+    split = [0] * count if split is None else split
+    return GraphDataset("small", "a test", graphs, split, target=target)
+
+
+def assert_same(batch: GraphBatch, expected: GraphBatch) -> None:
+    """Every tensor, its type and its values."""
+    assert batch.target == expected.target
+    assert batch.encodings.keys() == expected.encodings.keys()
+    names = ("x", "adjacency", "edge_attr", "mask", "y")
+    pairs = [(getattr(batch, name), getattr(expected, name)) for name in names]
+    pairs += [(batch.encodings[name], expected.encodings[name]) for name in batch.encodings]
+    for found, right in pairs:
+        if right is None:
+            assert found is None
+        else:
+            assert found.dtype == right.dtype
+            torch.testing.assert_close(found, right, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("target", ["graph", "node", "edge"])
+@pytest.mark.parametrize("stored", [(), (AddRings(6), AddSVD(2), AddLaplacianEigenvectors(2))])
+def test_batches_of_a_folder_are_those_of_collate(tmp_path, target, stored):
+    data = numbered(23, target=target)
+    folder = prepare(data, tmp_path, stored=stored, rows_per_part=5, progress=False)
+    graphs = encode(data.graphs, *stored)
+    for start, batch in enumerate(DenseLoader(folder.train, 4)):
+        expected = collate(graphs[4 * start : 4 * start + 4], target=target)
+        assert_same(batch, expected)
+
+
+def test_integer_targets_that_are_missing_stay_missing(tmp_path):
+    data = numbered(7, target="node")
+    for graph in data:
+        graph.y = torch.arange(graph.num_nodes) - 100
+    folder = prepare(data, tmp_path, stored=(), rows_per_part=3, progress=False)
+    (batch,) = DenseLoader(folder.train, 7)
+    assert_same(batch, collate(data.graphs))
+
+
+def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
+    data = numbered(12, [0, 1, 2] * 4)
+    folder = prepare(data, tmp_path, stored=(), rows_per_part=5, progress=False)
+    for number, split in enumerate(("train", "val", "test")):
+        (batch,) = DenseLoader(folder[split], 12)
+        assert batch.y.tolist() == [float(i) for i in range(12) if i % 3 == number]
+    cut = folder.first(2)
+    assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
+    (batch,) = DenseLoader(cut.train, 12)
+    assert batch.y.tolist() == [0.0, 3.0]
+    with pytest.raises(KeyError, match="'valid' is no split"):
+        folder["valid"]
+
+
+def test_the_same_arrays_take_narrow_types_on_disk(layout, tmp_path):
+    folder = prepared(layout, tmp_path)
+    assert folder.columns["x"].stored == "|u1"
+    assert folder.columns["x"].dtype == "int64"
+    index = np.load(tmp_path / "index.npy")
+    assert index.tolist() == list(range(24))
+
+
+def test_a_finished_folder_is_left_as_it_is(layout, unbroken, tmp_path, monkeypatch):
+    prepared(layout, tmp_path)
+    monkeypatch.setattr(module, "make_part", lambda *task: 1 / 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        folder = prepared(layout, tmp_path)
+    assert folder.split_sizes == {"train": 12, "val": 4, "test": 8}
+    assert content(tmp_path) == unbroken
+
+
+def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch):
+    calls = []
+
+    def interrupted(path, *rest):
+        calls.append(path.name)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return make(path, *rest)
+
+    make = module.make_part
+    monkeypatch.setattr(module, "make_part", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prepared(layout, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"has no graphs\.json; expected a folder"):
+        open_graphs(tmp_path)
+    with pytest.raises(ValueError, match="holds other graphs, which differ in stored"):
+        prepared(layout, tmp_path, stored=())
+    (tmp_path / "parts/00001.npz").write_bytes(b"damaged")
+    with pytest.warns(UserWarning, match=r"00001\.npz is no .*It is made again"):
+        prepared(layout, tmp_path)
+    assert calls[4:] == ["00001.npz", "00003.npz", "00004.npz", "00005.npz"]
+    assert content(tmp_path) == unbroken
+
+
+def flip(path: Path) -> None:
+    found = bytearray(path.read_bytes())
+    found[-1] ^= 1
+    path.write_bytes(found)
+
+
+DAMAGES = {
+    "flipped": (flip, "is damaged: its sha256 is not the recorded one"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-10]), "is damaged"),
+    "pickled": (
+        lambda path: np.save(path, np.array([{}], dtype=object), allow_pickle=True),
+        "is damaged",
+    ),
+    "missing": (Path.unlink, "is missing"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_array_is_named_and_the_folder_made_again(layout, unbroken, tmp_path, damage):
+    prepared(layout, tmp_path)
+    spoil, sentence = DAMAGES[damage]
+    spoil(tmp_path / "x.npy")
+    if damage != "flipped":  # its size is what it was; a look at all bytes would take too long
+        with pytest.raises(ValueError, match=rf"x\.npy {sentence}.*; expected what was written"):
+            open_graphs(tmp_path)
+    with pytest.warns(UserWarning, match=rf"x\.npy {sentence}.*; the folder is made again"):
+        prepared(layout, tmp_path)
+    assert content(tmp_path) == unbroken
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format": 9}', "[1]", '{"format": 1, "columns": 3}'])
+def test_a_damaged_list_of_arrays_is_one_sentence(tmp_path, text):
+    (tmp_path / "graphs.json").write_text(text)
+    with pytest.raises(ValueError, match=r"graphs\.json is damaged \(.*\); expected what was"):
+        open_graphs(tmp_path)
+
+
+@pytest.mark.slow
+def test_two_processes_make_the_same_bytes(layout, unbroken, tmp_path):
+    with process_pool(2) as executor:
+        prepared(layout, tmp_path, executor=executor)
+    assert content(tmp_path) == unbroken
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_of_two_workers_makes_the_same_bytes(layout, unbroken, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        prepared(layout, tmp_path, executor=client.get_executor())
+    assert content(tmp_path) == unbroken
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there are no such signals")
+def test_the_workers_of_a_killed_process_end(tmp_path):
+    script = tmp_path / "pool.py"
+    script.write_text(
+        "import os, time\n"
+        "from gtcourse.graphs.prepare import process_pool\n"
+        "def pid(_): time.sleep(0.2); return os.getpid()\n"
+        "if __name__ == '__main__':\n"
+        "    with process_pool(2) as pool:\n"
+        "        print(*set(pool.map(pid, range(4))), flush=True)\n"
+        "        time.sleep(60)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    workers = [int(number) for number in process.stdout.readline().split()]
+    assert workers
+    assert all(map(lives, workers))
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + 30
+    while any(map(lives, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(lives, workers))
+
+
+def lives(pid: int) -> bool:
+    """Runs; a zombie does not."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat")
+        return not Path("/proc/self").exists() or state.read_text().split()[2] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+@pytest.mark.parametrize("pool", [None, ThreadPoolExecutor])
+def test_an_unreadable_molecule_is_named_after_all_else_is_done(tmp_path, pool):
+    layout = write_some(tmp_path / "layout", smiles=("CCO", "C=O", "CN", "C1CC", "CC#N", "CF", "C"))
+    executor = pool(2) if pool else None
+    sentence = (
+        r"^00000\.npz cannot be made: molecule 3 is 'C1CC', of which ogb and RDKit can make no "
+        r"graph .* reads\. Of 6 parts 3 are finished"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        prepared(layout, tmp_path / "out", executor=executor)
+    there = sorted(path.name for path in (tmp_path / "out/parts").glob("*.npz"))
+    assert there == ["00001.npz", "00003.npz", "00005.npz"]  # molecules 3, 10 and 17 have no graph
+
+
+def test_a_full_disk_ends_it(layout, tmp_path, monkeypatch):
+    def fail(*task):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(module, "make_part", fail)
+    for executor in (None, ThreadPoolExecutor(1)):
+        with pytest.raises(OSError, match="no space left"):
+            prepared(layout, tmp_path, executor=executor)
+
+
+def test_a_folder_of_other_data_is_refused_and_stays(layout, unbroken, tmp_path):
+    prepared(layout, tmp_path)
+    molecules = pcqm4mv2(layout)
+    other = replace(molecules, smiles=["CCC", *molecules.smiles[1:]])
+    for call, name in (
+        (lambda: prepared(layout, tmp_path, stored=(AddSVD(2),)), "stored"),
+        (lambda: prepare(other, tmp_path, stored=RINGS), "checksum, content"),
+    ):
+        with pytest.raises(ValueError, match=f"holds other graphs, which differ in {name} .*; exp"):
+            call()
+    assert content(tmp_path) == unbroken
+
+
+def test_part_of_a_data_set_is_other_data_though_its_checksum_is_the_files(tmp_path):
+    data = replace(numbered(8), checksum="of a file")
+    prepare(data, tmp_path, stored=())
+    with pytest.raises(ValueError, match="other graphs, which differ in content"):
+        prepare(replace(data, graphs=data.graphs[::-1]), tmp_path, stored=())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"rows_per_part": 0}, "rows_per_part is 0; expected a whole number, 1 or more"),
+        ({"stored": (AddRings(3), AddRings(6))}, r"AddRings\(.*=6\), which both set 'ring'"),
+        ({"stored": (18,)}, "stored holds 18; expected the course's encodings, such"),
+    ],
+)
+def test_invalid_arguments_raise(tmp_path, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prepare(numbered(2), tmp_path, **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_graphs_with_encodings_or_without_a_target_raise(tmp_path):
+    with pytest.raises(ValueError, match="graph 0 holds the encoding 'in_degree'; expected graphs"):
+        prepare(encode(numbered(2), AddDegrees()), tmp_path)
+    without = numbered(2)
+    for graph in without:
+        del graph.y
+    with pytest.raises(ValueError, match="graph 0 has no target y; expected one"):
+        prepare(without, tmp_path)
+    with pytest.raises(ValueError, match="workers is 0; expected a whole number, 1 or more"):
+        process_pool(0)
+
+
+def test_of_an_edge_given_twice_the_first_is_kept(tmp_path):
+    data = numbered(1)
+    (graph,) = data.graphs
+    graph.x = torch.zeros(3, 1, dtype=torch.int64)
+    graph.edge_index = torch.tensor([[2, 0, 0, 2, 0, 1], [1, 1, 1, 1, 2, 1]])
+    graph.edge_attr = torch.arange(6)[:, None]
+    folder = prepare(data, tmp_path, stored=(), progress=False)
+    assert np.load(tmp_path / "edge_attr.npy").tolist() == [[0], [1], [4], [5]]
+    (batch,) = DenseLoader(folder.train, 1)
+    assert_same(batch, collate([graph]))
+
+
+@pytest.mark.slow
+def test_all_molecules_go_through_two_workers_and_two_training_processes(molecules, tmp_path):
+    source = pcqm4mv2(write_dataset(tmp_path, molecules))
+    with process_pool(2) as executor:
+        folder = prepare(source, tmp_path / "out", rows_per_part=1024, executor=executor)
+    assert folder.split_sizes == {"train": 10_000, "val": 1_000, "test": 1_000}
+    rows = slice(10_000, 11_000)
+    graphs = encode(source.part(rows).graphs().to_data(), AddRings(18))
+    for start, batch in enumerate(DenseLoader(folder.val, 250)):
+        assert_same(batch, collate(graphs[250 * start : 250 * (start + 1)]))
+
+    def epoch(rank: int, first_batch: int = 0) -> list[torch.Tensor]:
+        loader = DenseLoader(
+            folder.train, 256, shuffle=True, seed=1, buckets=4,
+            then=lambda batch: encode_batch(batch, AddDegrees()),
+        ).shard(rank, 2, even=True)  # fmt: skip
+        loader.set_epoch(3, first_batch)
+        return [batch.y for batch in loader]
+
+    seen = [epoch(0), epoch(1)]
+    assert len(seen[0]) == len(seen[1])
+    targets = torch.cat([y for batches in seen for y in batches]).sort().values
+    assert torch.equal(targets, torch.tensor(source.y[:10_000]).float().sort().values)
+    rest = epoch(1, first_batch=17)  # interrupted after 17 steps
+    assert all(map(torch.equal, rest, seen[1][17:]))
+    assert len(rest) == len(seen[1]) - 17
+
+
+def test_the_list_of_arrays_is_plain_json(layout, tmp_path):
+    prepared(layout, tmp_path)
+    listed = json.loads((tmp_path / "graphs.json").read_text())
+    assert listed["name"] == "pcqm4mv2-layout"
+    assert listed["stored"] == ["AddRings(max_size=6)"]
+    assert listed["columns"]["ring"]["level"] == "pair"
