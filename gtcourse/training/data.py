@@ -92,17 +92,15 @@ def loaders(
     """Training, validation and test data with the recipe's encodings, on the device.
 
     Raises:
-        ValueError: with ``few_shapes``, a bucket does not fill a batch and so would not be seen; or
-            shards lack an encoding that has to be stored.
+        ValueError: several buckets, or one with ``few_shapes``, do not fill a batch each; or shards
+            lack an encoding that has to be stored.
     """
     if isinstance(data, ShardedGraphs):
         return _streams(recipe, data, seed, buckets, few_shapes)
-    smallest = len(data.train) // buckets if buckets > 0 else 0
-    if few_shapes and 0 < smallest < recipe.batch_size:
+    if (buckets > 1 or few_shapes) and len(data.train) // buckets < recipe.batch_size:
         raise ValueError(
             f"{len(data.train)} training graphs in {buckets} bucket(s) do not fill a batch of "
-            f"{recipe.batch_size} in each; compiled, a model is given full batches alone. Expected "
-            "more graphs, smaller batches or fewer buckets."
+            f"{recipe.batch_size} in each; expected more graphs, smaller batches or fewer buckets."
         )
     data = encode(data, *recipe.transforms)
     # The last batch of a bucket would be one shape more, and an epoch has others to learn from.

@@ -107,11 +107,6 @@ RECORDS = [
         KeyError,
     ),
     Case(
-        "a record of no recipe among results",
-        written(text_of(name="bag/zinc"), lambda path: read_results([path.parent])),
-        "is the record of 'bag/zinc'; expected the run of a recipe",
-    ),
-    Case(
         "a record without epochs among results",
         written(text_of(config={"lr": 1}), lambda path: read_results([path.parent])),
         "has no epochs in its config; expected the record of a recipe's run",
