@@ -319,11 +319,13 @@ class Stopped(BaseException):
         self.number = number
 
     def __str__(self) -> str:
+        option = "" if {"--resume", "--auto-resume"} & {*sys.argv} else " with --auto-resume"
         afterwards = {
-            "train": "The same command with --auto-resume continues what was begun.",
+            "train": f"The same command{option} continues what was begun.",
             "prepare": "The same command finishes what was begun.",
-        }.get(" ".join(sys.argv[1:2]), "")
-        return f"stopped by {signal.Signals(self.number).name}. {afterwards}".strip()
+        }
+        said = f"stopped by {signal.Signals(self.number).name}."
+        return f"{said} {afterwards.get(' '.join(sys.argv[1:2]), '')}".strip()
 
 
 @contextmanager

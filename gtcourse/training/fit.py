@@ -132,15 +132,10 @@ def fit(
         RuntimeError: the training loss is no longer a finite number.
         OSError: ``out`` cannot be written. The run can be continued from its last checkpoint.
     """
-    at_least(1, epochs=epochs, **({} if patience is None else {"patience": patience}))
+    at_least(1, epochs=epochs, patience=1 if patience is None else patience)
     a_seed(seed=seed)
-    for name, value in {
-        "lr": lr or 1.0,
-        "stop_below_lr": stop_below_lr,
-        "grad_clip": grad_clip,
-    }.items():
-        if value is not None:
-            positive(**{name: value})
+    limits = {"lr": lr or None, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
+    positive(**{name: value for name, value in limits.items() if value is not None})
     _check_loaders(train, val, optimizer, schedule, patience)
     check_output(out, checkpoint_every, tensorboard)
     _check_model(model, task, optimizer, flag)
@@ -164,16 +159,16 @@ def fit(
             out = Path(out)
             if rank == 0:
                 stack.enter_context(exclusive(out))
-            run = {
-                "seed": str(seed),
-                "optimizer": f"{type(optimizer).__name__} {optimizer.defaults}",
-                "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}",
-                "task": task.name,
-                "flag": repr(flag),
-                "grad_clip": repr(grad_clip),
-                "training data": train.order,
-                **_config(model),  # variants of a model may have weights of the same shapes
-            }
+            run = (
+                {"seed": str(seed)}
+                | _identity(model, optimizer, schedule)
+                | {
+                    "task": task.name,
+                    "flag": repr(flag),
+                    "grad_clip": repr(grad_clip),
+                    "training data": train.order,
+                }
+            )
             checkpoint = Checkpoint(out, run, model=model, optimizer=optimizer, schedule=schedule)
             if state := checkpoint.load():
                 history, best_weights = History(**state["history"]), state["best_weights"]
@@ -183,12 +178,11 @@ def fit(
             if tensorboard and rank == 0:
                 board = stack.enter_context(closing(Board(out / "tensorboard")))
 
-        steps_left = (epochs - len(history.epochs)) * len(train)
+        estimate = _Estimate(steps=(epochs - len(history.epochs)) * len(train))
         timed = progress and rank == 0 and fabric.device.type == "cpu"
-        estimate = _Estimate(steps_left) if timed else None
 
         def step(batch: GraphBatch) -> Tensor:
-            if estimate is not None:
+            if timed:
                 estimate.step()
             return train_step(
                 fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
@@ -413,12 +407,16 @@ def _check_model(
         flag.check(model)
 
 
-def _config(model: nn.Module) -> dict[str, str]:
-    """Each setting of a model that has a configuration, by name."""
+def _identity(model: nn.Module, optimizer: Optimizer, schedule) -> dict[str, str]:
+    """What a checkpoint has to share with the run that continues it, by name."""
     config = getattr(model, "config", None)
-    if not is_dataclass(config):
-        return {}
-    return {f"model's {f.name}": repr(getattr(config, f.name)) for f in fields(config)}
+    # Variants of a model may have weights of the same shapes.
+    settings = fields(config) if is_dataclass(config) else ()
+    return {
+        "optimizer": f"{type(optimizer).__name__} {optimizer.defaults}",
+        "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}",
+        **{f"model's {f.name}": repr(getattr(config, f.name)) for f in settings},
+    }
 
 
 def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:
