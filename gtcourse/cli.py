@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +23,6 @@ from rich.markup import escape
 from gtcourse import __version__
 from gtcourse.cli_data import console, data, prepare, table_of
 from gtcourse.cli_predict import explore, predict
-from gtcourse.cli_stop import Stopped, if_stopped, stoppable
 
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
@@ -71,18 +73,17 @@ def recipes(
 
     if name is not None:
         recipe = get_recipe(name)
-        for key, value in {**recipe.config(), "paper_result": recipe.paper_result}.items():
+        paper = {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+        for key, value in (recipe.config() | paper).items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
     _check_dataset(dataset)
-    table = table_of("recipe", "parameters", "paper", "source")
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
-            scores = [f"{metric} {value:g}" for metric, (value, _) in printed(recipe)]
+            scores = [f"{metric} {value:g}" for metric, (value, _) in printed(recipe)[-1:]]
             scores = scores or [f"{metric}, by size" for metric in recipe.paper_result]
-            count = f"{recipe.paper_parameters:,}"
-            table.add_row(recipe.name, count, ", ".join(scores), recipe.source)
-    console.print(table)
+            console.print(f"{recipe.name:35} {scores[0]}", highlight=False)
+    console.print("`gtcourse recipes NAME` describes one.", highlight=False)
 
 
 @app.command()
@@ -151,21 +152,20 @@ def train(
     if first:
         on = escape(f"on {used.source}: {folder}")
         console.print(f"[bold]{name}[/], seed {seed[0]}, {on}", soft_wrap=True)
-    with if_stopped(lambda: _what_stays(folder)):
-        record = run.train(
-            chosen,
-            used,
-            command=_command(),
-            seed=seed[0],
-            out=folder,
-            resume=None if auto_resume else resume,
-            checkpoint_every=checkpoint_every,
-            devices=devices,
-            precision=precision,
-            compile="reduce-overhead" if compile else False,
-            buckets=buckets,
-            tensorboard=True,
-        )
+    record = run.train(
+        chosen,
+        used,
+        command=_command(),
+        seed=seed[0],
+        out=folder,
+        resume=None if auto_resume else resume,
+        checkpoint_every=checkpoint_every,
+        devices=devices,
+        precision=precision,
+        compile="reduce-overhead" if compile else False,
+        buckets=buckets,
+        tensorboard=True,
+    )
     if first:
         scores = dict(printed(chosen))
         for metric, value in record.result.items():
@@ -190,11 +190,20 @@ def results(
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
     _check_dataset(dataset)
-    table = table_of(*recorded.COLUMNS)
-    for result in recorded.results(recorded.read_results(folders), dataset):
+    records = recorded.read_results(folders)
+    if not records and not all:
+        raise ValueError(
+            f"there is no record of a run in {', '.join(map(str, folders))}; expected the --out of "
+            "`gtcourse train`."
+        )
+    for result in recorded.results(records, dataset):
         if result.records or all:
-            table.add_row(*recorded.row(result))
-    console.print(table)
+            name, metric, paper, ours, gap, budget, data = recorded.row(result)
+            about = ", ".join(filter(None, (budget, data)))
+            console.print(f"[bold]{name}[/]  {escape(about)}", highlight=False)
+            paper = f"; paper {paper}" if paper else ""
+            gap = f", gap {gap}" if gap else ""
+            console.print(f"    {metric} {ours}{paper}{gap}", highlight=False)
 
 
 @app.command()
@@ -304,12 +313,6 @@ def _check_dataset(name: str | None) -> None:
         raise ValueError(f"no recipe is for {name!r}; expected one of {', '.join(known)}.")
 
 
-def _what_stays(folder: Path) -> str:
-    if (folder / "last.ckpt").exists():
-        return f"The same command with --resume continues the run in {folder}."
-    return f"The run in {folder} had no checkpoint yet; the same command begins it again."
-
-
 def _command() -> str:
     """What to type for this run again."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--auto-resume")]
@@ -342,28 +345,67 @@ def _one_process_for_each(seeds: list[int], jobs: int) -> int:
             process.send_signal(stop.number)
         for process in running:
             process.wait()
-        stop.what_stays = "The same command with --resume continues the runs and begins the others."
         raise
     return int(failed)
 
 
+class Stopped(BaseException):
+    """A signal that ends a command; no ``except Exception`` catches it."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        option = "" if {"--resume", "--auto-resume"} & {*sys.argv} else " with --auto-resume"
+        afterwards = {
+            "train": f"The same command{option} continues what was begun.",
+            "prepare": "The same command finishes what was begun.",
+        }
+        said = f"stopped by {signal.Signals(self.number).name}."
+        return f"{said} {afterwards.get(' '.join(sys.argv[1:2]), '')}".strip()
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal raise :class:`Stopped`, so locks are released.
+
+    A second signal ends the process at once.
+    """
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {signal.Signals[name]: signal.getsignal(signal.Signals[name]) for name in names}
+    before = {n: handler for n, handler in before.items() if handler != signal.SIG_IGN}  # nohup's
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def stop(number: int, frame) -> None:
+        restore()
+        raise Stopped(number)
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        restore()
+
+
 def main() -> None:
     """Errors are one sentence without a traceback; a signal's exit status is 128 and its number."""
-    complaints = Console(stderr=True)
     try:
         with stoppable():
             app()
     except Stopped as stop:
-        complaints.print(
-            f"\n[bold red]gtcourse:[/] {escape(str(stop))}", highlight=False, soft_wrap=True
-        )
-        raise SystemExit(128 + stop.number) from None
+        said, status = f"\n[bold red]gtcourse:[/] {escape(str(stop))}", 128 + stop.number
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
-        said = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
-        complaints.print(
-            f"[bold red]gtcourse:[/] {escape(str(said))}", highlight=False, soft_wrap=True
-        )
-        raise SystemExit(1) from None
+        reason = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
+        said, status = f"[bold red]gtcourse:[/] {escape(str(reason))}", 1
+    else:
+        return
+    Console(stderr=True).print(said, highlight=False, soft_wrap=True)
+    raise SystemExit(status)
 
 
 if __name__ == "__main__":

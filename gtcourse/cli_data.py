@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from gtcourse.cli_stop import if_stopped
-
 console = Console()
 
 
@@ -80,8 +78,7 @@ def prepare(
     }
     stored = tuple(stored.values()) if recipe else (AddRings(18),)
     source = pcqm4mv2(data_root(root)) if name == "pcqm4mv2" else load_dataset(name, root=root)
-    kept = f"The same command finishes what was begun in {out}."
-    with if_stopped(lambda: kept), _workers(workers, scheduler) as executor:
+    with _workers(workers, scheduler) as executor:
         graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
     console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}", highlight=False)
     console.print(f"graphs: {graphs.split_sizes}", highlight=False)

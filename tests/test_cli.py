@@ -39,6 +39,7 @@ def test_recipes_are_listed_by_data_set_and_one_is_told_whole():
         assert (name in listed) == (recipe.dataset == "zinc")
     assert "test_accuracy, by size" in call("recipes", "--dataset", "cycles")
     told = call("recipes", "csa-rings/zinc")
+    assert max(map(len, listed.splitlines())) < 80
     assert "paper_result: {'test_mae': (0.056, 0.002)}" in told
     assert "warmup_then_cosine" in told
 
@@ -63,6 +64,7 @@ def test_a_run_is_made_and_shown_beside_the_paper(monkeypatch, tmp_path, file):
     assert "test_mae" in said
     assert "(the paper's run on zinc: 0.387)" in said
     shown = call("results", str(tmp_path / "runs"))
+    assert "test_mae" in shown
     assert "gin-100k/zinc" in shown
     assert "2 of 1,000 epochs" in shown
     assert "csa/zinc" not in shown
@@ -175,6 +177,7 @@ def test_what_to_type_again_names_torchrun_and_not_the_resumption(monkeypatch):
             "a scheduler has workers of its own; expected one of the two",
         ),
         (["data", "zinc", "--source", "[/x].npz"], "[/x].npz"),
+        (["results", "tests/loops"], "there is no record of a run in tests/loops; expected the"),
         (["results", "nowhere"], "nowhere is no folder; expected one with the records"),
     ],
 )

@@ -131,6 +131,16 @@ class DenseLoader:
             f"{self.batch_size}{', all full' * self.drop_last}, {self._world} process(es)"
         )
 
+    @property
+    def targets(self) -> Tensor | None:
+        """Targets of all graphs: ``[G]`` or ``[G, T]``, or those of nodes or edges, flat."""
+        parts = [bucket.y for bucket in self._buckets]
+        if parts[0] is None:
+            return None
+        return torch.cat(
+            parts if self._buckets[0].target == "graph" else [*map(torch.ravel, parts)]
+        )
+
     def __len__(self) -> int:
         return sum(len(self._cut(len(bucket))) for bucket in self._buckets)
 

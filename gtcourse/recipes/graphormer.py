@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from torch.optim import AdamW
@@ -57,129 +56,83 @@ LAST_NORM = (
 )
 
 
-def _adamw(lr: float, weight_decay: float) -> Callable:
-    return partial(AdamW, lr=lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=weight_decay)
-
-
-def _pcqm4m(name: str, lr: float, source: str, parameters: int, result: dict, **config) -> Recipe:
-    """A column of Table 7."""
-    config = GraphormerConfig(
-        **TABLES_OF_OGB,
-        **config,
-        num_targets=1,
-        num_heads=32,
-        dropout=0.1,
-        attention_dropout=0.1,
-        input_dropout=0.0,
-    )
+def _recipe(
+    name: str, lr: float, weight_decay: float, warmup: float, printed: int, result: dict, *,
+    config: dict, notes: tuple[str, ...], **settings,
+) -> Recipe:  # fmt: skip
+    """One result; ``settings`` are further fields of the recipe."""
+    defaults = {"num_targets": 1, "dropout": 0.1, "attention_dropout": 0.1, "input_dropout": 0.0}
     return Recipe(
         name=name,
-        build_model=partial(Graphormer, config),
+        build_model=partial(Graphormer, GraphormerConfig(**defaults | config)),
+        optimizer=partial(AdamW, lr=lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=weight_decay),
+        schedule=partial(warmup_then_linear, warmup=warmup),
+        grad_clip=5.0,
+        paper_parameters=printed,
+        paper_result=result,
+        notes="; ".join((*notes, UNSAID)),
+        **settings,
+    )
+
+
+def _pcqm4m(size: str, lr: float, printed: int, train: float, val: float, **config) -> Recipe:
+    """A column of Table 7."""
+    return _recipe(
+        f"graphormer-{size}/pcqm4m", lr, 0.0, 60_000 / 1_000_000, printed,
+        {"train_mae": (train, None), "val_mae": (val, None)},
+        config={**TABLES_OF_OGB, **config, "num_heads": 32},
+        notes=(WITHDRAWN, BETAS, LAST_NORM),
         dataset="pcqm4mv2",
         transforms=LARGE_ENCODINGS,
         task=graph_regression(),
-        optimizer=_adamw(lr, weight_decay=0.0),
-        schedule=partial(warmup_then_linear, warmup=60_000 / 1_000_000),
         epochs=300,
         steps=1_000_000,
         batch_size=1024,
-        grad_clip=5.0,
-        source=source,
-        paper_parameters=parameters,
-        paper_result=result,
-        notes="; ".join((WITHDRAWN, BETAS, LAST_NORM, UNSAID)),
-    )
+        source="Ying et al., 2021, Table 1; settings of Table 7",
+    )  # fmt: skip
 
 
 GRAPHORMER = (
-    Recipe(
-        name="graphormer-slim/zinc",
-        build_model=partial(
-            Graphormer,
-            GraphormerConfig(
-                **TABLES_OF_ZINC,
-                num_targets=1,
-                num_layers=12,
-                d_model=80,
-                d_hidden=80,
-                num_heads=8,
-                dropout=0.1,
-                attention_dropout=0.1,
-                input_dropout=0.0,
-            ),
+    _recipe(
+        "graphormer-slim/zinc", 2e-4, 0.01, 40_000 / 400_000, 489_321,
+        {"test_mae": (0.122, 0.006)},
+        config={
+            **TABLES_OF_ZINC, "num_layers": 12, "d_model": 80, "d_hidden": 80, "num_heads": 8,
+        },
+        notes=(
+            "489,481 parameters here and in the official code, 160 more than printed, as many as "
+            "the gain and bias of the last layer norm; the official ZINC script has an input "
+            "dropout of 0.1 and does not clip, Table 10 has 0.0 and 5.0, taken here",
         ),
         dataset="zinc",
         transforms=ENCODINGS,
         task=graph_regression(),
-        optimizer=_adamw(2e-4, weight_decay=0.01),
-        schedule=partial(warmup_then_linear, warmup=40_000 / 400_000),
         epochs=10_000,
         steps=400_000,
         batch_size=256,
-        grad_clip=5.0,
         source="Ying et al., 2021, Table 4; settings of Table 10",
-        paper_parameters=489_321,
-        paper_result={"test_mae": (0.122, 0.006)},
-        notes=(
-            "489,481 parameters here and in the official code, 160 more than printed, as many as "
-            "the gain and bias of the last layer norm; the official ZINC script has an input "
-            "dropout of 0.1 and does not clip, Table 10 has 0.0 and 5.0, taken here; " + UNSAID
-        ),
     ),
-    _pcqm4m(
-        "graphormer-small/pcqm4m",
-        3e-4,
-        "Ying et al., 2021, Table 1; settings of Table 7",
-        12_500_000,
-        {"train_mae": (0.0778, None), "val_mae": (0.1264, None)},
-        num_layers=6,
-        d_model=512,
-        d_hidden=512,
-    ),
-    _pcqm4m(
-        "graphormer-base/pcqm4m",
-        2e-4,
-        "Ying et al., 2021, Table 1; settings of Table 7",
-        47_100_000,
-        {"train_mae": (0.0582, None), "val_mae": (0.1234, None)},
-        num_layers=12,
-        d_model=768,
-        d_hidden=768,
-    ),
-    Recipe(
-        name="graphormer-large/molpcba",
-        build_model=partial(
-            Graphormer,
-            GraphormerConfig(
-                **TABLES_OF_OGB,
-                num_targets=128,
-                num_layers=18,
-                d_model=1024,
-                d_hidden=1024,
-                num_heads=32,
-                dropout=0.1,
-                attention_dropout=0.3,
-                input_dropout=0.0,
-            ),
-        ),
-        dataset="ogbg-molpcba",
-        transforms=LARGE_ENCODINGS,
-        task=graph_classification(128),
-        optimizer=_adamw(3e-4, weight_decay=0.0),
-        schedule=partial(warmup_then_linear, warmup=0.06),
-        epochs=10,
-        batch_size=256,
-        grad_clip=5.0,
-        flag=Flag(steps=4, step_size=0.001, bound=0.001),
-        source="Ying et al., 2021, Table 2; settings of App. B.2.2 and Tables 7 and 8",
-        paper_parameters=119_500_000,
-        paper_result={"test_ap": (0.3139, 0.0032)},
+    _pcqm4m("small", 3e-4, 12_500_000, 0.0778, 0.1264, num_layers=6, d_model=512, d_hidden=512),
+    _pcqm4m("base", 2e-4, 47_100_000, 0.0582, 0.1234, num_layers=12, d_model=768, d_hidden=768),
+    _recipe(
+        "graphormer-large/molpcba", 3e-4, 0.0, 0.06, 119_500_000, {"test_ap": (0.3139, 0.0032)},
+        config={
+            **TABLES_OF_OGB, "num_targets": 128, "num_layers": 18, "d_model": 1024,
+            "d_hidden": 1024, "num_heads": 32, "attention_dropout": 0.3,
+        },
         notes=(
             "the second half of the published run: these settings fine-tune a model of this size "
             "that was first trained on PCQM4M with a peak rate of 1e-4, attention dropout 0.3 and "
             "otherwise Table 7's settings (valid MAE 0.1253); from a fresh model the result is not "
             "to be expected; epochs, peak rate and m are the values printed in bold in Table 8's "
-            "grid; Table 13 prints 47.0M parameters for this result, Table 2 119.5M; " + UNSAID
+            "grid; Table 13 prints 47.0M parameters for this result, Table 2 119.5M",
         ),
+        dataset="ogbg-molpcba",
+        transforms=LARGE_ENCODINGS,
+        task=graph_classification(128),
+        epochs=10,
+        batch_size=256,
+        flag=Flag(steps=4, step_size=0.001, bound=0.001),
+        source="Ying et al., 2021, Table 2; settings of App. B.2.2 and Tables 7 and 8",
     ),
-)
+)  # fmt: skip

@@ -91,15 +91,14 @@ def loaders(
     """Training, validation and test data with the recipe's encodings, on the device.
 
     Raises:
-        ValueError: with ``few_shapes``, a bucket does not fill a batch and so would not be seen; or
-            the folder lacks an encoding that has to be stored.
+        ValueError: several buckets, or one with ``few_shapes``, do not fill a batch each; or the
+            folder lacks an encoding that has to be stored.
     """
-    smallest = data.split_sizes["train"] // buckets if buckets > 0 else 0
-    if few_shapes and 0 < smallest < recipe.batch_size:
+    count = data.split_sizes["train"]
+    if (buckets > 1 or few_shapes) and count // buckets < recipe.batch_size:
         raise ValueError(
-            f"{data.split_sizes['train']} training graphs in {buckets} bucket(s) do not fill a "
-            f"batch of {recipe.batch_size} in each; compiled, a model is given full batches alone. "
-            "Expected more graphs, smaller batches or fewer buckets."
+            f"{count} training graphs in {buckets} bucket(s) do not fill a batch of "
+            f"{recipe.batch_size} in each; expected more graphs, smaller batches or fewer buckets."
         )
     options = {"few_shapes": few_shapes, "buckets": buckets, "device": device()}
     if isinstance(data, MappedGraphs):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
+import warnings
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ class History:
     Attributes:
         epochs: a row for each epoch: epoch, lr, train_loss, val_<metric> and the seconds it took.
         best: the row with the best monitored metric, of which the model has the weights; the last
-            row where there was no validation.
+            row where there was no validation; None where the metric was never a number.
         steps: of the optimiser.
     """
 
@@ -124,23 +125,23 @@ def fit(
         History: the curve. Its seconds include those of the epochs before a resumption.
 
     Raises:
-        ValueError: arguments do not fit together, ``out`` holds the checkpoint of another run, or
-            another process is training there.
+        ValueError: arguments do not fit together, nothing can be learned from the targets or with
+            the optimizer, ``out`` holds the checkpoint of another run, or another process is
+            training there.
+        TypeError: a loader is not one of the course's.
         RuntimeError: the training loss is no longer a finite number.
         OSError: ``out`` cannot be written. The run can be continued from its last checkpoint.
     """
-    at_least(1, epochs=epochs, **({} if patience is None else {"patience": patience}))
+    at_least(1, epochs=epochs, patience=1 if patience is None else patience)
     a_seed(seed=seed)
-    for name, value in {
-        "lr": lr or 1.0,
-        "stop_below_lr": stop_below_lr,
-        "grad_clip": grad_clip,
-    }.items():
-        if value is not None:
-            positive(**{name: value})
+    limits = {"lr": lr or None, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
+    positive(**{name: value for name, value in limits.items() if value is not None})
     _check_loaders(train, val, optimizer, schedule, patience)
     check_output(out, checkpoint_every, tensorboard)
-    _check_model(model, task, flag)
+    _check_model(model, task, optimizer, flag)
+    for loader in (train, val):
+        if getattr(loader, "targets", None) is not None:  # what is streamed is not held anywhere
+            task.check(loader.targets, validation=loader is val)
 
     fabric = launch(device().type, devices, precision)
     rank, world = fabric.global_rank, fabric.world_size
@@ -158,16 +159,16 @@ def fit(
             out = Path(out)
             if rank == 0:
                 stack.enter_context(exclusive(out))
-            run = {
-                "seed": str(seed),
-                "optimizer": f"{type(optimizer).__name__} {optimizer.defaults}",
-                "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}",
-                "task": task.name,
-                "flag": repr(flag),
-                "grad_clip": repr(grad_clip),
-                "training data": train.order,
-                **_config(model),  # variants of a model may have weights of the same shapes
-            }
+            run = (
+                {"seed": str(seed)}
+                | _identity(model, optimizer, schedule)
+                | {
+                    "task": task.name,
+                    "flag": repr(flag),
+                    "grad_clip": repr(grad_clip),
+                    "training data": train.order,
+                }
+            )
             checkpoint = Checkpoint(out, run, model=model, optimizer=optimizer, schedule=schedule)
             if state := checkpoint.load():
                 history, best_weights = History(**state["history"]), state["best_weights"]
@@ -177,7 +178,12 @@ def fit(
             if tensorboard and rank == 0:
                 board = stack.enter_context(closing(Board(out / "tensorboard")))
 
+        estimate = _Estimate(steps=(epochs - len(history.epochs)) * len(train))
+        timed = progress and rank == 0 and fabric.device.type == "cpu"
+
         def step(batch: GraphBatch) -> Tensor:
+            if timed:
+                estimate.step()
             return train_step(
                 fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
             )
@@ -230,6 +236,12 @@ def fit(
             )
     if best_weights is not None:
         model.load_state_dict(best_weights)
+    elif history.epochs:
+        warnings.warn(
+            f"the validation {task.monitor} is NaN in every epoch; the model has the weights of "
+            "the last one.",
+            stacklevel=2,
+        )
     return history
 
 
@@ -340,8 +352,15 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def _check_loaders(train, val, optimizer, schedule, patience) -> None:
-    for loader in (train, val):
-        if loader is not None and len(loader) == 0:
+    for name, loader in (("train", train), ("val", val)):
+        if loader is None and name == "val":
+            continue
+        if not hasattr(loader, "set_epoch") or not hasattr(loader, "order"):
+            raise TypeError(
+                f"{name} is a {type(loader).__name__}; expected gtcourse's loader of dense "
+                "batches, DenseLoader(graphs, batch_size)."
+            )
+        if len(loader) == 0:
             raise ValueError("the loader has no batches; expected at least one.")
     plateau = isinstance(schedule, ReduceLROnPlateau)
     if val is None and (patience is not None or plateau):
@@ -360,7 +379,22 @@ def check_output(out, checkpoint_every, tensorboard) -> None:
             raise ValueError(f"{name} needs a folder for its files; expected out as well.")
 
 
-def _check_model(model: nn.Module, task: Task, flag: Flag | None) -> None:
+def _check_model(
+    model: nn.Module, task: Task, optimizer: Optimizer | None, flag: Flag | None
+) -> None:
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if not trained:
+        raise ValueError(
+            f"no parameter of {type(model).__name__} requires a gradient; expected one or more "
+            "that do."
+        )
+    if optimizer is not None:
+        moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if not moved & {*map(id, trained)}:
+            raise ValueError(
+                f"the optimizer has no trainable parameter of this {type(model).__name__}; "
+                "expected one that is made with model.parameters()."
+            )
     try:
         inspect.signature(model.forward).bind(None, **task.asks)
     except TypeError:
@@ -373,12 +407,16 @@ def _check_model(model: nn.Module, task: Task, flag: Flag | None) -> None:
         flag.check(model)
 
 
-def _config(model: nn.Module) -> dict[str, str]:
-    """Each setting of a model that has a configuration, by name."""
+def _identity(model: nn.Module, optimizer: Optimizer, schedule) -> dict[str, str]:
+    """What a checkpoint has to share with the run that continues it, by name."""
     config = getattr(model, "config", None)
-    if not is_dataclass(config):
-        return {}
-    return {f"model's {f.name}": repr(getattr(config, f.name)) for f in fields(config)}
+    # Variants of a model may have weights of the same shapes.
+    settings = fields(config) if is_dataclass(config) else ()
+    return {
+        "optimizer": f"{type(optimizer).__name__} {optimizer.defaults}",
+        "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}",
+        **{f"model's {f.name}": repr(getattr(config, f.name)) for f in settings},
+    }
 
 
 def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:
@@ -389,6 +427,27 @@ def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:
 def _patience_is_over(history: History, patience: int | None) -> bool:
     best = -1 if history.best is None else history.best["epoch"]
     return patience is not None and len(history.epochs) - 1 - best >= patience
+
+
+class _Estimate:
+    """Prints, after the first steps, how long all of them will take if that is an hour or more."""
+
+    def __init__(self, steps: int, first: int = 5):
+        self.steps, self.first, self.done, self.start = steps, first, 0, 0.0
+
+    def step(self) -> None:
+        """To be called before each step; the first one, which is slower, is not timed."""
+        self.done += 1
+        if self.done == 2:
+            self.start = time.perf_counter()
+        if self.done == 2 + self.first:
+            each = (time.perf_counter() - self.start) / self.first
+            hours = each * self.steps / 3600
+            if hours >= 1:
+                tqdm.write(
+                    f"About {hours:,.0f} hours on this machine: {self.steps:,} steps of "
+                    f"{each:.2g} s. A smaller budget is shorter."
+                )
 
 
 def _bar(epochs: range, progress: bool) -> tqdm:

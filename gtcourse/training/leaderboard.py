@@ -72,85 +72,48 @@ class Entry:
         return self.name.rsplit("-", 1)[1]
 
 
-def _entries(size: str) -> list[Entry]:
-    small = size == "100k"
-    message_passing = {"num_node_types": ATOMS, "num_node_features": 0}
-    message_passing |= {"num_layers": 4 if small else 16}
-    gated = {**message_passing, "num_edge_types": BONDS}
-    without_dropout = {"dropout": 0.0, "attention_dropout": 0.0}
-    models = {
-        "transformer": (
-            partial(
-                BagTransformer,
-                BagTransformerConfig(ATOMS, 56, 8, 4, 112)
-                if small
-                else BagTransformerConfig(ATOMS, 80, 8, 10, 152),
-            ),
-            (),
-        ),
-        "gin": (partial(GIN, GINConfig(**message_passing, d_model=108 if small else 122)), ()),
-        "gat": (
-            partial(GAT, GATConfig(**message_passing, d_model=144 if small else 168)),
-            (),
-        ),
-        "gatedgcn": (
-            partial(GatedGCN, GatedGCNConfig(**gated, d_model=68 if small else 77)),
-            (),
-        ),
-        "signnet": (
-            partial(_signnet, GatedGCNConfig(**gated, d_model=62 if small else 76)),
-            (AddLaplacianEigenvectors(EIGENVECTORS, skip_first=True),),
-        ),
+MESSAGE_PASSING = {"num_node_types": ATOMS, "num_node_features": 0}
+GATED = {**MESSAGE_PASSING, "num_edge_types": BONDS}
+NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+
+
+def _entries(small: bool) -> dict[str, tuple[Callable[[], nn.Module], tuple[Encoding, ...]]]:
+    """Each model's builder and encodings."""
+
+    def of(at_100k: int, at_500k: int) -> int:
+        return at_100k if small else at_500k
+
+    layers = {"num_layers": of(4, 16)}
+    bag = BagTransformerConfig(ATOMS, of(56, 80), 8, of(4, 10), of(112, 152))
+    gin = GINConfig(**MESSAGE_PASSING, **layers, d_model=of(108, 122))
+    gat = GATConfig(**MESSAGE_PASSING, **layers, d_model=of(144, 168))
+    gatedgcn = GatedGCNConfig(**GATED, **layers, d_model=of(68, 77))
+    signnet = GatedGCNConfig(**GATED, **layers, d_model=of(62, 76))
+    graphormer = GraphormerConfig(**NO_DROPOUT, d_model=of(64, 80), num_layers=of(4, 12))
+    egt = EGTConfig(
+        d_model=of(56, 72), d_edge=of(16, 32), num_layers=of(4, 10), svd_rank=EIGENVECTORS,
+        flip_signs="pairs",
+    )  # fmt: skip
+    grpe = GRPEConfig(**NO_DROPOUT, d_model=of(64, 80), num_layers=of(4, 12))
+    csa = CGTConfig(
+        d_model=of(52, 76), d_position=of(16, 28), num_layers=of(4, 10), rings="categorical",
+        edge_ablation=0.0,
+    )  # fmt: skip
+    eigenvectors = AddLaplacianEigenvectors(EIGENVECTORS, skip_first=True)
+    return {
+        "transformer": (partial(BagTransformer, bag), ()),
+        "gin": (partial(GIN, gin), ()),
+        "gat": (partial(GAT, gat), ()),
+        "gatedgcn": (partial(GatedGCN, gatedgcn), ()),
+        "signnet": (partial(_signnet, signnet), (eigenvectors,)),
         "graphormer": (
-            partial(
-                Graphormer,
-                GraphormerConfig(
-                    **without_dropout,
-                    d_model=64 if small else 80,
-                    num_layers=4 if small else 12,
-                ),
-            ),
+            partial(Graphormer, graphormer),
             (AddDegrees(), AddShortestPaths(), AddPathEdges(20)),
         ),
-        "egt": (
-            partial(
-                EGT,
-                EGTConfig(
-                    d_model=56 if small else 72,
-                    d_edge=16 if small else 32,
-                    num_layers=4 if small else 10,
-                    svd_rank=EIGENVECTORS,
-                    flip_signs="pairs",
-                ),
-            ),
-            (AddSVD(EIGENVECTORS),),
-        ),
-        "grpe": (
-            partial(
-                GRPE,
-                GRPEConfig(
-                    **without_dropout,
-                    d_model=64 if small else 80,
-                    num_layers=4 if small else 12,
-                ),
-            ),
-            (AddShortestPaths(),),
-        ),
-        "csa": (
-            partial(
-                CGT,
-                CGTConfig(
-                    d_model=52 if small else 76,
-                    d_position=16 if small else 28,
-                    num_layers=4 if small else 10,
-                    rings="categorical",
-                    edge_ablation=0.0,
-                ),
-            ),
-            (AddRandomWalks(20), AddRings(18)),
-        ),
+        "egt": (partial(EGT, egt), (AddSVD(EIGENVECTORS),)),
+        "grpe": (partial(GRPE, grpe), (AddShortestPaths(),)),
+        "csa": (partial(CGT, csa), (AddRandomWalks(20), AddRings(18))),
     }
-    return [Entry(f"{name}-{size}", build, read) for name, (build, read) in models.items()]
 
 
 def _signnet(config: GatedGCNConfig) -> GatedGCN:
@@ -161,7 +124,11 @@ def _signnet(config: GatedGCNConfig) -> GatedGCN:
     return GatedGCN(config, SignNet(signnet))
 
 
-LEADERBOARD: dict[str, Entry] = {entry.name: entry for size in SIZES for entry in _entries(size)}
+LEADERBOARD: dict[str, Entry] = {
+    f"{name}-{size}": Entry(f"{name}-{size}", *entry)
+    for size in SIZES
+    for name, entry in _entries(small=size == "100k").items()
+}
 
 
 def trained(name: str, seed: int = 0) -> nn.Module:

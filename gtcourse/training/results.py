@@ -17,15 +17,20 @@ class Result:
     """What several seeds of one recipe gave, at one budget on the same data.
 
     Attributes:
-        recipe: as published; metric: the one that is compared, for instance "test_mae".
-        paper: (mean, standard deviation or None), as printed.
+        recipe: as published; None where the runs are of a reader's own.
+        metric: the one that is compared, for instance "test_mae".
+        paper: (mean, standard deviation or None), as printed; None for a reader's own.
         records: the runs, by seed; none where the recipe was not run.
     """
 
-    recipe: Recipe
+    recipe: Recipe | None
     metric: str
-    paper: tuple[float, float | None]
+    paper: tuple[float, float | None] | None
     records: tuple[Record, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.recipe.name if self.recipe else recipe_of(self.records[0])
 
     @property
     def values(self) -> list[float]:
@@ -34,41 +39,41 @@ class Result:
     @property
     def gap(self) -> float | None:
         """What the paper's number has to be added to give ours; None where there is none."""
-        return mean(self.values) - self.paper[0] if self.records else None
+        return mean(self.values) - self.paper[0] if self.records and self.paper else None
 
     @property
     def data(self) -> str:
-        return self.records[0].data["source"] if self.records else ""
+        return self.records[0].data.get("source", "") if self.records else ""
 
     @property
     def budget(self) -> str:
         """How much of the published run was run."""
         if not self.records:
             return ""
-        changed = self.records[0].config.get("changed", {})
+        config = self.records[0].config
+        if self.recipe is None:
+            return f"{config['epochs']} epochs" if "epochs" in config else ""
+        changed = config.get("changed", {})
         if not changed:
             return "the paper's"
-        ours, theirs = self.records[0].config["epochs"], self.recipe.epochs
+        ours, theirs = config["epochs"], self.recipe.epochs
         graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
         batches = f", batches of {changed['batch_size']}" if "batch_size" in changed else ""
         return f"{ours} of {theirs:,} epochs{graphs}{batches}"
 
 
 def read_results(folders: Iterable[Path]) -> list[Record]:
-    """Every record of a recipe's run in folders and the folders in them.
+    """Every record of a run in folders and the folders in them.
 
     Raises:
-        ValueError: a file is no record, a field of it is missing, or its recipe does not exist.
+        ValueError: a file is no record, or a field of it is missing.
     """
     records = []
     for folder in folders:
         for path in sorted(Path(folder).rglob("*-seed*.json")):
             record = read_record(path)
-            if recipe_of(record) not in RECIPES:
-                raise ValueError(
-                    f"{path} is the record of {record.name!r}; expected the run of a recipe."
-                )
-            _refuse_without_what_is_shown(path, record)
+            if recipe_of(record) in RECIPES:
+                _refuse_without_what_is_shown(path, record)
             records.append(record)
     return records
 
@@ -87,27 +92,33 @@ def _refuse_without_what_is_shown(path: Path, record: Record) -> None:
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
     """A result for each recipe, data and budget; one without records where a recipe has none.
 
+    Runs of recipes that are a reader's own come last, with all that was measured on the test set.
+
     Args:
-        dataset: only the recipes for this one.
+        dataset: only what is of this one.
     """
     runs = defaultdict(list)
-    for record in records:
+    for record in sorted(records, key=lambda record: record.seed):
         settings = ("changed", "precision", "compile", "buckets")
         budget = str([record.config.get(name) for name in settings])
-        data = record.data["source"], record.data["checksum"]
+        data = record.data.get("source"), record.data.get("checksum")
         runs[recipe_of(record), data, budget].append(record)
     found = []
     for name, recipe in RECIPES.items():
-        if dataset is not None and recipe.dataset != dataset:
-            continue
-        groups = [group for (of, *_), group in runs.items() if of == name]
-        for metric, paper in printed(recipe):
-            for group in groups or [()]:
-                # A split without targets gives no score.
-                scored = [run for run in group if metric in run.result]
-                scored = sorted(scored, key=lambda run: run.seed)
-                found.append(Result(recipe, metric, paper, tuple(scored)))
+        if dataset is None or recipe.dataset == dataset:
+            groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
+            scores = printed(recipe)
+            found += [_result(recipe, *score, group) for score in scores for group in groups]
+    for (name, *_), group in runs.items():
+        if name not in RECIPES and dataset in (None, group[0].data.get("name")):
+            metrics = [metric for metric in group[0].result if metric.startswith("test_")]
+            found += [_result(None, metric, None, group) for metric in metrics]
     return found
+
+
+def _result(recipe: Recipe | None, metric: str, paper, group: list[Record]) -> Result:
+    """A split without targets gives no score."""
+    return Result(recipe, metric, paper, tuple(run for run in group if metric in run.result))
 
 
 def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
@@ -136,11 +147,11 @@ COLUMNS = ("recipe", "metric", "paper", "recorded", "gap", "budget", "data")
 
 def row(result: Result) -> tuple[str, ...]:
     """A line of the table, as text."""
-    value, deviation = result.paper
+    value, deviation = result.paper or (None, None)
     return (
-        result.recipe.name,
+        result.name,
         result.metric,
-        f"{value:g}" + (f" ± {deviation:g}" if deviation is not None else ""),
+        "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else ""),
         spread(result.values),
         "" if result.gap is None else f"{result.gap:+.3f}",
         result.budget,

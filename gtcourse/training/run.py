@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -165,18 +166,16 @@ def _train(recipe, data, what, command, commit, out, buckets, compile, options) 
     if any(name.startswith("train_") for name in recipe.paper_result):
         scores |= _scores("train", model, recipe, train)
     monitor = f"val_{recipe.task.monitor}"
+    best = history.best or history.epochs[-1]
+    if not math.isnan(best[monitor]):
+        scores[monitor] = best[monitor]
     record = Record(
         name=run_name(recipe, data),
         **what,
         seconds=round(history.seconds, 1),
         parameters=count_parameters(model),
         curve=history.epochs,
-        result={
-            **scores,
-            monitor: history.best[monitor],
-            "best_epoch": history.best["epoch"],
-            "steps": history.steps,
-        },
+        result={**scores, "best_epoch": best["epoch"], "steps": history.steps},
         command=command,
         commit=commit,
     )
@@ -256,7 +255,7 @@ def _extremes(graphs: Sequence[Data]) -> list[int]:
 def claim(out: Path, what: dict, resume: bool | None) -> str:
     """Begins a run in its folder, or compares the run in it with this one.
 
-    A run that stopped before its first checkpoint left nothing: its folder is free.
+    A run that stopped before its first checkpoint was complete left nothing: its folder is free.
 
     Returns:
         str: the commit at which the run began.
@@ -265,14 +264,21 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
         ValueError: the folder holds another run, or one that should not be resumed.
     """
     _check_resume(out, resume)
-    path = out / "run.json"
+    path, checkpoint = out / "run.json", out / "last.ckpt"
     what = json.loads(json.dumps(what))  # as it will be read again
     is_over = any(out.glob("*-seed*.json"))
-    if not is_over and not (path.exists() and (out / "last.ckpt").exists()):
+    usable = path.exists() and checkpoint.exists()
+    if resume is not True:  # a full disk may leave a file that is empty or cut short
+        usable = usable and path.stat().st_size > 0 and zipfile.is_zipfile(checkpoint)
+    if not is_over and not usable:
+        checkpoint.unlink(missing_ok=True)
         write_json(path, {"commit": current_commit(), **what})
         return current_commit()
     if resume is False:
-        raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
+        state = "that is over" if is_over else "with a checkpoint"
+        raise ValueError(
+            f"{out} holds a run {state}; expected --resume to continue it, or another folder."
+        )
     begun = read_json(path, "what a run is")
     differs = sorted(
         f"{part} {name}".strip()

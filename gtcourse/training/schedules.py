@@ -1,7 +1,6 @@
-"""The papers' learning-rate schedules, as functions of an optimiser that give torch's schedulers.
+"""The papers' learning-rate schedules, as functions of an optimizer that give torch's schedulers.
 
-:func:`gtcourse.training.fit.fit` moves a schedule after each optimiser step. Steps are counted from
-1 here: the rate at step k is the one that the k-th step of the optimiser is taken with.
+Steps are counted from 1: the rate at step k is the one of the optimizer's k-th step.
 """
 
 from __future__ import annotations
@@ -19,27 +18,24 @@ from gtcourse.graphs.arguments import at_least, one_of
 def warmup_then_linear(
     optimizer: Optimizer, total: int, *, warmup: int | float, end: float = 1e-9
 ) -> LambdaLR:
-    r"""Linear warm-up to the optimiser's own rate, then linear decay (Graphormer, Sec. 4.1).
+    r"""Linear warm-up to the optimizer's own rate, then linear decay (Graphormer, Sec. 4.1).
 
-    With W warm-up steps of T in all, the optimiser's rate :math:`\eta` as the peak and
-    :math:`\eta_\text{end}`, step k has
+    With W warm-up steps of T in all and the optimizer's rate :math:`\eta` as the peak, step k has
 
     .. math::
         \eta\,\frac{k}{W} \quad (k \le W), \qquad
         \eta_\text{end} + (\eta - \eta_\text{end}) \Bigl(1 - \frac{k - W}{T - W}\Bigr)
         \quad (W < k \le T),
 
-    and every step after T has :math:`\eta_\text{end}`. Each group of parameters has its own peak.
+    and every later step :math:`\eta_\text{end}`. Each group of parameters has its own peak.
 
     Args:
-        total: T, in optimiser steps.
-        warmup: W, a whole number of steps, or as a share of ``total`` (a float below 1), so that a
-            smaller budget keeps the shape of the schedule.
+        total: T, in optimizer steps.
+        warmup: W, in steps, or as a share of ``total`` (a float below 1).
         end: :math:`\eta_\text{end}`; 1e-9 in the official code, the paper does not say.
 
     Raises:
-        ValueError: the warm-up does not leave a step for the decay, or ``end`` is no smaller than
-            the optimiser's rate.
+        ValueError: the warm-up leaves no step for the decay, or ``end`` is not below the peak.
     """
     peaks = [float(group["lr"]) for group in optimizer.param_groups]
     if not 0 <= end < min(peaks):
@@ -47,35 +43,32 @@ def warmup_then_linear(
             f"end is {end} and the optimiser's learning rate {min(peaks)}; expected an end from 0 "
             "to below that rate, which is the peak."
         )
-
-    def decay_of(peak: float) -> Callable[[float], float]:
-        return lambda done: (end + (peak - end) * (1 - done)) / peak
-
-    return _warmup_then(optimizer, total, warmup, [decay_of(peak) for peak in peaks])
+    decays = [lambda done, peak=peak: (end + (peak - end) * (1 - done)) / peak for peak in peaks]
+    return _warmup_then(optimizer, total, warmup, decays)
 
 
 def warmup_then_cosine(
     optimizer: Optimizer, total: int, *, warmup: int | float, quarter: bool = False
 ) -> LambdaLR:
-    r"""Linear warm-up to the optimiser's own rate, then cosine decay to zero (EGT, Table 6).
+    r"""Linear warm-up to the optimizer's own rate, then cosine decay to zero (EGT, Table 6).
 
-    With W warm-up steps of T in all and the optimiser's rate :math:`\eta` as the peak, step k has
+    With W warm-up steps of T in all and the optimizer's rate :math:`\eta` as the peak, step k has
 
     .. math::
         \eta\,\frac{k}{W} \quad (k \le W), \qquad
         \frac{\eta}{2} \Bigl(1 + \cos \pi\,\frac{k - W}{T - W}\Bigr) \quad (W < k \le T),
 
-    or with a quarter of the cosine :math:`\eta \cos \frac{\pi}{2} \frac{k - W}{T - W}`, which keeps
-    the rate high for longer and falls in a straight line at the end. Every step after T has 0.
+    or with a quarter of the cosine :math:`\eta \cos \frac{\pi}{2} \frac{k - W}{T - W}`. Every
+    later step has 0.
 
     Args:
-        total: T, in optimiser steps.
-        warmup: W, a whole number of steps, or as a share of ``total`` (a float below 1).
+        total: T, in optimizer steps.
+        warmup: W, in steps, or as a share of ``total`` (a float below 1).
         quarter: as in the code that made EGT's results. The paper says only "cosine"; its authors'
-            later code has the half, too.
+            later code has the half.
 
     Raises:
-        ValueError: the warm-up does not leave a step for the decay.
+        ValueError: the warm-up leaves no step for the decay.
 
     Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
     to have 0.
@@ -90,13 +83,10 @@ def warmup_then_cosine(
 def halve_on_plateau(
     optimizer: Optimizer, total: int, *, patience: int, mode: Literal["min", "max"]
 ) -> ReduceLROnPlateau:
-    """Half the rate after more than ``patience`` epochs without a better score (the benchmark's).
-
-    Better by a part in ten thousand, as torch has it by default, which the benchmark leaves as it
-    is. The epoch of the halving does not count among the next ones.
+    """Half the rate after more than ``patience`` epochs without a better score (benchmarking-gnns).
 
     Args:
-        total: not needed, as nobody knows when a plateau comes.
+        total: not used.
         patience: epochs that may be no better; mode: whether a better score is small or large.
     """
     at_least(0, patience=patience)
@@ -105,36 +95,21 @@ def halve_on_plateau(
 
 
 def _warmup_then(
-    optimizer: Optimizer,
-    total: int,
-    warmup: int | float,
-    decays: list[Callable[[float], float]],
+    optimizer: Optimizer, total: int, warmup: int | float, decays: list[Callable[[float], float]]
 ) -> LambdaLR:
     """Linear warm-up, then a function of the share of the decay that is done, for each group."""
-    steps = _warmup_steps(warmup, total)
-
-    def share_of(decay: Callable[[float], float]) -> Callable[[int], float]:
-        def share(steps_done: int) -> float:
-            step = steps_done + 1
-            if step <= steps:
-                return step / steps
-            return decay(min(1.0, (step - steps) / (total - steps)))
-
-        return share
-
-    schedule = LambdaLR(optimizer, [share_of(decay) for decay in decays])
-    # A run is continued only with a schedule of the same length: its checkpoint compares this.
-    schedule.total_steps = total
-    return schedule
-
-
-def _warmup_steps(warmup: int | float, total: int) -> int:
-    a_share = isinstance(warmup, float) and 0 <= warmup < 1
-    steps = round(warmup * total) if a_share else warmup
     at_least(1, total=total)
+    steps = round(warmup * total) if isinstance(warmup, float) and 0 <= warmup < 1 else warmup
     if not isinstance(steps, int) or not 0 <= steps < total:
         raise ValueError(
             f"warmup is {warmup!r} and total {total}; expected fewer warm-up steps than there are "
             "steps in all, or a share of them such as 0.06."
         )
-    return steps
+
+    def rate(steps_done: int, decay: Callable[[float], float]) -> float:
+        step = steps_done + 1
+        return step / steps if step <= steps else decay(min(1.0, (step - steps) / (total - steps)))
+
+    schedule = LambdaLR(optimizer, [lambda done, d=decay: rate(done, d) for decay in decays])
+    schedule.total_steps = total  # compared when a checkpoint is loaded
+    return schedule

@@ -32,9 +32,7 @@ def measure(
 ) -> dict[str, str]:
     """The medians of ``steps`` steps and forward passes, after as many to warm up, with units.
 
-    A step begins with making its batch; a forward pass does too, in evaluation mode and without
-    gradients. A GPU is waited for once a step, or what is measured would be how fast it is given
-    work. Its memory is measured over all of this; on a CPU it is counted for one batch
+    Both include making the batch. On a CPU, memory is counted for one batch
     (:func:`~gtcourse.training.costs.step_costs`), in float32 and not compiled.
 
     Raises:

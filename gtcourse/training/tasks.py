@@ -37,6 +37,8 @@ class Task:
             Several processes weigh their losses by it, which gives the gradient of one process.
         asks: keyword arguments of the model in training, where the loss needs more than the
             predictions.
+        check: (targets, validation): raises a ValueError before training where the loss or, in
+            validation, the metric cannot be computed from all targets of a loader.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Task:
         default_factory=lambda: lambda batch: batch.num_graphs
     )
     asks: dict[str, object] = field(default_factory=dict)
+    check: Callable[[Tensor, bool], None] = lambda targets, validation: None
 
     def improves(self, value: float, best: float | None) -> bool:
         if best is None:
@@ -72,38 +75,64 @@ def graph_regression() -> Task:
         monitor="mae",
         mode="min",
         size=lambda batch: (~batch.y.isnan()).sum(),
+        check=lambda targets, validation: _check_any_known(~targets.isnan(), validation),
     )
 
 
-def graph_classification(num_tasks: int = 1) -> Task:
+def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | None = None) -> Task:
     """Yes-or-no questions about a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
 
-    Targets are 0, 1, or NaN for an unknown answer, which is left out. Judged by the area under the
-    ROC curve for one question, by average precision over several, as OGB does
-    (:class:`MeanAveragePrecision`).
+    Targets are 0, 1, or NaN for an unknown answer, which is left out.
 
     Args:
         num_tasks: T.
-    """
-    from torchmetrics.classification import BinaryAUROC
+        metric: "auroc", the area under the ROC curve, or "ap", average precision; each a mean over
+            the questions (:class:`MeanOverQuestions`). By default "auroc" for one question and
+            "ap" for several, as OGB has it for ogbg-molhiv and ogbg-molpcba.
 
-    metrics = {"auroc": BinaryAUROC()} if num_tasks == 1 else {"ap": MeanAveragePrecision()}
+    Raises:
+        ValueError: ``num_tasks`` is below 1, or there is no such metric.
+    """
+    at_least(1, num_tasks=num_tasks)
+    default = "auroc" if num_tasks == 1 else "ap"
+    metric = metric or default
+    one_of(("auroc", "ap"), metric=metric)
+    metrics = {metric: MeanOverQuestions(metric)}
 
     def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        known = _known(prediction, batch)
-        if num_tasks == 1:
-            collection.update(prediction[known].sigmoid(), batch.y[known].long())
-        else:
-            collection.update(prediction, batch.y)
+        _check_shape(prediction, batch)
+        collection.update(prediction, batch.y)
+
+    def check(targets: Tensor, validation: bool) -> None:
+        expected = [len(targets)] if num_tasks == 1 else [len(targets), num_tasks]
+        if [*targets.shape] != expected:
+            raise ValueError(
+                f"the targets are {[*targets.shape]}; expected {expected}, one for each of "
+                f"num_tasks = {num_tasks} questions. Is graph_classification(num_tasks=T) meant?"
+            )
+        known = ~targets.isnan()
+        _check_any_known(known, validation)
+        if values := {*targets[known].unique().tolist()} - {0, 1}:
+            raise ValueError(
+                f"the targets hold {', '.join(f'{v:g}' for v in sorted(values)[:3])}; expected 0 "
+                "for no, 1 for yes and NaN for unknown."
+            )
+        y = targets.reshape(len(targets), -1)
+        if validation and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
+            raise ValueError(
+                "no question has both a 0 and a 1 among the validation targets, so there is no "
+                "ranking to judge; expected at least one that has."
+            )
 
     return Task(
-        name="graph classification",
+        name="graph classification" + (f" by {metric}" if metric != default else ""),
         loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
         update=update,
         metrics=_fresh(**metrics),
-        monitor=next(iter(metrics)),
+        monitor=metric,
         mode="max",
         size=lambda batch: (~batch.y.isnan()).sum(),
+        check=check,
     )
 
 
@@ -234,31 +263,36 @@ def with_distances(
     )
 
 
-class MeanAveragePrecision(Metric):
-    """Average precision, as a mean over those questions that have both answers among the targets.
+class MeanOverQuestions(Metric):
+    """ROC AUC or average precision, as a mean over the questions with both answers.
 
     A question without a "yes", or without a "no", has no ranking to judge; OGB leaves it out too.
     NaN where none is left.
 
+    Args:
+        score: "auroc" or "ap".
+
     Shapes:
-        prediction: ``[B, T]`` logits; y: ``[B, T]``, 0, 1 or NaN
+        prediction: ``[B, T]`` or ``[B]`` logits; y: the same, 0, 1 or NaN
     """
 
     higher_is_better = True
     full_state_update = False
 
-    def __init__(self):
+    def __init__(self, score: Literal["auroc", "ap"]):
         super().__init__()
+        self.score = score
         self.add_state("predictions", [], dist_reduce_fx="cat")
         self.add_state("targets", [], dist_reduce_fx="cat")
 
     def update(self, prediction: Tensor, y: Tensor) -> None:
-        self.predictions.append(prediction.float())
-        self.targets.append(y)
+        self.predictions.append(prediction.float().reshape(len(y), -1))
+        self.targets.append(y.reshape(len(y), -1))
 
     def compute(self) -> Tensor:
-        from torchmetrics.functional.classification import binary_average_precision
+        from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 
+        score_of = binary_auroc if self.score == "auroc" else binary_average_precision
         predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
         scores = []
         for prediction, y in zip(predictions.T, targets.T, strict=True):
@@ -267,8 +301,14 @@ class MeanAveragePrecision(Metric):
             if 0 < answers.sum() < len(answers):
                 # Ranks in place of probabilities: large logits are one and the same sigmoid.
                 rank = prediction[known].unique(return_inverse=True)[1] / len(answers)
-                scores.append(binary_average_precision(rank, answers))
+                scores.append(score_of(rank, answers))
         return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
+
+
+def _check_any_known(known: Tensor, validation: bool) -> None:
+    if not known.any():
+        split = "validation" if validation else "training"
+        raise ValueError(f"all {split} targets are missing; expected at least one that is known.")
 
 
 def _fresh(**metrics: Metric) -> Callable[[], MetricCollection]:
@@ -332,6 +372,16 @@ def _classes(
     def size(batch: GraphBatch) -> Tensor:
         return total_weight(batch.y, weights_on(batch.mask.double()))
 
+    def check(targets: Tensor, validation: bool) -> None:
+        known = targets != MISSING_LABEL
+        _check_any_known(known, validation)
+        if (targets[known] < 0).any() or (targets[known] >= num_classes).any():
+            least, most = targets[known].min(), targets[known].max()
+            raise ValueError(
+                f"the targets are classes from {least:g} to {most:g}; expected 0 to "
+                f"{num_classes - 1}, or {MISSING_LABEL} for a missing one."
+            )
+
     def weights_on(like: Tensor) -> Tensor | None:
         return None if weights is None else like.new_tensor(weights)
 
@@ -347,6 +397,7 @@ def _classes(
         monitor=score,
         mode="max",
         size=size,
+        check=check,
     )
 
 

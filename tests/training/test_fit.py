@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch_geometric.loader import DataLoader
 
 from gtcourse.graphs import DenseLoader
-from gtcourse.training.fit import evaluate, fit, train_step
+from gtcourse.training.fit import _Estimate, evaluate, fit, train_step
 from gtcourse.training.tasks import graph_regression
 from tests.training.small_run import EPOCHS, graphs, run, small_model
 
@@ -287,3 +288,37 @@ def test_training_stops_when_the_learning_rate_has_fallen_below_a_limit():
     )  # fmt: skip
     assert all(row["lr"] >= 0.01 for row in history.epochs)
     assert optimizer.param_groups[0]["lr"] < 0.01
+
+
+def test_what_trains_nothing_or_cannot_be_read_raises_before_training():
+    task, model = graph_regression(), small_model()
+    train = DenseLoader(graphs(4, seed=0), 2)
+    of_another = torch.optim.Adam(small_model().parameters())
+    with pytest.raises(ValueError, match="the optimizer has no trainable parameter of this BagTr"):
+        fit(model, task, train, epochs=1, optimizer=of_another)
+    frozen = small_model().requires_grad_(False)
+    with pytest.raises(ValueError, match="no parameter of BagTransformer requires a gradient"):
+        fit(frozen, task, train, epochs=1)
+    with pytest.raises(TypeError, match="train is a list; expected gtcourse's loader of dense bat"):
+        fit(model, task, graphs(4, seed=0), epochs=1)
+    with pytest.raises(TypeError, match="val is a DataLoader; expected gtcourse's loader of dense"):
+        fit(model, task, train, DataLoader(graphs(4, seed=0), 2), epochs=1)
+    unknown = graphs(4, seed=0)
+    for graph in unknown:
+        graph.y = graph.y * torch.nan
+    unknown = DenseLoader(unknown, 2)
+    with pytest.raises(ValueError, match="all training targets are missing; expected at least one"):
+        fit(model, task, unknown, epochs=1)
+    with pytest.raises(ValueError, match="all validation targets are missing; expected at least"):
+        fit(model, task, train, unknown, epochs=1)
+
+
+def test_a_long_run_says_how_long_after_its_first_steps(monkeypatch, capsys):
+    clock = iter([0.0, 10.0])
+    monkeypatch.setattr("gtcourse.training.fit.time.perf_counter", lambda: next(clock))
+    estimate = _Estimate(steps=3600, first=5)
+    for _ in range(20):
+        estimate.step()
+    assert capsys.readouterr().out == (
+        "About 2 hours on this machine: 3,600 steps of 2 s. A smaller budget is shorter.\n"
+    )

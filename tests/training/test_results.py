@@ -71,3 +71,12 @@ def test_a_record_with_a_field_missing_is_no_result(tmp_path):
     (tmp_path / "csa-rings-zinc-seed1.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match=r"seed1.json has no commit; expected every field"):
         read_results([tmp_path])
+
+
+def test_a_run_of_a_recipe_of_ones_own_is_a_row_of_its_own(tmp_path):
+    own = a_run(name="mine/molecules", config={"epochs": 3}, result={"test_mae": 0.5, "steps": 2})
+    write_record(own, tmp_path / "mine-molecules-seed0.json")
+    (found,) = [r for r in results(read_results([tmp_path])) if r.records]
+    assert row(found) == (
+        "mine/molecules", "test_mae", "", "0.500 (1 seed)", "", "3 epochs", "file: zinc.npz",
+    )  # fmt: skip

@@ -1,8 +1,10 @@
 """A run from data to record: its budget, its folder, killed and continued."""
 
 import json
+import math
 
 import pytest
+import torch
 
 from gtcourse.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
@@ -38,7 +40,7 @@ def test_a_run_that_is_over_is_not_run_again(monkeypatch, tmp_path):
     record = run(tmp_path)
     monkeypatch.setattr("gtcourse.training.run.loaders", None)
     assert run(tmp_path, resume=True) == record
-    with pytest.raises(ValueError, match="holds a run; expected --resume"):
+    with pytest.raises(ValueError, match=r"holds a run .*; expected --resume"):
         run(tmp_path)
 
 
@@ -48,7 +50,7 @@ def test_a_run_that_is_over_and_has_lost_its_checkpoint_is_no_other_run(tmp_path
     assert run(tmp_path, resume=None) == record
     with pytest.raises(ValueError, match="holds another run, which differs in config buckets;"):
         run(tmp_path, resume=None, buckets=2)
-    with pytest.raises(ValueError, match="holds a run; expected --resume"):
+    with pytest.raises(ValueError, match=r"holds a run .*; expected --resume"):
         run(tmp_path)
 
 
@@ -60,10 +62,24 @@ def test_a_run_that_is_continued_at_another_commit_names_both(monkeypatch, tmp_p
     assert run(tmp_path, resume=True).commit == f"{begun}, then another"
 
 
-def test_a_compiled_run_refuses_a_bucket_that_no_batch_would_come_from():
+@pytest.mark.parametrize("compile", [False, "reduce-overhead"])
+def test_buckets_that_do_not_fill_a_batch_raise(compile):
     sentence = "6 training graphs in 2 bucket.s. do not fill a batch of 4 in each"
     with pytest.raises(ValueError, match=sentence):
-        run(buckets=2, compile="reduce-overhead")
+        run(buckets=2, compile=compile)
+
+
+def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(
+        "gtcourse.training.fit.evaluate", lambda model, task, loader: {"mae": math.nan}
+    )
+    with pytest.warns(UserWarning, match="the validation mae is NaN in every epoch; the model has"):
+        record = run(tmp_path)
+    assert {*record.result} == {"test_mae", "best_epoch", "steps"}
+    assert record.result["best_epoch"] == 2
+    assert read_weights(read_record(tmp_path / record.filename), tmp_path)
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another():
@@ -91,9 +107,12 @@ def test_a_folder_holds_one_run(tmp_path):
     claim(tmp_path, what | {"seed": 7}, resume=False)  # and stopped before it had done anything
     claim(tmp_path, what, resume=False)
     claim(tmp_path, what, resume=None)
-    (tmp_path / "last.ckpt").touch()
+    (tmp_path / "last.ckpt").touch()  # as a full disk may leave it
+    claim(tmp_path, what, resume=False)
+    assert not (tmp_path / "last.ckpt").exists()
+    torch.save({}, tmp_path / "last.ckpt")
     claim(tmp_path, what, resume=None)
-    with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
+    with pytest.raises(ValueError, match=r"holds a run .*; expected --resume to continue it"):
         claim(tmp_path, what, resume=False)
     claim(tmp_path, what, resume=True)
     other = what | {"config": {"epochs": 4, "lr": 0.1}, "seed": 1}

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from gtcourse.graphs import MISSING_LABEL, collate
 from gtcourse.training.tasks import graph_classification, graph_multiclass, graph_regression
@@ -67,6 +67,49 @@ def test_logits_and_classes_that_do_not_fit_are_refused():
     batch.y = None
     with pytest.raises(ValueError, match="the graphs have no targets y"):
         task.loss(torch.zeros(2, 3), batch)
+
+
+@pytest.mark.parametrize(
+    ("task", "targets", "sentence"),
+    [
+        (graph_classification(), [-1.0, 1.0], "the targets hold -1; expected 0 for no, 1 for yes"),
+        (graph_classification(), [0.0, 2.0], "the targets hold 2; expected 0"),
+        (
+            graph_classification(),
+            [[0.0, 1.0]],
+            r"are \[1, 2\]; expected \[1\], one for each of num",
+        ),
+        (
+            graph_classification(),
+            [1.0, 1.0, math.nan],
+            "no question has both a 0 and a 1 among the",
+        ),
+        (graph_classification(2), [[1.0, 0.0], [1.0, math.nan]], "no question has both a 0 and a"),
+        (
+            graph_multiclass(3),
+            [0, 3],
+            "classes from 0 to 3; expected 0 to 2, or -100 for a",
+        ),
+        (graph_multiclass(3), [MISSING_LABEL], "all validation targets are missing"),
+    ],
+)
+def test_targets_that_cannot_be_judged_raise(task, targets, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        task.check(torch.tensor(targets), validation=True)
+
+
+def test_several_questions_may_be_judged_by_roc_auc_without_the_missing_answers():
+    generator = torch.Generator().manual_seed(0)
+    prediction, draws = torch.randn(2, 50, 3, generator=generator).unbind()
+    y = (draws > 0).float()
+    y[:, 2] = 1.0  # a question with one answer only
+    y[draws.abs() < 0.2] = torch.nan
+    known = [~column.isnan() for column in y.T[:2]]
+    expected = [roc_auc_score(y[k, t], prediction[k, t]) for t, k in enumerate(known)]
+    task = graph_classification(3, metric="auroc")
+    found = scores(task, prediction, SimpleNamespace(y=y, target="graph"))
+    assert found == {"auroc": pytest.approx(sum(expected) / 2, rel=1e-6)}
+    assert (task.monitor, task.name) == ("auroc", "graph classification by auroc")
 
 
 def test_what_counts_as_better():
