@@ -44,7 +44,7 @@ def check_padding_share(sizes, batch_size, power=2, full=False):
 
 @compare(
     "H numbers for a pair, or d of them.",
-    cases=[(3, 7, 6, 30)],
+    cases=[(3, 7, 6, 30), (5, 4, 2, 14)],
     parts=["weights", "filters"],
     mistakes={
         "these are numbers; one has 4 bytes.": {"size": 1},
@@ -87,7 +87,7 @@ def _changed(change: Callable) -> Callable:
 
 @compare(
     "a pair's distance is the first power of A that reaches it, for all graphs at once.",
-    cases=[DIRECTED],
+    cases=[DIRECTED, (DIRECTED[0][1:3, :5, :5], DIRECTED[1][1:3, :5])],
     mistakes={
         "the way is the wrong one: row i has the steps from i to j.": _changed(lambda D, m: D.mT),
         "a node is 0 steps from itself.": _changed(lambda D, m: D - torch.diag_embed(m.long())),
@@ -120,7 +120,7 @@ def _numbers(batch: object) -> list[int]:
 
 @compare(
     "seed, epoch and place in it are all that a run has to remember of its order.",
-    cases=[(_order, steps, 7, 3) for steps in (0, 2, 1, 3, 5, 7)],
+    cases=[(_order, steps, 7, 3) for steps in (0, 2, 1, 3, 5, 7)] + [(_order, 4, 6, 2)],
     view=_numbers,
     mistakes={
         "it is always the order of epoch 0; each epoch has its own.": lambda order, *rest: (

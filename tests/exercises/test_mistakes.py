@@ -101,7 +101,7 @@ def context_of_pairs(k, R, relation):
 
 
 BY_FUNCTIONS = [
-    (chapter01.check_masked_attention, hidden_nan, "gradient is NaN"),
+    (chapter01.check_masked_attention, hidden_nan, "gradient of `q` is not finite"),
     (chapter01.check_columns, lambda q, k, v: q @ k, "raised RuntimeError"),
     (chapter02.check_decoder_mask, lambda t: torch.ones(2, 4, 4).tril() * (t != 0)[:, None],
      "expected torch.bool"),
