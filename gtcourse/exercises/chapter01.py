@@ -20,6 +20,15 @@ from gtcourse.exercises.checker import Missing, Mistake, checker, compare, rando
     mistakes={
         "the scale is missing: divide the logits by sqrt(d_k), here 3.": {"scale": 1},
         "the logits are divided by d_k; it should be its square root.": {"scale": 1 / 9},
+        "the logits are divided by the root of the number of tokens; it is d_k, the rows of Q.": (
+            lambda Q, K, V: check_columns.reference(Q, K, V, scale=Q.shape[1] ** -0.5)
+        ),
+        "the logits are divided by sqrt(d_v); it is d_k, the rows of Q.": lambda Q, K, V: (
+            check_columns.reference(Q, K, V, scale=len(V) ** -0.5)
+        ),
+        "the softmax and the product run along different axes; each query has one column.": (
+            lambda Q, K, V: V @ (Q.T @ K / len(Q) ** 0.5).softmax(0)
+        ),
         "softmax over the wrong axis: a query is a column of K^T Q and sums to one.": {"axis": 1},
         "V @ (Q^T K) mixes queries: transpose it.": lambda Q, K, V: V @ (Q.T @ K / 3).softmax(1),
         "these are the weights; multiply them with the values.": lambda Q, K, V: (
@@ -63,6 +72,9 @@ def _without_padded_queries(attend, q, k, v, mask):
             lambda q, k, v, mask: ((q @ k.mT / 2).softmax(-1) * mask[:, None]) @ v
         ),
         "a masked logit is set to 0, which still gets exp(0) = 1; set it to -inf.": {"fill": 0},
+        "a masked logit is set to a small number, which still gets weight; set it to -inf.": {
+            "fill": -1.0
+        },
         "the empty sequence gives the mean of its padding, not zeros.": {"empty": 1},
         "the scale is missing: divide by sqrt(d_k).": {"scale": 1},
     },
@@ -101,6 +113,13 @@ def _join(z):
         },
         "the logits are divided by sqrt(d); a head is only K = d / H wide.": {"scale": 12**-0.5},
         "the scale is missing: divide the logits by sqrt(K).": {"scale": 1},
+        "the logits are divided by sqrt(H); a head is K = d / H wide.": lambda *a: (
+            check_multi_head.reference(*a, scale=a[-1] ** -0.5)
+        ),
+        "the heads are not separated: all channels were used at once.": lambda *a: (
+            check_multi_head.reference(*a[:-1], 1)
+        ),
+        "softmax over the wrong axis: each query's weights sum to one over the keys.": {"dim": -2},
         "the heads are not mixed: multiply with W_O.": lambda h, q, k, v, o, H: (
             check_multi_head.reference(h, q, k, v, torch.eye(12), H)
         ),
@@ -109,10 +128,13 @@ def _join(z):
         ),
     },
 )
-def check_multi_head(h, W_Q, W_K, W_V, W_O, num_heads, split=_split, join=_join, scale=None):
+def check_multi_head(
+    h, W_Q, W_K, W_V, W_O, num_heads, split=_split, join=_join, scale=None, dim=-1
+):
     """``attend(h, W_Q, W_K, W_V, W_O, num_heads)`` on ``[B, N, d]`` and ``[d, d]``."""
     q, k, v = (split(h @ W, num_heads) for W in (W_Q, W_K, W_V))
-    return join(F.scaled_dot_product_attention(q, k, v, scale=scale)) @ W_O
+    logits = q @ k.mT * (scale or q.shape[-1] ** -0.5)
+    return join(logits.softmax(dim) @ v) @ W_O
 
 
 @checker("one head that finds the largest number, whatever the query's token.")

@@ -37,6 +37,9 @@ from gtcourse.models.attention import MultiHeadAttention
         "padding is masked in the rows, not columns.": {
             "join": lambda causal, real: causal & real.mT
         },
+        "only padding is considered, in rows and columns; hide later tokens too.": {
+            "join": lambda causal, real: real & real.mT
+        },
         "joined with `or`; both conditions have to hold.": {"join": torch.logical_or},
     },
 )

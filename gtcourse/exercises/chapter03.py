@@ -87,6 +87,9 @@ def check_edge_softmax(logits, edge_index, num_nodes):
         "rows and columns are exchanged: W1 belongs to the query i, the row.": (
             lambda h, W1, W2, a: check_gatv2_logits.reference(h, W2, W1, a)
         ),
+        "W1 is used for both ends of a pair; the key has W2.": lambda h, W1, W2, a: (
+            check_gatv2_logits.reference(h, W1, W1, a)
+        ),
         "the non-linearity is missing.": {"slope": 1.0},
         "this is ReLU; LeakyReLU keeps a fifth of what is negative.": {"slope": 0.0},
         "the slope is 0.01, PyTorch's default; GAT's is 0.2.": {"slope": 0.01},

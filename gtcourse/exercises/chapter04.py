@@ -31,6 +31,12 @@ TREE = _adjacency([(0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6)], 7)
     mistakes={
         "a node without an edge out has a row 0/0, NaN; it has to be a row of zeros.": {"least": 0},
         "these are the edges themselves; divide each row by its sum.": lambda A: A.float(),
+        "a dead end got an even row; it has to be a row of zeros.": lambda A: (
+            A / A.sum(1, keepdim=True)
+        ).nan_to_num(1 / len(A)),
+        "a softmax gives weight to pairs without an edge; divide by the row's sum.": lambda A: (
+            A.float().softmax(1) * A.any(1, keepdim=True)
+        ),
         "the columns sum to one: divide each row by its own sum.": {"axis": 0},
         "column j is divided by the sum of row j; keepdim=True keeps the sums in a column.": (
             lambda A: A / A.sum(1).clamp(min=1)

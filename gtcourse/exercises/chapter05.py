@@ -52,6 +52,7 @@ def _phi(u: Tensor) -> Tensor:
         "the two are side by side; exchanging them changes the result. Add them.": (
             lambda phi, u: torch.cat([phi(u), phi(-u)], -1)
         ),
+        "this is the product; add phi(u) and phi(-u).": lambda phi, u: phi(u) * phi(-u),
         "this is phi(|u|), which forgets which signs agree.": (lambda phi, u: phi(u.abs())),
         "this is phi(u) alone; phi(-u) is missing.": lambda phi, u: phi(u),
         "the minus is before phi, phi(-u), not -phi(u).": lambda phi, u: phi(u) + -phi(u),
@@ -83,6 +84,7 @@ VECTORS = torch.tensor([[0.5, 0.2, 0.0], [-0.5, 0.4, 0.0], [0.1, -0.3, 0.0], [0.
             rho(phi(U.sum(1, keepdim=True)) + phi(-U.sum(1, keepdim=True)))
         ),
         "phi(-u) is missing.": lambda phi, rho, U: rho(phi(U[:, :1]) + phi(U[:, 1:2])),
+        "a fixed number of columns is read; padding is where a column is all zeros.": {"real": 1},
         "this is the mean over the real eigenvectors; take the sum.": {"factor": 1 / 2},
         "rho is applied to each eigenvector; apply it once, to the sum.": lambda phi, rho, U: sum(
             rho(phi(u) + phi(-u)) for u in (U[:, :1], U[:, 1:2])

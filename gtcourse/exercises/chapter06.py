@@ -74,6 +74,9 @@ def _before_end(path: Tensor, distance: Tensor) -> Tensor:
     mistakes={
         "a mean over no edges is 0/0; it is to be 0.": {"edges": lambda d: d.clamp(max=3)},
         "the sum is divided by L, not by the path's edges.": {"edges": lambda d: 3},
+        "a place too many is read: place n lies on the path where n < distance.": {
+            "on_path": lambda p, d: _before_end(p, d + 1)
+        },
         "zeros behind a path's end were counted as edges.": {"on_path": lambda p, d: p >= 0},
         "this is the sum along the path; take the mean.": {"edges": lambda d: 1},
         "a path longer than L is divided by its length, not L.": {

@@ -132,6 +132,9 @@ def check_ring_bound(rings, N, itself=False):
         "the dot product is k_i · q_j; the query is that of i.": lambda q, k, E, H: (
             check_attention_filters.reference(k, q, E, H)
         ),
+        "H and K are exchanged: there are H heads of K = d / H channels.": lambda q, k, E, H: (
+            check_attention_filters.reference(q, k, E, len(E) // H)
+        ),
         "E is missing.": lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H),
         "all channels of a head have its first channel's E: this is monochrome.": (
             lambda q, k, E, H: check_attention_filters.reference(

@@ -33,6 +33,7 @@ EDGES[[0, 1, 1, 2, 3, 3, 0], [1, 0, 2, 2, 0, 1, 2]] = True
         ),
         "the bend is missing: LeakyReLU.": {"slope": 1.0},
         "the slope is 0.01, PyTorch's default; GAT's is 0.2.": {"slope": 0.01},
+        "pairs without an edge have a large negative logit; it has to be -inf.": {"off": -1e9},
         "pairs without an edge have the logit 0, which a softmax gives weight.": {"off": 0.0},
         "a node attends to itself only if it has a loop.": {
             "attended": lambda A: A.T | torch.eye(4, dtype=torch.bool)

@@ -26,6 +26,12 @@ ATTENTION = torch.tensor(
         "an entry is NaN: 0 log 0 is 0 (torch.special.xlogy).": {"product": lambda a: a * a.log()},
         "this is the entropy in nats; the share is of log N.": {"over": 1},
         "this is the entropy in bits; the share is of log N.": {"over": math.log(2)},
+        "the size of one graph is fixed; divide by log N of the graph at hand.": {
+            "over": math.log(5)
+        },
+        "a number was added inside the logarithm; use torch.special.xlogy.": {
+            "product": lambda a: a * (a + 1e-3).log()
+        },
         "it is divided by N; even attention has the entropy log N.": {"over": 5},
         "the sign is the wrong one: the logarithm of a weight is negative.": {"over": -math.log(5)},
         "the sum runs over the queries; it runs over j, the last axis.": {"dim": 0},
@@ -52,6 +58,9 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
         },
         "each head was rolled out on its own; take the heads' mean before the product.": (
             lambda attention: sum(map(check_rollout.reference, attention.split(1, dim=1))) / 2
+        ),
+        "only the first head was read; take the mean of all heads.": lambda attention: (
+            check_rollout.reference(attention[:, :1])
         ),
         "the largest of the heads' weights was taken; it is their mean.": {"heads": torch.amax},
         "this is the last layer alone.": lambda attention: check_rollout.reference(attention[-1:]),

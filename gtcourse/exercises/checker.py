@@ -6,7 +6,8 @@ that of a mistake, the checker says which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from dis import get_instructions
@@ -183,16 +184,31 @@ def compare(
             }
 
         def named(got, place: int, arguments: tuple) -> str | None:
-            for message, wrong in wrongs.items():
-                try:
+            likely = {f"{name}.": wrong for name, wrong in of_arguments(arguments)}
+            for message, wrong in (wrongs | likely).items():
+                with suppress(Exception):  # this case may not allow the mistake
                     known = run(wrong, *deepcopy(arguments))
-                    if parts and known[place] is None:
-                        continue
-                    if differs(got, known, place) is None:
+                    left_open = parts and known[place] is None
+                    if not left_open and differs(got, known, place) is None:
                         return message
-                except (Mistake, RuntimeError, IndexError, ValueError, TypeError):
-                    continue  # a mistake that this case does not allow
             return None
+
+        def of_arguments(arguments: tuple) -> Iterator[tuple[str, Callable]]:
+            """The reference with an argument exchanged, transposed, negated or ignored."""
+            for i, x in enumerate(arguments):
+                for j, y in enumerate(arguments[:i]):
+                    if _alike(x, y):
+                        order = list(range(len(arguments)))
+                        order[i], order[j] = j, i
+                        yield (
+                            f"`{names[j]}` and `{names[i]}` are exchanged",
+                            lambda *a, order=order: reference(*(a[n] for n in order)),
+                        )
+                for what, change in _misreadings(x):
+                    yield (
+                        f"`{names[i]}` {what}",
+                        lambda *a, i=i, change=change: reference(*a[:i], change(a[i]), *a[i + 1 :]),
+                    )
 
         def differs(got, right, place: int) -> str | None:
             if parts:
@@ -208,6 +224,36 @@ def compare(
         return checked
 
     return decorate
+
+
+def _alike(x: object, y: object) -> bool:
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        return x.shape == y.shape and x.dtype == y.dtype
+    return type(x) is type(y) and isinstance(x, int)
+
+
+def _misreadings(x: object) -> Iterator[tuple[str, Callable]]:
+    """How an argument is commonly misread."""
+    if isinstance(x, int | float):
+        yield "is taken one too large", lambda x: x + 1
+        yield "is taken one too small", lambda x: x - 1
+    if not isinstance(x, Tensor):
+        return
+    if x.dim() >= 2 and x.shape[-1] == x.shape[-2]:
+        yield "is transposed: rows and columns are exchanged", lambda x: x.mT
+        yield (
+            "was made symmetric: keep its direction",
+            lambda x: x | x.mT if x.dtype == torch.bool else x + x.mT,
+        )
+    if x.dim() == 3 and x.shape[0] == x.shape[1]:
+        yield "has its first two axes exchanged", lambda x: x.transpose(0, 1)
+    if x.dtype == torch.bool:
+        yield "is not used, as if it were True everywhere", torch.ones_like
+        yield "is inverted: True and False are exchanged", torch.logical_not
+    if x.is_floating_point():
+        yield "has the wrong sign", torch.neg
+        yield "is missing, as if it were 0", torch.zeros_like
+        yield "is read in reverse order", lambda x: x.flip(0)
 
 
 def _with_doubles(cases: Sequence[tuple]) -> list[tuple]:
@@ -269,7 +315,8 @@ def _difference(got: object, right: object, atol: float) -> str | None:
         if torch.allclose(got, right, atol=atol, equal_nan=True):
             return None
         if got.isnan().any():
-            return "an entry is NaN."
+            place = got.isnan().nonzero()[0].tolist()
+            return f"an entry is NaN, at {place}: is it 0/0, or a softmax of nothing but -inf?"
         return _likely_cause(got, right, atol)
     if isinstance(right, int | float):
         if isinstance(got, Tensor) and got.numel() == 1:
@@ -302,9 +349,32 @@ def _likely_cause(got: Tensor, right: Tensor, atol: float) -> str:
     wrong = ~torch.isclose(got, right, atol=atol, equal_nan=True)
     place = wrong.nonzero()[0].tolist()
     return (
-        f"{int(wrong.sum())} of {wrong.numel()} entries are wrong; the first is {place}, where "
-        f"{got[tuple(place)]:.4g} stands instead of {right[tuple(place)]:.4g}."
+        f"{_where(wrong)}; at {place} it is {got[tuple(place)]:.4g}, and should be "
+        f"{right[tuple(place)]:.4g}."
     )
+
+
+def _where(wrong: Tensor) -> str:
+    """Which entries are wrong, by the pattern that they form."""
+    if wrong.dim() >= 2:
+        one = torch.ones_like(wrong)
+        patterns = {
+            "only entries above the diagonal are wrong": one.triu(1),
+            "only entries below the diagonal are wrong": one.tril(-1),
+            "the diagonal alone is wrong": one.triu() & one.tril(),
+            "the diagonal alone is right": one.triu(1) | one.tril(-1),
+        }
+        for pattern, places in patterns.items():
+            if not (wrong & ~places).any() and (pattern[-5:] == "wrong" or (wrong == places).all()):
+                return pattern
+        for axis, name in ((-2, "row"), (-1, "column")):
+            others = [n for n in range(wrong.dim()) if n != wrong.dim() + axis]
+            at = wrong.any(dim=others).nonzero().flatten().tolist()
+            if len(at) == 1:
+                return f"only {name} {at[0]} is wrong"
+    if wrong.all():
+        return "every entry is wrong: look at the axis of the sum or softmax, and at the scale"
+    return f"{int(wrong.sum())} of {wrong.numel()} entries are wrong, the others right"
 
 
 def _is_stub(function: Callable) -> bool:
