@@ -11,14 +11,14 @@ from statistics import mean, stdev
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from gtcourse.plots.style import COLORS, INK, use_style
+from gtcourse.plots.style import COLORS, INK, MEANING, use_style
 from gtcourse.training.results import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT
 
 FOLDER = ROOT / "book" / "results"
 STATIC = ROOT / "book" / "_static"
-PAPER, OURS = COLORS["blue"], COLORS["orange"]
+PAPER, OURS = MEANING["paper"], MEANING["ours"]
 LINES = {name: line_to_beat("zinc")[name] for name in
          ("ridge on atom counts", "ridge on Morgan counts")}  # fmt: skip
 

@@ -16,10 +16,19 @@ from gtcourse.exercises.checker import Missing, Mistake, checker, compare, rando
 
 @compare(
     "Columns attend as rows do: V softmax(K^T Q / sqrt(d_k)), each column summing to one.",
-    cases=[random((9, 4), (9, 4), (3, 4))],
+    cases=[random((9, 4), (9, 4), (3, 4)), random((5, 6), (5, 6), (7, 6), seed=2)],
     mistakes={
         "the scale is missing: divide the logits by sqrt(d_k), here 3.": {"scale": 1},
         "the logits are divided by d_k; it should be its square root.": {"scale": 1 / 9},
+        "the logits are divided by the root of the number of tokens; it is d_k, the rows of Q.": (
+            lambda Q, K, V: check_columns.reference(Q, K, V, scale=Q.shape[1] ** -0.5)
+        ),
+        "the logits are divided by sqrt(d_v); it is d_k, the rows of Q.": lambda Q, K, V: (
+            check_columns.reference(Q, K, V, scale=len(V) ** -0.5)
+        ),
+        "the softmax and the product run along different axes; each query has one column.": (
+            lambda Q, K, V: V @ (Q.T @ K / len(Q) ** 0.5).softmax(0)
+        ),
         "softmax over the wrong axis: a query is a column of K^T Q and sums to one.": {"axis": 1},
         "V @ (Q^T K) mixes queries: transpose it.": lambda Q, K, V: V @ (Q.T @ K / 3).softmax(1),
         "these are the weights; multiply them with the values.": lambda Q, K, V: (
@@ -27,33 +36,31 @@ from gtcourse.exercises.checker import Missing, Mistake, checker, compare, rando
         ).softmax(0),
     },
 )
-def check_columns(Q, K, V, scale=1 / 3, axis=0):
+def check_columns(Q, K, V, scale=None, axis=0):
     """``attend(Q, K, V)`` on columns: ``[K, N]``, ``[K, N]``, ``[V, N]`` to ``[V, N]``."""
-    return V @ (scale * K.T @ Q).softmax(axis)
+    return V @ ((scale or len(Q) ** -0.5) * K.T @ Q).softmax(axis)
 
 
-MASK = torch.arange(4) < torch.tensor([4, 2, 0])[:, None]
-# Nothing is asked of a padded query, except in the empty sequence: zeros.
-COMPARED = (MASK | ~MASK.any(dim=1, keepdim=True))[..., None]
+def _first(lengths: list[int], N: int) -> Tensor:
+    return torch.arange(N) < torch.tensor(lengths)[:, None]
 
 
-def _with_finite_gradient(attend, q, *rest):
-    result = attend(q.requires_grad_(), *rest)
-    if isinstance(result, Tensor) and result.requires_grad and not result.isnan().any():
-        result.sum().backward()
-        if not q.grad.isfinite().all():
-            raise Mistake(
-                "the output is finite, but its gradient is NaN: replacing NaN after the softmax "
-                "hides it from the forward pass only. Change the row before the softmax."
-            )
-    return result
+def _without_padded_queries(attend, q, k, v, mask):
+    """Any result will do for a padded query, except in an empty sequence: zeros."""
+    z = attend(q, k, v, mask)
+    if not isinstance(z, Tensor) or z.shape != v.shape:
+        return z
+    compared = (mask | ~mask.any(dim=1, keepdim=True))[..., None]
+    return torch.where(compared | z.isnan(), z, 0.0)
 
 
 @compare(
     "padding gets no attention, an empty sequence gives zeros, and its gradient is finite.",
-    cases=[(*random((3, 4, 4), (3, 4, 4), (3, 4, 5)), MASK)],
-    run=_with_finite_gradient,
-    view=lambda z: torch.where(COMPARED | z.isnan(), z, 0.0),
+    cases=[
+        (*random((3, 6, 4), (3, 6, 4), (3, 6, 5)), _first([6, 2, 0], 6)),
+        (*random((2, 5, 9), (2, 5, 9), (2, 5, 7), seed=2), _first([0, 3], 5)),
+    ],
+    run=_without_padded_queries,
     mistakes={
         "the empty sequence gives NaN: a softmax over nothing but -inf is 0/0. Give such a row "
         "something to attend to, and set its result to zero.": {"fill": -math.inf},
@@ -65,14 +72,19 @@ def _with_finite_gradient(attend, q, *rest):
             lambda q, k, v, mask: ((q @ k.mT / 2).softmax(-1) * mask[:, None]) @ v
         ),
         "a masked logit is set to 0, which still gets exp(0) = 1; set it to -inf.": {"fill": 0},
+        "a masked logit is set to a small number, which still gets weight; set it to -inf.": {
+            "fill": -1.0
+        },
         "the empty sequence gives the mean of its padding, not zeros.": {"empty": 1},
         "the scale is missing: divide by sqrt(d_k).": {"scale": 1},
     },
 )
-def check_masked_attention(q, k, v, mask, fill=-1e9, scale=0.5, empty=0):
+def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0):
     """``attend(Q, K, V, mask)`` with ``[B, N, K]``, ..., and the keys' mask ``[B, N]``."""
+    scale = scale or q.shape[-1] ** -0.5
     z = (scale * q @ k.mT).masked_fill(~mask[:, None], fill).softmax(-1) @ v
-    return z * mask.any(dim=1)[:, None, None].float().clamp(min=empty)
+    z = z * mask.any(dim=1)[:, None, None].to(z.dtype).clamp(min=empty)
+    return _without_padded_queries(lambda *_: z, q, k, v, mask)
 
 
 def _split(x, H):
@@ -89,7 +101,10 @@ def _join(z):
 
 @compare(
     "each head has its own K channels, and W_O mixes what they found.",
-    cases=[(*random((2, 5, 12), *[(12, 12)] * 4), 3)],
+    cases=[
+        (*random((2, 5, 12), *[(12, 12)] * 4), 3),
+        (*random((3, 7, 10), *[(10, 10)] * 4, seed=2), 2),
+    ],
     atol=1e-3,
     mistakes={
         "the split mixes tokens: reshape to [B, N, H, K] and exchange two axes.": {"split": _cut},
@@ -98,6 +113,13 @@ def _join(z):
         },
         "the logits are divided by sqrt(d); a head is only K = d / H wide.": {"scale": 12**-0.5},
         "the scale is missing: divide the logits by sqrt(K).": {"scale": 1},
+        "the logits are divided by sqrt(H); a head is K = d / H wide.": lambda *a: (
+            check_multi_head.reference(*a, scale=a[-1] ** -0.5)
+        ),
+        "the heads are not separated: all channels were used at once.": lambda *a: (
+            check_multi_head.reference(*a[:-1], 1)
+        ),
+        "softmax over the wrong axis: each query's weights sum to one over the keys.": {"dim": -2},
         "the heads are not mixed: multiply with W_O.": lambda h, q, k, v, o, H: (
             check_multi_head.reference(h, q, k, v, torch.eye(12), H)
         ),
@@ -106,10 +128,13 @@ def _join(z):
         ),
     },
 )
-def check_multi_head(h, W_Q, W_K, W_V, W_O, num_heads, split=_split, join=_join, scale=None):
+def check_multi_head(
+    h, W_Q, W_K, W_V, W_O, num_heads, split=_split, join=_join, scale=None, dim=-1
+):
     """``attend(h, W_Q, W_K, W_V, W_O, num_heads)`` on ``[B, N, d]`` and ``[d, d]``."""
     q, k, v = (split(h @ W, num_heads) for W in (W_Q, W_K, W_V))
-    return join(F.scaled_dot_product_attention(q, k, v, scale=scale)) @ W_O
+    logits = q @ k.mT * (scale or q.shape[-1] ** -0.5)
+    return join(logits.softmax(dim) @ v) @ W_O
 
 
 @checker("one head that finds the largest number, whatever the query's token.")

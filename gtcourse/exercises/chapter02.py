@@ -17,7 +17,10 @@ from gtcourse.models.attention import MultiHeadAttention
 
 @compare(
     "each token sees itself and what came before, and nobody sees padding.",
-    cases=[(torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]]),)],
+    cases=[
+        (torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]]),),
+        (torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]]),),
+    ],
     dtype=torch.bool,
     mistakes={
         "this is the mask for later tokens alone; padding is still seen.": {
@@ -33,6 +36,9 @@ from gtcourse.models.attention import MultiHeadAttention
         "a token sees itself: the diagonal.": {"join": lambda causal, real: causal.tril(-1) & real},
         "padding is masked in the rows, not columns.": {
             "join": lambda causal, real: causal & real.mT
+        },
+        "only padding is considered, in rows and columns; hide later tokens too.": {
+            "join": lambda causal, real: real & real.mT
         },
         "joined with `or`; both conditions have to hold.": {"join": torch.logical_or},
     },
@@ -124,7 +130,7 @@ def _small_attention() -> tuple[MultiHeadAttention, Tensor]:
 @torch.no_grad()
 def _one_after_another(step: Callable, attention: MultiHeadAttention, x: Tensor) -> Tensor:
     """The outputs of five steps, ``[B, 5, d]``."""
-    keys = values = torch.zeros(2, 2, 0, 4)
+    keys = values = x.new_zeros(2, 2, 0, 4)
     outputs = []
     for t in range(1, 6):
         answer = step(attention, x[:, t - 1 : t], keys, values)
@@ -157,6 +163,7 @@ def _step(scale=0.5, project=True, seen=slice(None)) -> Callable:
     "one token at a time gives what the causal mask gives, and no key is computed twice.",
     cases=[_small_attention()],
     run=_one_after_another,
+    gradients=False,  # decoding needs none
     mistakes={
         "the new token does not attend to itself: append its key and value first.": _step(
             seen=slice(-1)

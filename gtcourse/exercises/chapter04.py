@@ -27,10 +27,16 @@ TREE = _adjacency([(0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6)], 7)
 
 @compare(
     "each row is a chance for each node, and a dead end is a row of zeros.",
-    cases=[(ARROWS,)],
+    cases=[(ARROWS,), (TREE | torch.eye(7, dtype=torch.bool).roll(3, 0),)],
     mistakes={
         "a node without an edge out has a row 0/0, NaN; it has to be a row of zeros.": {"least": 0},
         "these are the edges themselves; divide each row by its sum.": lambda A: A.float(),
+        "a dead end got an even row; it has to be a row of zeros.": lambda A: (
+            A / A.sum(1, keepdim=True)
+        ).nan_to_num(1 / len(A)),
+        "a softmax gives weight to pairs without an edge; divide by the row's sum.": lambda A: (
+            A.float().softmax(1) * A.any(1, keepdim=True)
+        ),
         "the columns sum to one: divide each row by its own sum.": {"axis": 0},
         "column j is divided by the sum of row j; keepdim=True keeps the sums in a column.": (
             lambda A: A / A.sum(1).clamp(min=1)
@@ -50,7 +56,10 @@ def check_walk_matrix(A, axis=1, least=1):
 
 @compare(
     "squared differences along edges, each edge once, over the squared length of the vector.",
-    cases=[(torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T)],
+    cases=[
+        (torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T),
+        (torch.tensor([0.5, -1.5, 2.25, 4]), torch.tensor([(0, 1), (1, 0), (3, 1), (1, 3)]).T),
+    ],
     mistakes={
         "every edge counts twice: edge_index holds both of its directions.": {"count": 1},
         "divide by the sum of the squares of u.": {"over": lambda u: 1},
@@ -72,7 +81,10 @@ MEMBERS = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], dtyp
 
 @compare(
     "the nearest member counts, and an unreachable one is not near.",
-    cases=[(ONE_WAY, MEMBERS)],
+    cases=[
+        (ONE_WAY, MEMBERS),
+        (ONE_WAY[:4, :4].mT, torch.tensor([[0, 1, 1, 0], [1, 0, 0, 0]], dtype=torch.bool)),
+    ],
     mistakes={
         "-1 wins as the smallest number; a member that cannot be reached must not count.": (
             lambda d, s: torch.stack([d[:, chosen].amin(1) for chosen in s], 1)
@@ -135,7 +147,7 @@ def _couples(halves: Tensor) -> Tensor:
 
 @compare(
     "the dot product of i's first half and j's second half gives back the edge.",
-    cases=[(TREE, 3)],
+    cases=[(TREE, 3), (TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0), 2)],
     view=_couples,
     mistakes={
         "the loops are missing: decompose A + I.": {"loops": 0},

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.exercises.checker import Mistake, checker, compare
+from gtcourse.exercises.checker import Mistake, checker, compare, random
 
 
 @checker("each eigenvector of each graph has a sign of its own, and all its nodes share it.")
@@ -40,17 +41,18 @@ def check_random_signs(random_signs: Callable[[Tensor], Tensor]) -> None:
 
 
 def _phi(u: Tensor) -> Tensor:
-    return (u @ torch.tensor([[1.0, -2.0, 0.5], [0.5, 1.0, -1.0]]) + 0.25).relu() ** 2
+    return (u @ u.new_tensor([[1.0, -2.0, 0.5], [0.5, 1.0, -1.0]]) + 0.25).relu() ** 2
 
 
 @compare(
     "whatever phi is, the result is even, and every even function is one of these.",
-    cases=[(_phi, torch.tensor([[0.5, -1.0], [2.0, 3.0], [0.0, -0.25]]))],
+    cases=[(_phi, torch.tensor([[0.5, -1.0], [2.0, 3.0], [0.0, -0.25]])), (_phi, *random((5, 2)))],
     mistakes={
         "this is the difference, which is odd. Add the two.": (lambda phi, u: phi(u) - phi(-u)),
         "the two are side by side; exchanging them changes the result. Add them.": (
             lambda phi, u: torch.cat([phi(u), phi(-u)], -1)
         ),
+        "this is the product; add phi(u) and phi(-u).": lambda phi, u: phi(u) * phi(-u),
         "this is phi(|u|), which forgets which signs agree.": (lambda phi, u: phi(u.abs())),
         "this is phi(u) alone; phi(-u) is missing.": lambda phi, u: phi(u),
         "the minus is before phi, phi(-u), not -phi(u).": lambda phi, u: phi(u) + -phi(u),
@@ -62,11 +64,11 @@ def check_even(phi, u):
 
 
 def _of_entries(entries: Tensor) -> Tensor:  # [..., 1] to [..., 2]
-    return (entries @ torch.tensor([[1.0, -2.0]]) + torch.tensor([0.3, 0.1])).relu()
+    return (entries @ entries.new_tensor([[1.0, -2.0]]) + entries.new_tensor([0.3, 0.1])).relu()
 
 
 def _rho(h: Tensor) -> Tensor:  # [..., 2] to [..., 2]
-    return h @ torch.tensor([[1.0, 0.5], [-1.0, 2.0]]) + h**2
+    return h @ h.new_tensor([[1.0, 0.5], [-1.0, 2.0]]) + h**2
 
 
 VECTORS = torch.tensor([[0.5, 0.2, 0.0], [-0.5, 0.4, 0.0], [0.1, -0.3, 0.0], [0.0, 0.6, 0.0]])
@@ -74,13 +76,15 @@ VECTORS = torch.tensor([[0.5, 0.2, 0.0], [-0.5, 0.4, 0.0], [0.1, -0.3, 0.0], [0.
 
 @compare(
     "padding adds nothing, and neither order nor signs of the eigenvectors matter.",
-    cases=[(_of_entries, _rho, VECTORS)],
+    cases=[(_of_entries, _rho, VECTORS), (_of_entries, _rho, F.pad(*random((6, 3)), (0, 2)))],
+    gradients=False,  # a column of zeros is recognized by its value
     mistakes={
         "the column of zeros has added 2 phi(0); leave padding out.": {"real": 3},
         "the eigenvectors are added before phi; add what phi makes of each.": lambda phi, rho, U: (
             rho(phi(U.sum(1, keepdim=True)) + phi(-U.sum(1, keepdim=True)))
         ),
         "phi(-u) is missing.": lambda phi, rho, U: rho(phi(U[:, :1]) + phi(U[:, 1:2])),
+        "a fixed number of columns is read; padding is where a column is all zeros.": {"real": 1},
         "this is the mean over the real eigenvectors; take the sum.": {"factor": 1 / 2},
         "rho is applied to each eigenvector; apply it once, to the sum.": lambda phi, rho, U: sum(
             rho(phi(u) + phi(-u)) for u in (U[:, :1], U[:, 1:2])
@@ -88,9 +92,12 @@ VECTORS = torch.tensor([[0.5, 0.2, 0.0], [-0.5, 0.4, 0.0], [0.1, -0.3, 0.0], [0.
         "rho is missing.": lambda phi, rho, U: check_signnet_sum.reference(phi, lambda h: h, U),
     },
 )
-def check_signnet_sum(phi, rho, U, real=2, factor=1):
+def check_signnet_sum(phi, rho, U, real=None, factor=1):
     """``signnet_sum(phi, rho, U)``: ``[N, k]``, zero columns being padding, to ``[N, d]``."""
-    return rho(factor * sum(phi(u[:, None]) + phi(-u[:, None]) for u in U.T[:real]))
+    return rho(
+        factor
+        * sum(phi(u[:, None]) + phi(-u[:, None]) for u in U.T[: real or int(U.any(dim=0).sum())])
+    )
 
 
 def _equal_to_the_last_digit(L: Tensor) -> Tensor:
@@ -115,6 +122,7 @@ RING = 2 * torch.eye(6) - torch.eye(6).roll(1, dims=0) - torch.eye(6).roll(-1, d
     "the same matrices come out of every basis.",
     cases=[(STAR,), (RING,)],
     run=_stacked,
+    gradients=False,  # an eigenvector of a repeated eigenvalue has none
     mistakes={
         "there is a matrix for each eigenvector, not each eigenvalue.": {"tolerance": -1},
         "the projector of eigenvalue 0 is missing.": lambda L: check_projectors.reference(L)[1:],

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.exercises.checker import Mistake, compare
+from gtcourse.exercises.checker import Mistake, compare, random
 
 # A path of four nodes and a fifth alone; distance 3 is beyond D = 2.
 FAR = torch.tensor(
@@ -23,7 +23,10 @@ FAR = torch.tensor(
 
 @compare(
     "unreachable pairs have a scalar of their own, and far ones share theirs.",
-    cases=[(torch.tensor([[0.5, -0.5], [4, 8], [2, 3], [1, -1]]), FAR)],
+    cases=[
+        (torch.tensor([[0.5, -0.5], [4, 8], [2, 3], [1, -1]]), FAR),
+        (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]),
+    ],
     mistakes={
         "the heads are the last axis; attention wants [H, N, N].": lambda s, d: s[
             (d + 1).clamp(max=3)
@@ -38,8 +41,9 @@ FAR = torch.tensor(
         },
     },
 )
-def check_spatial_bias(scalars, distance, rows=lambda d: (d + 1).clamp(max=3)):
+def check_spatial_bias(scalars, distance, rows=None):
     """``spatial_bias(scalars, distance)``: ``[D + 2, H]`` and ``[N, N]`` to ``[H, N, N]``."""
+    rows = rows or (lambda d: (d + 1).clamp(max=len(scalars) - 1))
     return scalars[rows(distance)].permute(2, 0, 1)
 
 
@@ -63,10 +67,16 @@ def _before_end(path: Tensor, distance: Tensor) -> Tensor:
 
 @compare(
     "the mean is over the edges that are read, and no path adds nothing.",
-    cases=[(torch.tensor([[6.0, 3], [1, 12], [9, 30]]), *_chain())],
+    cases=[
+        (torch.tensor([[6.0, 3], [1, 12], [9, 30]]), *_chain()),
+        (*random((2, 4)), _chain()[0][1:, 1:, :2], _chain()[1][1:, 1:]),
+    ],
     mistakes={
         "a mean over no edges is 0/0; it is to be 0.": {"edges": lambda d: d.clamp(max=3)},
         "the sum is divided by L, not by the path's edges.": {"edges": lambda d: 3},
+        "a place too many is read: place n lies on the path where n < distance.": {
+            "on_path": lambda p, d: _before_end(p, d + 1)
+        },
         "zeros behind a path's end were counted as edges.": {"on_path": lambda p, d: p >= 0},
         "this is the sum along the path; take the mean.": {"edges": lambda d: 1},
         "a path longer than L is divided by its length, not L.": {
@@ -77,17 +87,18 @@ def _before_end(path: Tensor, distance: Tensor) -> Tensor:
         },
     },
 )
-def check_edge_bias(
-    table, path, distance, on_path=_before_end, edges=lambda distance: distance.clamp(1, 3)
-):
+def check_edge_bias(table, path, distance, on_path=_before_end, edges=None):
     """``edge_bias(table, path, distance)``: ``[L, T]``, ``[N, N, L]``, ``[N, N]`` to ``[N, N]``."""
     terms = table[torch.arange(len(table)), path] * on_path(path, distance)
-    return terms.sum(dim=-1) / edges(distance)
+    return terms.sum(dim=-1) / (edges(distance) if edges else distance.clamp(1, len(table)))
 
 
 @compare(
     "one scalar a head for all pairs with [VNode], and the others as they were.",
-    cases=[(torch.tensor([[[1.0, 2], [3, 4]], [[5, 6], [7, 8]]]), torch.tensor([10.0, 20]))],
+    cases=[
+        (torch.tensor([[[1.0, 2], [3, 4]], [[5, 6], [7, 8]]]), torch.tensor([10.0, 20])),
+        random((3, 5, 5), (3,)),
+    ],
     mistakes={
         "[VNode] came last; it is token 0.": lambda b, t: check_with_virtual_node.reference(
             b, t

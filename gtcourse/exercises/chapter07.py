@@ -21,7 +21,10 @@ BOND = torch.tensor([[0, 0, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4])
 
 @compare(
     "structure with loops, features without, and the masking vector elsewhere.",
-    cases=[(BONDED, BOND, *random((2, 2), (2, 2), (2,)))],
+    cases=[
+        (BONDED, BOND, *random((2, 5), (3, 5), (5,))),
+        (BONDED[:3, :3], 2 * BOND[:3, :3], *random((2, 6), (4, 6), (6,), seed=2)),
+    ],
     mistakes={
         "a node with itself has theta_0; the structure has loops, so it has theta_1.": {"loops": 0},
         "where there is no edge you took the embedding of type 0, not the masking vector.": (
@@ -42,6 +45,12 @@ def check_first_pairs(A, bond, theta, x, mu, loops=1, joined=lambda A, bond: A):
     return structure + torch.where(joined(A, bond)[..., None], x[bond], mu)
 
 
+def _real_rows(a: object, dots: Tensor, real: Tensor) -> object:
+    """The rows of a padded query may hold anything."""
+    fits = isinstance(a, Tensor) and a.shape == dots.shape
+    return torch.where(real[:, None], a, 0.0) if fits else a
+
+
 @compare(
     "the dot product alone is clipped, and the gate opens after the softmax.",
     cases=[
@@ -50,15 +59,23 @@ def check_first_pairs(A, bond, theta, x, mu, loops=1, joined=lambda A, bond: A):
             torch.tensor([[0.5, 7, 1, 2], [0, 3, -1, 0], [2, 0, 6, -2], [1, 1, 0, 4]]),
             torch.tensor([[1.0, -1, 0, 2], [0, 2, -2, 1], [-1, 0.5, 3, 0], [1, 0, -3, 2]]),
             torch.tensor([True, True, True, False]),
-        )
+        ),
+        (*(4 * x for x in random((6, 6), (6, 6), (6, 6))), torch.arange(6) < 4),
     ],
-    view=lambda a: a[:3],  # the fourth row is padding's
+    run=lambda attend, d, b, g, real: _real_rows(attend(d, b, g, real), d, real),
     mistakes={
         "nodes attend to padding; its columns are left out of the softmax.": {"fill": 0},
         "nothing is clipped; the dot product is cut off at -5 and 5.": {"low": -99, "high": 99},
         "the dot product is cut off above but not below.": {"low": -99},
         "the bias was clipped too; only the dot product is, before the bias is added.": (
             lambda d, b, g, real: check_gated_attention.reference((d + b).clamp(-5, 5), 0, g, real)
+        ),
+        "the softmax runs over the queries; it runs over the keys, the last axis.": {"dim": 0},
+        "the dot product is cut off below but not above.": {"high": 99},
+        "the weights were normalized after the gate; they may sum to less than one.": (
+            lambda d, b, g, real: F.normalize(
+                check_gated_attention.reference(d, b, g, real), p=1, dim=1
+            )
         ),
         "the gate is missing (EGT-U).": {"gate": torch.ones_like},
         "g itself is multiplied with the weights; the gate is its sigmoid.": {"gate": lambda g: g},
@@ -69,15 +86,17 @@ def check_first_pairs(A, bond, theta, x, mu, loops=1, joined=lambda A, bond: A):
         ),
     },
 )
-def check_gated_attention(dots, b, g, real, gate=torch.sigmoid, low=-5, high=5, fill=-math.inf):
+def check_gated_attention(
+    dots, b, g, real, gate=torch.sigmoid, low=-5, high=5, fill=-math.inf, dim=1
+):
     """``gated_attention(dots, b, g, real)``: ``[N, N]`` three times and ``[N]`` to ``[N, N]``."""
     logits = dots.clamp(low, high) + b + torch.where(real, 0.0, fill)
-    return logits.softmax(dim=1) * gate(g)
+    return _real_rows(logits.softmax(dim) * gate(g), dots, real)
 
 
 @compare(
     "one vector for all pairs of a virtual node, and the mean between two.",
-    cases=[random((2, 2, 2), (3, 2))],
+    cases=[random((2, 2, 5), (3, 5)), random((4, 4, 3), (2, 3), seed=2)],
     mistakes={
         "the virtual nodes came last; they are the first tokens.": lambda e, virtual: (
             check_with_virtual_pairs.reference(e, virtual).roll((-3, -3), dims=(0, 1))
@@ -107,7 +126,7 @@ FAR = torch.tensor(
 
 @compare(
     "every pair within reach counts once, itself included, and nothing else.",
-    cases=[(*random((5, 5, 3)), FAR, 2)],
+    cases=[(*random((5, 5, 3)), FAR, 2), (*random((4, 4, 2), seed=2), FAR[1:, 1:].triu(), 1)],
     atol=1e-3,
     mistakes={
         "this is the mean over pairs; the authors take the sum.": {"reduction": "mean"},

@@ -28,7 +28,7 @@ def _chain() -> tuple[Tensor, Tensor]:
 
 @compare(
     "itself, edges by type, then distances, far, and unreachable.",
-    cases=[(*_chain(), 3, 3)],
+    cases=[(*_chain(), 3, 3), (*_chain(), 4, 2), (*(x[1:, 1:] for x in _chain()), 3, 5)],
     mistakes={
         "distances of L are far (as in the authors' code); far is more.": {"longest": 2},
         "nothing is far: all distances beyond L share one relation.": {"longest": 99},
@@ -87,7 +87,10 @@ def _by_head(answer: Callable) -> Callable:
 
 @compare(
     "T products for each key, and each pair picks its own from column j.",
-    cases=[(KEYS, VECTORS, RELATION)],
+    cases=[
+        (KEYS, VECTORS, RELATION),
+        (*random((3, 9, 8), (3, 6, 8), seed=2), RELATION[:9, 1:10]),
+    ],
     run=_without_pairs,
     mistakes={
         "this is k_i, as in the authors' code; Eq. 7 has k_j, the key that is attended to.": (
@@ -110,16 +113,19 @@ def check_key_context(k, R_query, relation):
 
 
 def _added(a: Tensor, R: Tensor, relation: Tensor) -> Tensor:
-    return torch.zeros(len(a), len(R)).scatter_add(1, relation, a) @ R
+    return a.new_zeros(len(a), len(R)).scatter_add(1, relation, a) @ R
 
 
 @compare(
     "weights are added up by relation, and only T vectors are met.",
-    cases=[(WEIGHTS.softmax(dim=-1), VECTORS, RELATION)],
+    cases=[
+        (WEIGHTS.softmax(dim=-1), VECTORS, RELATION),
+        (*random((3, 9, 9), (3, 6, 8), seed=2), RELATION[:9, 1:10]),
+    ],
     run=_without_pairs,
     mistakes={
         "of each relation only one weight is left: scatter_ overwrites, scatter_add_ adds.": (
-            _by_head(lambda a, R, r: torch.zeros(len(a), len(R)).scatter(1, r, a) @ R)
+            _by_head(lambda a, R, r: a.new_zeros(len(a), len(R)).scatter(1, r, a) @ R)
         ),
         "the weights are added up by column: row i sums over j.": _by_head(
             lambda a, R, r: _added(a.T, R, r.T)

@@ -23,7 +23,7 @@ def _small_graph() -> tuple[Tensor, Tensor]:
 
 @compare(
     "edges by type, then pairs without an edge, then a node with itself.",
-    cases=[(*_small_graph(), 3)],
+    cases=[(*_small_graph(), 3), (*(x[:4, :4] for x in _small_graph()), 5)],
     mistakes={
         "a loop among the edges keeps its type; write the diagonal before the edges.": (
             lambda A, bond, T: check_pair_rows.reference(A, bond, T).fill_diagonal_(T + 1)
@@ -36,9 +36,11 @@ def _small_graph() -> tuple[Tensor, Tensor]:
         "pairs without an edge have the row of type 0; theirs is T.": {"no_edge": 0},
     },
 )
-def check_pair_rows(adjacency, bond, T, no_edge=3, itself=4):
+def check_pair_rows(adjacency, bond, T, no_edge=None, itself=None):
     """``pair_rows(adjacency, bond, T)``: ``[N, N]`` twice and a number to ``[N, N]``."""
-    return torch.where(adjacency, bond, torch.full_like(bond, no_edge).fill_diagonal_(itself))
+    no_edge = T if no_edge is None else no_edge
+    others = torch.full_like(bond, no_edge).fill_diagonal_(itself or T + 1)
+    return torch.where(adjacency, bond, others)
 
 
 # A path of three nodes, and two that are joined to each other alone.
@@ -57,7 +59,8 @@ def _with_large_negatives(table: Tensor) -> Tensor:
 
 @compare(
     "the logarithm of the kernel, and nothing flows between parts.",
-    cases=[(PATH, 0.4)],
+    cases=[(PATH, 0.4), (PATH[1:, 1:], 1.3)],
+    gradients=False,  # the logarithm of 0 has none
     view=_with_large_negatives,
     mistakes={
         "this is the kernel itself; the bias is its logarithm.": lambda A, t: (
@@ -89,7 +92,7 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
 
 @compare(
     "all nodes of a ring are bound to one another, and none to itself.",
-    cases=[(RINGS, 11)],
+    cases=[(RINGS, 11), ([[5, 1, 3, 0], [6, 2, 7]], 9)],
     mistakes={
         "a node is bound to itself; the diagonal is to be False.": {"itself": True},
         "only nodes that follow each other are bound; all nodes of a ring are.": _followers,
@@ -114,7 +117,10 @@ def check_ring_bound(rings, N, itself=False):
 
 @compare(
     "a head's dot product for its K channels, a softmax for each channel.",
-    cases=[(*random((4, 6), (4, 6), (6, 4, 4)), 2)],
+    cases=[
+        (*random((4, 6), (4, 6), (6, 4, 4)), 2),
+        (*random((5, 12), (5, 12), (12, 5, 5), seed=2), 3),
+    ],
     mistakes={
         "the softmax runs over the queries i; it runs over j, the last axis.": {"dim": 1},
         "the softmax runs over the channels; each channel has its own, over j.": {"dim": 0},
@@ -125,6 +131,9 @@ def check_ring_bound(rings, N, itself=False):
         },
         "the dot product is k_i · q_j; the query is that of i.": lambda q, k, E, H: (
             check_attention_filters.reference(k, q, E, H)
+        ),
+        "H and K are exchanged: there are H heads of K = d / H channels.": lambda q, k, E, H: (
+            check_attention_filters.reference(q, k, E, len(E) // H)
         ),
         "E is missing.": lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H),
         "all channels of a head have its first channel's E: this is monochrome.": (
@@ -143,15 +152,15 @@ def check_attention_filters(
     return (repeat(q @ k.mT * (scale or K**-0.5), K) + E).softmax(dim)
 
 
-def _way_back() -> tuple[Tensor, ...]:
-    s, m, g = random((3, 4, 4), (3, 4, 4), (3, 4))
-    silenced = torch.tensor([[(i + 2 * j) % 3 == 0 for j in range(4)] for i in range(4)])
+def _way_back(K: int, N: int) -> tuple[Tensor, ...]:
+    s, m, g = random((K, N, N), (K, N, N), (K, N))
+    silenced = torch.tensor([[(i + 2 * j) % 3 == 0 for j in range(N)] for i in range(N)])
     return s.softmax(dim=-1), m, 2.0 * ~silenced, g
 
 
 @compare(
     "a silenced pair gathers nothing, and still takes weight from the others.",
-    cases=[_way_back()],
+    cases=[_way_back(3, 4), _way_back(2, 5)],
     parts=["the gradient of E", "the gradient of s"],
     mistakes={
         "keep is missing: this is the way back without an ablation.": lambda a, m, keep, g: (

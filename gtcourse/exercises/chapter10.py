@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.exercises.checker import Mistake, compare
+from gtcourse.exercises.checker import Mistake, compare, random
 
 # One-way edges, a loop at 2, and none that arrives at 3.
 EDGES = torch.zeros(4, 4, dtype=torch.bool)
@@ -21,7 +21,11 @@ EDGES[[0, 1, 1, 2, 3, 3, 0], [1, 0, 2, 2, 0, 1, 2]] = True
 
 @compare(
     "a number of the receiver and one of the sender, bent, on the edges that lead here.",
-    cases=[(torch.tensor([1.5, -2, 0.25, 0.75]), torch.tensor([-0.5, 1, -3, 0.5]), EDGES)],
+    cases=[
+        (torch.tensor([1.5, -2, 0.25, 0.75]), torch.tensor([-0.5, 1, -3, 0.5]), EDGES),
+        (*random((3,), (3,)), EDGES[1:, 1:]),
+    ],
+    gradients=False,  # of -inf
     mistakes={
         "the edges are turned: i attends to j where j leads to i.": {"attended": lambda A: A},
         "receiver and sender are exchanged: rows receive.": lambda receiver, sender, A: (
@@ -29,6 +33,7 @@ EDGES[[0, 1, 1, 2, 3, 3, 0], [1, 0, 2, 2, 0, 1, 2]] = True
         ),
         "the bend is missing: LeakyReLU.": {"slope": 1.0},
         "the slope is 0.01, PyTorch's default; GAT's is 0.2.": {"slope": 0.01},
+        "pairs without an edge have a large negative logit; it has to be -inf.": {"off": -1e9},
         "pairs without an edge have the logit 0, which a softmax gives weight.": {"off": 0.0},
         "a node attends to itself only if it has a loop.": {
             "attended": lambda A: A.T | torch.eye(4, dtype=torch.bool)
@@ -63,7 +68,8 @@ def _centred(logits: Tensor) -> Tensor:
         (
             torch.tensor([[0.5, -1, 2], [1, 0, -0.5], [-2, 1.5, 0.25]]),
             torch.tensor([[1.0, -2, 0.5], [0, 3, -1], [2, 0.5, -200]]),
-        )
+        ),
+        random((5, 5), (5, 5)),
     ],
     run=_up_to_a_constant,
     mistakes={
@@ -84,7 +90,7 @@ def check_gate_as_bias(s, g):
 
 @compare(
     "head by head for all layers, channel by channel for all layers, and layer by layer.",
-    cases=[(7, 24, 4, 10, 3)],
+    cases=[(7, 24, 4, 10, 3), (9, 30, 5, 8, 2)],
     parts=["Graphormer", "CSA", "EGT"],
     mistakes={
         "layers share logits and values; they are held once.": lambda N, d, H, d_e, L: (
@@ -126,7 +132,7 @@ def _sorted(pairs: object) -> list[tuple[str, str]]:
 
 @compare(
     "the worst seed of one against the best of the other, and silence where they overlap.",
-    cases=[(ERRORS,)],
+    cases=[(ERRORS,), ({"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]},)],
     view=_sorted,
     mistakes={
         "the pairs are turned: the lower error is ahead.": {"ahead": lambda a, b: min(a) > max(b)},

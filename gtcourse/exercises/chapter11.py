@@ -20,11 +20,18 @@ ATTENTION = torch.tensor(
 
 @compare(
     "0 for a row with one node, 1 for an even row, whatever the size of the graph.",
-    cases=[(ATTENTION,)],
+    cases=[(ATTENTION,), (random((7, 7))[0].softmax(dim=-1),)],
+    gradients=False,  # infinite at a weight of 0
     mistakes={
         "an entry is NaN: 0 log 0 is 0 (torch.special.xlogy).": {"product": lambda a: a * a.log()},
         "this is the entropy in nats; the share is of log N.": {"over": 1},
         "this is the entropy in bits; the share is of log N.": {"over": math.log(2)},
+        "the size of one graph is fixed; divide by log N of the graph at hand.": {
+            "over": math.log(5)
+        },
+        "a number was added inside the logarithm; use torch.special.xlogy.": {
+            "product": lambda a: a * (a + 1e-3).log()
+        },
         "it is divided by N; even attention has the entropy log N.": {"over": 5},
         "the sign is the wrong one: the logarithm of a weight is negative.": {"over": -math.log(5)},
         "the sum runs over the queries; it runs over j, the last axis.": {"dim": 0},
@@ -37,7 +44,10 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
 
 @compare(
     "the mean over the heads, half of it, and the later layer on the left.",
-    cases=[(random((3, 2, 3, 3))[0].softmax(dim=-1),)],
+    cases=[
+        (random((3, 2, 4, 4))[0].softmax(dim=-1),),
+        (random((2, 5, 6, 6))[0].softmax(dim=-1),),
+    ],
     mistakes={
         "the first layer stands on the left; a later one reads what it made.": lambda attention: (
             check_rollout.reference(attention.flip(0))
@@ -49,13 +59,16 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
         "each head was rolled out on its own; take the heads' mean before the product.": (
             lambda attention: sum(map(check_rollout.reference, attention.split(1, dim=1))) / 2
         ),
+        "only the first head was read; take the mean of all heads.": lambda attention: (
+            check_rollout.reference(attention[:, :1])
+        ),
         "the largest of the heads' weights was taken; it is their mean.": {"heads": torch.amax},
         "this is the last layer alone.": lambda attention: check_rollout.reference(attention[-1:]),
     },
 )
 def check_rollout(attention, half=0.5, itself=0.5, heads=torch.mean):
     """``rollout(attention)``: ``[L, H, N, N]`` to ``[N, N]``."""
-    product = eye = torch.eye(attention.shape[-1])
+    product = eye = torch.eye(attention.shape[-1], dtype=attention.dtype)
     for layer in attention:
         product = (half * heads(layer, dim=0) + itself * eye) @ product
     return product
@@ -67,7 +80,7 @@ def _without(s: Tensor, v: Tensor, gone: float = -math.inf) -> Tensor:
 
 @compare(
     "the others' weights grow when a node goes, and the difference says what it did.",
-    cases=[random((4,), (4, 2))],
+    cases=[random((4,), (4, 2)), random((6,), (6, 3), seed=2)],
     mistakes={
         "the sign is the wrong one: z less what it is without the node.": lambda s, v: (
             _without(s, v) - s.softmax(0) @ v
@@ -89,7 +102,11 @@ def check_leave_out(s, v, gone=-math.inf):
 
 @compare(
     "a weight moves the prediction by what its value has over the mean.",
-    cases=[(ATTENTION[2:, 2:].softmax(-1), *random((3, 2), (3, 2)))],
+    cases=[
+        (ATTENTION[2:, 2:].softmax(-1), *random((3, 2), (3, 2))),
+        (random((5, 5), seed=2)[0].softmax(-1), *random((5, 4), (5, 4), seed=3)),
+    ],
+    gradients=False,  # the answer is itself a gradient, which autograd may compute
     mistakes={
         "this is the derivative by the weight, not by the logit.": (lambda a, v, g: g @ v.T),
         "this is the weight times its derivative; z_i is missing.": (lambda a, v, g: a * (g @ v.T)),

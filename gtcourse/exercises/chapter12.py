@@ -24,6 +24,9 @@ def _mean_of_batches(sizes: list[int], batch_size: int) -> float:
     cases=[([2, 6, 3, 5, 4], 2), ([2, 3, 4, 5, 6], 2), ([4, 4, 4], 3)],
     atol=1e-6,
     mistakes={
+        "the graphs were sorted first; take them in the order given.": lambda sizes, b: (
+            check_padding_share.reference(sorted(sizes), b)
+        ),
         "these are nodes; a batch holds N² pairs for each of its graphs.": {"power": 1},
         "a batch is as wide as its own largest graph, not as the largest of all.": (
             lambda sizes, batch_size: check_padding_share.reference(sizes, len(sizes))
@@ -44,7 +47,7 @@ def check_padding_share(sizes, batch_size, power=2, full=False):
 
 @compare(
     "H numbers for a pair, or d of them.",
-    cases=[(3, 7, 6, 30)],
+    cases=[(3, 7, 6, 30), (5, 4, 2, 14)],
     parts=["weights", "filters"],
     mistakes={
         "these are numbers; one has 4 bytes.": {"size": 1},
@@ -87,11 +90,14 @@ def _changed(change: Callable) -> Callable:
 
 @compare(
     "a pair's distance is the first power of A that reaches it, for all graphs at once.",
-    cases=[DIRECTED],
+    cases=[DIRECTED, (DIRECTED[0][1:3, :5, :5], DIRECTED[1][1:3, :5])],
     mistakes={
         "the way is the wrong one: row i has the steps from i to j.": _changed(lambda D, m: D.mT),
         "a node is 0 steps from itself.": _changed(lambda D, m: D - torch.diag_embed(m.long())),
         "a pair without a path has -1, not 0.": _changed(lambda D, m: D.clamp(min=0)),
+        "a padded place has -1, also with itself: only real tokens are 0 steps from themselves.": (
+            _changed(lambda D, m: torch.where(torch.eye(D.shape[1]).bool(), 0, D))
+        ),
         "it stops after one step.": {"steps": 1},
         "it stops one step early: the longest path has N - 1.": {"steps": 4},
         "it is the last step at which a walk joins a pair, not the first.": {"last": True},
@@ -120,9 +126,12 @@ def _numbers(batch: object) -> list[int]:
 
 @compare(
     "seed, epoch and place in it are all that a run has to remember of its order.",
-    cases=[(_order, steps, 7, 3) for steps in (0, 2, 1, 3, 5, 7)],
+    cases=[(_order, steps, 7, 3) for steps in (0, 2, 1, 3, 5, 7)] + [(_order, 4, 6, 2)],
     view=_numbers,
     mistakes={
+        "an epoch has ceil(n / b) batches; n // b + 1 is one too many where b divides n.": {
+            "rounded": lambda batches: math.floor(batches) + 1
+        },
         "it is always the order of epoch 0; each epoch has its own.": lambda order, *rest: (
             check_next_batch.reference(lambda epoch: order(0), *rest)
         ),

@@ -11,12 +11,13 @@ from gtcourse.plots.figures import (
 )
 from gtcourse.plots.interactive import calculator, explorer, frames
 from gtcourse.plots.molecules import TWO_SIDED, molecules
-from gtcourse.plots.style import COLORS, DIVERGING, INK, SEQUENTIAL, show, use_style
+from gtcourse.plots.style import COLORS, DIVERGING, INK, MEANING, SEQUENTIAL, show, use_style
 
 __all__ = [
     "COLORS",
     "DIVERGING",
     "INK",
+    "MEANING",
     "SEQUENTIAL",
     "TWO_SIDED",
     "attention_map",

@@ -14,7 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
-from gtcourse.plots.style import COLORS, INK, SEQUENTIAL, WIDEST, letters_on, show
+from gtcourse.plots.style import (
+    COLORS,
+    DARK,
+    FILL,
+    INK,
+    MEANING,
+    SEQUENTIAL,
+    WIDEST,
+    letters_on,
+    show,
+)
 
 
 def draw_graph(
@@ -135,23 +145,13 @@ def learning_curve(
         if len(curves) > 1:
             ax.fill_between(epochs, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.2)
     for style, (name, value) in zip(("--", ":", "-."), (baselines or {}).items(), strict=False):
-        ax.axhline(value, color=INK, linestyle=style, linewidth=1.5)
+        ax.axhline(value, color=MEANING["baseline"], linestyle=style, linewidth=1.5)
         ax.annotate(name, (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom")
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.legend()
     return ax
 
-
-FILL = {
-    "node": "#a9cdf0",  # the node stream
-    "edge": "#f6c893",  # the edge stream
-    "bias": "#e9b3d2",  # what is added to the logits
-    "gate": "#eeda92",  # what multiplies attention
-    "value": "#a5dcc5",  # what the values become
-    "op": "#dcdfe3",  # an operation on what comes in
-}
-DARK = "#1b1d20"  # readable on every one of these fills
 
 Box = tuple[float, float, str, str]
 
@@ -168,7 +168,7 @@ def diagram(
     """The data flow of a layer, from bottom to top.
 
     Args:
-        boxes: by name, the centre (x, y) in inches, the label, and its meaning, a key of ``FILL``.
+        boxes: by name, the centre (x, y) in inches, the label, and its meaning, a key of FILL.
         arrows: chains of boxes, such as ``"h > query > logits, mask > logits"``.
         alt: the flow in words.
         height: of the figure, in inches; width: of a box.

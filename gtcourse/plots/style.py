@@ -29,6 +29,32 @@ COLORS = {
 }
 """Hues that people with each common colour blindness can tell apart in this order."""
 
+MEANING = {
+    "node": COLORS["blue"],
+    "edge": COLORS["orange"],
+    "bias": COLORS["pink"],  # what is added to the logits
+    "gate": COLORS["gold"],  # what multiplies attention
+    "value": COLORS["green"],
+    "paper": COLORS["blue"],
+    "ours": COLORS["orange"],
+    "baseline": INK,
+}
+"""One colour for each thing that figures and diagrams show; a model's parts, and sources of a
+number, never occur in one figure."""
+
+FILL = {
+    "node": "#a9cdf0",
+    "edge": "#f6c893",
+    "bias": "#e9b3d2",
+    "gate": "#eeda92",
+    "value": "#a5dcc5",
+    "op": "#dcdfe3",  # an operation on what comes in
+}
+"""The same hues, light enough for the dark letters of a diagram's boxes."""
+
+DARK = "#1b1d20"
+"""Letters on every one of these fills."""
+
 INKED = (
     "text.color",
     "axes.labelcolor",

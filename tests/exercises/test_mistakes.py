@@ -101,7 +101,7 @@ def context_of_pairs(k, R, relation):
 
 
 BY_FUNCTIONS = [
-    (chapter01.check_masked_attention, hidden_nan, "gradient is NaN"),
+    (chapter01.check_masked_attention, hidden_nan, "gradient of `q` is not finite"),
     (chapter01.check_columns, lambda q, k, v: q @ k, "raised RuntimeError"),
     (chapter02.check_decoder_mask, lambda t: torch.ones(2, 4, 4).tril() * (t != 0)[:, None],
      "expected torch.bool"),
@@ -144,12 +144,13 @@ BY_FUNCTIONS = [
     (chapter09.check_backward, lambda a, m, keep, g: a, "expected 2 results"),
     (chapter09.check_backward, lambda *_: (1.0, 2.0), "gradient of E: expected a tensor"),
     (chapter10.check_gate_as_bias, lambda s, g: s + g.sigmoid().log(), "in single precision"),
-    (chapter10.check_gate_as_bias, lambda s, g: s * torch.nan, "an entry is NaN"),
+    (chapter10.check_gate_as_bias, lambda s, g: s * torch.nan, "is it 0/0"),
     (chapter10.check_ahead_of, lambda errors: {"A": "B"}, "expected a set"),
     (chapter12.check_padding_share, lambda *_: [0.5], "expected a number, got a list"),
     (chapter12.check_pair_bytes, lambda *_: (5, 5), "weights: expected 3528, got 5"),
     (chapter12.check_next_batch, lambda *_: 4, "expected a tensor"),
-    (chapter12.check_next_batch, lambda order, *_: order(0)[:2], "expected [2, 5, 1], got [2, 5]."),
+    (chapter12.check_next_batch, lambda order, *_: order(0)[:2],
+     "`batch_size` is taken one too small."),
 ]  # fmt: skip
 
 
