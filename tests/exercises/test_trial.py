@@ -323,3 +323,31 @@ RIGHT = [
 def test_another_right_answer_passes(check, answer):
     result = check(answer)
     assert result.passed, result
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "cause"),
+    [
+        (c1.check_columns, forgotten_return, "did you forget `return`?"),
+        (*changing(c5.check_even, 1, torch.Tensor.neg_), "`u` has been changed"),
+        (*then(c1.check_columns, torch.Tensor.float), "expected torch.float64, got torch.float32"),
+        (*then(c1.check_columns, torch.detach), "no gradient reaches the arguments"),
+        (c1.check_masked_attention, masked, "the gradient of `v` is not finite"),
+        (*with_changed(c3.check_gatv2_logits, lambda h, W1, W2, a: (h, W1, W2.detach(), a)),
+         "the gradient of `W2` is not"),
+        (*with_changed(c8.check_relation_ids, lambda d, bond, E, L: (d, bond, E, L - 1)),
+         "`L` is taken one too small"),
+        (*with_changed(c9.check_pair_rows, lambda A, bond, T: (A.T, bond, T)), "`adjacency` is tr"),
+        (*then(c11.check_leave_out, lambda z: 3 * z), "3 times the right one"),
+        (*then(c6.check_with_virtual_node, lambda b: b + 1), "off by the same number"),
+    ],
+)  # fmt: skip
+def test_the_rule_that_all_checkers_share_names_the_cause(check, answer, cause):
+    assert cause in check(answer).message
+
+
+def test_fixed_precision_inside_an_answer_is_named():
+    def answer(Q, K, V):
+        return V @ (K.T @ Q / len(Q) ** 0.5 + torch.zeros(1)).softmax(0) @ torch.eye(Q.shape[1])
+
+    assert "Are sizes or dtypes fixed?" in c1.check_columns(answer).message
