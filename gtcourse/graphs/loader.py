@@ -133,13 +133,16 @@ class DenseLoader:
 
     @property
     def targets(self) -> Tensor | None:
-        """Targets of all graphs: ``[G]`` or ``[G, T]``, or those of nodes or edges, flat."""
-        parts = [bucket.y for bucket in self._buckets]
-        if parts[0] is None:
-            return None
-        return torch.cat(
-            parts if self._buckets[0].target == "graph" else [*map(torch.ravel, parts)]
-        )
+        """Targets of all graphs: ``[G]`` or ``[G, T]``, or those of nodes or edges, flat.
+
+        None where there are none, and for node and edge targets in a folder: too many to read.
+        """
+        level = self._data.target
+        y = self._data.arrays[level].get("y")
+        if y is not None and level == "graph":
+            return y[torch.cat(self._buckets).to(y.device)].to(self._data.dtypes["y"])
+        held = len(self._data.num_nodes) == self.num_graphs
+        return None if y is None or not held else y.ravel().to(self._data.dtypes["y"])
 
     def __len__(self) -> int:
         return sum(len(self._cut(len(bucket))) for bucket in self._buckets)
