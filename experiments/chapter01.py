@@ -12,12 +12,12 @@ import torch
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
-from experiments.simple_predictors import simple_errors
 from gtcourse import DenseLoader, device, load_dataset
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.training.fit import count_parameters, evaluate, fit
 from gtcourse.training.records import Record, write_record
+from gtcourse.training.simple import simple_errors
 from gtcourse.training.tasks import graph_regression
 from tools.paths import PACKAGE
 

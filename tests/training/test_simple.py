@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from experiments.simple_predictors import morgan_counts, simple_errors
 from gtcourse import load_dataset
-from gtcourse.training.simple import line_to_beat
+from gtcourse.training.simple import line_to_beat, morgan_counts, simple_errors
 
 
 def test_morgan_counts_are_those_of_the_training_environments():
