@@ -346,6 +346,19 @@ class GraphBatch:
         """The graph of each real node, ``[ΣN]``: PyG's ``batch``."""
         return self.mask.nonzero()[:, 0]
 
+    @staticmethod
+    def from_pyg(batch: Batch) -> GraphBatch:
+        """A PyG batch, padded; a dense layer's result ``h`` goes back with ``h[mask]`` ``[Σn, d]``.
+
+        Raises:
+            ValueError: as :func:`collate`.
+        """
+        return collate(batch)
+
+    def to_pyg(self) -> Batch:
+        """The graphs as a PyG batch, edges in row-major order."""
+        return Batch.from_data_list(unbatch(self))
+
     def to(self, device: torch.device | str) -> GraphBatch:
         return self._map(lambda tensor, node_axes: tensor.to(device))
 

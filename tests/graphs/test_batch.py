@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import AddRandomWalkPE
 
-from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, collate, unbatch
+from gtcourse.graphs import (
+    MISSING_LABEL,
+    UNREACHABLE,
+    DenseLoader,
+    GraphBatch,
+    collate,
+    unbatch,
+)
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.graphs.small import chain, three_chains
 
@@ -213,3 +220,16 @@ def test_memory_grows_with_the_graphs_and_not_with_the_largest():
     held = DenseLoader(graphs, 8)._data.arrays
     size = sum(tensor.nbytes for level in held.values() for tensor in level.values())
     assert size < 201 * 300 * 8 / 10
+
+
+def test_a_pyg_batch_is_padded_and_comes_back():
+    x = [torch.arange(3 * n).reshape(n, 3).float() for n in (2, 4)]
+    edges = [torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 1, 3], [1, 2, 0]])]
+    pyg = Batch.from_data_list(
+        [Data(x=rows, edge_index=pairs) for rows, pairs in zip(x, edges, strict=True)]
+    )
+    batch = GraphBatch.from_pyg(pyg)
+    assert batch.x[batch.mask].equal(pyg.x)
+    assert batch.to_pyg().x.equal(pyg.x)
+    assert batch.to_pyg().edge_index.equal(pyg.edge_index)
+    assert batch.to_pyg().batch.equal(pyg.batch)
