@@ -1,0 +1,97 @@
+"""As many generated graphs as PCQM4Mv2 has, written and read: ``python -m experiments.millions``.
+
+8 to 20 nodes with nine features, twice as many random edges and one more, with three features.
+About five minutes on one core, and 1 GB of disk.
+"""
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from gtcourse.graphs import DenseLoader, open_graphs
+from gtcourse.graphs.prepare import GraphPart, prepare
+from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.training.records import current_commit, device_name, installed_versions
+from tools.paths import PACKAGE
+
+SPLIT = (3_378_606, 73_545, 294_469)
+BATCH_SIZE, BATCHES = 64, 500
+
+
+class Generated:
+    """Random graphs, part by part, as a source of :func:`gtcourse.graphs.prepare.prepare`."""
+
+    name = source = checksum = content = "random graphs"
+    target, node_vocabulary, edge_vocabulary = "graph", None, None
+    split = np.repeat([0, 1, 2], SPLIT)
+
+    def part(self, rows: slice) -> GraphPart:
+        rng = np.random.default_rng(rows.start)
+        index = np.arange(len(self.split))[rows]
+        nodes = rng.integers(8, 21, len(index))
+        edges = 2 * nodes + 1
+        graph = {"y": rng.random(len(index), dtype=np.float32), "split": self.split[rows]}
+        return GraphPart(
+            RaggedGraphs(
+                nodes,
+                edges,
+                rng.integers(0, np.repeat(nodes, edges), (2, edges.sum())),
+                {"x": rng.integers(0, 100, (nodes.sum(), 9))},
+                {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))},
+                graph | {"index": index},
+            )
+        )
+
+
+def measure(folder: Path) -> dict:
+    start = time.perf_counter()
+    prepare(Generated(), folder, stored=(), progress=False)
+    write = time.perf_counter() - start
+    size = sum(path.stat().st_size for path in folder.glob("*"))
+    start = time.perf_counter()
+    loader = DenseLoader(open_graphs(folder).train, BATCH_SIZE, shuffle=True)
+    opening = time.perf_counter() - start
+    batches = iter(loader)
+    next(batches)
+    start = time.perf_counter()
+    count = sum(batch.num_graphs for batch in islice(batches, BATCHES))
+    reading = time.perf_counter() - start
+    return {
+        "graphs": sum(SPLIT),
+        "bytes": size,
+        "bytes_per_graph": round(size / sum(SPLIT), 1),
+        "write_seconds": round(write, 1),
+        "open_seconds": round(opening, 2),
+        "batch_milliseconds": round(1e3 * reading / BATCHES, 2),
+        "graphs_per_second": round(count / reading),
+        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=PACKAGE / "recorded" / "millions.json")
+    out = parser.parse_args().out
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        record = {
+            "result": measure(Path(folder) / "graphs"),
+            "command": "python -m experiments.millions",
+            "commit": current_commit(),
+            "device": device_name(),
+            "versions": installed_versions(),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        }
+    out.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
