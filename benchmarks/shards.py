@@ -33,8 +33,8 @@ from benchmarks.report import command_line, provenance, store
 from gtcourse import DenseLoader, GraphBatch, GraphDataset, load_dataset
 from gtcourse.encodings import AddRings, Encoding, encode_batch
 from gtcourse.graphs.mapped import MappedGraphs
-from gtcourse.graphs.prepare import Molecules, prepare, process_pool
 from gtcourse.models import CGT, Graphormer
+from gtcourse.prepare import Molecules, prepare, process_pool
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipe import Recipe

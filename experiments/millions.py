@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from gtcourse.graphs import DenseLoader, open_graphs
-from gtcourse.graphs.prepare import GraphPart, prepare
 from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.prepare import GraphPart, prepare
 from gtcourse.training.records import current_commit, device_name, installed_versions
 from tools.paths import PACKAGE
 
@@ -27,7 +27,7 @@ BATCH_SIZE, BATCHES = 64, 500
 
 
 class Generated:
-    """Random graphs, part by part, as a source of :func:`gtcourse.graphs.prepare.prepare`."""
+    """Random graphs, part by part, as a source of :func:`gtcourse.prepare.prepare`."""
 
     name = source = checksum = content = "random graphs"
     target, node_vocabulary, edge_vocabulary = "graph", None, None

@@ -66,8 +66,8 @@ def prepare(
     """
     from gtcourse.encodings import AddRings, computed_on_device
     from gtcourse.graphs.datasets import data_root, load_dataset
-    from gtcourse.graphs.prepare import pcqm4mv2
-    from gtcourse.graphs.prepare import prepare as write
+    from gtcourse.prepare import pcqm4mv2
+    from gtcourse.prepare import prepare as write
     from gtcourse.recipes import get_recipe
 
     stored = {
@@ -93,7 +93,7 @@ def table_of(name: str, *others: str) -> Table:
 
 def _workers(workers: int, scheduler: str | None):
     """An executor to be entered: of this process (None), this machine or a cluster."""
-    from gtcourse.graphs.prepare import process_pool
+    from gtcourse.prepare import process_pool
 
     if scheduler is not None and workers != 1:
         raise ValueError(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gtcourse.graphs import open_graphs
-from gtcourse.graphs.prepare import prepare
+from gtcourse.prepare import prepare
 from gtcourse.training.records import read_record
 from tests.graphs.layout import write_some
 from tests.training.tiny_data import tiny

@@ -16,7 +16,7 @@ def test_importing_loads_nothing_that_only_some_readers_need():
     code = f"""
 import sys, torch_geometric.data, torch_geometric.nn, torch_geometric.transforms
 before = set(sys.modules)
-import gtcourse, gtcourse.models, gtcourse.graphs.prepare, gtcourse.cli
+import gtcourse, gtcourse.models, gtcourse.prepare, gtcourse.cli
 loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
 print(sorted(loaded & set({HEAVY})))
 """

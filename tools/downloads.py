@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gtcourse.graphs import load_dataset
 from gtcourse.graphs.downloads import PINS
-from gtcourse.graphs.prepare import pcqm4mv2
+from gtcourse.prepare import pcqm4mv2
 
 NAMES = ("zinc", "ogbg-molhiv")
 

@@ -148,7 +148,7 @@ class MappedSplit:
 
 
 def open_graphs(folder: str | Path) -> MappedGraphs:
-    """A folder that :func:`gtcourse.graphs.prepare.prepare` has finished.
+    """A folder that :func:`gtcourse.prepare.prepare` has finished.
 
     The size of every file is compared with what was written, its sha256 is not.
 

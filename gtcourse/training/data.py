@@ -35,7 +35,7 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         source: "embedded", without a network: what stands in for the recipe's data set, or our own
             graphs by its published rules; "real", the published graphs, downloaded; the name of
             another data set; or the path of an ``.npz`` graph file, of a publisher's folder, or of
-            a folder that :func:`gtcourse.graphs.prepare.prepare` wrote.
+            a folder that :func:`gtcourse.prepare.prepare` wrote.
 
     Raises:
         ValueError: there is no such data.

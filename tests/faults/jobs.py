@@ -21,7 +21,7 @@ from gtcourse.encodings import AddRings
 from gtcourse.graphs import communities, datasets, downloads, load_dataset, molecules
 from gtcourse.graphs.files import HALF, write_graphs
 from gtcourse.graphs.molecules import parse, penalized_logp
-from gtcourse.graphs.prepare import pcqm4mv2, prepare
+from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import Record, read_record, write_record, write_weights
 from tests.graphs.layout import write_some
 from tests.graphs.served import content

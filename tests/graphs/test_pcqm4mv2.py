@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from gtcourse import prepare as MODULE
 from gtcourse.graphs import datasets, load_dataset
-from gtcourse.graphs import prepare as MODULE
 from gtcourse.graphs.molecules import rdkit_chem, smiles_graph
-from gtcourse.graphs.prepare import pcqm4mv2
+from gtcourse.prepare import pcqm4mv2
 from tests.graphs.layout import SMILES, write_layout, write_some
 from tests.graphs.served import serve, visible
 

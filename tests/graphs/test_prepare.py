@@ -21,11 +21,11 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from gtcourse import prepare as module
 from gtcourse.encodings import AddDegrees, AddLaplacianEigenvectors, AddRings, AddSVD, encode
 from gtcourse.encodings.on_device import encode_batch
 from gtcourse.graphs import DenseLoader, GraphBatch, GraphDataset, collate, open_graphs
-from gtcourse.graphs import prepare as module
-from gtcourse.graphs.prepare import pcqm4mv2, prepare, process_pool
+from gtcourse.prepare import pcqm4mv2, prepare, process_pool
 from tests.graphs.layout import write_dataset, write_some
 from tests.graphs.random_graphs import graph_of
 
@@ -220,7 +220,7 @@ def test_the_workers_of_a_killed_process_end(tmp_path):
     script = tmp_path / "pool.py"
     script.write_text(
         "import os, time\n"
-        "from gtcourse.graphs.prepare import process_pool\n"
+        "from gtcourse.prepare import process_pool\n"
         "def pid(_): time.sleep(0.2); return os.getpid()\n"
         "if __name__ == '__main__':\n"
         "    with process_pool(2) as pool:\n"

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader, GraphDataset, collate, write_graphs
 from gtcourse.graphs.batch import check_graph, check_graphs
-from gtcourse.graphs.prepare import prepare
+from gtcourse.prepare import prepare
 from tests.properties.counting import enough
 from tests.properties.encodings import EVERY
 from tests.properties.graphs import examples

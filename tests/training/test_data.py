@@ -4,7 +4,7 @@ import pytest
 
 from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.graphs import GraphDataset
-from gtcourse.graphs.prepare import prepare
+from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.data import data_for, first, loaders
 from tests.graphs.test_prepare import assert_same

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from gtcourse.graphs.prepare import prepare
+from gtcourse.prepare import prepare
 from gtcourse.training.processes import is_first_process, launch, processes
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.training.tiny_data import tiny
