@@ -1,19 +1,29 @@
-"""One self-contained page with a trained model's view of molecules: ``gtcourse explore``."""
+"""The Graph Transformer Explainer: trained models that run live in a page, and what goes on inside.
+
+``gtcourse explore`` writes a page for molecules of your own; the book's page has famous ones. The
+forward passes are plain JavaScript (``plots/explainer/models.js``): what the page needs is the
+weights and, for each molecule, what the models read of it.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 
+import numpy as np
 from torch import Tensor
 
-from gtcourse import plots
 from gtcourse.analysis import leave_one_out
-from gtcourse.encodings import encode
+from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.batch import collate
+from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.inference import Predictor, load
-from gtcourse.plots.molecules import TWO_SIDED
+from gtcourse.plots.interactive import drawing
 from gtcourse.training.budget import device
+from gtcourse.training.own import zinc_data
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -22,50 +32,142 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-        color-scheme: light; background: #fff; color: #222; }}
-table {{ border-collapse: collapse; }}
-td, th {{ border-bottom: 1px solid #ccc; padding: .25rem .75rem; text-align: left; }}
-svg {{ max-width: 100%; height: auto; }}
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 75rem;
+        margin: 1rem auto; padding: 0 1rem; }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
-{body}
+<div id="explainer">This page needs scripts: the models run in it.</div>
+{scripts}
 </body>
 </html>
 """
 
+READS = {
+    "Graphormer": {"centrality": True, "spatial": True, "edges": "bias"},
+    "EGT": {
+        "target": "graph", "structure": "adjacency", "variant": "full", "gated": True,
+        "virtual_nodes": 0, "degree_scaler": False, "scaled": True, "norm_eps": 1e-5, "clip": 5.0,
+    },
+    "GRPE": {
+        "target": "graph", "terms": ("query", "key", "value"), "bias": False, "edge_step": None,
+        "key_context": "key_column", "virtual_node": True,
+    },
+    "CGT": {
+        "target": "graph", "relative": "walks", "chromatic": True, "edge_values": True,
+        "share_edges": True, "score": "dot", "activation": "relu", "readout": "sum",
+    },
+}  # fmt: skip
+"""The configurations that ``models.js`` computes; the sizes are free."""
+
+SVD_RANK, LONGEST_PATH, LARGEST_RING = 8, 20, 18
+
 
 def page(models: Sequence[str], smiles: Sequence[str]) -> str:
-    """The page: predictions, the effect of leaving out each atom, and attention.
+    """One page with everything in it.
 
     Args:
-        models: names or folders, as :func:`gtcourse.load` takes them; molecules: SMILES.
+        models: names or folders, as :func:`gtcourse.load` takes them; smiles: the molecules.
 
     Raises:
-        ValueError: a model or a molecule cannot be read, or a model has no attention.
+        ValueError: a model or a molecule cannot be read, or the page cannot compute the model.
     """
-    predictors = [load(name) for name in models]
-    rows, attention, pictures = [], {}, []
-    for predictor in predictors:
-        if not hasattr(predictor.model, "layers") and not hasattr(predictor.model, "encoder"):
-            raise ValueError(f"{predictor.name} has no attention to show; expected a Transformer.")
-        values, maps = predictor.predict(smiles, return_attention=True)
-        attention[predictor.name] = [each.numpy() for each in maps]
-        cells = "".join(f"<td>{value:.3f}</td>" for value in values.reshape(len(smiles), -1)[:, 0])
-        rows.append(f"<tr><th>{escape(predictor.name)}</th>{cells}</tr>")
-        pictures += [f"<h3>{escape(predictor.name)}</h3>", _left_out(predictor, smiles)]
-    names = "".join(f"<th>{escape(text)}</th>" for text in smiles)
-    body = (
-        f"<h2>Prediction</h2><table><tr><th>model</th>{names}</tr>{''.join(rows)}</table>"
-        "<h2>Attention</h2><p>Choose a model, a layer, a head (a channel in CSA) and an atom.</p>"
-        f"{plots.explorer(smiles, attention).data}"
-        "<h2>Leaving out one atom</h2><p>The change of the prediction when the atom and its bonds "
-        f"are masked.</p>{''.join(pictures)}"
-    )
+    data = {
+        "molecules": molecules({text: text for text in smiles}),
+        "models": [model(load(name)) for name in models],
+    }
     title = escape(", ".join(smiles)) if len(smiles) < 3 else f"{len(smiles)} molecules"
-    return PAGE.format(title=title, body=body)
+    start = f"gtcourse.explain(document.getElementById('explainer'), {as_script(data)});"
+    scripts = "".join(f"<script>{text}</script>\n" for text in [*code(), start])
+    return PAGE.format(title=title, scripts=scripts)
+
+
+def code() -> list[str]:
+    """The scripts of the page, in order."""
+    folder = files("gtcourse.plots") / "explainer"
+    return [(folder / name).read_text(encoding="utf-8") for name in ("models.js", "view.js")]
+
+
+def as_script(data: object) -> str:
+    """JSON that may stand in a script: nothing in it ends the script."""
+    return json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
+
+
+def model(predictor: Predictor) -> dict:
+    """What the page needs of a trained model: its kind, sizes and weights.
+
+    Raises:
+        ValueError: ``models.js`` does not compute this configuration.
+    """
+    own = type(predictor.model).__name__
+    config = getattr(predictor.model, "config", None)
+    wrong = [name for name, value in READS.get(own, {}).items() if getattr(config, name) != value]
+    if own not in READS or wrong or config.num_targets != 1 or predictor.featurize is not zinc_data:
+        raise ValueError(
+            f"{predictor.name} cannot be explored{': ' + ', '.join(wrong) if wrong else ''}; "
+            "expected Graphormer, EGT, GRPE or CSA, trained on ZINC or the embedded molecules."
+        )
+    weights = {
+        name: value.cpu().numpy().astype("<f4")
+        for name, value in predictor.model.state_dict().items()
+        if not name.endswith("num_batches_tracked")
+    }
+    return {
+        "name": predictor.name,
+        "kind": "csa" if own == "CGT" else own.lower(),
+        "heads": config.num_heads,
+        "layers": config.num_layers,
+        "error": predictor.record.result.get("test_mae"),
+        "shapes": {name: list(value.shape) for name, value in weights.items()},
+        "data": base64.b64encode(b"".join(each.tobytes() for each in weights.values())).decode(),
+    }
+
+
+def molecules(named: dict[str, str]) -> list[dict]:
+    """What the models read of molecules, given as SMILES by name. Pairs are row by row, n² values.
+
+    Raises:
+        ValueError: a molecule cannot be read.
+    """
+    from rdkit import Chem
+
+    reads = AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(SVD_RANK)
+    found = []
+    for name, text in named.items():
+        batch = collate(encode([zinc_data(text)], *reads, AddRings(LARGEST_RING)))
+        of = {key: value[0].numpy() for key, value in batch.encodings.items()}
+        bonds = np.where(batch.adjacency[0], batch.edge_attr[0, ..., 0], -1)
+        mol = Chem.MolFromSmiles(text)
+        found.append(
+            {
+                "name": name,
+                "smiles": text,
+                "value": round(penalized_logp(mol), 3),
+                "symbols": [atom.GetSymbol() for atom in mol.GetAtoms()],
+                "drawing": drawing(mol, (380, 300)),
+                "x": batch.x[0, :, 0].tolist(),
+                "degree": of["out_degree"].tolist(),
+                "distance": of["distance"].flatten().tolist(),
+                "edge": bonds.flatten().tolist(),
+                "ring": of["ring"].astype(int).flatten().tolist(),
+                "paths": _paths(of["path_edges"], of["distance"]),
+                "svd": [round(value, 7) for value in of["svd"].flatten().tolist()],
+            }
+        )
+    return found
+
+
+def _paths(path_edges: np.ndarray, distance: np.ndarray) -> list[str]:
+    """The bond types along each pair's shortest path, a digit each."""
+    n = len(distance)
+    lengths = distance.clip(0, LONGEST_PATH)
+    return [
+        "".join(str(int(bond)) for bond in path_edges[i, j, : lengths[i, j], 0])
+        for i in range(n)
+        for j in range(n)
+    ]
 
 
 def effects(predictor: Predictor, smiles: Sequence[str]) -> list[Tensor]:
@@ -73,20 +175,5 @@ def effects(predictor: Predictor, smiles: Sequence[str]) -> list[Tensor]:
     found = []
     for text in smiles:
         graph = encode([predictor.featurize(text)], *predictor.transforms)
-        batch = collate(graph).to(device())
-        found.append(leave_one_out(predictor.model, batch)[0].cpu())
+        found.append(leave_one_out(predictor.model, collate(graph).to(device()))[0].cpu())
     return found
-
-
-def _left_out(predictor: Predictor, smiles: Sequence[str]) -> str:
-    values = [each.tolist() for each in effects(predictor, smiles)]
-    largest = max(abs(value) for each in values for value in each)
-    return plots.molecules(
-        list(smiles),
-        values=values,
-        limits=(-largest, largest),
-        cmap=TWO_SIDED,
-        value_label="change of the prediction",
-        alt=f"{', '.join(smiles)}: what each atom contributes to the prediction of "
-        f"{predictor.name}.",
-    ).data

@@ -86,6 +86,12 @@ def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "").replace("http://www.rdkit.org", "")
 
 
+def test_a_model_that_the_explorer_cannot_compute_raises(tmp_path):
+    done = CliRunner().invoke(app, ["explore", "gin-100k/molecules", "CCO", "--out", str(tmp_path)])
+    assert done.exit_code != 0
+    assert "gin-100k/molecules cannot be explored; expected Graphormer" in str(done.exception)
+
+
 @pytest.mark.parametrize(
     "recipe", ["csa-rings/zinc", "graphormer-slim/zinc", "grpe-small/zinc", "egt-100k/zinc"]
 )

@@ -93,7 +93,7 @@ def explorer(
             {
                 "name": name,
                 "atoms": [atom.GetSymbol() for atom in mol.GetAtoms()],
-                "drawing": _drawing(mol, cell),
+                "drawing": drawing(mol, cell),
                 "attention": [packed(given[at]) for given in arrays.values()],
             }
             for at, (name, mol) in enumerate(zip(names, mols, strict=True))
@@ -127,7 +127,7 @@ def packed(weights: np.ndarray) -> list:
     return [*weights.shape[:2], *texts]
 
 
-def _drawing(mol, cell: tuple[int, int]) -> str:
+def drawing(mol, cell: tuple[int, int]) -> str:
     """The molecule as SVG, its atoms numbered, on each a disc and, on top, a place to choose it."""
     from rdkit.Chem.Draw import rdMolDraw2D
 

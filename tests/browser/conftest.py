@@ -11,6 +11,7 @@ from tools.paths import HTML
 PAGES = [
     "book/intro.html",
     "book/how_to_read.html",
+    "book/explainer.html",
     "book/results/index.html",
     "book/ledger.html",
     "book/differs/egt.html",

@@ -1,0 +1,61 @@
+"""The files of the explainer's page: scripts, molecules and, fetched when chosen, the models."""
+
+from pathlib import Path
+
+MODELS = ["csa-100k", "graphormer-100k", "egt-100k", "grpe-100k"]
+
+MOLECULES = {
+    "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
+    "paracetamol": "CC(=O)Nc1ccc(O)cc1",
+    "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+    "ibuprofen": "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
+    "nicotine": "CN1CCCC1c1cccnc1",
+    "dopamine": "NCCc1ccc(O)c(O)c1",
+    "adrenaline": "CNCC(O)c1ccc(O)c(O)c1",
+    "serotonin": "NCCc1c[nH]c2ccc(O)cc12",
+    "melatonin": "COc1ccc2[nH]cc(CCNC(C)=O)c2c1",
+    "vanillin": "COc1cc(C=O)ccc1O",
+    "menthol": "CC1CCC(C(C)C)C(O)C1",
+    "camphor": "CC1(C)C2CCC1(C)C(=O)C2",
+    "limonene": "CC1=CCC(CC1)C(C)=C",
+    "cinnamaldehyde": "O=CC=Cc1ccccc1",
+    "capsaicin": "COc1cc(CNC(=O)CCCCC=CC(C)C)ccc1O",
+    "lidocaine": "CCN(CC)CC(=O)Nc1c(C)cccc1C",
+    "benzocaine": "CCOC(=O)c1ccc(N)cc1",
+    "salbutamol": "CC(C)(C)NCC(O)c1ccc(O)c(CO)c1",
+    "naproxen": "COc1ccc2cc(ccc2c1)C(C)C(=O)O",
+    "diazepam": "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12",
+    "fluoxetine": "CNCCC(Oc1ccc(cc1)C(F)(F)F)c1ccccc1",
+    "sulfanilamide": "Nc1ccc(cc1)S(N)(=O)=O",
+    "morphine": "CN1CCC23C4Oc5c2c(CC1C3C=CC4O)ccc5O",
+    "thujone": "CC1C(=O)CC2(C(C)C)CC12",
+}
+
+
+def write(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    from gtcourse import explore
+    from gtcourse.inference import load
+
+    folder = Path(app.outdir, "_static", "explainer")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(("models.js", "view.js"), explore.code(), strict=True):
+        (folder / name).write_text(text, encoding="utf-8")
+    listed = []
+    for name in MODELS:
+        model = explore.model(load(f"{name}/molecules"))
+        script = (
+            f"gtcourse.deliver({explore.as_script(model['name'])}, {explore.as_script(model)});"
+        )
+        (folder / f"{model['kind']}.js").write_text(script, encoding="utf-8")
+        source = f"../_static/explainer/{model['kind']}.js"
+        listed.append({key: model[key] for key in ("name", "kind", "error")} | {"src": source})
+    data = explore.as_script({"models": listed, "molecules": explore.molecules(MOLECULES)})
+    start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
+    (folder / "data.js").write_text(start, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,439 @@
+// Graphormer, EGT, GRPE and CSA on one molecule, as gtcourse/models computes them.
+//
+// Shapes: n atoms, T tokens (n, or n + 1 with [VNode] first), H heads, d width, K = d / H, C weights
+// of a pair (H, or d in CSA). Arrays are flat: h is [T, d], a map of weights [C, T, T].
+//
+// run(model, molecule, changes) returns {prediction, first, layers}: `first` is the token of atom 0,
+// and each layer has {terms, logits, attention, gates}, where `terms` is a list of [name, map].
+// `changes` is what a reader has changed:
+//   removed: Set of atoms; shift: {distance: number} added to Graphormer's bias; closed: Set of
+//   "layer,head" whose EGT gate is shut; flips: Set of EGT's singular pairs; off: Set of GRPE's
+//   terms; perHead: true for one logit per head in CSA.
+var gtcourse = window.gtcourse || {};
+window.gtcourse = gtcourse;
+
+gtcourse.models = (function () {
+  "use strict";
+
+  /** x [rows, in] times W^T, W [out, in], plus b. */
+  function linear(x, W, b) {
+    const [out, width] = W.shape;
+    const rows = x.length / width;
+    const y = new Float64Array(rows * out);
+    for (let r = 0; r < rows; r++) {
+      for (let o = 0; o < out; o++) {
+        let sum = b ? b.data[o] : 0;
+        for (let k = 0; k < width; k++) sum += x[r * width + k] * W.data[o * width + k];
+        y[r * out + o] = sum;
+      }
+    }
+    return y;
+  }
+
+  const plus = (x, y) => x.map((value, at) => value + y[at]);
+  const relu = (x) => x.map((value) => Math.max(value, 0));
+  const elu = (x) => x.map((value) => (value > 0 ? value : Math.expm1(value)));
+  const gelu = (x) => x.map((value) => 0.5 * value * (1 + erf(value / Math.SQRT2)));
+  const sigmoid = (value) => 1 / (1 + Math.exp(-value));
+
+  /** Abramowitz and Stegun, 7.1.26: wrong by less than 2e-7. */
+  function erf(x) {
+    const t = 1 / (1 + 0.3275911 * Math.abs(x));
+    const series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 +
+      t * (-1.453152027 + t * 1.061405429))));
+    return Math.sign(x) * (1 - series * Math.exp(-x * x));
+  }
+
+  function layerNorm(x, weight, bias, eps) {
+    const d = weight.data.length;
+    const y = new Float64Array(x.length);
+    for (let r = 0; r < x.length; r += d) {
+      const row = x.subarray(r, r + d);
+      const mean = row.reduce((a, b) => a + b) / d;
+      const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / d;
+      const scale = 1 / Math.sqrt(variance + eps);
+      for (let c = 0; c < d; c++) y[r + c] = (row[c] - mean) * scale * weight.data[c] + bias.data[c];
+    }
+    return y;
+  }
+
+  /** Batch normalization with the running statistics. */
+  function batchNorm(x, w, name) {
+    const [weight, bias, mean, variance] =
+      ["weight", "bias", "running_mean", "running_var"].map((part) => w[`${name}.${part}`].data);
+    const d = weight.length;
+    return x.map((value, at) => {
+      const c = at % d;
+      return (value - mean[c]) / Math.sqrt(variance[c] + 1e-5) * weight[c] + bias[c];
+    });
+  }
+
+  /** A query row times a key row of one head, over sqrt(K): [H, T, T]. */
+  function dots(query, key, T, H) {
+    const d = query.length / T;
+    const K = d / H;
+    const scale = 1 / Math.sqrt(K);
+    return fill(H, T, (head, i, j) => {
+      let sum = 0;
+      for (let k = head * K; k < (head + 1) * K; k++) sum += query[i * d + k] * key[j * d + k];
+      return sum * scale;
+    });
+  }
+
+  /** The map [C, T, T] of a function of channel, row and column. */
+  function fill(C, T, value) {
+    const map = new Float64Array(C * T * T);
+    let at = 0;
+    for (let c = 0; c < C; c++) {
+      for (let i = 0; i < T; i++) for (let j = 0; j < T; j++) map[at++] = value(c, i, j);
+    }
+    return map;
+  }
+
+  /** The softmax of each row over the keys that are not removed, where the others get 0. */
+  function softmax(logits, T, removed) {
+    const y = new Float64Array(logits.length);
+    for (let r = 0; r < logits.length; r += T) {
+      let [largest, sum] = [-Infinity, 0];
+      for (let j = 0; j < T; j++) {
+        if (!removed[j] && logits[r + j] > largest) largest = logits[r + j];
+      }
+      for (let j = 0; j < T; j++) if (!removed[j]) sum += y[r + j] = Math.exp(logits[r + j] - largest);
+      for (let j = 0; j < T; j++) y[r + j] /= sum || 1;
+    }
+    return y;
+  }
+
+  /** Each token's weighted sum of values [T, d], C weights a pair; `extra(c, i, j)` joins a value. */
+  function gather(attention, value, T, extra) {
+    const d = value.length / T;
+    const wide = d / (attention.length / (T * T)); // channels that share a weight
+    const z = new Float64Array(T * d);
+    for (let c = 0; c < d; c++) {
+      const map = Math.floor(c / wide) * T * T;
+      for (let i = 0; i < T; i++) {
+        let sum = 0;
+        for (let j = 0; j < T; j++) {
+          const weight = attention[map + i * T + j];
+          if (weight) sum += weight * (value[j * d + c] + (extra ? extra(c, i, j) : 0));
+        }
+        z[i * d + c] = sum;
+      }
+    }
+    return z;
+  }
+
+  const row = (table, at) => {
+    const width = table.shape[1];
+    return table.data.subarray(at * width, (at + 1) * width);
+  };
+
+  /** Rows beside each other as one flat array. */
+  function stack(rows) {
+    const x = new Float64Array(rows.length * rows[0].length);
+    rows.forEach((values, at) => x.set(values, at * values.length));
+    return x;
+  }
+
+  const sum = (...maps) => maps[0].map((_, at) => maps.reduce((total, map) => total + map[at], 0));
+
+  /** Which tokens are removed, [T]. */
+  function removedTokens(changes, T, first) {
+    return Array.from({ length: T }, (_, token) => changes.removed.has(token - first));
+  }
+
+  function preNorm(h, w, name, attend, second) {
+    const norm = (x, part) => layerNorm(x, w[`${name}.${part}.weight`], w[`${name}.${part}.bias`], 1e-5);
+    h = plus(h, attend(norm(h, "attention_norm")));
+    const inner = linear(norm(h, "feed_forward_norm"), w[`${name}.feed_forward.0.weight`],
+      w[`${name}.feed_forward.0.bias`]);
+    const net = `${name}.feed_forward.${second}`;
+    return plus(h, linear(gelu(inner), w[`${net}.weight`], w[`${net}.bias`]));
+  }
+
+  function projections(x, w, name) {
+    return ["query", "key", "value"].map((part) =>
+      linear(x, w[`${name}.${part}.weight`], w[`${name}.${part}.bias`]));
+  }
+
+  const output = (z, w, name) => linear(z, w[`${name}.output.weight`], w[`${name}.output.bias`]);
+
+  /** Graphormer: Eqs. 5 to 9. Tokens are [VNode] and the atoms. */
+  function graphormer(model, molecule, changes) {
+    const w = model.weights;
+    const [n, H] = [molecule.x.length, model.heads];
+    const T = n + 1;
+    const removed = removedTokens(changes, T, 1);
+    const centrality = (part) => w[`node_encodings.0.${part}.weight`];
+    const degree = (i) => Math.min(molecule.degree[i], centrality("incoming").shape[0] - 1);
+    let h = stack([w.virtual_node.data, ...molecule.x.map((x, i) => sum(row(w["embedding.weight"], x),
+      row(centrality("incoming"), degree(i)), row(centrality("outgoing"), degree(i))))]);
+    const scalars = w["bias.encodings.0.scalars.weight"];
+    const pair = (i, j) => (i - 1) * n + j - 1;
+    const spatial = fill(H, T, (head, i, j) => {
+      if (!i || !j) return w["bias.virtual"].data[head];
+      const distance = molecule.distance[pair(i, j)];
+      const bias = row(scalars, Math.min(distance + 1, scalars.shape[0] - 1))[head];
+      return bias + (changes.shift[distance] || 0);
+    });
+    const positions = w["bias.encodings.1.positions"].data; // [positions, H, H]
+    const types = w["bias.encodings.1.edges.weight"];
+    const product = (place, type, head) => {
+      let total = 0;
+      row(types, type).forEach((x, k) => { total += x * positions[(place * H + k) * H + head]; });
+      return total;
+    };
+    const edges = fill(H, T, (head, i, j) => {
+      const path = i && j ? molecule.paths[pair(i, j)] : "";
+      let total = 0;
+      for (let place = 0; place < path.length; place++) total += product(place, +path[place], head);
+      return path.length ? total / path.length : 0;
+    });
+    const layers = [];
+    for (let l = 0; l < model.layers; l++) {
+      h = preNorm(h, w, `layers.${l}`, (x) => {
+        const [query, key, value] = projections(x, w, `layers.${l}.attention`);
+        const dot = dots(query, key, T, H);
+        const logits = sum(dot, spatial, edges);
+        const attention = softmax(logits, T, removed);
+        layers.push({ terms: [["dot", dot], ["b", spatial], ["c", edges]], logits, attention });
+        return output(gather(attention, value, T), w, `layers.${l}.attention`);
+      }, 2);
+    }
+    h = layerNorm(h, w["norm.weight"], w["norm.bias"], 1e-5);
+    const d = h.length / T;
+    return { prediction: linear(h.subarray(0, d), w["head.weight"], w["head.bias"])[0], first: 1, layers };
+  }
+
+  /** GRPE: Eqs. 6 to 9. Tokens are [VNode] and the atoms. */
+  function grpe(model, molecule, changes) {
+    const w = model.weights;
+    const [n, H] = [molecule.x.length, model.heads];
+    const T = n + 1;
+    const removed = removedTokens(changes, T, 1);
+    let h = stack([w.virtual_node.data, ...molecule.x.map((x) => row(w["embedding.weight"], x))]);
+    const E = w["tables.key.edges.weight"].shape[0] - 3;
+    const L = w["tables.key.distances.weight"].shape[0] - 4;
+    const far = E + L; // the relations: itself, edges, distances 2 to L, far, unreachable, [VNode]
+    const relation = new Int32Array(T * T).map((_, at) => {
+      const [i, j] = [Math.floor(at / T), at % T];
+      if (i === j) return 0;
+      if (!i || !j) return far + 2;
+      const pair = (i - 1) * n + j - 1;
+      if (molecule.edge[pair] >= 0) return 1 + molecule.edge[pair];
+      return molecule.distance[pair] < 0 ? far + 1 : Math.min(molecule.distance[pair] + E - 1, far);
+    });
+    const vectors = (name) => {
+      const distances = w[`tables.${name}.distances.weight`];
+      const edges = w[`tables.${name}.edges.weight`];
+      const pairs = [[0, E + 1]];
+      for (let type = 0; type < E; type++) pairs.push([1, type]);
+      for (let distance = 2; distance <= L + 2; distance++) pairs.push([distance, E]);
+      pairs.push([L + 3, E + 2]);
+      return stack(pairs.map(([distance, edge]) => sum(row(distances, distance), row(edges, edge))));
+    };
+    const tables = { query: vectors("query"), key: vectors("key"), value: vectors("value") };
+    const R = far + 3;
+    const layers = [];
+    for (let l = 0; l < model.layers; l++) {
+      h = preNorm(h, w, `layers.${l}`, (x) => {
+        const [query, key, value] = projections(x, w, `layers.${l}.attention`);
+        const d = x.length / T;
+        const K = d / H;
+        const product = (name, a, at, table, r, head) => {
+          if (changes.off.has(name)) return 0;
+          let total = 0;
+          for (let k = head * K; k < (head + 1) * K; k++) total += a[at * d + k] * table[r * d + k];
+          return total / Math.sqrt(K);
+        };
+        const dot = dots(query, key, T, H);
+        const ofQuery = fill(H, T, (head, i, j) =>
+          product("query", query, i, tables.key, relation[i * T + j], head));
+        const ofKey = fill(H, T, (head, i, j) =>
+          product("key", key, j, tables.query, relation[i * T + j], head));
+        const logits = sum(dot, ofQuery, ofKey);
+        const attention = softmax(logits, T, removed);
+        const extra = changes.off.has("value") ? null :
+          (c, i, j) => tables.value[relation[i * T + j] * d + c];
+        layers.push({ terms: [["dot", dot], ["query", ofQuery], ["key", ofKey]], logits, attention });
+        return output(gather(attention, value, T, extra), w, `layers.${l}.attention`);
+      }, 3);
+    }
+    h = layerNorm(h, w["norm.weight"], w["norm.bias"], 1e-5);
+    const d = h.length / T;
+    return { prediction: linear(h.subarray(0, d), w["head.weight"], w["head.bias"])[0], first: 1, layers };
+  }
+
+  function readOut(h, w, activation) {
+    const layer = (x, at) => linear(x, w[`head.${at}.weight`], w[`head.${at}.bias`]);
+    return layer(activation(layer(activation(layer(h, 0)), 2)), 4);
+  }
+
+  /** EGT: Eqs. 4 to 7. Tokens are the atoms; each pair has a vector of its own. */
+  function egt(model, molecule, changes) {
+    const w = model.weights;
+    const [T, H] = [molecule.x.length, model.heads];
+    const removed = removedTokens(changes, T, 0);
+    const rank = molecule.svd.length / T / 2;
+    const svd = Float64Array.from(molecule.svd, (value, at) =>
+      (changes.flips.has(at % rank) ? -value : value));
+    let h = stack(molecule.x.map((x) => sum(row(w["node_input.features.table.weight"], x),
+      w["node_input.bias"].data)));
+    h = plus(h, linear(svd, w["node_encodings.0.projection.weight"], w["node_encodings.0.projection.bias"]));
+    let e = stack(molecule.edge.map((type, pair) => {
+      const joined = type >= 0 || Math.floor(pair / T) === pair % T;
+      return sum(row(w["edge_input.structure.weight"], joined ? 1 : 0),
+        type >= 0 ? row(w["edge_input.features.table.weight"], type) : w["edge_input.no_edge"].data);
+    }));
+    const network = (x, name) => {
+      const y = layerNorm(x, w[`${name}.0.weight`], w[`${name}.0.bias`], 1e-5);
+      const inner = elu(linear(y, w[`${name}.1.weight`], w[`${name}.1.bias`]));
+      return linear(inner, w[`${name}.3.weight`], w[`${name}.3.bias`]);
+    };
+    const layers = [];
+    for (let l = 0; l < model.layers; l++) {
+      const part = (name) => w[`layers.${l}.${name}`];
+      const x = layerNorm(h, part("node_norm.weight"), part("node_norm.bias"), 1e-5);
+      const y = layerNorm(e, part("edge_norm.weight"), part("edge_norm.bias"), 1e-5);
+      const all = linear(x, part("attention.qkv.weight"), part("attention.qkv.bias"));
+      const d = x.length / T;
+      const [query, key, value] = [0, 1, 2].map((which) => stack(Array.from({ length: T }, (_, i) =>
+        all.subarray((3 * i + which) * d, (3 * i + which + 1) * d))));
+      const inputs = linear(y, part("attention.edge_input.weight"), part("attention.edge_input.bias"));
+      const dot = dots(query, key, T, H).map((value) => Math.max(-5, Math.min(5, value)));
+      const bias = fill(H, T, (head, i, j) => inputs[(i * T + j) * 2 * H + head]);
+      const gates = fill(H, T, (head, i, j) => (changes.closed.has(`${l},${head}`) ? 0 :
+        sigmoid(inputs[(i * T + j) * 2 * H + H + head])));
+      const logits = sum(dot, bias);
+      const attention = softmax(logits, T, removed).map((weight, at) => weight * gates[at]);
+      layers.push({ terms: [["dot", dot], ["E", bias]], logits, attention, gates });
+      h = plus(h, output(gather(attention, value, T), w, `layers.${l}.attention`));
+      h = plus(h, network(h, `layers.${l}.node_network`));
+      if (part("edge_output.weight")) { // the last layer has none: no head reads the pairs
+        const seen = new Float64Array(T * T * H).map((_, at) => logits[at % H * T * T + Math.floor(at / H)]);
+        e = plus(e, linear(seen, part("edge_output.weight"), part("edge_output.bias")));
+        e = plus(e, network(e, `layers.${l}.edge_network`));
+      }
+    }
+    h = layerNorm(h, w["node_norm.weight"], w["node_norm.bias"], 1e-5);
+    const d = h.length / T;
+    const left = removed.filter((gone) => !gone).length;
+    const mean = new Float64Array(d).map((_, c) => {
+      let total = 0;
+      for (let i = 0; i < T; i++) if (!removed[i]) total += h[i * d + c];
+      return total / Math.max(left, 1);
+    });
+    return { prediction: readOut(mean, w, elu)[0], first: 0, layers };
+  }
+
+  /** The probabilities of 1 to p steps from i to j, [T, T, p] (CSA, Eq. 12). */
+  function randomWalks(molecule, steps) {
+    const n = molecule.x.length;
+    const walk = fill(1, n, (_, i, j) => (molecule.edge[i * n + j] >= 0 ? 1 / molecule.degree[i] : 0));
+    const all = new Float64Array(n * n * steps);
+    let power = walk;
+    for (let step = 0; step < steps; step++) {
+      power.forEach((value, pair) => { all[pair * steps + step] = value; });
+      const last = power;
+      power = fill(1, n, (_, i, j) => {
+        let total = 0;
+        for (let k = 0; k < n; k++) total += last[i * n + k] * walk[k * n + j];
+        return total;
+      });
+    }
+    return all;
+  }
+
+  /** CSA: Eqs. 5 to 9 and 12. Tokens are the atoms; a pair has a weight for each channel. */
+  function csa(model, molecule, changes) {
+    const w = model.weights;
+    const [T, H] = [molecule.x.length, model.heads];
+    const removed = removedTokens(changes, T, 0);
+    const steps = w["node_encoding.walks.projection.weight"].shape[1];
+    const walks = randomWalks(molecule, steps);
+    const back = stack(molecule.x.map((_, i) => walks.subarray((i * T + i) * steps, (i * T + i + 1) * steps)));
+    const position = linear(batchNorm(back, w, "node_encoding.walks.norm"),
+      w["node_encoding.walks.projection.weight"], w["node_encoding.walks.projection.bias"]);
+    const wide = position.length / T;
+    let h = stack(molecule.x.map((x, i) => [...row(w["node_encoding.features.table.weight"], x),
+      ...position.subarray(i * wide, (i + 1) * wide)]));
+    const bonds = w["edge_encoding.bonds.edges.weight"];
+    const rings = w["edge_encoding.bonds.no_edge.weight"].shape[0] > 1;
+    const types = bonds.shape[0] / (rings ? 2 : 1);
+    const relative = linear(walks, w["edge_encoding.relative.projection.weight"],
+      w["edge_encoding.relative.projection.bias"]);
+    const half = relative.length / (T * T);
+    const E = stack(molecule.edge.map((type, pair) => {
+      const ring = rings ? molecule.ring[pair] : 0;
+      const bond = type >= 0 ? row(bonds, type + types * ring) :
+        Math.floor(pair / T) === pair % T ? row(w["edge_encoding.bonds.itself.weight"], 0) :
+          row(w["edge_encoding.bonds.no_edge.weight"], ring);
+      return [...bond, ...relative.subarray(pair * half, (pair + 1) * half)];
+    }));
+    const maps = (name) => {
+      const y = linear(E, w[`edge_maps.0.${name}.weight`], w[`edge_maps.0.${name}.bias`]);
+      const d = y.length / (T * T);
+      return fill(d, T, (c, i, j) => y[(i * T + j) * d + c]);
+    };
+    let bias = maps("logits");
+    const values = maps("values");
+    const d = h.length / T;
+    const K = d / H;
+    if (changes.perHead) { // the mean over the channels of a head
+      const own = bias;
+      bias = fill(d, T, (c, i, j) => {
+        let total = 0;
+        const first = Math.floor(c / K) * K;
+        for (let k = first; k < first + K; k++) total += own[(k * T + i) * T + j];
+        return total / K;
+      });
+    }
+    const layers = [];
+    for (let l = 0; l < model.layers; l++) {
+      const name = `layers.${l}.attention`;
+      const [query, key, value] = projections(h, w, name);
+      const ofHead = dots(query, key, T, H);
+      const dot = fill(d, T, (c, i, j) => ofHead[(Math.floor(c / K) * T + i) * T + j]);
+      const logits = sum(dot, bias);
+      const attention = softmax(logits, T, removed);
+      layers.push({ terms: [["dot", dot], ["E", bias]], logits, attention });
+      const z = gather(attention, value, T, (c, i, j) => values[(c * T + i) * T + j]);
+      h = batchNorm(plus(h, output(z, w, name)), w, `layers.${l}.attention_norm`);
+      const net = `layers.${l}.feed_forward`;
+      const inner = relu(linear(h, w[`${net}.0.weight`], w[`${net}.0.bias`]));
+      h = plus(h, linear(inner, w[`${net}.3.weight`], w[`${net}.3.bias`]));
+      h = batchNorm(h, w, `layers.${l}.feed_forward_norm`);
+    }
+    let prediction = 0;
+    for (let i = 0; i < T; i++) {
+      if (!removed[i]) prediction += readOut(h.subarray(i * d, (i + 1) * d), w, relu)[0];
+    }
+    return { prediction, first: 0, layers };
+  }
+
+  /** Weights by name, {shape, data}, from the base64 of float32 numbers. */
+  function unpack(model) {
+    const bytes = Uint8Array.from(atob(model.data), (letter) => letter.charCodeAt(0));
+    const numbers = new Float32Array(bytes.buffer);
+    const weights = {};
+    let start = 0;
+    for (const [name, shape] of Object.entries(model.shapes)) {
+      const size = shape.reduce((a, b) => a * b, 1);
+      weights[name] = { shape, data: numbers.subarray(start, start += size) };
+    }
+    return weights;
+  }
+
+  const kinds = { graphormer, egt, grpe, csa };
+
+  function unchanged() {
+    return { removed: new Set(), shift: {}, closed: new Set(), flips: new Set(), off: new Set(), perHead: false };
+  }
+
+  function run(model, molecule, changes) {
+    model.weights = model.weights || unpack(model);
+    return kinds[model.kind](model, molecule, { ...unchanged(), ...changes });
+  }
+
+  return { run, unchanged };
+})();
