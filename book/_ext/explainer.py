@@ -42,7 +42,7 @@ def write(app, error) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(("models.js", "view.js"), explore.code(), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
-    listed = []
+    listed, shown = [], explore.molecules(MOLECULES)
     for name in MODELS:
         model = explore.model(load(f"{name}/molecules"))
         script = (
@@ -51,9 +51,23 @@ def write(app, error) -> None:
         (folder / f"{model['kind']}.js").write_text(script, encoding="utf-8")
         source = f"../_static/explainer/{model['kind']}.js"
         listed.append({key: model[key] for key in ("name", "kind", "error")} | {"src": source})
-    data = explore.as_script({"models": listed, "molecules": explore.molecules(MOLECULES)})
+    live = {
+        "drawing": shown[0]["drawing"],
+        "attention": attention("csa-100k", MOLECULES["aspirin"]),
+    }
+    home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
+    (folder / "home.js").write_text(f"{home}({explore.as_script(live)});", encoding="utf-8")
+    data = explore.as_script({"models": listed, "molecules": shown})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
     (folder / "data.js").write_text(start, encoding="utf-8")
+
+
+def attention(name: str, smiles: str) -> list[list[float]]:
+    """Of the last layer, the mean over heads or channels, ``[n, n]``."""
+    from gtcourse.inference import load
+
+    maps = load(f"{name}/molecules").predict([smiles], return_attention=True)[1][0]
+    return [[round(value, 3) for value in row] for row in maps[-1].mean(dim=0).tolist()]
 
 
 def setup(app):

@@ -42,9 +42,9 @@ def test_predictions_and_attention_are_those_of_pytorch(computed, name):
     for molecule, value, attention in zip(drawn, values, attentions, strict=True):
         prediction, first, layers = computed(model, molecule, {})
         tokens = len(molecule["x"]) + first
-        maps = torch.tensor(layers).reshape(len(layers), -1, tokens, tokens)[..., first:, first:]
+        maps = torch.tensor(layers, dtype=torch.float32).reshape(len(layers), -1, tokens, tokens)
         assert prediction == pytest.approx(value.item(), abs=1e-4)
-        torch.testing.assert_close(maps, attention, atol=1e-4, rtol=0)
+        torch.testing.assert_close(maps[..., first:, first:], attention, atol=1e-4, rtol=0)
 
 
 def shift(model):

@@ -59,7 +59,8 @@
     .body { display: grid; grid-template-columns: minmax(17rem, 5fr) minmax(0, 8fr); gap: 1.2rem; }
     .page { container-type: inline-size; }
     @container (max-width: 680px) { .body { grid-template-columns: minmax(0, 1fr); } }
-    .molecule svg { width: 100%; height: auto; max-height: 20rem; display: block; }
+    .molecule svg { width: 100%; height: auto; max-height: 17rem; display: block; }
+    .molecule .note { fill: #6b7078 !important; }
     svg text { fill: currentColor; }
     .atom { fill: transparent; cursor: pointer; outline: none; }
     .atom.chosen { stroke: ${COLORS.node}; stroke-width: 3; }
@@ -88,10 +89,11 @@
     .matrix canvas { width: 100%; }
     .mark { position: absolute; pointer-events: none; border: 2px solid; }
     .weight { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1rem; }
-    @container (max-width: 960px) { .weight { grid-template-columns: minmax(0, 1fr); } }
+    @container (max-width: 880px) { .weight { grid-template-columns: minmax(0, 1fr); } }
     .equation { font-size: .95rem; }
     .term { display: grid; grid-template-columns: 1fr auto; gap: .6rem; border-left: 5px solid var(--of); padding: .15rem .5rem; margin: .2rem 0;
             background: var(--soft); font-variant-numeric: tabular-nums; }
+    .term small, .equation sub, .equation sup { line-height: 0; }
     .term small { opacity: .8; margin-left: .4rem; }
     .total { border-top: 1px solid var(--line); --of: transparent; background: none; font-weight: 600; }
     .ramp { display: inline-block; width: 5rem; height: .6rem; vertical-align: middle; }
@@ -150,8 +152,8 @@
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="models" role="group" aria-label="model"></div>
       <div class="strip" role="group" aria-label="molecule"></div>
-      <div class="body"><div><div class="molecule"></div><p class="quiet legend"></p>
-        <p class="prediction" role="status"></p><fieldset></fieldset></div>
+      <div class="body"><div><p class="prediction" role="status"></p><div class="molecule"></div>
+        <p class="quiet legend"></p><fieldset></fieldset></div>
         <div><nav aria-label="level of detail"></nav><div class="view"></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const about = () => ABOUT[state.model.kind];
@@ -294,7 +296,7 @@
       const largest = paint(view.querySelector("canvas"), mapOf(layer().attention), T);
       const mark = view.querySelector(".mark").style;
       [mark.left, mark.top] = [`${100 * state.j / T}%`, `${100 * state.i / T}%`];
-      [mark.width, mark.height, mark.borderColor] = [`${100 / T}%`, `${100 / T}%`, COLORS.edge];
+      [mark.width, mark.height, mark.borderColor] = [`${100 / T}%`, `${100 / T}%`, "currentColor"];
       view.querySelector(".quiet").innerHTML = `Row: ${name(state.i)} attends; column: to ${name(state.j)}. Largest weight ${number(largest, 2)}.`;
       view.querySelector(".equation").innerHTML = equation(T);
     }
