@@ -1,6 +1,7 @@
 // The picture of the first page: what each atom attends to in a trained model, as the pointer moves.
-(function ({ drawing, attention }) {
+(function (data) {
   "use strict";
+  const { drawing, attention } = data;
   const link = document.getElementById("live");
   const [LOW, HIGH] = [[191, 185, 173], [232, 121, 47]];
 
@@ -11,9 +12,9 @@
   const [discs, atoms] = [".disc", ".atom"].map((name) => [...svg.querySelectorAll(name)]);
 
   function show(i) {
-    const largest = Math.max(...attention[i]);
+    const [least, largest] = [Math.min(...attention[i]), Math.max(...attention[i])];
     discs.forEach((disc, j) => {
-      const share = attention[i][j] / largest;
+      const share = (attention[i][j] - least) / (largest - least);
       disc.setAttribute("fill", `rgb(${LOW.map((low, c) => Math.round(low + share * (HIGH[c] - low)))})`);
     });
     atoms.forEach((atom, j) => {
