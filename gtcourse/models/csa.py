@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import csa_kernel
 from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
-from gtcourse.models.csa_kernel import rows_of
+from gtcourse.models.csa_kernel import rows_of, traced
 from gtcourse.models.embeddings import (
     ALL,
     FeaturesAndWalks,
@@ -121,7 +121,7 @@ class CGT(nn.Module):
             E = self.edge_encoding(batch)
             edges = [maps(E) for maps in self.edge_maps]
         if self.config.share_edges:
-            if self.config.form == "factorised" and self.config.score == "dot":
+            if self.config.form == "factorised" and self.config.score == "dot" and not traced():
                 edges = [edges[0]._replace(factor=csa_kernel.factor_of(edges[0].logits))]
             edges = edges * self.config.num_layers
         for layer, terms in zip(self.layers, edges, strict=True):
@@ -208,7 +208,7 @@ class ChromaticSelfAttention(MultiHeadAttention):
         if mask is not None:
             # Finite, so that a row without keys has a softmax; its result is set to zero below.
             scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-        if return_attention or self.form == "direct":
+        if return_attention or self.form == "direct" or traced():
             terms = rows_of(edges)
             attention = filters(scores, terms)
             z = gather(attention, value, terms.values, self._keep(h))
@@ -336,6 +336,6 @@ class EdgeMaps(nn.Module):
 
 def _channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
     """The linear map of ``[B, N, N, d]`` as ``[B, width, N, N]``, without a copy."""
-    weight, pairs = linear.weight.expand(len(E), -1, -1), E.flatten(1, 2).mT
+    weight, pairs = linear.weight.expand(E.shape[0], -1, -1), E.flatten(1, 2).mT
     mapped = torch.bmm(weight, pairs).unflatten(-1, E.shape[1:3])
     return mapped if linear.bias is None else mapped + linear.bias[:, None, None]

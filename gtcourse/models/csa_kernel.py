@@ -172,3 +172,8 @@ def _blocks(pairs: Tensor) -> Iterator[slice]:
 
 def _at_least_float32(tensor: Tensor) -> torch.dtype:
     return torch.promote_types(tensor.dtype, torch.float32)
+
+
+def traced() -> bool:
+    """True while a trained model is exported or compiled: the factorised form reads values."""
+    return torch.compiler.is_compiling() and not torch.is_grad_enabled()

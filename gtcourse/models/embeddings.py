@@ -131,7 +131,7 @@ def along_paths(path_edges: Tensor, distance: Tensor, table: Tensor) -> Tensor:
     types, nothing = table.shape[1], table.shape[0] * table.shape[1]
     place = torch.arange(path_edges.shape[-2], device=distance.device)
     beyond = (place >= distance[..., None])[..., None]  # the path's end: [B, N, N, L, 1]
-    rows = place[:, None] * types + category_rows(path_edges.masked_fill(beyond, 0))
+    rows = place[:, None] * types + category_rows(path_edges)
     rows = rows.masked_fill(beyond, nothing).flatten(0, 2).flatten(1)
     table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))
     mean = F.embedding_bag(rows, table, mode="mean", padding_idx=nothing)
@@ -317,8 +317,8 @@ class EdgeInput(nn.Module):
             e = e + torch.where(edge[..., None], self.features(edges_alone(batch)), self.no_edge)
         if self.virtual is None:
             return e
-        between = ((self.virtual[:, None] + self.virtual) / 2).expand(len(e), -1, -1, -1)
-        beside = self.virtual[:, None].expand(len(e), -1, N, -1)  # [B, q, N, d_e]
+        between = ((self.virtual[:, None] + self.virtual) / 2).expand(e.shape[0], -1, -1, -1)
+        beside = self.virtual[:, None].expand(e.shape[0], -1, N, -1)  # [B, q, N, d_e]
         top = torch.cat([between, beside], dim=2)
         return torch.cat([top, torch.cat([beside.transpose(1, 2), e], dim=2)], dim=1)
 

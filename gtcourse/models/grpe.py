@@ -116,7 +116,7 @@ class GRPE(nn.Module):
         """[VNode], if any, and the nodes after all layers, ``[B, N (+ 1), d]``; the attention."""
         h, mask = self.embed(batch), batch.mask
         if self.virtual_node is not None:
-            h = torch.cat([self.virtual_node.expand(len(h), 1, -1), h], dim=1)
+            h = torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1)
             mask = F.pad(mask, (1, 0), value=True)
         # Computed once and shared by all layers.
         relation = self.relations(batch)
@@ -326,11 +326,10 @@ class Relations(nn.Module):
         relation = (distance + self.num_edge_types - 1).clamp(max=far)  # two steps come after E
         relation = relation.masked_fill(distance == UNREACHABLE, far + 1)
         relation = torch.where(batch.adjacency, 1 + self._type(batch), relation)
-        relation.diagonal(dim1=1, dim2=2).fill_(0)  # a loop is no edge to another
         if self.virtual_node:
             relation = F.pad(relation, (1, 0, 1, 0), value=far + 2)
-            relation[:, 0, 0] = 0
-        return relation
+        itself = torch.eye(relation.shape[-1], dtype=torch.bool, device=relation.device)
+        return relation.masked_fill(itself, 0)  # a loop is no edge to another
 
     def _type(self, batch: GraphBatch) -> Tensor:
         """The type of each edge, ``[B, N, N]``, 0 to E - 1; anything elsewhere."""

@@ -1,0 +1,59 @@
+"""Every model with weights, compiled without graph breaks, exported, and as ONNX."""
+
+import pytest
+import torch
+
+from gtcourse.export import OnTensors, export, save_onnx, tensors_of
+from gtcourse.inference import available, load
+
+ON_EDGES = ("gin", "gat", "gatedgcn", "signnet")
+SMALL = [name for name in available() if name.endswith("-100k/molecules")]
+TRANSFORMERS = [name for name in SMALL if name.partition("-")[0] not in ON_EDGES]
+SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "CCO", "CCCCCCN"]
+
+
+def cases(predictor):
+    """Batches of other sizes than the example's, with the model's own outputs."""
+    model = OnTensors(predictor.model).eval()
+    for graphs in (SMILES, SMILES[:1]):
+        tensors = tensors_of(predictor, graphs)
+        with torch.no_grad():
+            yield tensors, model(tensors)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_an_exported_model_agrees_on_other_sizes(name):
+    predictor = load(name)
+    program = export(predictor).module()
+    for tensors, expected in cases(predictor):
+        torch.testing.assert_close(program(tensors), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_a_compiled_model_has_one_graph(name):
+    predictor = load(name)
+    torch._dynamo.reset()
+    model = OnTensors(predictor.model).eval()
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    for tensors, expected in cases(predictor):
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(tensors), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    predictor, path = load(name), tmp_path / "model.onnx"
+    names = save_onnx(predictor, path)
+    session = runtime.InferenceSession(str(path))
+    for tensors, expected in cases(predictor):
+        given = {own: value.numpy() for own, value in zip(names, tensors.values(), strict=True)}
+        (values,) = session.run(None, given)
+        torch.testing.assert_close(torch.from_numpy(values), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [f"{name}-100k/molecules" for name in ON_EDGES])
+def test_a_model_on_lists_of_edges_cannot_be_exported(name):
+    with pytest.raises(ValueError, match=f"{name} cannot be exported, because it runs on lists of"):
+        export(load(name))
