@@ -206,9 +206,8 @@ def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
 def available() -> list[str]:
     """The names of the runs whose weights are shipped."""
     folder = Path(str(files("gtcourse") / "recorded"))
-    stems = {path.stem.rsplit("-seed", 1)[0] for path in (folder / "weights").glob("*.pt")}
-    names = [*RECIPES, *(f"{entry}/molecules" for entry in LEADERBOARD)]
-    return [name for name in names if name.replace("/", "-") in stems]
+    stems = (path.stem for path in (folder / "weights").glob("*.pt"))
+    return sorted({read_record(folder / f"{stem}.json").name for stem in stems})
 
 
 def _predictor(record: Record, folder: Path) -> Predictor:

@@ -40,6 +40,7 @@ def test_a_compiled_model_has_one_graph(name):
             torch.testing.assert_close(compiled(tensors), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the converter
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
     runtime = pytest.importorskip("onnxruntime")

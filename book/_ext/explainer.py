@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-MODELS = ["csa-100k", "graphormer-100k", "egt-100k", "grpe-100k"]
+MODELS = [f"{name}-100k/molecules-rate0.001" for name in ("csa", "graphormer", "egt", "grpe")]
 
 MOLECULES = {
     "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
@@ -44,7 +44,7 @@ def write(app, error) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     listed, shown = [], explore.molecules(MOLECULES)
     for name in MODELS:
-        model = explore.model(load(f"{name}/molecules"))
+        model = explore.model(load(name))
         script = (
             f"gtcourse.deliver({explore.as_script(model['name'])}, {explore.as_script(model)});"
         )
@@ -53,7 +53,7 @@ def write(app, error) -> None:
         listed.append({key: model[key] for key in ("name", "kind", "error")} | {"src": source})
     live = {
         "drawing": shown[0]["drawing"],
-        "attention": attention("csa-100k", MOLECULES["aspirin"]),
+        "attention": attention(MODELS[0], MOLECULES["aspirin"]),
     }
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
     (folder / "home.js").write_text(f"{home}({explore.as_script(live)});", encoding="utf-8")
@@ -66,7 +66,7 @@ def attention(name: str, smiles: str) -> list[list[float]]:
     """Of the last layer, the mean over heads or channels, ``[n, n]``."""
     from gtcourse.inference import load
 
-    maps = load(f"{name}/molecules").predict([smiles], return_attention=True)[1][0]
+    maps = load(name).predict([smiles], return_attention=True)[1][0]
     return [[round(value, 3) for value in row] for row in maps[-1].mean(dim=0).tolist()]
 
 

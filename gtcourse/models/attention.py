@@ -11,7 +11,6 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.compiler import is_exporting as exporting
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
 
@@ -55,7 +54,7 @@ def scaled_dot_product_attention(
         alive = mask.any(dim=-1, keepdim=True)
         mask = mask | ~alive
     bias = None if bias is None else bias.to(query.dtype)
-    attend = _explicit if return_attention or exporting() else _fused
+    attend = _explicit if return_attention else _fused
     output, attention = attend(query, key, value, mask, bias, scale, dropout)
     if alive is not None:
         output = output.masked_fill(~alive, 0.0)
@@ -151,7 +150,7 @@ class MultiHeadAttention(nn.Module):
 
     def join_heads(self, x: Tensor) -> Tensor:
         """``[..., H, N, K]`` to ``[..., N, d]``."""
-        return x.transpose(-2, -3).flatten(-2)
+        return x.transpose(-2, -3).contiguous().flatten(-2)
 
 
 def over_heads(mask: Tensor | None) -> Tensor | None:
