@@ -201,23 +201,23 @@ FRAMES = (
         transformer_terms, _projected,
     ),
     Frame(
-        "GIN", "$0$", "$h_j$", r"$\exp$, on neighbours", "–", "who is heard", "4.1", "1",
+        "GIN", "$0$", "$h_j$", r"$\exp$, on neighbours", "–", "mask", "4.1", "1",
         gin_terms, _through_network,
     ),
     Frame(
         "GAT", r"$\operatorname{LeakyReLU}(a_1 \cdot W h_i + a_2 \cdot W h_j)$", "$W h_j$",
-        "softmax, on neighbours", "–", "who is heard", "1 to 5", "H",
+        "softmax, on neighbours", "–", "mask", "1 to 5", "H",
         gat_terms, lambda conv, h, z: z,
     ),
     Frame(
         "GatedGCN", f"${ADDED}$", "$h_j W_B$", OVER_GATES,
-        r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$", "who is heard, logits",
+        r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$", "mask, logits",
         "–", "d", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
     ),
     Frame(
         "SignNet", f"${ADDED}$", "$h_j W_B$", OVER_GATES,
         r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$",
-        r"nodes, who is heard, logits", "S13, S14", "d",
+        r"nodes, mask, logits", "S13, S14", "d",
         gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
     ),
     Frame(
