@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from gtcourse.encodings import (
     AddLaplacianEigenvectors,
     AddRandomWalks,
-    AddShortestPaths,
 )
 from gtcourse.graphs import GraphBatch
 from gtcourse.models import (
@@ -37,10 +36,8 @@ from gtcourse.models import (
     SVDEncoding,
     WalkEncoding,
 )
-from gtcourse.models.frame_models import FRAMES
 from tests.models import csas
 from tests.properties.counting import of_each
-from tests.properties.framed import FramedLayer
 from tests.properties.graph_transformers import (
     cgt_variants,
     egt_variants,
@@ -173,13 +170,6 @@ def signnet_variants() -> dict[str, Variant]:
     }
 
 
-def framed_variants() -> dict[str, Variant]:
-    return {
-        frame.name: Variant(partial(FramedLayer, frame), (AddShortestPaths(),), level=1)
-        for frame in FRAMES
-    }
-
-
 def small(config: type, **changes) -> object:
     """Of a message-passing baseline, for types of nodes."""
     return config(num_node_types=28, num_node_features=0, d_model=D, num_layers=2, **changes)
@@ -196,7 +186,6 @@ MODELS = {
     "GIN": Subject(baseline_variants(GIN, small(GINConfig)), prediction),
     "GAT": Subject(baseline_variants(GAT, small(GATConfig, num_heads=2)), prediction),
     "GatedGCN": Subject(gatedgcn_variants(), prediction),
-    "the one form": Subject(framed_variants(), prediction),
 }
 
 

@@ -17,19 +17,15 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortes
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.models import (
     CGT,
-    GRPE,
     BagTransformer,
     Graphormer,
     MessagePassingAttention,
     MultiHeadAttention,
     NeighbourTransformer,
-    RelationTables,
 )
-from gtcourse.models.flex import graphormer_flex, grpe_flex
-from gtcourse.models.frame_models import FRAMES
-from tests.models import csas, graphormers, grpes
+from gtcourse.models.flex import graphormer_flex
+from tests.models import csas, graphormers
 from tests.properties.counting import enough
-from tests.properties.framed import FramedLayer
 from tests.properties.graphs import BONDS, NONE, Example, Features, examples
 from tests.properties.models import MODELS, assert_same, default_dtype
 
@@ -94,19 +90,6 @@ class Neighbours(nn.Module):
         return {"masked attention": dense[batch.mask], "messages along edges": along_edges}
 
 
-class OneForm(nn.Module):
-    """Every row of chapter 10's table, and the layer that it speaks of."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(FramedLayer(frame) for frame in FRAMES)
-
-    def said(self, batch: GraphBatch) -> Said:
-        form = torch.cat([layer(batch)[batch.mask] for layer in self.layers])
-        layers = torch.cat([layer.by_itself(batch)[batch.mask] for layer in self.layers])
-        return {"the one form": form, "the layers": layers}
-
-
 def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Said:
     """Between the projections of the first layer; gradients are for GPUs alone."""
     spatial, paths = model.bias.encodings
@@ -125,21 +108,6 @@ def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Said:
     return {
         "biases written out": written,
         "biases looked up": attention.output(attention.join_heads(z)),
-    }
-
-
-def flex_grpe(model: GRPE, batch: GraphBatch) -> Said:
-    tokens, attention = first_tokens(model, batch), model.layers[0].attention
-    mask, relation = F.pad(batch.mask, (1, 0), value=True), model.relations(batch)
-    tables = RelationTables(**{name: table() for name, table in model.tables.items()})
-    heads = (
-        attention.split_heads(part(tokens))
-        for part in (attention.query, attention.key, attention.value)
-    )
-    z = grpe_flex(*heads, relation, tables, mask)
-    return {
-        "contexts gathered": attention(tokens, relation, tables, mask=mask),
-        "contexts looked up": attention.output(attention.join_heads(z)),
     }
 
 
@@ -164,7 +132,6 @@ def variant_of(model: str, name: str) -> dict:
 
 PATHS = AddDegrees(), AddShortestPaths(), AddPathEdges(5)
 EVERY_PATH = (*PATHS, AddPathTree())
-RELATIONS = (AddShortestPaths(),)
 FORMS = {
     "Graphormer: trees of paths, and paths": Forms(
         "Graphormer", partial(Graphormer, graphormers.SMALL), paths_and_trees, EVERY_PATH
@@ -174,9 +141,6 @@ FORMS = {
     ),
     "Graphormer: FlexAttention, and a bias": Forms(
         "Graphormer", partial(Graphormer, graphormers.SMALL), flex_graphormer, PATHS, learns=False
-    ),
-    "GRPE: FlexAttention, and contexts gathered": Forms(
-        "GRPE", partial(GRPE, grpes.CONFIGS["everything"]), flex_grpe, RELATIONS, learns=False
     ),
     **{
         f"CGT: three forms ({name})": Forms(
@@ -205,7 +169,6 @@ FORMS = {
     "attention to neighbours, and messages along edges": Forms(
         "NeighbourTransformer", Neighbours, own, edges=NONE
     ),
-    "the one form, and every layer": Forms("the one form", OneForm, own, RELATIONS, edges=NONE),
 }
 
 
