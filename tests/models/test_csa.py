@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from gtcourse import collate
 from gtcourse.models import CGT, CGTConfig
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.csa import cgt_loop
 from tests.models.csas import (
     CONFIGS,
-    MAX_RING,
     RINGS,
     SMALL,
     SOME,
     encoded,
     in_use,
 )
+from tests.properties.test_loops import LOOPS
 
 VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 WAYS = pytest.mark.parametrize("config", SOME.values(), ids=SOME)
@@ -29,16 +28,8 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
 def assert_equals_the_loop(config: CGTConfig, graph) -> None:
-    model, batch = in_use(CGT(config)), collate([graph])
-    expected, of_channels = cgt_loop(model, graph, MAX_RING)
-    expected = torch.stack(expected) if config.target == "node" else expected
-    prediction, filters = model(batch, return_attention=True)
-    for got in (prediction, model(batch)):  # the form asked for is that without filters
-        got = got[0] if config.num_targets > 1 else got[0][..., None]
+    for got, expected in LOOPS["CGT"](in_use(CGT(config)), graph):
         torch.testing.assert_close(got, expected, **CLOSE)
-    if not config.chromatic:
-        filters = filters.repeat_interleave(config.d_model // config.num_heads, dim=2)
-    torch.testing.assert_close(filters[0], torch.stack(of_channels), **CLOSE)
 
 
 @pytest.mark.holds("CSA, Eqs. 8, 11 and 13")
@@ -101,28 +92,15 @@ def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
     torch.testing.assert_close(mono(batch), colour(batch), **CLOSE)
 
 
-def test_edges_that_are_shared_are_computed_once_for_all_layers():
-    model, calls, seen = CGT(replace(RINGS, num_layers=3)), [], []
-    for part in (model.edge_encoding, *model.edge_maps):
-        part.register_forward_hook(lambda part, *_: calls.append(part))
-    for layer in model.layers:
-        layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1]))
-    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
-    assert calls == [model.edge_encoding, model.edge_maps[0]]
-    assert len(seen) == 3
-    assert seen[0] is seen[1] is seen[2]
-    assert seen[0].factor is not None
-
-
-def test_edges_that_are_not_shared_have_a_map_in_each_layer():
-    model, calls, seen = CGT(replace(RINGS, num_layers=3, share_edges=False)), [], []
+@pytest.mark.parametrize("share_edges", [True, False])
+def test_edge_maps_are_computed_once_for_all_layers_or_once_for_each(share_edges):
+    model, calls, seen = CGT(replace(RINGS, num_layers=3, share_edges=share_edges)), [], []
     for part in (model.edge_encoding, *model.edge_maps):
         part.register_forward_hook(lambda part, *_: calls.append(part))
     for layer in model.layers:
         layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1].logits))
     model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
+    assert len(model.edge_maps) == (1 if share_edges else 3)
     assert calls == [model.edge_encoding, *model.edge_maps]
-    assert len(model.edge_maps) == 3
-    assert not torch.equal(seen[0], seen[1])
-    assert model.edge_maps[0].logits.bias is None
-    assert CGT(RINGS).edge_maps[0].logits.bias is not None
+    assert torch.equal(seen[0], seen[1]) == share_edges
+    assert (model.edge_maps[0].logits.bias is not None) == share_edges

@@ -51,17 +51,6 @@ def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
     assert torch.equal(bias[:, :, 1:, 1:], nodes)
 
 
-def test_the_bias_is_computed_once_and_shared_by_all_layers():
-    model, calls, seen = Graphormer(SMALL).eval(), [], []
-    model.bias.register_forward_hook(lambda *_: calls.append(1))
-    for layer in model.layers:
-        layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1]))
-    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
-    assert len(calls) == 1
-    assert len(seen) == 2
-    assert seen[0] is seen[1]
-
-
 def test_encodings_can_be_replaced():
     class Ones(nn.Module):
         def forward(self, batch):

@@ -10,24 +10,6 @@ from tests.models.largest import Largest
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
-def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients():
-    attention = large_weights(GRPEAttention(8, 2))
-    attention.output.bias.data.zero_()
-    x = torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)
-    relation, vectors = torch.randint(0, 5, (2, 3, 3)), torch.randn(5, 8, dtype=torch.float64)
-    tables = RelationTables(vectors, vectors, vectors)
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    z, share = attention(x, relation, tables, mask=mask, return_attention=True)
-    assert torch.equal(z[1], torch.zeros(3, 8).double())
-    assert torch.equal(share[1], torch.zeros(2, 3, 3).double())
-    torch.testing.assert_close(share[0].sum(-1), torch.ones(2, 3).double())
-    z.sum().backward()
-    assert bool(x.grad.isfinite().all())
-    assert torch.equal(x.grad[1], torch.zeros(3, 8).double())
-    by_pair = mask[:, None].expand(-1, 3, -1)
-    torch.testing.assert_close(attention(x, relation, tables, mask=by_pair), z)
-
-
 def test_without_tables_it_is_multi_head_attention():
     layer = large_weights(GRPEAttention(8, 2))
     x, relation = torch.randn(2, 5, 8).double(), torch.zeros(2, 5, 5, dtype=torch.int64)

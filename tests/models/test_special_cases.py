@@ -21,7 +21,7 @@ from gtcourse.models.baselines import GATLayer, GINLayer
 from gtcourse.models.frame import Terms, attend, gates, softmax
 from gtcourse.models.frame_models import egt_terms, gat_terms, gin_terms, grpe_terms
 from gtcourse.models.special_cases import SPECIAL_CASES
-from tests.models.graphormers import large_weights
+from tests.models.graphormers import large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 B, N, D, H, T = 2, 5, 8, 2, 4
@@ -35,15 +35,6 @@ def draw(*shape: int, seed: int = 0) -> Tensor:
 
 def relations() -> Tensor:
     return torch.randint(0, T, (B, N, N), generator=torch.Generator().manual_seed(1))
-
-
-def with_weights_of(attention: nn.Module, other: MultiHeadAttention) -> nn.Module:
-    """``other`` with the projections of ``attention``; shifts that it has not are zero."""
-    for name in ("query", "key", "value", "output"):
-        mine, theirs = getattr(attention, name), getattr(other, name)
-        theirs.weight.data = mine.weight.data
-        theirs.bias.data = torch.zeros(D).double() if mine.bias is None else mine.bias.data
-    return other.double().eval()
 
 
 def neighbours() -> Tensor:
