@@ -59,9 +59,7 @@ def test_of_two_shortest_paths_the_one_with_the_lower_features_counts():
     ],
 )
 @pytest.mark.parametrize("transform", [AddPathEdges(3), AddPathTree()])
-def test_edge_features_that_have_no_order_are_refused_before_paths_are_compared_by_them(
-    edge_attr, sentence, transform
-):
+def test_edge_features_without_an_order_raise(edge_attr, sentence, transform):
     graph = graph_of(2, [(0, 1)])
     graph.edge_attr = edge_attr
     with pytest.raises(ValueError) as refusal:

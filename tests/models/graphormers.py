@@ -1,6 +1,7 @@
 """Small Graphormers with weights of size one, and graphs with what they read."""
 
 from collections.abc import Iterable
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
@@ -49,6 +50,17 @@ def with_weights_of(attention: nn.Module, other: nn.Module) -> nn.Module:
         bias = torch.zeros(len(source.weight)) if source.bias is None else source.bias.data
         target.bias.data = bias
     return other.double().eval()
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype):
+    """Encodings are stored in torch's default dtype."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
 
 
 def without_encodings(graphs: Iterable[Data]) -> list[Data]:

@@ -79,23 +79,6 @@ def test_a_query_without_keys_gets_zeros_and_zero_gradients(return_attention, wi
     assert (q.grad[1] == 0).all()
 
 
-@pytest.mark.parametrize("return_attention", [False, True])
-def test_a_float32_bias_goes_with_half_precision(return_attention):
-    q, k, v = (t.bfloat16() for t in tensors((3, 4), (5, 4), (5, 2)))
-    result = scaled_dot_product_attention(
-        q, k, v, bias=torch.zeros(3, 5), return_attention=return_attention
-    )
-    assert (result[0] if return_attention else result).dtype == torch.bfloat16
-
-
-def test_multi_head_attention_drops_weights_in_training_only():
-    torch.manual_seed(0)
-    layer, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(1, 6, 8)
-    assert not torch.equal(layer(x), layer(x))
-    layer.eval()
-    assert torch.equal(layer(x), layer(x))
-
-
 @pytest.mark.holds("CS224W, S1 and S5", "Graphormer, Eq. 3", "GRPE, Eq. 1")
 @given(st.integers(1, 5), st.sampled_from([1, 2, 4]), st.integers(0, 10_000))
 def test_multi_head_attention_equals_the_loop_over_heads(N, heads, seed):
@@ -200,10 +183,12 @@ def test_copied_weights_give_pyg_s_transformer_conv():
     torch.testing.assert_close(output, ours.output(theirs(x, edges)), atol=1e-6, rtol=0)
 
 
-def test_message_passing_drops_weights_in_training_only():
+def test_dropout_acts_in_training_alone():
     torch.manual_seed(0)
-    layer = MessagePassingAttention(MultiHeadAttention(8, 2, dropout=0.5))
-    x, edges = torch.randn(6, 8), complete_edge_index(6)
-    assert not torch.equal(layer(x, edges), layer(x, edges))
-    layer.eval()
-    torch.testing.assert_close(layer(x, edges), layer(x, edges))
+    attention, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(6, 8)
+    messages, edges = MessagePassingAttention(attention), complete_edge_index(6)
+    for output in (lambda: attention(x[None]), lambda: messages(x, edges)):
+        messages.train()
+        assert not torch.equal(output(), output())
+        messages.eval()
+        assert torch.equal(output(), output())

@@ -51,7 +51,7 @@ def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
 
 
 @FORMS
-def test_logits_that_do_not_depend_on_who_is_heard_leave_multi_head_attention(form):
+def test_logits_that_are_equal_for_all_keys_leave_multi_head_attention(form):
     attention, (h, logits) = attention_of(form=form), given()
     expected = with_weights_of(attention, MultiHeadAttention(D, H))(h)
     constant = logits[..., :1].expand(-1, -1, -1, N)
@@ -75,7 +75,7 @@ def test_the_logarithm_of_a_kernel_is_graphit():
 
 @FORMS
 @pytest.mark.parametrize("channels", [H, D], ids=["monochrome", "chromatic"])
-def test_the_logarithm_of_the_adjacency_leaves_neighbours_alone_to_be_heard(form, channels):
+def test_the_logarithm_of_the_adjacency_masks_all_but_neighbours(form, channels):
     attention, (h, _) = attention_of(form=form), given()
     graph = torch.eye(N).bool()
     graph[[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]] = True  # two parts, and a node with none
@@ -137,7 +137,7 @@ def kept(form: str, graphs: int = 200, **ablation) -> Tensor:
 
 
 @FORMS
-def test_node_ablation_silences_a_node_for_all_that_hear_it(form):
+def test_node_ablation_drops_a_key_for_every_query(form):
     ratio = kept(form, node_ablation=0.3)
     nodes = ratio[:, :1, :1]
     torch.testing.assert_close(ratio, nodes.expand_as(ratio))
@@ -157,7 +157,7 @@ def test_edge_ablation_silences_a_pair_in_all_channels_itself_included(form):
 
 
 @FORMS
-def test_channel_ablation_silences_a_channel_of_all_pairs_of_a_graph(form):
+def test_channel_ablation_drops_a_channel_of_all_pairs_of_a_graph(form):
     graphs = 300
     torch.manual_seed(1)
     attention = attention_of(form=form, channel_ablation=0.25)

@@ -94,7 +94,7 @@ def test_random_masking_leaves_keys_out_in_training_and_no_node_without_any():
     torch.testing.assert_close(share, whole)
 
 
-def test_dropout_acts_where_it_is_asked_for_in_training_alone():
+def test_each_dropout_acts_in_training_alone():
     batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
     for name in ("node_dropout", "edge_dropout", "attention_dropout"):
         model = large_weights(EGT(replace(SMALL, **{name: 0.5})))

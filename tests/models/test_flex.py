@@ -105,7 +105,7 @@ def test_grpe_equals_the_attention_that_writes_its_logits_out(terms, key_context
     torch.testing.assert_close(attention.output(attention.join_heads(z)), expected, **CLOSE)
 
 
-def test_where_no_node_is_real_every_token_hears_the_virtual_node_alone():
+def test_without_real_nodes_every_token_attends_to_the_virtual_node():
     query, key, value = torch.randn(3, 2, H, 4, K)
     pairs, mask = torch.zeros(2, 3, 3, dtype=torch.int8), torch.zeros(2, 3, dtype=torch.bool)
     table, scalars = torch.randn(4, H), torch.randn(H)
@@ -114,7 +114,7 @@ def test_where_no_node_is_real_every_token_hears_the_virtual_node_alone():
 
 
 @pytest.mark.parametrize("learned", ["query", "table"])
-def test_training_on_a_cpu_is_refused_before_pytorch_does(learned):
+def test_training_on_a_cpu_raises(learned):
     query, key, value = torch.randn(3, 1, H, 3, K)
     table, pairs = torch.randn(T, H), torch.zeros(1, 3, 3, dtype=torch.int64)
     (query if learned == "query" else table).requires_grad_()

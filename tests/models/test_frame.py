@@ -180,7 +180,7 @@ def test_the_form_equals_the_loop_over_nodes_and_channels(normaliser):
 
 
 @pytest.mark.parametrize("normaliser", NORMALISERS)
-def test_a_node_that_hears_nobody_gathers_zeros_with_finite_gradients(normaliser):
+def test_a_row_without_keys_gives_zeros_and_finite_gradients(normaliser):
     content = torch.zeros(1, 1, 3, 3, requires_grad=True)
     heard = torch.tensor([[True, True, False], [False] * 3, [True] * 3])
     z, weights = attend(Terms(content, torch.ones(1, 3, 2), heard=heard, normaliser=normaliser))

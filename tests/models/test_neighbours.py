@@ -36,5 +36,5 @@ def test_masked_heads_attend_to_neighbours_and_self_alone(masked_heads):
     )
 
 
-def test_along_an_edge_the_destination_hears_the_source():
+def test_the_destination_of_an_edge_attends_to_its_source():
     assert neighbour_mask(collate([ORDERED])).tolist() == [[[True, False], [True, True]]]

@@ -167,7 +167,7 @@ def test_a_sum_takes_any_number_and_any_order_of_eigenvectors(phi):
     assert not torch.allclose(encoded(model, batch, vectors[..., :8]), all_nine)
 
 
-def test_gin_knows_which_nodes_have_the_same_sign_and_an_mlp_does_not():
+def test_gin_separates_equal_from_opposite_signs_and_an_mlp_does_not():
     batch = collate([graph_of(4, [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)])])
     vectors = torch.tensor([[[0.5], [0.3], [-0.3], [-0.5]]], dtype=torch.float64)
     other = vectors.abs()

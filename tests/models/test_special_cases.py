@@ -190,7 +190,7 @@ def test_gatedgcns_gates_are_no_softmax_but_tend_to_one_as_all_of_them_close():
     assert gaps[-1] < 0.01
 
 
-def test_gat_without_its_bend_does_not_hear_who_asks():
+def test_gat_without_its_slope_does_not_depend_on_the_query():
     """The receiver's number is a constant of the row, as in CSA's additive score."""
     conv, graph = large_weights(GATLayer(D, H)).conv, torch.ones(B, N, N, dtype=torch.bool)
     h = draw(B, N, D)

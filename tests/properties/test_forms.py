@@ -19,18 +19,17 @@ from gtcourse.models import (
     CGT,
     BagTransformer,
     Graphormer,
-    MessagePassingAttention,
-    MultiHeadAttention,
     NeighbourTransformer,
 )
 from gtcourse.models.flex import graphormer_flex
 from tests.models import csas, graphormers
+from tests.models.graphormers import default_dtype
 from tests.properties.counting import enough
-from tests.properties.graphs import BONDS, NONE, Example, Features, examples
-from tests.properties.models import MODELS, assert_same, default_dtype
+from tests.properties.graphs import BONDS, Example, Features, examples
+from tests.properties.models import MODELS, assert_same
 
-Said = dict[str, Tensor]
-"""What each form says, by the form's name."""
+Outputs = dict[str, Tensor]
+"""Each form's output by the form's name."""
 
 
 @dataclass(frozen=True)
@@ -44,53 +43,39 @@ class Forms:
 
     model: str
     build: Callable[[], nn.Module]
-    say: Callable[[nn.Module, GraphBatch], Said]
+    say: Callable[[nn.Module, GraphBatch], Outputs]
     transforms: tuple = ()
     edges: Features = BONDS
     learns: bool = True
 
 
-def paths_and_trees(model: Graphormer, batch: GraphBatch) -> Said:
-    said = {}
+def paths_and_trees(model: Graphormer, batch: GraphBatch) -> Outputs:
+    outputs = {}
     for form, other in (("paths", "path_tree"), ("trees", "path_edges")):
         kept = {name: values for name, values in batch.encodings.items() if name != other}
-        said[form] = model(replace(batch, encodings=kept))
-    return said
+        outputs[form] = model(replace(batch, encodings=kept))
+    return outputs
 
 
-def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Said:
+def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Outputs:
     return {"fused": model(batch), "explicit": model(batch, return_attention=True)[0]}
 
 
-def three_forms(model: CGT, batch: GraphBatch) -> Said:
-    said = {}
+def three_forms(model: CGT, batch: GraphBatch) -> Outputs:
+    outputs = {}
     for form in ("factorised", "direct", "chunked"):
         model.config = replace(model.config, form=form)
         for layer in model.layers:
             layer.attention.form = form
-        said[form] = model(batch)
-    return said
+        outputs[form] = model(batch)
+    return outputs
 
 
-def masked_or_bag(model: NeighbourTransformer, batch: GraphBatch) -> Said:
+def masked_or_bag(model: NeighbourTransformer, batch: GraphBatch) -> Outputs:
     return {"bag": BagTransformer.forward(model, batch), "no head masked": model(batch)}
 
 
-class Neighbours(nn.Module):
-    """Attention to neighbours, and messages along edges, of random vectors of the nodes."""
-
-    def __init__(self):
-        super().__init__()
-        self.nodes, self.attention = nn.Embedding(28, 8), MultiHeadAttention(8, 2)
-
-    def said(self, batch: GraphBatch) -> Said:
-        h = self.nodes(batch.x[..., 0])
-        dense = self.attention(h, mask=batch.adjacency.mT)
-        along_edges = MessagePassingAttention(self.attention)(h[batch.mask], batch.edge_index)
-        return {"masked attention": dense[batch.mask], "messages along edges": along_edges}
-
-
-def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Said:
+def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Outputs:
     """Between the projections of the first layer; gradients are for GPUs alone."""
     spatial, paths = model.bias.encodings
     tokens, attention = first_tokens(model, batch), model.layers[0].attention
@@ -114,10 +99,6 @@ def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Said:
 def first_tokens(model: nn.Module, batch: GraphBatch) -> Tensor:
     h = model.embed(batch)
     return torch.cat([model.virtual_node.expand(len(h), 1, -1), h], dim=1)
-
-
-def own(model: nn.Module, batch: GraphBatch) -> Said:
-    return model.said(batch)
 
 
 def variant_of(model: str, name: str) -> dict:
@@ -166,9 +147,6 @@ FORMS = {
     "NeighbourTransformer: fused attention, and written out": Forms(
         **variant_of("NeighbourTransformer", "walks"), say=fused_and_explicit
     ),
-    "attention to neighbours, and messages along edges": Forms(
-        "NeighbourTransformer", Neighbours, own, edges=NONE
-    ),
 }
 
 
@@ -195,9 +173,9 @@ def compared(name: str, example: Example) -> None:
                 assert_same(one, other, f"gradient {place} of {form} beside {first}")
 
 
-def gradients(said: Tensor, weights: Tensor, parameters: list[Tensor]) -> tuple[Tensor, ...]:
+def gradients(outputs: Tensor, weights: Tensor, parameters: list[Tensor]) -> tuple[Tensor, ...]:
     options = {"allow_unused": True, "materialize_grads": True, "retain_graph": True}
-    return torch.autograd.grad((said * weights).sum(), parameters, **options)
+    return torch.autograd.grad((outputs * weights).sum(), parameters, **options)
 
 
 # PyTorch warns, once a process, that nothing is fused without compilation: here that is meant.

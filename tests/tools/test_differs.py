@@ -35,7 +35,7 @@ def test_every_measure_is_of_a_row_and_was_recorded():
         ({"follows": "nobody"}, "follows is 'nobody'; expected paper"),
     ],
 )
-def test_a_row_without_what_it_needs_is_refused(change, fault):
+def test_an_incomplete_row_is_a_fault(change, fault):
     paper = differs.read("egt")
     rows = (replace(paper.rows[0], **change), *paper.rows[1:])
     assert any(fault in found for found in differs.faults(replace(paper, rows=rows)))
