@@ -26,13 +26,6 @@ def test_products_of_matrices_find_what_a_search_finds(graph):
     assert shortest_paths_by_products(adjacency)[0].tolist() == distances_loop(graph)
 
 
-def test_a_path_of_every_node_is_found_to_its_end():
-    chain = graph_of(50, [(i, i + 1) for i in range(49)])
-    (distance,) = shortest_paths_by_products(collate([chain]).adjacency)
-    assert distance[0].tolist() == list(range(50))
-    assert distance[1:, 0].tolist() == [-1] * 49
-
-
 def test_what_a_batch_has_already_stays():
     batch = encode_batch(collate([graph_of(3, [(0, 1)])]), AddDegrees())
     assert {"laplacian_eigenvectors", "in_degree"} <= batch.encodings.keys()

@@ -25,21 +25,6 @@ def test_the_laplacian_equals_the_loop_over_pairs(graph, normalization):
     torch.testing.assert_close(got, laplacian_loop(graph, normalization), rtol=0, atol=1e-12)
 
 
-@pytest.mark.holds("CS224W, S10")
-@given(graphs(), normalizations, st.integers(1, 10))
-def test_columns_are_eigenvectors_of_the_smallest_eigenvalues(float64, graph, normalization, k):
-    done = AddLaplacianEigenvectors(k, normalization)(graph)
-    values, vectors = done.laplacian_eigenvalues, done.laplacian_eigenvectors
-    L, n = laplacian_loop(graph, normalization), len(graph.x)
-    assert vectors.shape == (n, k)
-    found = min(n, k)
-    expected = np.sort(np.linalg.eigvals(L.numpy()).real)[:found]
-    np.testing.assert_allclose(values[:found], expected, atol=1e-6)
-    torch.testing.assert_close(L @ vectors, vectors * values, rtol=0, atol=1e-9)
-    torch.testing.assert_close(vectors[:, :found].norm(dim=0), torch.ones(found))
-    assert vectors[:, found:].abs().sum() == values[found:].abs().sum() == 0
-
-
 @given(graphs(), st.sampled_from(["combinatorial", "symmetric"]))
 def test_columns_are_orthonormal(float64, graph, normalization):
     n = len(graph.x)
@@ -136,27 +121,6 @@ def test_svd_is_the_best_approximation_of_its_rank(float64, graph, rank):
     expected[: min(rank, n)] = torch.tensor(singular[:rank].copy())
     for half in (left, right):  # √Σ is shared out evenly, and the columns are orthogonal
         torch.testing.assert_close(half.T @ half, expected.diag(), rtol=0, atol=1e-6)
-
-
-@pytest.mark.holds("EGT, Eqs. 8 and 9")
-@given(graphs(max_nodes=6), st.integers(1, 6))
-def test_both_halves_of_svd_are_singular_vectors_that_share_the_root_of_their_value(
-    float64, graph, rank
-):
-    """A v = s u and u A = s v, a number at a time, where the columns are u and v times √s."""
-    n, svd = len(graph.x), AddSVD(rank)(graph).svd
-    A = [[float(i == j or (i, j) in edges_of(graph)) for j in range(n)] for i in range(n)]
-    for m in range(rank):
-        left, right = svd[:, m].tolist(), svd[:, rank + m].tolist()
-        s = sum(x * x for x in left)
-        assert s == pytest.approx(sum(x * x for x in right), abs=1e-10)
-        for i in range(n):
-            assert sum(A[i][j] * right[j] for j in range(n)) == pytest.approx(
-                s * left[i], abs=1e-10
-            )
-            assert sum(A[j][i] * left[j] for j in range(n)) == pytest.approx(
-                s * right[i], abs=1e-10
-            )
 
 
 def test_svd_of_a_directed_ring_is_real_and_restores_it():

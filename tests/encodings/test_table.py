@@ -21,39 +21,34 @@ def test_the_stored_table_is_the_computed_one(computed):
     assert json.loads(PATH.read_text()) == computed
 
 
-def test_what_message_passing_cannot_tell_apart_distances_can(cells):
-    for pair in ("ring of 6, two triangles", "decalin, bicyclopentyl"):
-        assert not cells[pair]["1-WL colours"]
-        assert cells[pair]["shortest paths"]
-        assert cells[pair]["RWSE"]
-
-
-def test_the_skip_links_are_told_by_whatever_sees_further_than_a_neighbour(cells):
-    told = cells["CSL: 41 nodes, skips 2 and 3"]
-    assert not told["degrees"]
-    assert not told["1-WL colours"]
-    # A skip of 2 closes triangles with the ring's edges, a skip of 3 does not.
-    assert told["rings"]
-    assert told["random walks"]
-
-
-def test_a_ring_and_a_path_of_one_distance_differ_in_rings_and_walks(cells):
-    told = cells["3 steps apart in a ring of 6, in a path of 6"]
-    assert not told["shortest paths"]
-    assert told["rings"]  # the only one of the two pairs that lies on a ring
-    assert told["random walks"]  # 2/8 after three steps there, 1/8 here
-
-
-def test_csas_figure_2_distances_fail_and_walks_do_not(cells):
-    told = cells["middle edge of the diamond, of the path of 4"]
-    assert not told["shortest paths"]
-    assert told["random walks"]
-
-
-def test_one_spectrum_is_one_set_of_eigenvalues_and_not_of_eigenvectors(cells):
-    told = cells["two graphs of one Laplacian spectrum"]
-    assert not told["Laplacian eigenvalues"]
-    assert told["Laplacian projectors"]
+# A skip of 2 closes triangles with the ring's edges, a skip of 3 does not. Of the two pairs of
+# nodes three steps apart, one lies on a ring: 2/8 after three steps there, 1/8 on the path.
+@pytest.mark.parametrize(
+    ("pair", "alike", "apart"),
+    [
+        ("ring of 6, two triangles", ["1-WL colours"], ["shortest paths", "RWSE"]),
+        ("decalin, bicyclopentyl", ["1-WL colours"], ["shortest paths", "RWSE"]),
+        ("CSL: 41 nodes, skips 2 and 3", ["degrees", "1-WL colours"], ["rings", "random walks"]),
+        (
+            "3 steps apart in a ring of 6, in a path of 6",
+            ["shortest paths"],
+            ["rings", "random walks"],
+        ),
+        (
+            "middle edge of the diamond, of the path of 4",
+            ["shortest paths"],
+            ["random walks"],
+        ),
+        (
+            "two graphs of one Laplacian spectrum",
+            ["Laplacian eigenvalues"],
+            ["Laplacian projectors"],
+        ),
+    ],
+)
+def test_an_encoding_separates_a_pair_that_another_cannot(cells, pair, alike, apart):
+    assert not any(cells[pair][encoding] for encoding in alike)
+    assert all(cells[pair][encoding] for encoding in apart)
 
 
 def test_strongly_regular_graphs_of_the_same_numbers_are_alike_to_all(cells):

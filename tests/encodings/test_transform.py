@@ -2,10 +2,9 @@
 
 import copy
 
-import pytest
 import torch
 import torch_geometric.transforms as T
-from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
+from torch_geometric.data import Data, InMemoryDataset
 
 from gtcourse.encodings import (
     AddAnchorDistances,
@@ -75,11 +74,6 @@ def test_values_are_of_torchs_default_type(float64):
         assert done[name].dtype == torch.float64
 
 
-def test_a_graph_without_node_features_will_do():
-    graph = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=4)
-    assert AddShortestPaths()(graph).distance[0].tolist() == [0, 1, 2, -1]
-
-
 class Made(InMemoryDataset):
     """A PyG data set of graphs of two sizes."""
 
@@ -126,35 +120,3 @@ def test_a_pyg_dataset_and_transforms_of_pyg_will_do(tmp_path):
 def test_unreachable_anchors_are_padded_as_unreachable():
     batch = collate(encode([graph_of(2, [(0, 1)])], AddAnchorDistances(3)), num_nodes=3)
     assert batch.encodings["anchor_distances"][0, 2].tolist() == [-1, -1, -1]
-
-
-def test_a_transform_says_what_it_is():
-    assert repr(AddRandomWalks(4)) == "AddRandomWalks(steps=4, pairs=True)"
-
-
-LOOSE = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [2]]))
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (LOOSE, "expected a list of graphs, got one Data"),
-        ([LOOSE], r"graph 0 has an edge \(0, 2\); expected nodes 0 to 1"),
-        ([HeteroData()], "graph 0 is a HeteroData; expected a PyG Data"),
-        ([Batch.from_data_list([LOOSE])], "graph 0 is a DataBatch; expected a PyG Data"),
-        (
-            [Data(x=torch.zeros(3, 1), edge_index=torch.zeros(2, 0).long(), num_nodes=5)],
-            "graph 0 has 5 nodes; expected 3, as rows of x",
-        ),
-        (AddDegrees(), "expected a list of graphs, got one AddDegrees"),
-        ([Data(x=torch.zeros(2, 1))], r"graph 0 has no edge_index of shape \[2, edges\]"),
-        (
-            [Data(x=torch.zeros(2, 1), edge_index=torch.zeros(2, 0))],
-            "graph 0 has edge_index of torch.float32; expected torch.int64",
-        ),
-        ([Data(x=torch.zeros(0, 1), edge_index=torch.zeros(2, 0).long())], "graph 0 has no nodes"),
-    ],
-)
-def test_what_is_no_graph_is_refused_in_one_sentence(given, message):
-    with pytest.raises(ValueError, match=message):
-        encode(given, AddDegrees())

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
 from gtcourse.models import CGTConfig
-from tests.models.graphormers import large_weights
+from tests.models.graphormers import default_dtype, large_weights, without_encodings
 
 MAX_RING = 4
 """Nodes of the longest rings that are looked for."""
@@ -71,15 +71,10 @@ SOME = {
 
 def encoded(*given: Data) -> list[Data]:
     """With walks in float64, distances and rings."""
-    plain = [
-        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
-    ]
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        return encode(plain, AddRandomWalks(STEPS), AddShortestPaths(), AddRings(MAX_RING))
-    finally:
-        torch.set_default_dtype(usual)
+    with default_dtype(torch.float64):
+        return encode(
+            without_encodings(given), AddRandomWalks(STEPS), AddShortestPaths(), AddRings(MAX_RING)
+        )
 
 
 def in_use(model: nn.Module, seed: int = 0) -> nn.Module:

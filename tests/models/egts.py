@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.models import EGTConfig
+from tests.models.graphormers import without_encodings
 
 SMALL = EGTConfig(d_model=8, d_edge=6, num_heads=2, num_layers=2, svd_rank=2)
 PLAIN = replace(SMALL, num_edge_types=(), svd_rank=0)
@@ -35,7 +36,4 @@ CONFIGS = {
 
 def encoded(*given: Data) -> list[Data]:
     """Distances and two pairs of singular vectors."""
-    plain = [
-        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
-    ]
-    return encode(plain, AddShortestPaths(), AddSVD(2))
+    return encode(without_encodings(given), AddShortestPaths(), AddSVD(2))

@@ -1,5 +1,7 @@
 """Small Graphormers with weights of size one, and graphs with what they read."""
 
+from collections.abc import Iterable
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
@@ -40,10 +42,34 @@ def large_weights(model: nn.Module, seed: int = 0) -> nn.Module:
     return model
 
 
+def with_weights_of(attention: nn.Module, other: nn.Module) -> nn.Module:
+    """``other`` with the projections of ``attention``; biases that it lacks are zero."""
+    for name in ("query", "key", "value", "output"):
+        source, target = getattr(attention, name), getattr(other, name)
+        target.weight.data = source.weight.data
+        bias = torch.zeros(len(source.weight)) if source.bias is None else source.bias.data
+        target.bias.data = bias
+    return other.double().eval()
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype):
+    """Encodings are stored in torch's default dtype."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+def without_encodings(graphs: Iterable[Data]) -> list[Data]:
+    return [
+        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in graphs
+    ]
+
+
 def encoded(*given: Data, length: int = 5, tree: bool = False) -> list[Data]:
     """Degrees, distances and paths: their edges, or the tree of them."""
-    plain = [
-        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
-    ]
     paths = AddPathTree() if tree else AddPathEdges(length)
-    return encode(plain, AddDegrees(), AddShortestPaths(), paths)
+    return encode(without_encodings(given), AddDegrees(), AddShortestPaths(), paths)

@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPEConfig
+from tests.models.graphormers import without_encodings
 
 SMALL = GRPEConfig(d_model=8, num_heads=2, num_layers=2, max_distance=2)
 NUMBERS = {
@@ -35,7 +36,4 @@ CONFIGS = {
 
 def encoded(*given: Data) -> list[Data]:
     """With distances."""
-    plain = [
-        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.get("y")) for g in given
-    ]
-    return encode(plain, AddShortestPaths())
+    return encode(without_encodings(given), AddShortestPaths())

@@ -37,6 +37,7 @@ from tests.loops.probes import difference_loop
 from tests.models.csas import MONO, RINGS, STEPS, in_use
 from tests.models.egts import SMALL as EGT_SMALL
 from tests.models.graphormers import SMALL as GRAPHORMER_SMALL
+from tests.models.graphormers import default_dtype
 
 BAG = BagTransformerConfig(28, 8, 2, 2, 8)
 GRPE_SMALL = GRPEConfig(d_model=8, num_heads=2, num_layers=2, max_distance=2)
@@ -60,13 +61,9 @@ def model(name):
 
 def batch(*graphs, num_nodes=None):
     reads = AddDegrees(), AddShortestPaths(), AddPathEdges(3), AddSVD(2), AddRings(4)
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
+    with default_dtype(torch.float64):
         some = encode(list(graphs), *reads, AddRandomWalks(STEPS))
         return collate(some, num_nodes=num_nodes)
-    finally:
-        torch.set_default_dtype(usual)
 
 
 def graph(types=TYPES, edges=EDGES):
@@ -188,7 +185,7 @@ def test_attributions_move_with_the_nodes_and_do_not_see_padding(name):
         torch.testing.assert_close(attribute(of_model, other)[0, place], usual, **EXACT)
 
 
-def test_behind_a_norm_the_gradient_along_a_vector_says_nothing():
+def test_behind_a_norm_the_gradient_along_a_vector_is_almost_zero():
     """Why ``from_mean`` is there: [VNode] hears each node through a LayerNorm."""
     of_model = in_use(Graphormer(replace(GRAPHORMER_SMALL, num_layers=1)))
     along, across = (

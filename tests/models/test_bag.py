@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from gtcourse.graphs import collate
-from gtcourse.models import BagTransformer, BagTransformerConfig, mean_pool
+from gtcourse.models import BagTransformer, BagTransformerConfig
 from tests.graphs.random_graphs import graph_of, graphs, permuted
 from tests.loops.attention import (
     feed_forward_loop,
@@ -57,26 +57,3 @@ def test_the_whole_model_equals_the_loop_over_layers_and_heads():
     graph.x = torch.tensor(types)[:, None]
     prediction = small(collate([graph], num_nodes=6))
     torch.testing.assert_close(prediction[0], bag_loop(small, types), atol=1e-10, rtol=0)
-
-
-def test_dropout_acts_in_training_alone():
-    batch = collate([graph_of(4, [])])
-    dropping = model(dropout=0.5)
-    assert torch.equal(dropping(batch), dropping(batch))
-    dropping.train()
-    assert not torch.equal(dropping(batch), dropping(batch))
-
-
-def test_shapes_of_predictions_and_attention():
-    batch = collate([graph_of(4, [(0, 3)]), graph_of(2, [(0, 1)])])
-    assert model()(batch).shape == (2,)
-    prediction, attention = model(num_targets=3)(batch, return_attention=True)
-    assert prediction.shape == (2, 3)
-    assert attention.shape == (2, 2, 2, 4, 4)
-    assert (attention[1, :, :, :, 2:] == 0).all()
-
-
-def test_mean_pool_is_the_mean_over_real_nodes():
-    h = torch.tensor([[[1.0], [3.0], [100.0]], [[5.0], [7.0], [9.0]]])
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    assert mean_pool(h, mask).tolist() == [[2.0], [0.0]]

@@ -31,12 +31,6 @@ def test_each_pair_has_its_kind():
     assert names[7] == ["far"] * 7 + ["itself"]
 
 
-def test_a_ring_is_one_however_far_its_nodes_are():
-    ring = [(i, (i + 1) % 4) for i in range(4)]
-    (kinds,) = pair_kinds(collate(encoded(graph_of(4, ring + [(j, i) for i, j in ring]))), near=1)
-    assert KINDS[int(kinds[0, 2])] == "same ring"
-
-
 @given(some=st.lists(graphs(max_nodes=6), min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_the_shares_equal_the_loop_over_nodes_and_pairs(some, seed):
     batch = collate(encoded(*some))
@@ -57,11 +51,3 @@ def test_the_shares_equal_the_loop_over_nodes_and_pairs(some, seed):
     torch.testing.assert_close(share, expected, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(even.double(), of_even, rtol=1e-6, atol=1e-6)
     assert abs(float(even.sum()) - 1) < 1e-5
-
-
-def test_even_attention_has_the_even_shares():
-    batch = collate(encoded(graph_of(3, [(0, 1), (1, 0)]), graph_of(5, SQUARE_WITH_A_TAIL[:4])))
-    real = batch.mask[:, None].double() / batch.mask.sum(dim=1)[:, None, None]
-    attention = real[:, None, None].expand(-1, 1, 1, batch.mask.shape[1], -1)
-    share, even = attention_by_kind(attention, pair_kinds(batch), batch.mask)
-    torch.testing.assert_close(share[0, 0], even.double(), rtol=1e-6, atol=1e-6)

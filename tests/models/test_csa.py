@@ -8,21 +8,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtcourse import collate, load_dataset
-from gtcourse.encodings import AddRandomWalks, AddRings, encode
-from gtcourse.graphs import DenseLoader
+from gtcourse import collate
 from gtcourse.models import CGT, CGTConfig
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.csa import cgt_loop
 from tests.models.csas import (
     CONFIGS,
-    MAX_RING,
     RINGS,
     SMALL,
     SOME,
     encoded,
     in_use,
 )
+from tests.properties.test_loops import LOOPS
 
 VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 WAYS = pytest.mark.parametrize("config", SOME.values(), ids=SOME)
@@ -31,16 +28,8 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
 def assert_equals_the_loop(config: CGTConfig, graph) -> None:
-    model, batch = in_use(CGT(config)), collate([graph])
-    expected, of_channels = cgt_loop(model, graph, MAX_RING)
-    expected = torch.stack(expected) if config.target == "node" else expected
-    prediction, filters = model(batch, return_attention=True)
-    for got in (prediction, model(batch)):  # the form asked for is that without filters
-        got = got[0] if config.num_targets > 1 else got[0][..., None]
+    for got, expected in LOOPS["CGT"](in_use(CGT(config)), graph):
         torch.testing.assert_close(got, expected, **CLOSE)
-    if not config.chromatic:
-        filters = filters.repeat_interleave(config.d_model // config.num_heads, dim=2)
-    torch.testing.assert_close(filters[0], torch.stack(of_channels), **CLOSE)
 
 
 @pytest.mark.holds("CSA, Eqs. 8, 11 and 13")
@@ -94,36 +83,6 @@ def test_in_training_padding_changes_neither_the_batch_nor_the_running_statistic
         torch.testing.assert_close(again.grad, p.grad, rtol=1e-6, atol=1e-6, msg=name)
 
 
-def test_graphs_in_buckets_of_one_size_have_the_predictions_of_any_batch():
-    molecules = encode(load_dataset("molecules").graphs[:40], AddRandomWalks(4), AddRings(6))
-    for number, molecule in enumerate(molecules):
-        molecule.y = torch.tensor([float(number)])
-    torch.manual_seed(0)
-    model = CGT(CGTConfig(num_layers=3, rings="categorical", node_steps=4, relative_steps=4))
-    model(collate(molecules))  # has statistics of its own
-    found = []
-    for buckets in (1, 4):
-        loader = DenseLoader(molecules, 8, buckets=buckets)
-        model.eval()
-        found.append({int(y): p for b in loader for y, p in zip(b.y, model(b), strict=True)})
-    assert list(found[0]) != list(found[1])
-    for number in range(40):
-        torch.testing.assert_close(found[0][number], found[1][number], rtol=1e-4, atol=1e-4)
-
-
-@VARIANTS
-@pytest.mark.parametrize("edges", [[], [(0, 0)]], ids=["no edge", "a loop"])
-def test_one_node_alone_can_be_trained_on(config, edges):
-    torch.manual_seed(0)
-    config = replace(config, edge_ablation=0.5, node_ablation=0.3, channel_ablation=0.2)
-    model = CGT(config).train()
-    prediction = model(collate(encoded(graph_of(1, edges))))
-    prediction.sum().backward()
-    assert bool(prediction.isfinite().all())
-    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
-    assert all(bool(buffer.isfinite().all()) for buffer in model.buffers())
-
-
 def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
     """Table 7: "when h = d the color and monochrome versions are the same"."""
     batch = collate(encoded(graph_of(5, [(0, 1), (1, 2), (2, 0), (3, 4)])))
@@ -133,43 +92,15 @@ def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
     torch.testing.assert_close(mono(batch), colour(batch), **CLOSE)
 
 
-def test_edges_that_are_shared_are_computed_once_for_all_layers():
-    model, calls, seen = CGT(replace(RINGS, num_layers=3)), [], []
-    for part in (model.edge_encoding, *model.edge_maps):
-        part.register_forward_hook(lambda part, *_: calls.append(part))
-    for layer in model.layers:
-        layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1]))
-    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
-    assert calls == [model.edge_encoding, model.edge_maps[0]]
-    assert len(seen) == 3
-    assert seen[0] is seen[1] is seen[2]
-    assert seen[0].factor is not None
-
-
-def test_edges_that_are_not_shared_have_a_map_in_each_layer():
-    model, calls, seen = CGT(replace(RINGS, num_layers=3, share_edges=False)), [], []
+@pytest.mark.parametrize("share_edges", [True, False])
+def test_edge_maps_are_computed_once_for_all_layers_or_once_for_each(share_edges):
+    model, calls, seen = CGT(replace(RINGS, num_layers=3, share_edges=share_edges)), [], []
     for part in (model.edge_encoding, *model.edge_maps):
         part.register_forward_hook(lambda part, *_: calls.append(part))
     for layer in model.layers:
         layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1].logits))
     model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
+    assert len(model.edge_maps) == (1 if share_edges else 3)
     assert calls == [model.edge_encoding, *model.edge_maps]
-    assert len(model.edge_maps) == 3
-    assert not torch.equal(seen[0], seen[1])
-    assert model.edge_maps[0].logits.bias is None
-    assert CGT(RINGS).edge_maps[0].logits.bias is not None
-
-
-@pytest.mark.parametrize("form", ["factorised", "direct", "chunked"])
-def test_half_precision_stays_close_and_finite(form):
-    torch.manual_seed(0)
-    model, batch = (
-        CGT(replace(RINGS, form=form)),
-        collate(encoded(graph_of(6, [(0, 1), (1, 2), (3, 4)]))),
-    )
-    expected = model.eval()(batch)
-    with torch.autocast("cpu", torch.bfloat16):
-        got = model(batch)
-        got.float().sum().backward()
-    torch.testing.assert_close(got.float(), expected, rtol=0, atol=0.05)
-    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
+    assert torch.equal(seen[0], seen[1]) == share_edges
+    assert (model.edge_maps[0].logits.bias is not None) == share_edges

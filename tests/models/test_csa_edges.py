@@ -4,7 +4,6 @@ from itertools import combinations
 
 import pytest
 import torch
-from hypothesis import given
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -14,8 +13,7 @@ from gtcourse.models import BondEncoding, DistanceEncoding, EdgeMaps, PairWalkEn
 from gtcourse.models.csa_kernel import rows_of
 from gtcourse.models.embeddings import PairEncoding
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
-from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.encodings import undirected
+from tests.graphs.random_graphs import graph_of
 from tests.models.csas import STEPS, encoded
 from tests.models.graphormers import large_weights
 
@@ -53,21 +51,6 @@ def test_an_edge_has_its_types_vector_a_node_its_own_and_all_else_a_third():
         [100, 100, 1000, 100],  # from 1 to 2, not back
         [100, 100, 100, 3],  # a loop among the edges keeps its edge's vector
     ]
-
-
-def test_edges_without_features_have_one_vector():
-    graph = graph_of(3, [(0, 1), (1, 2), (2, 2)])
-    assert vectors(bonds(()), graph) == [[1000, 1, 100], [100, 1000, 1], [100, 100, 1]]
-    plain = Data(x=graph.x, edge_index=graph.edge_index)
-    assert bonds(())(collate([plain]))[0, ..., 0].tolist() == vectors(bonds(()), graph)
-
-
-def test_the_vectors_of_several_columns_are_added():
-    # Rows 1 to 4 are the first column's types, 5 to 7 the second's.
-    kinds = {(i, j): [i, j] for i in range(4) for j in range(3)}
-    got = vectors(bonds((4, 3)), typed(4, kinds))
-    for i, j in kinds:
-        assert got[i][j] == (1 + i) + (5 + j)
 
 
 def test_a_pair_on_a_ring_has_a_second_set_of_vectors():
@@ -110,24 +93,6 @@ def test_all_distances_up_to_p_differ_and_farther_is_like_unreachable():
     assert encoding.vectors.weight.grad.sum(dim=1).tolist() == [0] * 9 + [4]
 
 
-def test_distances_stored_only_up_to_p_plus_1_are_enough():
-    graph, encoding = path(10), DistanceEncoding(8, 4)
-    exact, cut = (encoding(collate(encode([graph], AddShortestPaths(most)))) for most in (None, 9))
-    assert torch.equal(exact, cut)
-
-
-@given(graph=graphs(max_nodes=6))
-def test_walks_are_encoded_linearly(graph):
-    batch, encoding = collate(encoded(graph)), large_weights(PairWalkEncoding(STEPS, 4))
-    weight, bias = encoding.projection.weight, encoding.projection.bias
-    walks = batch.encodings["random_walks"]
-    expected = sum(weight[:, k] * walks[..., k : k + 1] for k in range(STEPS)) + bias
-    torch.testing.assert_close(encoding(batch), expected)
-    doubled = collate(encoded(graph))
-    doubled.encodings["random_walks"] *= 2
-    torch.testing.assert_close(encoding(doubled) - bias, 2 * (encoding(batch) - bias))
-
-
 @pytest.mark.parametrize("relative", ["walks", "distances", None])
 def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
     batch = collate(encoded(graph_of(5, [(0, 1), (1, 2), (2, 0), (3, 4)])))
@@ -140,17 +105,6 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
         for j in range(5):
             bound = i != j and i < 3 and j < 3
             torch.testing.assert_close(added[i, j], on_ring if bound else no_ring)
-
-
-def test_bond_and_relative_encoding_stand_side_by_side():
-    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
-    for relative, width in (("walks", 4), ("distances", 4), (None, 0)):
-        encoding = PairEncoding((4,), 9, relative, STEPS, None).double()
-        E = encoding(batch)
-        assert E.shape == (1, 4, 4, 9)
-        assert torch.equal(E[..., : 9 - width], encoding.bonds(batch))
-        if relative:
-            assert torch.equal(E[..., 9 - width :], encoding.relative(batch))
 
 
 @pytest.mark.parametrize("rings", ["additive", "categorical", None])
@@ -167,29 +121,11 @@ def test_some_rows_of_the_pairs_are_rows_of_all(relative, rings):
             assert (got is None and whole is None) or torch.allclose(got, whole, atol=1e-12)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize(("logits", "values"), [(8, True), (2, False)])
-def test_the_maps_are_linear_with_channels_before_nodes(logits, values, bias):
-    maps, E = large_weights(EdgeMaps(8, logits, values, bias)), torch.randn(2, 3, 5, 8).double()
-    terms = maps(E)
-    torch.testing.assert_close(terms.logits, maps.logits(E).permute(0, 3, 1, 2))
-    assert (maps.logits.bias is not None) == bias
-    assert (terms.values is not None) == values
-    if values:
-        torch.testing.assert_close(terms.values, maps.values(E).permute(0, 3, 1, 2))
-
-
 def figure_2() -> tuple[Tensor, Tensor]:
     """Batches of the diamond and of the path of four, each with its middle edge."""
     both = encode([DIAMOND, PATH_OF_FOUR], AddRandomWalks(3), AddShortestPaths())
     left, right = (collate([graph]) for graph in both)
     return (left, (0, 0, 1)), (right, (0, 1, 2))
-
-
-def test_figure_2s_walks_are_a_third_a_third_seven_27ths_and_a_half_nothing_five_eighths():
-    expected = [1 / 3, 1 / 3, 7 / 27], [1 / 2, 0, 5 / 8]
-    for (batch, middle), row in zip(figure_2(), expected, strict=True):
-        torch.testing.assert_close(batch.encodings["random_walks"][middle], torch.tensor(row))
 
 
 @pytest.mark.holds("CSA, Figure 2")
@@ -199,17 +135,3 @@ def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
         left, right = (encoding(batch)[middle] for batch, middle in figure_2())
         assert torch.equal(left, right) == alike
     assert float((left - right).abs().max().detach()) > 0.05
-
-
-@given(graph=graphs(max_nodes=7))
-def test_a_walk_is_back_after_three_steps_where_there_is_a_triangle_and_only_there(graph):
-    edges = undirected(graph)
-    plain = graph_of(len(graph.x), sorted(edges))
-    back = encoded(plain)[0].random_walks.diagonal()[2]
-    triangles = [
-        nodes
-        for nodes in combinations(range(len(graph.x)), 3)
-        if all(pair in edges for pair in combinations(nodes, 2))
-    ]
-    for i, chance in enumerate(back.tolist()):
-        assert (chance > 0) == any(i in nodes for nodes in triangles)

@@ -4,16 +4,15 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gtcourse.models import (
     ChromaticSelfAttention,
-    CSALayer,
     EdgeTerms,
     GraphormerAttention,
     MultiHeadAttention,
 )
-from tests.models.graphormers import large_weights
+from tests.models.graphormers import large_weights, with_weights_of
 
 B, N, D, H = 2, 6, 8, 2
 K = D // H
@@ -31,22 +30,13 @@ def given(channels: int = D) -> tuple[Tensor, Tensor]:
     return h, torch.randn(B, channels, N, N, generator=generator).double()
 
 
-def same_weights(other: MultiHeadAttention, attention: ChromaticSelfAttention):
-    """Another attention with these projections; what it has of biases beside is zero."""
-    for name in ("query", "key", "value", "output"):
-        mine, theirs = getattr(attention, name), getattr(other, name)
-        theirs.weight.data = mine.weight.data
-        theirs.bias.data = torch.zeros(D).double() if mine.bias is None else mine.bias.data
-    return other.eval()
-
-
 @pytest.mark.holds("CSA, Eq. 4")
 @FORMS
 def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
     """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""
     attention, (h, bias) = attention_of(form=form), given(H)
     mask = torch.tensor([[True] * N, [True] * 4 + [False] * 2])
-    expected, share = same_weights(GraphormerAttention(D, H), attention)(
+    expected, share = with_weights_of(attention, GraphormerAttention(D, H))(
         h, bias, mask=mask, return_attention=True
     )
     for logits, of_heads in (
@@ -61,23 +51,9 @@ def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
 
 
 @FORMS
-def test_logits_constant_on_a_heads_channels_are_torchs_attention_with_that_mask(form):
-    attention, (h, bias) = attention_of(form=form), given(H)
-    other = nn.MultiheadAttention(D, H, batch_first=True).double().eval()
-    other.in_proj_weight.data = torch.cat(
-        [part.weight for part in (attention.query, attention.key, attention.value)]
-    )
-    other.in_proj_bias.data.zero_()
-    other.out_proj.load_state_dict(attention.output.state_dict())
-    expected, _ = other(h, h, h, attn_mask=bias.flatten(0, 1))
-    got = attention(h, EdgeTerms(bias.repeat_interleave(K, dim=1)))
-    torch.testing.assert_close(got, expected, **CLOSE)
-
-
-@FORMS
-def test_logits_that_do_not_depend_on_who_is_heard_leave_multi_head_attention(form):
+def test_logits_that_are_equal_for_all_keys_leave_multi_head_attention(form):
     attention, (h, logits) = attention_of(form=form), given()
-    expected = same_weights(MultiHeadAttention(D, H), attention)(h)
+    expected = with_weights_of(attention, MultiHeadAttention(D, H))(h)
     constant = logits[..., :1].expand(-1, -1, -1, N)
     torch.testing.assert_close(attention(h, EdgeTerms(constant)), expected, **CLOSE)
 
@@ -85,34 +61,28 @@ def test_logits_that_do_not_depend_on_who_is_heard_leave_multi_head_attention(fo
 @pytest.mark.holds("CSA, Eq. 4")
 @torch.no_grad()
 def test_the_logarithm_of_a_kernel_is_graphit():
-    """exp(Q_i . K_j) K_r(i, j), normalised: a head and a pair at a time."""
+    """exp(Q_i . K_j) K_r(i, j), normalised."""
     attention, (h, _) = attention_of(), given()
     kernel = torch.rand(N, N, generator=torch.Generator().manual_seed(1)).double() + 0.1
     logits = kernel.log().expand(B, H, N, N)
     _, got = attention(h, EdgeTerms(logits), return_attention=True)
-    for b in range(B):
-        q, k = attention.query(h[b]), attention.key(h[b])
-        for head in range(H):
-            own = slice(head * K, head * K + K)
-            for i in range(N):
-                a = [
-                    math.exp(float(q[i, own] @ k[j, own]) / math.sqrt(K)) * float(kernel[i, j])
-                    for j in range(N)
-                ]
-                expected = torch.tensor([x / sum(a) for x in a], dtype=torch.float64)
-                torch.testing.assert_close(got[b, head, i], expected, **CLOSE)
+    q, k = (
+        part(h).unflatten(-1, (H, K)).transpose(1, 2) for part in (attention.query, attention.key)
+    )
+    weights = torch.exp(q @ k.mT / math.sqrt(K)) * kernel
+    torch.testing.assert_close(got, weights / weights.sum(-1, keepdim=True), **CLOSE)
 
 
 @FORMS
 @pytest.mark.parametrize("channels", [H, D], ids=["monochrome", "chromatic"])
-def test_the_logarithm_of_the_adjacency_leaves_neighbours_alone_to_be_heard(form, channels):
+def test_the_logarithm_of_the_adjacency_masks_all_but_neighbours(form, channels):
     attention, (h, _) = attention_of(form=form), given()
     graph = torch.eye(N).bool()
     graph[[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]] = True  # two parts, and a node with none
     terms = EdgeTerms(graph.double().log().expand(B, channels, N, N))
     z, a = attention(h, terms, return_attention=True)
     assert not a[:, :, ~graph].any()
-    expected = same_weights(MultiHeadAttention(D, H), attention)(h, mask=graph.expand(B, N, N))
+    expected = with_weights_of(attention, MultiHeadAttention(D, H))(h, mask=graph.expand(B, N, N))
     torch.testing.assert_close(z, expected, **CLOSE)
     torch.testing.assert_close(attention(h, terms), expected, **CLOSE)
     moved = h.clone()
@@ -146,25 +116,6 @@ def test_in_half_precision_what_cancels_in_the_additive_score_leaves_no_rounding
     torch.testing.assert_close(got, attention(h, terms), rtol=0.01, atol=0.01)
 
 
-@FORMS
-def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients(form):
-    attention, (h, logits) = attention_of(form=form), given()
-    attention.output.bias.data.zero_()
-    h.requires_grad_()
-    mask = torch.tensor([[True] * 4 + [False] * 2, [False] * N])
-    z, a = attention(h, EdgeTerms(logits), mask=mask, return_attention=True)
-    torch.testing.assert_close(attention(h, EdgeTerms(logits), mask=mask), z, **CLOSE)
-    assert torch.equal(z[1], torch.zeros(N, D).double())
-    assert not a[1].any()
-    assert not a[0, ..., 4:].any()
-    torch.testing.assert_close(a[0].sum(-1), torch.ones(D, N).double())
-    attention(h, EdgeTerms(logits), mask=mask).sum().backward()
-    assert bool(h.grad.isfinite().all())
-    assert not h.grad[1].any()
-    by_pair = mask[:, None].expand(-1, N, -1)
-    torch.testing.assert_close(attention(h, EdgeTerms(logits), mask=by_pair), z, **CLOSE)
-
-
 def kept(form: str, graphs: int = 200, **ablation) -> Tensor:
     """What each weight is multiplied by in training, ``[graphs, channel, i, j]``.
 
@@ -186,7 +137,7 @@ def kept(form: str, graphs: int = 200, **ablation) -> Tensor:
 
 
 @FORMS
-def test_node_ablation_silences_a_node_for_all_that_hear_it(form):
+def test_node_ablation_drops_a_key_for_every_query(form):
     ratio = kept(form, node_ablation=0.3)
     nodes = ratio[:, :1, :1]
     torch.testing.assert_close(ratio, nodes.expand_as(ratio))
@@ -201,23 +152,12 @@ def test_edge_ablation_silences_a_pair_in_all_channels_itself_included(form):
     torch.testing.assert_close(ratio, pairs.expand_as(ratio))
     assert_silenced(pairs, 0.4)
     assert_silenced(pairs.diagonal(dim1=-2, dim2=-1), 0.4)
-    heard = pairs > 0.5
-    for other in (heard.mT, heard.roll(1, -1), heard.roll(1, -2), heard.roll(1, 0)):
-        differs = float((heard != other).double().mean())
-        assert 0.36 < differs < 0.52  # 2 * 0.4 * 0.6; of (j, i) less, for i = j
+    assert bool((pairs[:, :, 0] != pairs[:, :, 1]).any())  # queries differ
+    assert bool((pairs != pairs.mT).any())  # and so do the two directions
 
 
 @FORMS
-def test_both_ablations_multiply(form):
-    ratio = kept(form, node_ablation=0.2, edge_ablation=0.5)
-    share = float((ratio[:, 0] == 0).double().mean())
-    assert abs(share - (1 - 0.8 * 0.5)) < 0.04
-    heard = ratio[ratio != 0]
-    torch.testing.assert_close(heard, torch.full_like(heard, 1 / (0.8 * 0.5)))
-
-
-@FORMS
-def test_channel_ablation_silences_a_channel_of_all_pairs_of_a_graph(form):
+def test_channel_ablation_drops_a_channel_of_all_pairs_of_a_graph(form):
     graphs = 300
     torch.manual_seed(1)
     attention = attention_of(form=form, channel_ablation=0.25)
@@ -253,62 +193,3 @@ def test_filters_are_returned_from_before_the_ablations_and_what_is_gathered_fro
     torch.testing.assert_close(attention(h, terms), z, **CLOSE)
     assert torch.equal(a, expected)
     assert not torch.allclose(z, plain)
-
-
-def test_projections_start_as_pytorchs_own():
-    torch.manual_seed(0)
-    attention = ChromaticSelfAttention(8, 2)
-    attention.reset_parameters()
-    torch.manual_seed(0)
-    ChromaticSelfAttention(8, 2)  # takes as many random numbers
-    for name in ("query", "key", "value", "output"):
-        expected = nn.Linear(8, 8, bias=name == "output")
-        assert torch.equal(getattr(attention, name).weight, expected.weight)
-        assert (getattr(attention, name).bias is None) == (name != "output")
-    assert torch.equal(attention.output.bias, expected.bias)
-
-
-def test_a_layers_statistics_are_those_of_the_real_nodes():
-    layer, (h, logits) = large_weights(CSALayer(D, H)), given()
-    mask = torch.tensor([[True] * N, [True] * 2 + [False] * 4])
-    terms, gathered = EdgeTerms(logits, logits), {}
-    for part in (layer.attention, layer.feed_forward):
-        part.register_forward_hook(lambda part, _, out: gathered.setdefault(part, out))
-    out = layer.train()(h, terms, mask=mask)
-    real = [(0, i) for i in range(N)] + [(1, 0), (1, 1)]
-    x = normalised(layer.attention_norm, [h[at] + gathered[layer.attention][at] for at in real])
-    fed = [gathered[layer.feed_forward][at] for at in real]
-    x = normalised(layer.feed_forward_norm, [a + b for a, b in zip(x, fed, strict=True)])
-    torch.testing.assert_close(torch.stack([out[at] for at in real]), torch.stack(x), **CLOSE)
-    assert not out[~mask].any()
-
-
-def normalised(norm: nn.BatchNorm1d, rows: list[Tensor]) -> list[Tensor]:
-    """By the statistics of these rows, which the running ones have moved a tenth towards."""
-    mean = sum(rows) / len(rows)
-    squares = sum((row - mean) ** 2 for row in rows)
-    torch.testing.assert_close(norm.running_mean, 0.1 * mean, **CLOSE)
-    torch.testing.assert_close(norm.running_var, 0.9 + 0.1 * squares / (len(rows) - 1), **CLOSE)
-    scale = torch.sqrt(squares / len(rows) + norm.eps)
-    return [(row - mean) / scale * norm.weight + norm.bias for row in rows]
-
-
-def test_the_layers_dropout_is_after_attention_within_the_network_and_after_it():
-    layer, (h, logits) = large_weights(CSALayer(D, H, dropout=1.0)).train(), given()
-    mask = torch.ones(B, N).bool()
-    out = layer(h, EdgeTerms(logits))
-    fresh = large_weights(CSALayer(D, H)).train()
-    expected = fresh.feed_forward_norm(fresh.attention_norm(h, mask), mask)
-    torch.testing.assert_close(out, expected, **CLOSE)
-    assert layer.feed_forward[2].p == 1.0
-
-
-@FORMS
-def test_a_layer_alone_runs_on_plain_tensors(form):
-    layer = CSALayer(8, 2, d_hidden=12, form=form, edge_ablation=0.5)
-    h, edges = torch.randn(2, 5, 8), EdgeTerms(torch.randn(2, 8, 5, 5))
-    assert layer(h, edges).shape == h.shape
-    out, a = layer.eval()(h, edges, return_attention=True)
-    torch.testing.assert_close(layer(h, edges), out)
-    assert a.shape == (2, 8, 5, 5)
-    assert layer.feed_forward[0].out_features == 12

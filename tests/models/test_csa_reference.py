@@ -57,10 +57,3 @@ def test_the_attention_is_the_published_one(form, edges, dtype, atol):
         torch.testing.assert_close(given[mask], stored(f"{edges}.out").to(dtype)[mask], **close)
     expected = stored(f"{edges}.a_tilde").to(dtype)
     torch.testing.assert_close(a_tilde.permute(0, 2, 3, 1)[mask], expected[mask], **close)
-
-
-@DTYPES
-def test_maps_of_a_layers_own_are_the_published_ones(dtype, atol):
-    for got, name in zip(terms("unshared", dtype), ("E", "E_value"), strict=False):
-        expected = stored(f"unshared.{name}").to(dtype).permute(0, 3, 1, 2)
-        torch.testing.assert_close(got, expected, rtol=0, atol=atol)

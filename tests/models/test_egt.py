@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from gtcourse import collate, load_dataset
-from gtcourse.encodings import AddSVD, encode
+from gtcourse import collate
 from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer, LaplacianEncoding
 from tests.graphs.random_graphs import graph_of
-from tests.loops.egt import attention_loop, layer_loop
+from tests.loops.egt import layer_loop
 from tests.models.egts import CONFIGS, SMALL, encoded
 from tests.models.graphormers import large_weights
 
@@ -41,28 +40,6 @@ def test_the_layer_alone_equals_the_loop_on_plain_tensors(options, allowed):
             torch.testing.assert_close(got_e[0, i, j], row, **CLOSE)
         wanted = share.get((i, j), torch.zeros(2).double())
         torch.testing.assert_close(attention[0, :, i, j], wanted, **CLOSE)
-
-
-def test_the_attention_alone_takes_plain_tensors():
-    attention = large_weights(EGTAttention(8, 6, 2))
-    h, e = torch.randn(2, 3, 8).double(), torch.randn(2, 3, 3, 6).double()
-    z, logits, share = attention(h, e, return_attention=True)
-    for graph in range(2):
-        pairs = {(i, j): e[graph, i, j] for i in range(3) for j in range(3)}
-        wanted = attention_loop(attention, list(h[graph]), pairs, SMALL)
-        torch.testing.assert_close(z[graph], torch.stack(wanted[0]), **CLOSE)
-        for (i, j), row in wanted[1].items():
-            torch.testing.assert_close(logits[graph, i, j], row, **CLOSE)
-            torch.testing.assert_close(share[graph, :, i, j], wanted[2][i, j], **CLOSE)
-
-
-def test_a_layers_mask_of_nodes_is_one_of_their_pairs():
-    layer = large_weights(EGTLayer(8, 6, 2))
-    h, e = torch.randn(1, 4, 8).double(), torch.randn(1, 4, 4, 6).double()
-    nodes = torch.tensor([[True, True, False, True]])
-    both = layer(h, e, mask=nodes), layer(h, e, mask=nodes[:, :, None] & nodes[:, None])
-    for one, other in zip(*both, strict=True):
-        assert torch.equal(one, other)
 
 
 @VARIANTS
@@ -95,24 +72,6 @@ def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_ed
             assert all(used), name
 
 
-def test_a_molecule_predicts_the_same_alone_and_in_any_batch():
-    molecules = encode(load_dataset("molecules").graphs[:40], AddSVD(8))
-    model = EGT(EGTConfig(num_layers=3, svd_rank=8)).eval()
-    together = model(collate(molecules))
-    alone = torch.cat([model(collate([molecule])) for molecule in molecules])
-    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(model(collate(molecules[::-1])).flip(0), together)
-
-
-def test_a_flip_of_singular_vectors_is_drawn_in_training_alone():
-    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2), (2, 3)])))
-    for flip in ("pairs", "nodes"):
-        model = large_weights(EGT(replace(SMALL, flip_signs=flip)))
-        assert torch.equal(model(batch), model(batch))
-        model.train()
-        assert len({float(model(batch).detach()) for _ in range(20)}) > 1
-
-
 def test_logits_are_clipped_before_the_pairs_are_heard():
     attention = large_weights(EGTAttention(8, 6, 2, clip=0.5))
     h, e = 100 * torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 6).double()
@@ -120,32 +79,6 @@ def test_logits_are_clipped_before_the_pairs_are_heard():
     _, logits = attention(h, e)
     assert logits[..., 0].max().item() == 9.5
     assert logits[..., 1].min().item() == -9.5
-
-
-def test_a_closed_gate_lets_nothing_through_and_does_not_move_the_others_share():
-    attention = large_weights(EGTAttention(8, 1, 1))
-    h, e = torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 1).double()
-    attention.edge_input.weight.data = torch.tensor([[0.0], [1.0]]).double()
-    attention.edge_input.bias.data = torch.tensor([0.0, 40.0]).double()  # open
-    *_, before = attention(h, e, return_attention=True)
-    e[0, 0, 1] = -80.0  # closes it
-    *_, after = attention(h, e, return_attention=True)
-    assert after[0, 0, 0, 1].item() < 1e-15
-    kept = torch.ones(3, 3, dtype=torch.bool)
-    kept[0, 1] = False
-    torch.testing.assert_close(after[0, 0][kept], before[0, 0][kept])
-
-
-def test_a_node_without_pairs_gets_zeros_and_finite_gradients():
-    for gated in (True, False):
-        attention = large_weights(EGTAttention(8, 6, 2, gated=gated))
-        h = torch.randn(1, 3, 8).double().requires_grad_()
-        e, mask = torch.randn(1, 3, 3, 6).double(), torch.ones(1, 3, 3, dtype=torch.bool)
-        mask[0, 1] = False
-        z, _, share = attention(h, e, mask=mask, return_attention=True)
-        assert bool((z[0, 1] == 0).all() and (share[0, :, 1] == 0).all())
-        z.sum().backward()
-        assert bool(h.grad.isfinite().all())
 
 
 def test_random_masking_leaves_keys_out_in_training_and_no_node_without_any():
@@ -161,47 +94,13 @@ def test_random_masking_leaves_keys_out_in_training_and_no_node_without_any():
     torch.testing.assert_close(share, whole)
 
 
-def test_dropout_acts_where_it_is_asked_for_in_training_alone():
+def test_each_dropout_acts_in_training_alone():
     batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
     for name in ("node_dropout", "edge_dropout", "attention_dropout"):
         model = large_weights(EGT(replace(SMALL, **{name: 0.5})))
         assert torch.equal(model(batch), model(batch))
         model.train()
         assert not torch.equal(model(batch), model(batch))
-
-
-def test_the_weights_returned_are_those_from_before_dropout():
-    attention = large_weights(EGTAttention(8, 6, 2, dropout=0.5))
-    h, e = torch.randn(1, 3, 8).double(), torch.randn(1, 3, 3, 6).double()
-    z, _, share = attention(h, e, return_attention=True)
-    dropped, _, in_training = attention.train()(h, e, return_attention=True)
-    assert torch.equal(in_training, share)
-    assert not torch.equal(dropped, z)
-
-
-def test_each_layer_has_the_settings_of_the_configuration():
-    shares = {"node_dropout": 0.1, "edge_dropout": 0.2, "attention_dropout": 0.3}
-    model = EGT(replace(SMALL, **shares, random_mask=0.4))
-    for layer in model.layers[:-1]:
-        assert layer.node_dropout.p == 0.1
-        assert layer.edge_dropout.p == 0.2
-        assert layer.attention.dropout.p == 0.3
-        assert layer.attention.random_mask == 0.4
-
-
-def test_dropout_acts_after_attention_and_after_the_networks():
-    layer = large_weights(EGTLayer(8, 6, 2))
-    seen = {"node": [], "edge": []}
-    for kind in seen:
-        dropout = getattr(layer, f"{kind}_dropout")
-        dropout.register_forward_hook(lambda _, inputs, out, kind=kind: seen[kind].append(out))
-    h, e = torch.randn(1, 3, 8).double(), torch.randn(1, 3, 3, 6).double()
-    h2, e2 = layer(h, e)
-    torch.testing.assert_close(h + sum(seen["node"]), h2)
-    torch.testing.assert_close(e + sum(seen["edge"]), e2)
-    z, logits = layer.attention(layer.node_norm(h), layer.edge_norm(e))
-    torch.testing.assert_close(seen["node"][0], z)
-    torch.testing.assert_close(seen["edge"][0], layer.edge_output(logits))
 
 
 def test_node_encodings_can_be_replaced():

@@ -69,19 +69,3 @@ def test_the_layer_is_the_published_one(run, dtype, atol):
     torch.testing.assert_close(e[pairs], stored(wanted).to(dtype)[pairs], **close)
     if run == "no_edge_update":
         assert torch.equal(stored(f"{run}/out_e"), stored("in_e"))
-
-
-@PRECISION
-@pytest.mark.parametrize("run", [run for run in RUNS if run != "no_edge_update"])
-def test_the_attention_is_the_published_one(run, dtype, atol):
-    layer, pairs = layer_of(run).to(dtype), stored("mask_additive")[..., 0] == 0
-    h, e = (stored(f"in_{kind}").to(dtype) for kind in "he")
-    z, logits, share = layer.attention(
-        layer.node_norm(h), layer.edge_norm(e), mask=pairs, return_attention=True
-    )
-    close = {"rtol": 0, "atol": atol}
-    real = pairs.any(-1)
-    torch.testing.assert_close(z[real], stored(f"{run}/mha_out").to(dtype)[real], **close)
-    torch.testing.assert_close(logits[pairs], stored(f"{run}/H_hat").to(dtype)[pairs], **close)
-    share = share.permute(0, 2, 3, 1)
-    torch.testing.assert_close(share[pairs], stored(f"{run}/A_tild").to(dtype)[pairs], **close)

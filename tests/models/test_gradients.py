@@ -1,4 +1,4 @@
-"""Gradients of each attention beside finite differences, in float64, with masked keys."""
+"""Each attention's gradients: beside finite differences, and where every key is masked."""
 
 import pytest
 import torch
@@ -19,23 +19,27 @@ B, N, D, H = 2, 3, 4, 2
 MASK = torch.tensor([[True, True, True], [True, True, False]])
 RELATION = torch.arange(N * N).view(1, N, N).expand(B, N, N) % 4
 CASES = {
-    "multi-head": (MultiHeadAttention(D, H), lambda m, h: m(h, mask=MASK)),
-    "Graphormer": (GraphormerAttention(D, H), lambda m, h, b: m(h, b, mask=MASK), (B, H, N, N)),
-    "EGT": (EGTAttention(D, 3, H), lambda m, h, e: m(h, e, mask=MASK), (B, N, N, 3)),
+    "multi-head": (MultiHeadAttention(D, H), lambda m, mask, h: m(h, mask=mask)),
+    "Graphormer": (
+        GraphormerAttention(D, H),
+        lambda m, mask, h, b: m(h, b, mask=mask),
+        (B, H, N, N),
+    ),
+    "EGT": (EGTAttention(D, 3, H), lambda m, mask, h, e: m(h, e, mask=mask), (B, N, N, 3)),
     "EGT, degree scaler": (
         EGTAttention(D, 3, H, degree_scaler=True),
-        lambda m, h, e: m(h, e, mask=MASK),
+        lambda m, mask, h, e: m(h, e, mask=mask),
         (B, N, N, 3),
     ),
     "GRPE": (
         GRPEAttention(D, H),
-        lambda m, h, *tables: m(h, RELATION, RelationTables(*tables), mask=MASK),
+        lambda m, mask, h, *tables: m(h, RELATION, RelationTables(*tables), mask=mask),
         *[(4, D)] * 3,
     ),
     **{
         f"CSA, {form}": (
             ChromaticSelfAttention(D, H, form=form),
-            lambda m, h, *terms: m(h, EdgeTerms(*terms), mask=MASK),
+            lambda m, mask, h, *terms: m(h, EdgeTerms(*terms), mask=mask),
             *[(B, D, N, N)] * 2,
         )
         for form in ("direct", "factorised", "chunked")
@@ -45,8 +49,24 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_of_inputs_are_those_of_differences(name):
+    module, call, given = attention_and_inputs(name)
+    assert gradcheck(lambda *inputs: call(module, MASK, *inputs), given)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients(name):
+    module, call, given = attention_and_inputs(name)
+    module.output.bias.data.zero_()
+    result = call(module, torch.tensor([[True, True, False], [False] * 3]), *given)
+    z = result[0] if isinstance(result, tuple) else result
+    assert not z[1].any()
+    assert z[0, :2].all()
+    for gradient in torch.autograd.grad(z.sum(), given):
+        assert gradient.isfinite().all()
+
+
+def attention_and_inputs(name: str) -> tuple:
     module, call, *shapes = CASES[name]
-    module = large_weights(module)
     torch.manual_seed(0)
     given = [torch.randn(s).double().requires_grad_() for s in ((B, N, D), *shapes)]
-    assert gradcheck(lambda *inputs: call(module, *inputs), given)
+    return large_weights(module), call, given

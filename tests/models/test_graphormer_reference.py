@@ -28,24 +28,6 @@ def load(module: torch.nn.Module, weight: str, bias: str) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-9), (torch.float32, 1e-5)])
-def test_attention_is_the_published_one(dtype, atol):
-    attention = GraphormerAttention(16, num_heads=4)
-    load_attention(attention, "attention")
-    x, bias = stored("attention/x").to(dtype), stored("attention/attn_bias").to(dtype)
-    real = bias[:, 0].isfinite()  # of the second graph the last two tokens are padding
-    assert not real.all()
-    out, probabilities = attention.to(dtype)(
-        x, bias.nan_to_num(neginf=0.0), mask=real, return_attention=True
-    )
-    rows = real.any(1)
-    wanted = stored("attention/probs").to(dtype)
-    torch.testing.assert_close(probabilities, wanted, rtol=0, atol=atol)
-    torch.testing.assert_close(
-        out[rows], stored("attention/out").to(dtype)[rows], rtol=0, atol=atol
-    )
-
-
-@pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-9), (torch.float32, 1e-5)])
 def test_the_layer_is_the_published_one(dtype, atol):
     layer = GraphormerLayer(16, num_heads=4)
     load_attention(layer.attention, "layer")
@@ -78,7 +60,7 @@ def test_distances_are_the_published_ones(paths):
         assert torch.equal(graph.distance, published.where(published < 510, -1))
 
 
-def test_edges_along_the_only_shortest_path_are_the_mended_published_ones(paths):
+def test_edges_along_the_only_shortest_path_are_the_fixed_published_ones(paths):
     compared = differed_before = 0
     for i, graph in enumerate(paths):
         only = stored(f"graph{i}/n_shortest_paths_capped2") == 1

@@ -1,45 +1,18 @@
 """GRPE beside the paper's equations, and what must hold for every graph."""
 
-import copy
 from dataclasses import replace
 
 import pytest
 import torch
 
-from gtcourse import collate, load_dataset
-from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models import GRPE, GRPEConfig
+from gtcourse import collate
+from gtcourse.models import GRPE
 from tests.graphs.random_graphs import graph_of
-from tests.loops.grpe import grpe_loop
 from tests.models.graphormers import large_weights
 from tests.models.grpes import CONFIGS, SMALL, encoded
+from tests.properties.test_loops import LOOPS
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-
-
-def assert_equals_the_loop(config: GRPEConfig, graph) -> None:
-    model = large_weights(GRPE(config))
-    prediction, attention = model(collate([graph]), return_attention=True)
-    expected, shares = grpe_loop(model, graph)
-    prediction = prediction[0] if config.num_targets > 1 else prediction[0][..., None]
-    if config.target == "node":
-        expected = torch.stack(expected)
-    torch.testing.assert_close(prediction, expected, **CLOSE)
-    torch.testing.assert_close(attention[0], torch.stack(shares), **CLOSE)
-
-
-@pytest.mark.parametrize("term", ["query", "key"])
-def test_each_context_is_nothing_where_what_meets_it_is_zero(term):
-    model = large_weights(GRPE(replace(SMALL, terms=(term,), num_layers=1)))
-    batch, other = collate(encoded(graph_of(4, [(0, 1), (1, 2)]))), {"query": "key", "key": "query"}
-    for projection, moves in ((other[term], True), (term, False)):
-        probe = copy.deepcopy(model)
-        for p in getattr(probe.layers[0].attention, projection).parameters():
-            p.data.zero_()
-        before = probe(batch)
-        for p in probe.tables.parameters():
-            p.data.mul_(-2)
-        assert bool((probe(batch) - before).abs() > 1e-6) == moves
 
 
 @pytest.mark.parametrize("name", ["all terms", "as the authors' code", "L = 0"])
@@ -49,27 +22,8 @@ def test_far_and_unreachable_pairs_equal_the_loop(name):
     (graph,) = encoded(graph_of(8, both_ways))
     assert int(graph.distance.max()) == 5
     assert int(graph.distance.min()) == -1
-    assert_equals_the_loop(CONFIGS[name], graph)
-
-
-def test_a_molecule_predicts_the_same_alone_and_in_any_batch():
-    molecules = encode(load_dataset("molecules").graphs[:40], AddShortestPaths())
-    model = GRPE(GRPEConfig(num_layers=3)).eval()
-    together = model(collate(molecules))
-    alone = torch.cat([model(collate([molecule])) for molecule in molecules])
-    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
-
-
-def test_the_tables_and_the_relations_are_made_once_and_shared_by_all_layers():
-    model, calls, seen = GRPE(replace(SMALL, num_layers=3)), [], []
-    for part in (model.relations, *model.tables.values()):
-        part.register_forward_hook(lambda part, *_: calls.append(part))
-    for layer in model.layers:
-        layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1:]))
-    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
-    assert len(calls) == 4
-    assert len(seen) == 3
-    assert all(a is b for given in seen[1:] for a, b in zip(given, seen[0], strict=True))
+    for got, expected in LOOPS["GRPE"](large_weights(GRPE(CONFIGS[name])), graph):
+        torch.testing.assert_close(got, expected, **CLOSE)
 
 
 @torch.no_grad()
@@ -82,26 +36,3 @@ def test_noise_is_added_to_the_nodes_in_training_alone():
     assert 0.1 < float(noise.max()) <= 0.2 + 1e-6
     assert not torch.equal(noise[0, 0], noise[0, 1])
     assert torch.equal(model.eval().embed(batch), plain)
-
-
-def test_the_configuration_reaches_every_layer():
-    model = GRPE(replace(SMALL, dropout=0.3, attention_dropout=0.2, d_hidden=12))
-    assert [layer.dropout.p for layer in model.layers] == [0.3, 0.3]
-    assert [layer.attention.dropout for layer in model.layers] == [0.2, 0.2]
-    assert [layer.feed_forward[0].out_features for layer in model.layers] == [12, 12]
-    assert GRPE(SMALL).layers[0].feed_forward[0].out_features == 8
-
-
-def test_half_precision_stays_close_and_finite():
-    torch.manual_seed(0)
-    model, batch = GRPE(SMALL), collate(encoded(graph_of(6, [(0, 1), (1, 2), (3, 4)])))
-    expected = model.eval()(batch)
-    with torch.autocast("cpu", torch.bfloat16):
-        got = model(batch)
-        got.float().sum().backward()
-    torch.testing.assert_close(got.float(), expected, rtol=0, atol=0.03)
-    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
-
-
-def test_the_virtual_node_starts_at_zero_as_in_the_authors_code():
-    assert not GRPE(SMALL).virtual_node.any()

@@ -31,7 +31,7 @@ def test_the_shares_equal_the_loop_over_nodes_and_pairs(some, seed):
     assert next(got, None) is None
 
 
-def test_a_node_that_hears_nothing_in_a_layer_is_left_out():
+def test_a_node_without_attention_in_a_layer_is_left_out():
     (graph,) = encode([without_encodings(graph_of(3, [(0, 1), (1, 2)]))], AddShortestPaths())
     batch = collate([graph])
     attention = torch.ones(1, 2, 1, 3, 3)

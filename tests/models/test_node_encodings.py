@@ -59,13 +59,6 @@ def test_walks_between_pairs_give_their_diagonal():
     assert torch.equal(module(batch), module(on_nodes))
 
 
-@pytest.mark.parametrize(("module", "columns"), MODULES)
-def test_an_encoding_in_single_precision_enters_a_model_in_double(module, columns):
-    batch = batch_with(**columns)
-    batch.encodings = {name: tensor.float() for name, tensor in batch.encodings.items()}
-    assert module.double()(batch).dtype == torch.float64
-
-
 FLIPPING = [
     LaplacianEncoding(4, 5, True),
     SVDEncoding(2, 5, True),

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,50 +82,6 @@ def test_one_hot_rows_have_no_entropy_and_even_ones_all_of_it():
     torch.testing.assert_close(nats, torch.full((4,), math.log(4)))
 
 
-def test_a_head_is_like_itself_and_unlike_one_that_looks_elsewhere():
-    mask = torch.ones(1, 4, dtype=torch.bool)
-    rows = torch.stack([torch.eye(4), torch.eye(4).roll(1, dims=1), torch.full((4, 4), 0.25)])[None]
-    similarity = head_similarity(rows, rows, mask)
-    assert similarity.diagonal().tolist() == [1, 1, 1]
-    assert similarity[0, 1] == 0
-    assert 0 < similarity[0, 2] < 1
-    torch.testing.assert_close(similarity, similarity.T)
-
-
-@given(seed=st.integers(0, 99))
-def test_numbering_the_nodes_anew_moves_rows_and_columns_alone(seed):
-    attention, mask = some_attention([5, 5], seed)
-    order = torch.randperm(5, generator=torch.Generator().manual_seed(seed))
-    moved = attention[..., order, :][..., order]
-    rollout = attention_rollout(attention, mask)
-    torch.testing.assert_close(
-        attention_rollout(moved, mask), rollout[:, order][..., order], **EXACT
-    )
-    entropy = attention_entropy(attention, mask).view(2, 5, L, H)
-    torch.testing.assert_close(
-        attention_entropy(moved, mask).view(2, 5, L, H), entropy[:, order], **EXACT
-    )
-    torch.testing.assert_close(
-        head_similarity(moved[:, 0], moved[:, 1], mask),
-        head_similarity(attention[:, 0], attention[:, 1], mask),
-        **EXACT,
-    )
-    torch.testing.assert_close(
-        read_by_graph(attention_rollout(moved, mask), mask),
-        read_by_graph(rollout, mask)[:, order],
-        **EXACT,
-    )
-
-
-def test_what_stands_at_padding_does_not_matter():
-    attention, mask = some_attention([3, 2], 0, more=2)
-    pairs = (mask[:, :, None] & mask[:, None])[:, None, None]
-    other = torch.where(pairs, attention, 7.0)
-    for probe in (attention_entropy, attention_rollout, probabilities):
-        torch.testing.assert_close(probe(other, mask), probe(attention, mask), **EXACT)
-    assert (attention_rollout(attention, mask)[~mask] == 0).all()
-
-
 def test_a_gated_row_counts_as_the_row_that_its_gate_scales():
     attention, mask = some_attention([4], 0)
     gated = attention * torch.rand(1, L, H, 4, 1, dtype=torch.float64)
@@ -142,10 +97,3 @@ def test_a_graph_is_read_by_its_virtual_node_or_by_all_its_nodes():
     nodes = between_nodes(tokens, 1)
     assert nodes.tolist() == tokens[:, 1:, 1:].tolist()
     torch.testing.assert_close(read_by_graph(nodes, mask), torch.tensor([[0.65, 0.3, 0.0]]))
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-def test_rollout_of_heads_that_look_at_themselves_is_the_identity(layers):
-    attention = torch.eye(3).expand(1, layers, 2, 3, 3)
-    rollout = attention_rollout(attention, torch.ones(1, 3, dtype=torch.bool))
-    torch.testing.assert_close(rollout, torch.eye(3)[None])

@@ -40,17 +40,6 @@ def test_the_same_figure_gives_the_same_bytes():
     assert picture() == picture()
 
 
-def test_molecules_are_one_svg_with_a_name():
-    html = plots.molecules(["CCO", "COC"], legends=["ethanol", "ether"], alt="two").data
-    assert 'aria-label="two"' in HEAD.match(html).group()
-    assert "max-width:360px" in HEAD.match(html).group()
-
-
-def test_a_graph_with_one_way_edges_gets_arrows():
-    assert len(plots.draw_graph(torch.tensor([[0, 1], [0, 0]])).patches) == 1
-    assert len(plots.draw_graph(EDGE).patches) == 0
-
-
 def test_ink_is_what_the_page_says_and_grey_where_it_says_nothing():
     drawn = plots.show(plots.attention_map(torch.eye(2)).figure, alt="x").data
     molecule = plots.molecules(["CCO"], values=[[0.0, 1.0, 2.0]], alt="x").data
@@ -71,25 +60,11 @@ def test_an_atoms_letter_reads_on_every_disc_and_no_disc_glares(colors, place):
     assert contrast(colors(place), to_rgb(LETTERS)) >= 4.5
 
 
-def test_names_of_nodes_are_black_on_light_discs_and_white_on_dark_ones():
-    ax = plots.draw_graph(EDGE, colors=["#ffffff", "#101010"])
-    assert [text.get_color() for text in ax.texts] == ["black", "white"]
-    one = plots.draw_graph(EDGE, colors="#fafafa")
-    assert [text.get_color() for text in one.texts] == ["black", "black"]
-
-
 def test_numbers_in_a_table_of_attention_read_on_every_colour():
     ax = plots.attention_map(torch.linspace(0, 1, 8)[None])
     shades = ax.images[0].to_rgba(ax.images[0].get_array())[0]
     for text, shade in zip(ax.texts, shades, strict=True):
         assert contrast(to_rgb(text.get_color()), shade) >= 4.5
-
-
-def test_a_run_has_the_colour_it_is_given_and_several_seeds_are_a_mean_and_a_band():
-    ax = plots.learning_curve({"a": [[2, 1], [4, 3]], "b": [3, 1]}, colors={"b": "#123456"})
-    assert [line.get_color() for line in ax.lines] == [plots.COLORS["blue"], "#123456"]
-    assert ax.lines[0].get_ydata().tolist() == [3, 2]
-    assert len(ax.collections) == 1
 
 
 def test_a_diagram_draws_each_arrow_between_its_boxes():

@@ -69,10 +69,6 @@ def test_nothing_is_loaded_no_name_is_global_and_the_same_data_give_the_same_byt
     assert re.sub(r"//.*\n", "", script).lstrip().startswith("(function (data)")
 
 
-def test_other_data_have_another_key():
-    assert data_of(frames())["key"] != data_of(frames("other"))["key"]
-
-
 def test_words_are_text_and_not_markup():
     mean = '</script><!--<script><b>"&\u2028'
     for html in (
@@ -95,21 +91,6 @@ def test_the_explorer_holds_the_attention_within_its_rounding():
     largest = np.frombuffer(base64.b64decode(largest), "<u2").reshape(weights.shape[:3])
     restored = shares / 255 * largest[..., None] / 65535
     np.testing.assert_allclose(restored, weights, atol=0.003)
-
-
-def test_every_atom_can_be_chosen_and_has_a_name():
-    drawing = data_of(explorer())["molecules"][1]["drawing"]
-    assert re.findall(r"data-atom='(\d+)'", drawing) == [str(i) for i in range(7)]
-    assert "aria-label='atom 6, Br'" in drawing
-    assert drawing.count("class='disc'") == 7
-
-
-def test_all_frames_have_their_words_and_one_size():
-    data = data_of(frames())
-    assert data["labels"] == ["one", "two", "three"]
-    for picture, alt in zip(data["pictures"], ("flat", "rising", "steep"), strict=True):
-        assert f"role='img' aria-label='{alt}'" in picture
-        assert "viewBox='0 0 216 144'" in picture
 
 
 def test_without_scripts_there_is_a_picture_or_a_table_with_words():
@@ -178,30 +159,6 @@ def test_the_explorer_reads_the_chosen_weights(tmp_path):
     most = int(ATTENTION["first"][0][0, 0, 0].argmax())
     assert said["second"].startswith(f"Atom 0 (C) looks most at atom {most} (")
     assert said["after"].startswith("Atom 2 (O) looks most at atom ")
-
-
-@in_a_browser
-@pytest.mark.parametrize("flags", [(), ("--force-prefers-reduced-motion",)])
-def test_the_slider_chooses_and_the_button_plays_to_the_end(tmp_path, flags):
-    said = seen_in_browser(tmp_path, frames() + frames(seconds=0.1), """
-      const seen = (root) => root.querySelector("output").textContent + ", " +
-        root.querySelector(".frames-stage svg").getAttribute("aria-label");
-      const range = a.querySelector("input");
-      note.before = seen(a);
-      range.value = 2;
-      range.dispatchEvent(new Event("input"));
-      note.after = seen(a);
-      const button = b.querySelector("button");
-      note.button = button ? button.textContent : "none";
-      if (button) {
-        button.click();
-        setTimeout(() => { note.end = `${seen(b)}, ${button.textContent}`; }, 1000);
-      }""", *flags)  # fmt: skip
-    assert (said["before"], said["after"]) == ("one, flat", "three, steep")
-    if flags:  # for readers who want less motion
-        assert said["button"] == "none"
-    else:
-        assert (said["button"], said["end"]) == ("Play", "three, steep, Play")
 
 
 @in_a_browser

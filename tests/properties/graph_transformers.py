@@ -1,10 +1,7 @@
 """Graphormer, EGT, GRPE and CGT in small configurations of every form."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-
-from torch import nn
 
 from gtcourse.encodings import (
     AddDegrees,
@@ -18,7 +15,6 @@ from gtcourse.models import (
     EGT,
     GRPE,
     EdgeEncoding,
-    EGTConfig,
     Graphormer,
     LaplacianEncoding,
 )
@@ -88,19 +84,16 @@ def egt_variants() -> dict[str, Variant]:
         "numbers, edge": replace(egts.SMALL, target="edge", **numbers),
         "two columns": replace(egts.SMALL, num_node_types=(28, 7), num_edge_types=(4, 3)),
     }
-    return {name: egt_variant(config, reads) for name, config in configs.items()}
-
-
-def egt_variant(
-    config: EGTConfig, reads: tuple, build: Callable[[EGTConfig], nn.Module] = EGT
-) -> Variant:
-    return Variant(
-        partial(build, config),
-        reads,
-        x=Features(config.num_node_types, config.num_node_features),
-        edges=Features(config.num_edge_types, config.num_edge_features),
-        level=LEVELS[config.target],
-    )
+    return {
+        name: Variant(
+            partial(EGT, config),
+            reads,
+            x=Features(config.num_node_types, config.num_node_features),
+            edges=Features(config.num_edge_types, config.num_edge_features),
+            level=LEVELS[config.target],
+        )
+        for name, config in configs.items()
+    }
 
 
 def grpe_variants() -> dict[str, Variant]:

@@ -7,7 +7,6 @@ come from a generator.
 
 from dataclasses import dataclass
 
-import networkx as nx
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -145,28 +144,6 @@ def described(graph: Data) -> str:
     if graph.num_nodes > 8:
         features = [f"{graph.num_nodes} nodes", f"{graph.edge_index.shape[1]} edges"]
     return ", ".join([*features, str(graph.x.dtype)])
-
-
-def kinds_of(graph: Data) -> list[str]:
-    """What is special about a graph, for the count of what was met."""
-    n, pairs = graph.num_nodes, set(map(tuple, graph.edge_index.T.tolist()))
-    drawn = nx.Graph([*pairs])
-    drawn.add_nodes_from(range(n))
-    found = {
-        "1 node": n == 1,
-        "2 nodes": n == 2,
-        f"{MAX_NODES} nodes": n == MAX_NODES,
-        "no edges": not pairs,
-        "directed": any((j, i) not in pairs for i, j in pairs),
-        "undirected": bool(pairs) and all((j, i) in pairs for i, j in pairs),
-        "self-loops": any(i == j for i, j in pairs),
-        "repeated edges": len(pairs) < graph.edge_index.shape[1],
-        "several components": nx.number_connected_components(drawn) > 1,
-        "isolated nodes": n > 1 and any(degree == 0 for _, degree in drawn.degree),
-        "no edge features": graph.get("edge_attr") is None,
-        f"x of {str(graph.x.dtype).removeprefix('torch.')}": True,
-    }
-    return [kind for kind, is_so in found.items() if is_so]
 
 
 def _features(generator: torch.Generator, count: int, of: Features, flat: bool) -> Tensor:

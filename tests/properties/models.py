@@ -4,7 +4,6 @@ A new model is a new entry of ``MODELS``; all properties are then tried on it.
 """
 
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from zlib import crc32
@@ -17,7 +16,6 @@ from torch import Tensor, nn
 from gtcourse.encodings import (
     AddLaplacianEigenvectors,
     AddRandomWalks,
-    AddShortestPaths,
 )
 from gtcourse.graphs import GraphBatch
 from gtcourse.models import (
@@ -37,10 +35,8 @@ from gtcourse.models import (
     SVDEncoding,
     WalkEncoding,
 )
-from gtcourse.models.frame_models import FRAMES
 from tests.models import csas
 from tests.properties.counting import of_each
-from tests.properties.framed import FramedLayer
 from tests.properties.graph_transformers import (
     cgt_variants,
     egt_variants,
@@ -51,15 +47,15 @@ from tests.properties.graphs import NONE, Example, examples
 from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant
 
 Results = dict[str, tuple[Tensor, int]]
-"""What a model says, by name: ``[B, …]``, and how many axes of nodes follow the first."""
+"""A model's outputs by name: ``[B, …]``, and how many axes of nodes follow the first."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model: its variants by name, and all that it says of a batch."""
+    """A model: its variants by name, and the function that computes all its outputs."""
 
     variants: dict[str, Variant]
-    says: Callable[[nn.Module, GraphBatch, Variant], Results]
+    outputs: Callable[[nn.Module, GraphBatch, Variant], Results]
 
 
 def prediction(model: nn.Module, batch: GraphBatch, variant: Variant) -> Results:
@@ -83,8 +79,8 @@ def prediction_attention(model: nn.Module, batch: GraphBatch, variant: Variant) 
 
 def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
     asks = {"return_distances": model.config.distance_hops > 0}
-    said, *distances, attention = model(batch, return_attention=True, **asks)
-    results = {"prediction": (said, variant.level)}
+    output, *distances, attention = model(batch, return_attention=True, **asks)
+    results = {"prediction": (output, variant.level)}
     results["attention"] = of_pairs(attention, model.q), 2
     if distances:
         results["distances"] = distances[0], 2
@@ -173,13 +169,6 @@ def signnet_variants() -> dict[str, Variant]:
     }
 
 
-def framed_variants() -> dict[str, Variant]:
-    return {
-        frame.name: Variant(partial(FramedLayer, frame), (AddShortestPaths(),), level=1)
-        for frame in FRAMES
-    }
-
-
 def small(config: type, **changes) -> object:
     """Of a message-passing baseline, for types of nodes."""
     return config(num_node_types=28, num_node_features=0, d_model=D, num_layers=2, **changes)
@@ -196,7 +185,6 @@ MODELS = {
     "GIN": Subject(baseline_variants(GIN, small(GINConfig)), prediction),
     "GAT": Subject(baseline_variants(GAT, small(GATConfig, num_heads=2)), prediction),
     "GatedGCN": Subject(gatedgcn_variants(), prediction),
-    "the one form": Subject(framed_variants(), prediction),
 }
 
 
@@ -249,17 +237,6 @@ def at_start(model: str, variant: str) -> nn.Module:
     """In float32, as a run begins."""
     torch.manual_seed(0)
     return MODELS[model].variants[variant].build()
-
-
-@contextmanager
-def default_dtype(dtype: torch.dtype):
-    """Encodings are stored in torch's default dtype."""
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(usual)
 
 
 def assert_same(got: Tensor, expected: Tensor, what: str) -> None:

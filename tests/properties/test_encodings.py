@@ -7,20 +7,17 @@ from hypothesis import strategies as st
 
 from gtcourse import encodings
 from gtcourse.encodings import (
-    AddLaplacianEigenvectors,
-    AddSVD,
     Encoding,
     computed_on_device,
     encode,
     encode_batch,
 )
-from gtcourse.encodings.signs import flip_pairs, flip_signs
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.batch import ENCODINGS
+from tests.models.graphormers import default_dtype
 from tests.properties.counting import enough
 from tests.properties.encodings import EVERY, made
 from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered
-from tests.properties.models import default_dtype
 
 EVERY_ENCODING = pytest.mark.parametrize("name", EVERY)
 EDGES = st.sampled_from((BONDS, Features((4, 3)), Features(numbers=2)))
@@ -101,8 +98,7 @@ def test_every_encoding_is_finite_in_torchs_default_type_and_has_its_node_axes(n
                     assert values.dtype == dtype
 
 
-@pytest.mark.holds("CS224W, S9")
-@pytest.mark.holds("CSA, Eq. 10")
+@pytest.mark.holds("CS224W, S9 and S10", "EGT, Eqs. 8 and 9", "CSA, Eqs. 10 and 13")
 @EVERY_ENCODING
 @enough(HALF)
 @given(data=st.data())
@@ -133,20 +129,3 @@ def test_a_batch_is_encoded_as_its_graphs_are_one_by_one(name, data, padding):
     for what, values in expected.items():
         assert found[what].dtype == values.dtype
         torch.testing.assert_close(found[what], values, rtol=0, atol=1e-6)
-
-
-@enough(HALF)
-@given(example=examples(edges=NONE))
-def test_flipped_signs_are_those_of_whole_columns_and_of_pairs_of_columns(example):
-    decomposed = AddLaplacianEigenvectors(3), AddSVD(2)
-    batch = collate(encode(example.graphs, *decomposed))
-    for name, flip in (("laplacian_eigenvectors", flip_signs), ("svd", flip_pairs)):
-        values = batch.encodings[name]
-        flipped = flip(values, example.generator)
-        assert torch.equal(flipped.abs(), values.abs())
-        for graph, other in zip(values, flipped, strict=True):
-            for column, turned in zip(graph.T, other.T, strict=True):
-                assert torch.equal(turned, column) or torch.equal(turned, -column)
-    left, right = batch.encodings["svd"].chunk(2, dim=-1)
-    one, other = flipped.chunk(2, dim=-1)
-    torch.testing.assert_close(one @ other.mT, left @ right.mT, rtol=0, atol=1e-6)

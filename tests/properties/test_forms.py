@@ -17,24 +17,19 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortes
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.models import (
     CGT,
-    GRPE,
     BagTransformer,
     Graphormer,
-    MessagePassingAttention,
-    MultiHeadAttention,
     NeighbourTransformer,
-    RelationTables,
 )
-from gtcourse.models.flex import graphormer_flex, grpe_flex
-from gtcourse.models.frame_models import FRAMES
-from tests.models import csas, graphormers, grpes
+from gtcourse.models.flex import graphormer_flex
+from tests.models import csas, graphormers
+from tests.models.graphormers import default_dtype
 from tests.properties.counting import enough
-from tests.properties.framed import FramedLayer
-from tests.properties.graphs import BONDS, NONE, Example, Features, examples
-from tests.properties.models import MODELS, assert_same, default_dtype
+from tests.properties.graphs import BONDS, Example, Features, examples
+from tests.properties.models import MODELS, assert_same
 
-Said = dict[str, Tensor]
-"""What each form says, by the form's name."""
+Outputs = dict[str, Tensor]
+"""Each form's output by the form's name."""
 
 
 @dataclass(frozen=True)
@@ -48,66 +43,39 @@ class Forms:
 
     model: str
     build: Callable[[], nn.Module]
-    say: Callable[[nn.Module, GraphBatch], Said]
+    say: Callable[[nn.Module, GraphBatch], Outputs]
     transforms: tuple = ()
     edges: Features = BONDS
     learns: bool = True
 
 
-def paths_and_trees(model: Graphormer, batch: GraphBatch) -> Said:
-    said = {}
+def paths_and_trees(model: Graphormer, batch: GraphBatch) -> Outputs:
+    outputs = {}
     for form, other in (("paths", "path_tree"), ("trees", "path_edges")):
         kept = {name: values for name, values in batch.encodings.items() if name != other}
-        said[form] = model(replace(batch, encodings=kept))
-    return said
+        outputs[form] = model(replace(batch, encodings=kept))
+    return outputs
 
 
-def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Said:
+def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Outputs:
     return {"fused": model(batch), "explicit": model(batch, return_attention=True)[0]}
 
 
-def three_forms(model: CGT, batch: GraphBatch) -> Said:
-    said = {}
+def three_forms(model: CGT, batch: GraphBatch) -> Outputs:
+    outputs = {}
     for form in ("factorised", "direct", "chunked"):
         model.config = replace(model.config, form=form)
         for layer in model.layers:
             layer.attention.form = form
-        said[form] = model(batch)
-    return said
+        outputs[form] = model(batch)
+    return outputs
 
 
-def masked_or_bag(model: NeighbourTransformer, batch: GraphBatch) -> Said:
+def masked_or_bag(model: NeighbourTransformer, batch: GraphBatch) -> Outputs:
     return {"bag": BagTransformer.forward(model, batch), "no head masked": model(batch)}
 
 
-class Neighbours(nn.Module):
-    """Attention to neighbours, and messages along edges, of random vectors of the nodes."""
-
-    def __init__(self):
-        super().__init__()
-        self.nodes, self.attention = nn.Embedding(28, 8), MultiHeadAttention(8, 2)
-
-    def said(self, batch: GraphBatch) -> Said:
-        h = self.nodes(batch.x[..., 0])
-        dense = self.attention(h, mask=batch.adjacency.mT)
-        along_edges = MessagePassingAttention(self.attention)(h[batch.mask], batch.edge_index)
-        return {"masked attention": dense[batch.mask], "messages along edges": along_edges}
-
-
-class OneForm(nn.Module):
-    """Every row of chapter 10's table, and the layer that it speaks of."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(FramedLayer(frame) for frame in FRAMES)
-
-    def said(self, batch: GraphBatch) -> Said:
-        form = torch.cat([layer(batch)[batch.mask] for layer in self.layers])
-        layers = torch.cat([layer.by_itself(batch)[batch.mask] for layer in self.layers])
-        return {"the one form": form, "the layers": layers}
-
-
-def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Said:
+def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Outputs:
     """Between the projections of the first layer; gradients are for GPUs alone."""
     spatial, paths = model.bias.encodings
     tokens, attention = first_tokens(model, batch), model.layers[0].attention
@@ -128,28 +96,9 @@ def flex_graphormer(model: Graphormer, batch: GraphBatch) -> Said:
     }
 
 
-def flex_grpe(model: GRPE, batch: GraphBatch) -> Said:
-    tokens, attention = first_tokens(model, batch), model.layers[0].attention
-    mask, relation = F.pad(batch.mask, (1, 0), value=True), model.relations(batch)
-    tables = RelationTables(**{name: table() for name, table in model.tables.items()})
-    heads = (
-        attention.split_heads(part(tokens))
-        for part in (attention.query, attention.key, attention.value)
-    )
-    z = grpe_flex(*heads, relation, tables, mask)
-    return {
-        "contexts gathered": attention(tokens, relation, tables, mask=mask),
-        "contexts looked up": attention.output(attention.join_heads(z)),
-    }
-
-
 def first_tokens(model: nn.Module, batch: GraphBatch) -> Tensor:
     h = model.embed(batch)
     return torch.cat([model.virtual_node.expand(len(h), 1, -1), h], dim=1)
-
-
-def own(model: nn.Module, batch: GraphBatch) -> Said:
-    return model.said(batch)
 
 
 def variant_of(model: str, name: str) -> dict:
@@ -164,7 +113,6 @@ def variant_of(model: str, name: str) -> dict:
 
 PATHS = AddDegrees(), AddShortestPaths(), AddPathEdges(5)
 EVERY_PATH = (*PATHS, AddPathTree())
-RELATIONS = (AddShortestPaths(),)
 FORMS = {
     "Graphormer: trees of paths, and paths": Forms(
         "Graphormer", partial(Graphormer, graphormers.SMALL), paths_and_trees, EVERY_PATH
@@ -174,9 +122,6 @@ FORMS = {
     ),
     "Graphormer: FlexAttention, and a bias": Forms(
         "Graphormer", partial(Graphormer, graphormers.SMALL), flex_graphormer, PATHS, learns=False
-    ),
-    "GRPE: FlexAttention, and contexts gathered": Forms(
-        "GRPE", partial(GRPE, grpes.CONFIGS["everything"]), flex_grpe, RELATIONS, learns=False
     ),
     **{
         f"CGT: three forms ({name})": Forms(
@@ -202,10 +147,6 @@ FORMS = {
     "NeighbourTransformer: fused attention, and written out": Forms(
         **variant_of("NeighbourTransformer", "walks"), say=fused_and_explicit
     ),
-    "attention to neighbours, and messages along edges": Forms(
-        "NeighbourTransformer", Neighbours, own, edges=NONE
-    ),
-    "the one form, and every layer": Forms("the one form", OneForm, own, RELATIONS, edges=NONE),
 }
 
 
@@ -232,9 +173,9 @@ def compared(name: str, example: Example) -> None:
                 assert_same(one, other, f"gradient {place} of {form} beside {first}")
 
 
-def gradients(said: Tensor, weights: Tensor, parameters: list[Tensor]) -> tuple[Tensor, ...]:
+def gradients(outputs: Tensor, weights: Tensor, parameters: list[Tensor]) -> tuple[Tensor, ...]:
     options = {"allow_unused": True, "materialize_grads": True, "retain_graph": True}
-    return torch.autograd.grad((said * weights).sum(), parameters, **options)
+    return torch.autograd.grad((outputs * weights).sum(), parameters, **options)
 
 
 # PyTorch warns, once a process, that nothing is fused without compilation: here that is meant.

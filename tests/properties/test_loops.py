@@ -19,8 +19,9 @@ from tests.loops.graphormer import graphormer_loop
 from tests.loops.grpe import grpe_loop
 from tests.loops.signnet import signnet_loop
 from tests.models.csas import MAX_RING
+from tests.models.graphormers import default_dtype
 from tests.properties.graphs import Example
-from tests.properties.models import MODELS, default_dtype, in_use, try_on_graphs
+from tests.properties.models import MODELS, in_use, try_on_graphs
 from tests.properties.variants import Variant
 
 
@@ -31,13 +32,13 @@ def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
 def egt(model: nn.Module, graph: Data) -> list[tuple]:
     config = model.config
     asks = {"return_distances": config.distance_hops > 0, "return_attention": True}
-    said, *distances, attention = model(collate([graph]), **asks)
+    output, *distances, attention = model(collate([graph]), **asks)
     loop = egt_loop(model, graph)
-    said = said[0] if config.num_targets > 1 else said[0][..., None]
+    output = output[0] if config.num_targets > 1 else output[0][..., None]
     if config.target == "edge":
-        pairs = [(said[i, j], row) for (i, j), row in loop["prediction"].items()]
+        pairs = [(output[i, j], row) for (i, j), row in loop["prediction"].items()]
     else:
-        pairs = [(said, _stacked(loop["prediction"]))]
+        pairs = [(output, _stacked(loop["prediction"]))]
     if distances:
         pairs += [(distances[0][0, i, j], row) for (i, j), row in loop["distances"].items()]
     for number, share in enumerate(loop["attention"]):
@@ -48,20 +49,20 @@ def egt(model: nn.Module, graph: Data) -> list[tuple]:
 
 
 def grpe(model: nn.Module, graph: Data) -> list[tuple]:
-    said, attention = model(collate([graph]), return_attention=True)
+    output, attention = model(collate([graph]), return_attention=True)
     prediction, shares = grpe_loop(model, graph)
-    said = said[0] if model.config.num_targets > 1 else said[0][..., None]
-    return [(said, _stacked(prediction)), (attention[0], torch.stack(shares))]
+    output = output[0] if model.config.num_targets > 1 else output[0][..., None]
+    return [(output, _stacked(prediction)), (attention[0], torch.stack(shares))]
 
 
 def cgt(model: nn.Module, graph: Data) -> list[tuple]:
     config, batch = model.config, collate([graph])
     prediction, filters = cgt_loop(model, graph, MAX_RING)
-    said, attention = model(batch, return_attention=True)
+    output, attention = model(batch, return_attention=True)
     if not config.chromatic:
         attention = attention.repeat_interleave(config.d_model // config.num_heads, dim=2)
     pairs = [(attention[0], torch.stack(filters))]
-    for one in (said, model(batch)):  # without filters it is the configuration's form
+    for one in (output, model(batch)):  # without filters it is the configuration's form
         one = one[0] if config.num_targets > 1 else one[0][..., None]
         pairs.append((one, _stacked(prediction)))
     return pairs

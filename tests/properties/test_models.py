@@ -10,13 +10,13 @@ from gtcourse.encodings import encode
 from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import ENCODINGS, PADDED_WITH_UNREACHABLE, UNREACHABLE
+from tests.models.graphormers import default_dtype
 from tests.properties.graphs import Example, renumbered
 from tests.properties.models import (
     MODELS,
     PRECISIONS,
     assert_same,
     at_start,
-    default_dtype,
     in_use,
     try_on_graphs,
 )
@@ -38,7 +38,7 @@ def test_every_model_of_the_package_is_tried():
 
 
 @EVERY_MODEL
-def test_renumbering_the_nodes_renumbers_what_is_said_of_them(name):
+def test_permuting_the_nodes_permutes_the_outputs(name):
     try_on_graphs(renumbering, name, most=1)
 
 
@@ -53,7 +53,7 @@ def renumbering(name: str, chosen: str, example: Example) -> None:
     for one in UP_TO_BASIS:
         if one in graph:
             other[one] = graph[one][order]
-    before, after = (MODELS[name].says(model, collate([one]), variant) for one in (graph, other))
+    before, after = (MODELS[name].outputs(model, collate([one]), variant) for one in (graph, other))
     for what, (expected, axes) in before.items():
         for axis in range(1, 1 + axes):
             expected = expected.index_select(axis, order)
@@ -92,7 +92,7 @@ def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
 
 
 @EVERY_MODEL
-def test_neither_padding_nor_company_changes_what_is_said_of_a_graph(name):
+def test_neither_padding_nor_other_graphs_change_the_outputs(name):
     others = {"extra": st.integers(0, 3), "nothing": st.booleans()}
     try_on_graphs(padding_and_company, name, others, most=4)
 
@@ -102,23 +102,23 @@ def padding_and_company(
     name: str, chosen: str, example: Example, extra: int, nothing: bool
 ) -> None:
     variant = MODELS[name].variants[chosen]
-    graphs, model, says = encoded(example, variant), in_use(name, chosen), MODELS[name].says
+    graphs, model, outputs = encoded(example, variant), in_use(name, chosen), MODELS[name].outputs
     order = torch.randperm(len(graphs), generator=example.generator).tolist()
     together = [graphs[i] for i in [*order, *[0] * nothing]]
     batch = collate(together, num_nodes=example.longest + extra)
     if nothing:
         make_padding_of_the_last(batch)
-    together = says(model, with_garbage(batch, example.generator), variant)
-    assert all(bool(said.isfinite().all()) for said, _ in together.values())
+    together = outputs(model, with_garbage(batch, example.generator), variant)
+    assert all(bool(output.isfinite().all()) for output, _ in together.values())
     for place, i in enumerate(order):
         nodes = slice(graphs[i].num_nodes)
-        for what, (expected, axes) in says(model, collate([graphs[i]]), variant).items():
+        for what, (expected, axes) in outputs(model, collate([graphs[i]]), variant).items():
             got = together[what][0][(place, *[nodes] * axes)]
             assert_same(got, expected[0], what)
 
 
 @EVERY_MODEL
-def test_what_is_said_and_its_gradients_are_finite(name):
+def test_outputs_and_gradients_are_finite(name):
     """In float32, and in bf16 as ``fit`` has it; at the start, and with weights grown large."""
     others = {"training": st.booleans(), "size": st.sampled_from((1.0, 4.0))}
     try_on_graphs(finite, name, others)
@@ -147,11 +147,13 @@ def assert_finite(model: nn.Module, name: str, variant: Variant, example: Exampl
     for half in PRECISIONS.values():
         torch.manual_seed(example.seed)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            results = MODELS[name].says(model, batch, variant)
+            results = MODELS[name].outputs(model, batch, variant)
         for what, (value, _) in results.items():
             assert bool(value.isfinite().all()), what
         # Linear: what a loss makes of large numbers is not the model's fault.
-        loss = sum((said.float() * torch.randn(said.shape)).sum() for said, _ in results.values())
+        loss = sum(
+            (output.float() * torch.randn(output.shape)).sum() for output, _ in results.values()
+        )
         gradients = torch.autograd.grad(loss, named.values(), allow_unused=True)
         for what, gradient in zip(named, gradients, strict=True):
             assert gradient is None or bool(gradient.isfinite().all()), what
@@ -169,10 +171,14 @@ def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name):
 
 @torch.no_grad()
 def signs(name: str, chosen: str, example: Example) -> None:
-    variant, model, says = MODELS[name].variants[chosen], in_use(name, chosen), MODELS[name].says
+    variant, model, outputs = (
+        MODELS[name].variants[chosen],
+        in_use(name, chosen),
+        MODELS[name].outputs,
+    )
     one, other = (collate(encoded(example, variant)) for _ in range(2))
     vectors = one.encodings["laplacian_eigenvectors"]
     other.encodings["laplacian_eigenvectors"] = flip_signs(vectors, example.generator)
-    flipped = says(model, other, variant)
-    for what, (expected, _) in says(model, one, variant).items():
+    flipped = outputs(model, other, variant)
+    for what, (expected, _) in outputs(model, one, variant).items():
         assert_same(flipped[what][0], expected, what)

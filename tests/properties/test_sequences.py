@@ -115,14 +115,3 @@ def test_predictions_and_gradients_are_finite(given, extra, training):
         loss = (logits.float() * torch.randn(logits.shape)).sum()
         for gradient in torch.autograd.grad(loss, [*model.parameters()]):
             assert bool(gradient.isfinite().all())
-
-
-@enough()
-@given(given=sentences(), extra=st.integers(0, 3))
-@torch.no_grad()
-def test_fused_attention_predicts_what_attention_written_out_predicts(given, extra):
-    model, (sources, targets) = model_of(given.config), given.tokens()
-    source, mask = padded(sources, given.generator, extra)
-    target, _ = padded(targets, given.generator, extra)
-    explicit, _ = model(source, target, mask, return_attention=True)
-    assert_same(model(source, target, mask), explicit, "logits")

@@ -1,9 +1,7 @@
 """The benchmarks' page: written from records, complete, and nothing on it without one."""
 
-import pytest
-
 from tools import benchmarks
-from tools.benchmark_numbers import decimal, digits, ratio, said_once, seconds, timed
+from tools.benchmark_numbers import decimal, digits, ratio, seconds, timed
 from tools.benchmark_tables import TABLES
 
 PAGE = benchmarks.PAGE.read_text(encoding="utf-8")
@@ -20,34 +18,6 @@ def test_every_record_is_on_the_page_and_every_table_has_a_record():
         assert PAGE.count(f"<!-- {name}: ") == PAGE.count(f"<!-- end of {name} -->") == 1
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_benchmark_says_what_where_and_when(name):
-    line = benchmarks.measured(RECORDS[name])
-    for part in (
-        "CPU",
-        " cores",
-        "torch ",
-        "python ",
-        "202",
-        "commit `",
-        f"`{RECORDS[name]['command']}`",
-    ):
-        assert part in line
-    assert line.endswith("*\n")
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_has_its_ratios_before_its_times(name):
-    for heads, rows in TABLES[name](RECORDS[name]):
-        assert all(len(row) == len(heads) for row in rows)
-        times = [
-            i for i, head in enumerate(heads) if head.endswith((", ms", ", s")) or head == "ms"
-        ]
-        ratios = [i for i, head in enumerate(heads) if "×" in head]
-        if times and ratios:
-            assert min(ratios) < min(times)
-
-
 def test_a_number_that_changes_is_seen(monkeypatch):
     records = {name: dict(record) for name, record in RECORDS.items()}
     rows = [dict(row) for row in records["models"]["rows"]]
@@ -55,18 +25,6 @@ def test_a_number_that_changes_is_seen(monkeypatch):
     records["models"]["rows"] = rows
     monkeypatch.setattr(benchmarks, "records", lambda: records)
     assert benchmarks.with_tables(PAGE) != PAGE
-
-
-def test_a_record_without_a_place_on_the_page_is_refused(monkeypatch):
-    monkeypatch.setattr(benchmarks, "records", lambda: {"models": RECORDS["models"]})
-    with pytest.raises(ValueError, match="0 places for the table 'models'; expected one"):
-        benchmarks.with_tables(PAGE.replace("<!-- models", "<!-- model"))
-
-
-def test_what_many_rows_share_is_said_once():
-    rows = [("a", "1", "x"), ("a", "1", "y"), ("a", "2", "x"), ("b", "2", "x")]
-    assert said_once(rows, 1) == [("a", *rows[0][1:]), ("", "1", "y"), ("", "2", "x"), rows[3]]
-    assert said_once(rows, 2) == [rows[0], ("", "", "y"), rows[2], rows[3]]
 
 
 def test_numbers_are_written_for_people():

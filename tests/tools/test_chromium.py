@@ -5,7 +5,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.browser.conftest import skip
 from tools import chromium
 
 
@@ -13,22 +12,6 @@ def test_without_a_chromium_the_names_that_were_looked_for_are_said(monkeypatch)
     monkeypatch.setattr(chromium.shutil, "which", lambda _: None)
     assert "no Chromium" in chromium.why_not()
     assert "google-chrome" in chromium.why_not()
-
-
-def test_without_the_packages_the_command_that_brings_them_is_said(monkeypatch):
-    monkeypatch.setattr(chromium, "find_spec", lambda _: None)
-    assert "playwright and axe-playwright-python" in chromium.why_not()
-    assert "pip install" in chromium.why_not()
-
-
-def test_ci_with_a_chromium_fails_where_others_skip(monkeypatch):
-    monkeypatch.setattr(chromium, "executable", lambda: "/usr/bin/chromium")
-    monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match="there is no book"):
-        skip("there is no book")
-    monkeypatch.delenv("CI")
-    with pytest.raises(pytest.skip.Exception, match="there is no book"):
-        skip("there is no book")
 
 
 def test_a_folder_is_served_and_nothing_beside_it(tmp_path):

@@ -5,36 +5,13 @@ import shutil
 import pytest
 
 from tools import ledger
-from tools.ledger import IDS, in_full
 from tools.paths import PACKAGE, ROOT, TEXTS
 
 PAGE = ledger.PAGE.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def found() -> ledger.Ledger:
-    return ledger.read()
-
-
 def test_every_equation_has_an_object_a_test_and_a_section_and_the_page_says_so():
     assert ledger.faults() == []
-
-
-def test_there_are_45_equations_14_statements_2_facts_and_2_figures():
-    assert len(IDS) == len(set(IDS)) == 63
-    papers = [id for id in IDS if " " in id and id.split()[1].isdecimal()]
-    assert len(papers) == 45
-    assert sum(id[0] == "S" and id[1:].isdecimal() for id in IDS) == 14
-    assert "63 rows: 45 numbered equations, 14 statements of a lecture, 2 facts and 2 fig" in PAGE
-
-
-def test_a_row_says_where_the_equation_went(found):
-    (row,) = [line for line in PAGE.splitlines() if line.startswith("| Eq. 8: logits with")]
-    assert "[8.3 Relations that meet queries and keys](../notebooks/08_grpe.ipynb#83-" in row
-    assert "{py:obj}`~gtcourse.models.grpe.GRPEAttention`" in row
-    assert "/blob/main/gtcourse/models/grpe.py)" in row
-    assert "[every model equals the loop over nodes pairs and heads](" in row
-    assert "/blob/main/tests/properties/test_loops.py) (`test_loops.py`)" in row
 
 
 @pytest.fixture
@@ -81,12 +58,6 @@ def faults_of(copies) -> list[str]:
         (
             "package/models/embeddings.py",
             "(CSA, Eq. 11)",
-            "(CSA, Eqs. 11 and 14)",
-            ["embeddings.py: DistanceEncoding names CSA, Eq. 14, which does not exist."],
-        ),
-        (
-            "package/models/embeddings.py",
-            "(CSA, Eq. 11)",
             "(CSA, Eq. 11; see Eq. 12)",
             ["embeddings.py: DistanceEncoding cites an equation and not of which source."],
         ),
@@ -97,20 +68,6 @@ def faults_of(copies) -> list[str]:
             ["test_baselines.py: test_a_gated_layer_equals_the_loop_over_nodes_and_edges names "
              "EGT, Eq. 15, which does not exist."],
         ),
-        (
-            "tests/models/test_baselines.py",
-            '("CSA, Eq. 1")',
-            '("CSA, Eq. 1", "CSA 1")',
-            ["test_baselines.py: test_a_gated_layer_equals_the_loop_over_nodes_and_edges holds "
-             "'CSA 1', which cites no equation."],
-        ),
-        (
-            "chapters/08_grpe.md",
-            r"\tag{9}",
-            r"\tag{9} \tag{10}",
-            ["08_grpe.md: 8.4 Relations inside the value names GRPE, Eq. 10, which does not "
-             "exist."],
-        ),
     ],
 )  # fmt: skip
 def test_what_is_missing_or_wrong_is_named(copies, path, old, new, faults):
@@ -118,24 +75,10 @@ def test_what_is_missing_or_wrong_is_named(copies, path, old, new, faults):
     assert faults_of(copies) == faults
 
 
-MARK, TEST = '@pytest.mark.holds("CSA, Eq. 1")', "test_a_gated_layer_equals_the_loop_over_nodes_and"
-HELD = "CSA, Eq. 1: no test holds it."
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (MARK, f"@pytest.mark.skip\n{MARK}"),
-        ("_edges(graph):\n", '_edges(graph):\n    """It."""\n    pytest.skip("x")\n'),
-        (MARK, f'@pytest.mark.xfail(reason="x")\n{MARK}'),
-        (f"def {TEST}", f"def check_{TEST}"),
-    ],
-)  # fmt: skip
-def test_a_test_that_never_runs_or_need_not_pass_holds_nothing(copies, old, new):
-    spoil(copies / "tests/models/test_baselines.py", old, new)
-    said = faults_of(copies)
-    assert HELD in said
-    assert any(f"{TEST}_edges is no test that runs" in sentence for sentence in said)
+def test_a_skipped_test_holds_nothing(copies):
+    mark = '@pytest.mark.holds("CSA, Eq. 1")'
+    spoil(copies / "tests/models/test_baselines.py", mark, f"@pytest.mark.skip\n{mark}")
+    assert "CSA, Eq. 1: no test holds it." in faults_of(copies)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +93,6 @@ def test_a_test_that_never_runs_or_need_not_pass_holds_nothing(copies, old, new)
 )  # fmt: skip
 def test_a_citation_is_read_as_it_is_meant(text, ids):
     assert ledger.cited(text) == ids
-
-
-def test_a_page_that_differs_is_reported(tmp_path, monkeypatch):
-    (tmp_path / "ledger.md").write_text(PAGE.replace("63 rows", "64 rows"))
-    monkeypatch.setattr(ledger, "PAGE", tmp_path / "ledger.md")
-    assert [fault.partition(" is not")[0] for fault in ledger.faults()] == ["book/ledger.md"]
-
-
-def test_an_id_in_full_is_its_own_citation():
-    for id in IDS:
-        assert ledger.cited(in_full(id)) == [id]
 
 
 CHAPTER = r"""

@@ -45,20 +45,3 @@ def test_solutions_are_open_and_what_is_for_the_screen_is_left_out(joined):
     assert "42" in solution.text
     for gone in ("plot()", "run()", "foot", "#"):
         assert gone not in joined.text
-
-
-def test_the_pages_are_those_of_the_contents_without_the_reference():
-    names = pdf.pages()
-    assert names[0] == "book/intro"
-    assert names.index("notebooks/01_self_attention") < names.index("notebooks/09_csa")
-    assert not any(name.startswith("book/api") for name in names)
-    assert len(names) == len({*names})
-
-
-def test_without_a_book_or_a_browser_there_is_a_sentence_and_no_file(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(pdf, "HTML", tmp_path)
-    monkeypatch.setattr(pdf, "why_not", lambda: None)
-    monkeypatch.setattr(pdf.sys, "argv", ["pdf", str(tmp_path / "book.pdf")])
-    assert pdf.main() == 1
-    assert "make book" in capsys.readouterr().out
-    assert [*tmp_path.iterdir()] == []

@@ -27,13 +27,6 @@ def test_every_run_is_of_a_recipe_and_is_listed_once():
     assert len({run.name for run in RUNS}) == len(RUNS)
 
 
-def test_a_cpu_has_the_smaller_budget_and_a_gpu_the_papers():
-    run = Run("csa/zinc", epochs=100, batch_size=16)
-    cpu, gpu = (run.command("zinc.npz", on_gpu) for on_gpu in (False, True))
-    assert cpu[len(gpu) :] == ["--epochs", "100", "--batch-size", "16"]
-    assert "--auto-resume" in gpu
-
-
 def test_the_record_of_a_finished_run_is_copied_and_the_run_is_not_made_again(folders, monkeypatch):
     run = Run("csa/zinc")
     record = folders / "FOLDER" / run.name / f"{run.name}.json"
@@ -56,9 +49,3 @@ def test_at_the_deadline_a_run_is_interrupted_and_none_is_begun(folders, monkeyp
     assert work(Run("csa/zinc"), "real", begin + 1, False).startswith("stopped")
     assert time.monotonic() - begin < 30
     assert work(Run("csa/zinc"), "real", begin, False) == "not begun"
-
-
-def test_missing_data_is_said_before_anything_runs(folders, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["queue", "--data", "nowhere.npz"])
-    assert queue.main() == 1
-    assert "nowhere.npz does not exist" in capsys.readouterr().out

@@ -51,14 +51,6 @@ def test_no_solution_is_left_in_it_and_each_exercise_says_where_one_is(stem, cop
 
 
 @pytest.mark.parametrize("stem", TEXTS)
-def test_its_first_cell_says_what_it_is_and_links_to_the_chapter(stem, copies):
-    first, title = copies[stem].cells[:2]
-    assert first.source.startswith("> A student copy of [")
-    assert f"/notebooks/{stem}.ipynb)" in first.source
-    assert title.source.splitlines()[0].removeprefix("# ") in first.source
-
-
-@pytest.mark.parametrize("stem", TEXTS)
 def test_it_has_no_role_that_only_the_book_shows_and_no_link_to_nowhere(stem, copies):
     text = markdown(copies[stem])
     assert ROLE.findall(text) == []

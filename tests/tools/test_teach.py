@@ -46,20 +46,3 @@ def test_an_exercise_of_the_hour_has_the_minutes_that_stand_beside_it(number):
         if match:
             exercise = found[int(match[1])]
             assert minutes == int(exercise.minutes)
-
-
-@pytest.mark.parametrize("number", HOURS)
-def test_the_sections_of_the_hour_are_the_chapters(number):
-    headings = set(re.findall(r"^## (\d+\.\d+) ", TEXTS[number], re.M))
-    named = [section for _, what in HOURS[number] for section in re.findall(r"\d+\.\d+", what)]
-    named = [section for section in named if section.split(".")[0] == str(int(number))]
-    assert named
-    assert set(named) <= headings
-
-
-def test_code_solutions_and_the_files_head_are_not_read():
-    prose = "word " * 750
-    text = f"---\nhead: {'x ' * 900}\n---\n{prose}\n```python\n{'x ' * 900}\n```\n"
-    after = "### Exercise 1 · One\n\n" + "word " * 900
-    assert teach.reading(text + after) == 5
-    assert teach.reading(text.replace(prose, 2 * prose) + after) == 10
