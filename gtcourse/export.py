@@ -10,6 +10,7 @@ whose length depends on the values of ``adjacency``; ``torch.export`` refuses th
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 
 import torch
@@ -36,7 +37,9 @@ class OnTensors(nn.Module):
     def forward(self, tensors: dict[str, Tensor]) -> Tensor:
         given = {name: tensors.get(name) for name in AXES}
         encodings = {name: value for name, value in tensors.items() if name not in AXES}
-        return self.model(GraphBatch(**given, encodings=encodings))
+        batch = GraphBatch(**given, encodings=encodings)
+        # The formulas line by line: fused kernels fix the layout of what they return.
+        return self.model(batch, return_attention=True)[0]
 
 
 def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
@@ -58,19 +61,18 @@ def export(predictor: Predictor, graphs: list | None = None) -> ExportedProgram:
     Raises:
         ValueError: the model cannot be exported.
     """
+    if "return_attention" not in signature(predictor.model.forward).parameters:
+        raise ValueError(
+            f"{predictor.name} cannot be exported, because it runs on lists of edges; expected a "
+            "Transformer."
+        )
     tensors = tensors_of(predictor, list(graphs or EXAMPLES))
     B, N = Dim("B", max=1 << 20), Dim("N", min=2, max=1 << 14)
     axes = {name: AXES.get(name, node_axes(name, value)) for name, value in tensors.items()}
     dynamic = {name: {0: B} | dict.fromkeys(range(1, axes[name] + 1), N) for name in tensors}
     model = OnTensors(predictor.model.cpu()).eval()
-    try:
-        with torch.no_grad():
-            return torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,), strict=False)
-    except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode as error:
-        raise ValueError(
-            f"{predictor.name} cannot be exported, because it runs on lists of edges; expected a "
-            "Transformer."
-        ) from error
+    with torch.no_grad():
+        return torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,), strict=False)
 
 
 def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:

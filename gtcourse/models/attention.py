@@ -150,7 +150,7 @@ class MultiHeadAttention(nn.Module):
 
     def join_heads(self, x: Tensor) -> Tensor:
         """``[..., H, N, K]`` to ``[..., N, d]``."""
-        return x.transpose(-2, -3).contiguous().flatten(-2)
+        return x.transpose(-2, -3).flatten(-2)
 
 
 def over_heads(mask: Tensor | None) -> Tensor | None:
