@@ -68,12 +68,6 @@ def test_graphs_of_one_size_are_cut_into_portions(monkeypatch):
     assert all(torch.equal(a.distance, b.distance) for a, b in zip(whole, portions, strict=True))
 
 
-def test_values_are_of_torchs_default_type(float64):
-    done = encode([graph_of(3, [(0, 1)])], *ALL)[0]
-    for name in ("random_walks", "rwse", "laplacian_eigenvectors", "laplacian_eigenvalues", "svd"):
-        assert done[name].dtype == torch.float64
-
-
 class Made(InMemoryDataset):
     """A PyG data set of graphs of two sizes."""
 
@@ -104,10 +98,6 @@ def test_all_encodings_are_transforms_of_a_pyg_dataset(tmp_path):
     assert [data[i].distance.shape for i in range(3)] == [(2, 2), (3, 3), (3, 3)]
     batch = next(iter(DenseLoader([*data], 3)))
     assert {*batch.encodings} == {*ENCODINGS}
-
-
-class Marked(Data):
-    """A kind of ``Data``, as some PyG data sets have."""
 
 
 def test_a_pyg_dataset_and_transforms_of_pyg_will_do(tmp_path):

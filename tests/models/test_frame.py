@@ -23,7 +23,7 @@ from gtcourse.models import (
 from gtcourse.models.baselines import GatedGCNConv, GATLayer, GINLayer
 from gtcourse.models.frame import NORMALISERS, Terms, attend
 from gtcourse.models.frame_layers import READERS, layer_terms
-from gtcourse.models.frame_models import FRAMES, frame_rows
+from gtcourse.models.frame_models import FRAMES
 from gtcourse.training.leaderboard import LEADERBOARD
 from tests.graphs.random_graphs import graphs
 from tests.models.graphormers import large_weights
@@ -215,8 +215,3 @@ def test_a_whole_models_layers_can_be_read_and_give_what_the_layers_give(name):
             real = F.pad(batch.mask, (virtual, 0), value=True)
             got, out = frame.after(layer, h, z)[real], out[real]
         torch.testing.assert_close(got, out, rtol=1e-6, atol=1e-6)
-
-
-def test_every_row_of_the_table_is_held_to_a_layer():
-    assert [*CASES] == [frame.name for frame in FRAMES]
-    assert {*frame_rows(["name", "weights"])[8]} == {"CSA", "d"}

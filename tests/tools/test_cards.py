@@ -75,8 +75,3 @@ def test_a_chapter_and_its_card_get_the_picture_with_its_words(build):
     assert promise < picture < table
     card, title = first.index("<img"), first.index("Elsewhere")
     assert first.index("sd-card") < card < title
-
-
-@pytest.mark.parametrize("picture", [None, SVG.replace("title", "desc")])
-def test_a_picture_that_is_missing_or_has_no_words_is_a_warning(build, picture):
-    assert "01.svg is no picture with a title" in build(picture)[2]
