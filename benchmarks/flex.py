@@ -23,6 +23,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from benchmarks.compiling import compare
 from benchmarks.encodings import chain
+from benchmarks.flex_forms import graphormer_flex, grpe_flex
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
@@ -32,7 +33,6 @@ from gtcourse.models import (
     SpatialEncoding,
     scaled_dot_product_attention,
 )
-from gtcourse.models.flex import graphormer_flex, grpe_flex
 from gtcourse.models.grpe import Relations
 
 SIZES, PAIRS = (32, 128, 512, 1024), 512**2

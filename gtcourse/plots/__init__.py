@@ -9,7 +9,7 @@ from gtcourse.plots.figures import (
     over_seeds,
     table,
 )
-from gtcourse.plots.interactive import calculator, explorer, frames
+from gtcourse.plots.interactive import calculator, frames
 from gtcourse.plots.molecules import TWO_SIDED, molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, MEANING, SEQUENTIAL, show, use_style
 
@@ -24,7 +24,6 @@ __all__ = [
     "calculator",
     "diagram",
     "draw_graph",
-    "explorer",
     "formula_table",
     "frames",
     "learning_curve",

@@ -1,26 +1,24 @@
-"""Pictures to look around in: the molecule explorer, frames with a slider, the calculator.
+"""Pictures to look around in: frames with a slider, the calculator; molecules to choose atoms in.
 
 Each is one piece of HTML without anything from elsewhere, so that it works in the built book, in
 Colab's output frame and offline. Where scripts do not run there is a still picture or a table.
-Shapes: L layers, H heads, n atoms of a molecule; B graphs of N nodes.
+Shapes: B graphs of N nodes.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.colors import to_hex
 
 from gtcourse.plots.figures import table
-from gtcourse.plots.molecules import LETTERS, PALE, molecules, rgb
+from gtcourse.plots.molecules import LETTERS, rgb
 from gtcourse.plots.style import COLORS, INK, PAGE_INK
 
 if TYPE_CHECKING:
@@ -61,70 +59,6 @@ def frames(
     data = {"choice": choice, "start": start, "seconds": seconds, "labels": labels}
     words = f"{escape(labels[start])}. With scripts, {escape(choice)} can be chosen here."
     return _html("frames", data | {"pictures": drawings}, drawings[start] + _paragraph(words))
-
-
-def explorer(
-    smiles: Sequence[str],
-    attentions: Mapping[str, Sequence[np.ndarray]],
-    *,
-    names: Sequence[str] | None = None,
-    cell: tuple[int, int] = (380, 300),
-):
-    """Attention of several models on several molecules: choose model, layer, head and atom.
-
-    Args:
-        smiles: one string a molecule; atoms keep the order of the string.
-        attentions: of each model an array (or tensor) for each molecule, ``[L, H, n, n]``, from 0
-            to 1: row i is what atom i takes from each atom. Rows need not sum to one.
-        names: of the molecules; their SMILES by default.
-        cell: width and height of a molecule's drawing.
-    """
-    from rdkit import Chem
-
-    names, mols = list(names or smiles), [Chem.MolFromSmiles(text) for text in smiles]
-    arrays = {
-        model: [np.asarray(weights, dtype=np.float64).clip(0, 1) for weights in given]
-        for model, given in attentions.items()
-    }
-    data = {
-        "stops": [to_hex(PALE(x)) for x in (0, 0.25, 0.5, 0.75, 1.0)],
-        "models": list(attentions),
-        "molecules": [
-            {
-                "name": name,
-                "atoms": [atom.GetSymbol() for atom in mol.GetAtoms()],
-                "drawing": drawing(mol, cell),
-                "attention": [packed(given[at]) for given in arrays.values()],
-            }
-            for at, (name, mol) in enumerate(zip(names, mols, strict=True))
-        ],
-    }
-    model, given = next(iter(arrays.items()))
-    rows = given[0][0, :3, 0]  # of atom 0 in the first heads of the first layer
-    still = molecules(
-        [smiles[0]] * len(rows),
-        values=rows.tolist(),
-        legends=[f"head {head + 1}" for head in range(len(rows))],
-        limits=(0.0, float(rows.max())),
-        cell=(180, 150),
-        value_label="attention of atom 0",
-        alt=f"{names[0]}, {len(rows)} times: what atom 0 attends to in heads of the first layer of "
-        f"{model}.",
-    ).data + _paragraph(
-        f"{escape(model)}, layer 1, atom 0. With scripts, model, molecule, layer, head and atom "
-        "can be chosen here."
-    )
-    return _html("explorer", data, still)
-
-
-def packed(weights: np.ndarray) -> list:
-    """Layers, heads, and two base64 strings: shares ``[L, H, n, n]`` of the rows' largest weights,
-    255 parts in a byte each, and these ``[L, H, n]``, 65535 parts in two bytes (little-endian)."""
-    largest = np.round(weights.max(axis=-1) * 65535)  # [L, H, n]
-    share = weights / np.maximum(largest / 65535, 1e-12)[..., None]
-    shares = np.clip(np.round(share * 255), 0, 255).astype(np.uint8)
-    texts = (base64.b64encode(x.tobytes()).decode() for x in (shares, largest.astype("<u2")))
-    return [*weights.shape[:2], *texts]
 
 
 def drawing(mol, cell: tuple[int, int]) -> str:

@@ -58,26 +58,6 @@ def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
     assert mode.evaluate("html => getComputedStyle(document.body).backgroundColor") != shown
 
 
-def test_the_explorer_reacts_to_a_click_to_keys_and_to_its_lists(chapter):
-    page = chapter("11")
-    explorer = page.locator("[data-explorer]").first
-    says = explorer.locator("[role=status]")
-    explorer.locator(".atom").nth(2).click()
-    assert says.inner_text().startswith("Atom 2 ")
-    chosen = explorer.locator(".atom[aria-pressed=true]")
-    assert chosen.get_attribute("data-atom") == "2"
-    chosen.focus()
-    page.keyboard.press("ArrowRight")
-    assert says.inner_text().startswith("Atom 3 ")
-    before = says.inner_text()
-    explorer.locator("select[name=model]").select_option(index=1)
-    assert says.inner_text() != before
-    explorer.locator("select[name=molecule]").focus()
-    drawn = explorer.locator(".molecule").inner_html()
-    page.keyboard.press("ArrowDown")
-    assert explorer.locator(".molecule").inner_html() != drawn
-
-
 def test_the_calculator_reacts_to_a_click_and_to_numbers(chapter):
     page = chapter("12")
     calculator = page.locator("[data-calculator]").first

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.flex_forms import graphormer_flex, grpe_flex
 from gtcourse.models import (
     GRPEAttention,
     RelationTables,
 )
-from gtcourse.models.flex import graphormer_flex, grpe_flex
 
 # PyTorch warns, once a process, that nothing is fused without compilation: here that is meant.
 pytestmark = [

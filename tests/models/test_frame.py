@@ -22,10 +22,10 @@ from gtcourse.models import (
 )
 from gtcourse.models.baselines import GatedGCNConv, GATLayer, GINLayer
 from gtcourse.models.frame import NORMALISERS, Terms, attend
-from gtcourse.models.frame_layers import READERS, layer_terms
 from gtcourse.models.frame_models import FRAMES
 from gtcourse.training.leaderboard import LEADERBOARD
 from tests.graphs.random_graphs import graphs
+from tests.models.frame_layers import READERS, layer_terms
 from tests.models.graphormers import large_weights
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}

@@ -1,29 +1,20 @@
-"""Explorer, frames and calculator: what they hold and, in a browser, what they do."""
+"""Frames and calculator: what they hold and, in a browser, what they do."""
 
-import base64
 import json
 import re
 import subprocess
 
-import numpy as np
 import pytest
-import torch
 from matplotlib import pyplot as plt
 
 from gtcourse import plots
-from gtcourse.plots.interactive import packed, with_unit
+from gtcourse.plots.interactive import with_unit
 from gtcourse.training.costs import StepFormula
 from tools import chromium
 
 BROWSER = chromium.executable()
 in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 
-SMILES = ["CCO", "c1ccccc1Br"]
-GENERATOR = torch.Generator().manual_seed(0)
-ATTENTION = {
-    model: [torch.rand(2, heads, n, n, generator=GENERATOR).softmax(dim=-1) for n in (3, 7)]
-    for model, heads in (("first", 2), ("second", 3))
-}
 LARGE = StepFormula(
     4 * 10**6, 4 * 10**6, 8 * 10**6, (0.0, 0.0, 1000.0), ((0.0, 1000.0, 4.0), (5000.0, 0.0, 64.0))
 )
@@ -43,10 +34,6 @@ def drawings(labels=("one", "two", "three"), alts=("flat", "rising", "steep")):
     return pictures
 
 
-def explorer(names=None):
-    return plots.explorer(SMILES, ATTENTION, names=names).data
-
-
 def frames(choice="slope", **options):
     return plots.frames(drawings(), choice=choice, **options).data
 
@@ -60,7 +47,7 @@ def data_of(html):
     return json.loads(re.search(r"\((\{\"ink\".*\})\);</script>$", html, re.S)[1])
 
 
-@pytest.mark.parametrize("page", [explorer, frames, calculator])
+@pytest.mark.parametrize("page", [frames, calculator])
 def test_nothing_is_loaded_no_name_is_global_and_the_same_data_give_the_same_bytes(page):
     html = page()
     assert html == page()
@@ -72,7 +59,6 @@ def test_nothing_is_loaded_no_name_is_global_and_the_same_data_give_the_same_byt
 def test_words_are_text_and_not_markup():
     mean = '</script><!--<script><b>"&\u2028'
     for html in (
-        explorer(names=[mean, "b"]),
         plots.frames(drawings((mean, "two", "three"), (mean, "b", "c")), choice=mean).data,
         plots.calculator({mean: LARGE}).data,
     ):
@@ -83,20 +69,8 @@ def test_words_are_text_and_not_markup():
         assert mean in json.dumps(data_of(html), ensure_ascii=False).replace('\\"', '"')
 
 
-def test_the_explorer_holds_the_attention_within_its_rounding():
-    weights = ATTENTION["second"][1].double().numpy()
-    layers, heads, shares, largest = packed(weights)
-    assert (layers, heads) == (2, 3)
-    shares = np.frombuffer(base64.b64decode(shares), np.uint8).reshape(weights.shape)
-    largest = np.frombuffer(base64.b64decode(largest), "<u2").reshape(weights.shape[:3])
-    restored = shares / 255 * largest[..., None] / 65535
-    np.testing.assert_allclose(restored, weights, atol=0.003)
-
-
 def test_without_scripts_there_is_a_picture_or_a_table_with_words():
-    still = {page: page().split("<script>")[0] for page in (explorer, frames, calculator)}
-    assert 'role="img" aria-label="CCO, 2 times' in still[explorer]
-    assert "first, layer 1, atom 0" in still[explorer]
+    still = {page: page().split("<script>")[0] for page in (frames, calculator)}
     assert "aria-label='flat'" in still[frames]
     assert "aria-label='rising'" not in still[frames]
     assert "one. With scripts, slope can be chosen here." in still[frames]
@@ -136,29 +110,6 @@ def seen_in_browser(tmp_path, pages, script, *flags):
         capture_output=True, text=True, timeout=120, check=True,
     ).stdout  # fmt: skip
     return dict(re.findall(r'data-(\w+)="([^"]*)"', re.search(r"<body[^>]*>", dom)[0]))
-
-
-@in_a_browser
-def test_the_explorer_reads_the_chosen_weights(tmp_path):
-    said = seen_in_browser(tmp_path, explorer() + explorer(), """
-      const pick = (name, value) => {
-        const select = a.querySelector(`select[name=${name}]`);
-        select.value = value;
-        select.dispatchEvent(new Event("change"));
-      };
-      [["molecule", 1], ["model", 1], ["layer", 1], ["head", 2]].forEach(([n, v]) => pick(n, v));
-      a.querySelector(".atom[data-atom='6']").dispatchEvent(
-        new MouseEvent("click", { bubbles: true }));
-      note.first = a.querySelector("p").textContent;
-      note.second = b.querySelector("p").textContent;
-      pick("molecule", 0);  // where there is no atom 6
-      note.after = a.querySelector("p").textContent;""")  # fmt: skip
-    row = ATTENTION["second"][1][1, 2, 6]
-    assert said["first"].startswith(f"Atom 6 (Br) looks most at atom {int(row.argmax())} (")
-    assert f") {row.max():.2f}," in said["first"]
-    most = int(ATTENTION["first"][0][0, 0, 0].argmax())
-    assert said["second"].startswith(f"Atom 0 (C) looks most at atom {most} (")
-    assert said["after"].startswith("Atom 2 (O) looks most at atom ")
 
 
 @in_a_browser

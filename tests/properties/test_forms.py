@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from torch import Tensor, nn
 
+from benchmarks.flex_forms import graphormer_flex
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.models import (
@@ -21,7 +22,6 @@ from gtcourse.models import (
     Graphormer,
     NeighbourTransformer,
 )
-from gtcourse.models.flex import graphormer_flex
 from tests.models import csas, graphormers
 from tests.models.graphormers import default_dtype
 from tests.properties.counting import enough
