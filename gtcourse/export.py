@@ -76,7 +76,7 @@ def export(predictor: Predictor, graphs: list | None = None) -> ExportedProgram:
 
 
 def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
-    """Writes the model as one ONNX file, which needs ``pip install "gtcourse[onnx]"``.
+    """Writes the model as one ONNX file, which needs ``pip install onnx onnxscript``.
 
     Returns:
         list: the names of its inputs, in the order of :func:`tensors_of`.
