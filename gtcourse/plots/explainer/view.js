@@ -47,7 +47,7 @@
     button { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .25rem .6rem; cursor: pointer; }
     button:hover { background: var(--soft); }
     button:disabled { opacity: .6; cursor: default; }
-    button[aria-pressed="true"], button[aria-current="true"] { background: ${COLORS.node}; border-color: ${COLORS.node}; color: #fff; }
+    button[aria-pressed="true"], button[aria-current="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     .models { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center; }
     .strip { display: flex; gap: .4rem; overflow-x: auto; padding: .5rem 2px; }
