@@ -18,7 +18,7 @@ from tools.paths import TEXTS, slug
 # Of what Colab's runtimes come with, that which the course needs, too. With less there is more to
 # install, so that what is left out here (pandas' and torch's many relatives) makes the test harder.
 NOT_TO_BE_TOUCHED = ["torch", "numpy", "scipy", "matplotlib", "pandas", "scikit-learn"]
-COLAB_HAS = [*NOT_TO_BE_TOUCHED, "networkx", "pyarrow", "tqdm", "requests", "ipykernel"]
+COLAB_HAS = [*NOT_TO_BE_TOUCHED, "networkx", "tqdm", "requests", "ipykernel"]
 
 ADDRESS = "git+https://github.com/{slug}"
 
