@@ -95,6 +95,7 @@ def train(
     ] = "paper",
     epochs: Annotated[int | None, typer.Option(help="in place of the budget's")] = None,
     batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="its peak, likewise")] = None,
     graphs: Annotated[int | None, typer.Option(help="train on the first so many")] = None,
     seed: Annotated[list[int], typer.Option(help="give it again for several runs")] = [0],  # noqa: B006
     jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,
@@ -145,7 +146,8 @@ def train(
         wanted, whole = get_recipe(recipe), data_for(get_recipe(recipe), data)
     else:
         wanted, whole = _own(get_recipe(recipe), csv, smiles, target, task, split, start)
-    chosen, used = run.at_budget(wanted, whole, run.BUDGETS[budget], epochs, batch_size, graphs)
+    budgeted = run.BUDGETS[budget]
+    chosen, used = run.at_budget(wanted, whole, budgeted, epochs, batch_size, graphs, learning_rate)
     name = run.run_name(chosen, used)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     first = run.is_first_process()

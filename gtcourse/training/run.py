@@ -20,7 +20,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse.encodings import encode
-from gtcourse.graphs.arguments import a_seed, at_least, one_of
+from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import collate
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from gtcourse.models import CGT
@@ -69,14 +69,15 @@ def at_budget(
     epochs: int | None = None,
     batch_size: int | None = None,
     graphs: int | None = None,
+    learning_rate: float | None = None,
 ) -> tuple[Recipe, Graphs]:
     """A recipe and its data cut to a budget, which the recipe remembers.
 
     Args:
-        epochs, batch_size, graphs: in place of the budget's and the recipe's.
+        epochs, batch_size, graphs, learning_rate: in place of the budget's and the recipe's.
 
     Raises:
-        ValueError: one of them is below 1.
+        ValueError: one of the first three is below 1, or the learning rate is not positive.
     """
     for name, value in (("epochs", epochs), ("batch_size", batch_size), ("graphs", graphs)):
         if value is not None:
@@ -85,6 +86,9 @@ def at_budget(
         epochs = max(2, round(budget.share * recipe.epochs))
     changes = {"epochs": epochs, "batch_size": batch_size}
     changes = {name: value for name, value in changes.items() if value is not None}
+    if learning_rate is not None:
+        positive(learning_rate=learning_rate)
+        changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
     recipe = recipe.at(**changes) if changes else recipe
     graphs = graphs or budget.graphs
     if graphs is None:

@@ -94,8 +94,10 @@ def test_a_budget_is_remembered_with_the_graphs_it_leaves():
     recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["paper"])
     assert recipe.changed == {}
     recipe, data = at_budget(
-        get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["short"], None, 5, 8
+        get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["short"], None, 5, 8, 0.01
     )
+    rate = recipe.changed.pop("optimizer")
+    assert rate == "Adam(lr=0.01)"
     assert recipe.changed == {"epochs": 10, "batch_size": 5, "graphs": 8}
     assert data.split_sizes == {"train": 8, "val": 2, "test": 2}
 
