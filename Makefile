@@ -129,16 +129,12 @@ browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, ligh
 	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/browser-tests.xml tests/browser
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
-	@$(BIN)/python -m benchmarks.encodings
 	@$(BIN)/python -m benchmarks.models
 	@$(BIN)/python -m benchmarks.profile
 	@$(BIN)/python -m benchmarks.epoch
 	@$(BIN)/python -m benchmarks.shards
 	@$(BIN)/python -m benchmarks.compile
 	@$(BIN)/python -m benchmarks.flex
-	@OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.graphormer
-	@$(BIN)/python -m benchmarks.grpe
-	@$(BIN)/python -m benchmarks.csa
 
 # Other examples each night; what fails prints a line that makes it fail again.
 nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most of an hour)

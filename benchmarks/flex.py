@@ -20,9 +20,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
+from torch_geometric.data import Data
 
 from benchmarks.compiling import compare
-from benchmarks.encodings import chain
 from benchmarks.flex_forms import graphormer_flex, grpe_flex
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
@@ -97,6 +97,23 @@ def case(data: GraphDataset, nodes: int) -> Case:
     torch.manual_seed(0)
     graphs = [chain(data.graphs, nodes)] * max(1, PAIRS // nodes**2)
     return Case(collate(encode(graphs, AddShortestPaths())))
+
+
+def chain(molecules: list[Data], size: int) -> Data:
+    """Molecules bonded in a row, cut off at ``size`` atoms."""
+    edges, kinds, n = [], [], 0
+    for molecule in molecules:
+        if n >= size:
+            break
+        edges.append(molecule.edge_index + n)
+        kinds.append(molecule.edge_attr)
+        if n:
+            edges.append(torch.tensor([[n - 1, n], [n, n - 1]]))
+            kinds.append(torch.ones(2, 1).long())
+        n += molecule.num_nodes
+    ends, kind = torch.cat(edges, dim=1), torch.cat(kinds)
+    inside = (ends < size).all(dim=0)
+    return Data(x=torch.zeros(size, 1).long(), edge_index=ends[:, inside], edge_attr=kind[inside])
 
 
 def of_size(given: Case, model: str, rounds: int, inside: Callable) -> dict:

@@ -1,13 +1,11 @@
-"""A data set in a folder, made, read and trained on: ``python -m benchmarks.shards``.
+"""A data set in a folder, read and trained on: ``python -m benchmarks.shards``.
 
 The embedded molecules, as SMILES, on the way that PCQM4Mv2 takes:
 
-1. preparing: SMILES to graphs by ogb's rules, rings up to 18; by one process, by two, and
-   by two workers of a Dask cluster on this machine, all of them running before the clock does;
-2. loading: batches of 64 from the folder, what is not stored computed for each batch, beside the
+1. loading: batches of 64 from the folder, what is not stored computed for each batch, beside the
    training step of the model that they are for, each on one thread.
    The bar is that batches come at least three times as fast as they are used;
-3. training from the folder, data and all, in one process and in two (``torchrun``, gloo): how much
+2. training from the folder, data and all, in one process and in two (``torchrun``, gloo): how much
    of its speed a process keeps.
 """
 
@@ -17,11 +15,10 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -34,17 +31,14 @@ from gtcourse import DenseLoader, GraphBatch, GraphDataset, load_dataset
 from gtcourse.encodings import AddRings, Encoding, encode_batch
 from gtcourse.graphs.mapped import MappedGraphs
 from gtcourse.models import CGT, Graphormer
-from gtcourse.prepare import Molecules, prepare, process_pool
+from gtcourse.prepare import Molecules, prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.recipe import Recipe
 
 ROOT = Path(__file__).parent.parent
 STORED = (AddRings(18),)
-ALL = 3_746_620
-"""Molecules of PCQM4Mv2, those without a target among them."""
-
-PREPARED, ROWS = 2_000, 250
+ROWS = 250
 TRAINED, BATCH = 4_000, 64
 PROCESSES = (1, 2)
 THREADS = 1
@@ -63,35 +57,6 @@ def molecules(data: GraphDataset, number: int) -> Molecules:
         y=np.array([float(graph.y) for graph in graphs]),
         split=np.zeros(len(graphs), dtype=np.int64),
     )
-
-
-@contextmanager
-def executors() -> Iterator[dict[str, object]]:
-    """What makes the parts; workers stand ready."""
-    from distributed import Client, LocalCluster
-
-    with ExitStack() as stack:
-        pool = stack.enter_context(process_pool(2))
-        local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-        cluster = stack.enter_context(LocalCluster(**local))
-        client = stack.enter_context(Client(cluster))
-        yield {"1 process": None, "2 processes": pool, "Dask, 2 workers": client.get_executor()}
-
-
-def preparing(source: Molecules, rounds: int) -> list[dict]:
-    with tempfile.TemporaryDirectory() as folder, executors() as given:
-        folders = (Path(folder) / str(number) for number in count())
-
-        def step(executor: object) -> Step:
-            options = {"rows_per_part": ROWS, "executor": executor, "progress": False}
-            return lambda: prepare(source, next(folders), stored=STORED, **options)
-
-        compared = rows(milliseconds({name: step(by) for name, by in given.items()}, rounds, 1))
-    for row in compared:
-        rate = 1000 * len(source.smiles) / row["ms"]
-        row["molecules_per_second"] = round(rate)
-        row["hours_for_pcqm4mv2"] = round(ALL / rate / 3600, 2)
-    return compared
 
 
 def small(name: str, model: type[nn.Module], **size: int) -> Recipe:
@@ -185,10 +150,9 @@ def in_processes(prepared: MappedGraphs, name: str, steps: int = 20) -> list[dic
     return results
 
 
-def measure(rounds: int, prepared: int = PREPARED, trained: int = TRAINED) -> dict:
+def measure(rounds: int, trained: int = TRAINED) -> dict:
     torch.set_num_threads(THREADS)
     data = load_dataset("molecules")
-    making = preparing(molecules(data, prepared), rounds)
     with tempfile.TemporaryDirectory() as folder:
         source = molecules(data, trained)
         prepared_graphs = prepare(
@@ -200,10 +164,8 @@ def measure(rounds: int, prepared: int = PREPARED, trained: int = TRAINED) -> di
     return {
         "name": "shards-benchmark",
         "data": data.provenance,
-        "molecules": prepared,
         "rows_per_part": ROWS,
         "stored": [repr(transform) for transform in STORED],
-        "preparing": making,
         "bytes_per_graph": round(files / trained),
         "graphs": trained,
         "batch": BATCH,
@@ -217,10 +179,6 @@ def measure(rounds: int, prepared: int = PREPARED, trained: int = TRAINED) -> di
 
 
 def show(content: dict) -> None:
-    for row in content["preparing"]:
-        print(
-            f"{row['method']:18}{row['molecules_per_second']:7,} molecules/s × {row['ratio']:.2f}"
-        )
     for part in content["loading"]:
         rates = ", ".join(f"{r['method']} {r['graphs_per_second']:,}" for r in part["compared"])
         print(f"{part['model']}: {rates} graphs/s; × {part['times_as_fast']} (at least {BAR:g})")

@@ -1,6 +1,6 @@
-"""The tables of book/benchmarks/index.md, from the benchmarks' records in the package.
+"""The table of book/benchmarks/index.md, from the record of ``python -m benchmarks.models``.
 
-python -m tools.benchmarks check    the page says what the records say
+python -m tools.benchmarks check    the page says what the record says
 python -m tools.benchmarks write    make it so
 """
 
@@ -9,54 +9,51 @@ from __future__ import annotations
 import json
 import sys
 
-from tools.benchmark_tables import TABLES
 from tools.paths import PACKAGE, ROOT
 from tools.placed import placed
 from tools.results import markdown, short, write_or_check
 
 PAGE = ROOT / "book" / "benchmarks" / "index.md"
-BEGIN = "<!-- {name}: written by python -m tools.benchmarks write -->"
-MARK = BEGIN + "\n{text}\n<!-- end of {name} -->"
-SUFFIX = "-benchmark"
+MARK = (
+    "<!-- {name}: written by python -m tools.benchmarks write -->\n{text}\n<!-- end of {name} -->"
+)
+HEADS = ("model", "parameters", "step, ms", "forward, ms", "graphs/s", "peak, MiB")
 
 
-def records() -> dict[str, dict]:
-    """What is stored, by name."""
-    paths = sorted((PACKAGE / "recorded").glob(f"*{SUFFIX}.json"))
-    return {path.stem.removesuffix(SUFFIX): json.loads(path.read_text()) for path in paths}
+def record() -> dict:
+    return json.loads((PACKAGE / "recorded" / "models-benchmark.json").read_text())
 
 
-def tables(found: dict[str, dict]) -> dict[str, str]:
-    """For each benchmark its tables, and what they were measured with.
-
-    Raises:
-        KeyError: a record of which nobody has said how it is shown.
-    """
-    return {
-        name: "".join(markdown(*table) for table in TABLES[name](record)) + "\n" + measured(record)
-        for name, record in found.items()
-    }
-
-
-def measured(record: dict) -> str:
-    """Data, machine and threads, versions, date, commit and command, in a line below the tables."""
-    data = record.get("data") or {}
-    processor = f"{record['processor']}, " if "processor" in record else ""
-    rounds = record.get("rounds")
-    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    parts = [
-        f"Data: {data['source']}" if data else "",
-        f"{processor}{record['device']}, {record['cores']} cores",
-        f"{rounds} rounds" if rounds else "",
-        versions,
-        f"{record['date']}, commit `{short(record['commit'])}`: `{record['command']}`",
+def table(record: dict) -> str:
+    """Medians with their quartiles, and below them with what they were measured."""
+    rows = [
+        (
+            row["model"] if row["peer"] else f"`{row['model']}`",
+            f"{row['parameters']:,}",
+            timed(row["step"]),
+            timed(row["forward"]),
+            f"{row['graphs_per_second']:,}",
+            f"{row['peak_mb']:.0f}",
+        )
+        for row in record["rows"]
     ]
-    return "*" + "; ".join(filter(None, parts)) + ".*\n"
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    measured = (
+        f"*{record['data']['source']}; {record['processor']}, {record['device']}; "
+        f"{record['rounds']} rounds; {versions}; {record['date']}, commit "
+        f"`{short(record['commit'])}`: `{record['command']}`.*\n"
+    )
+    return f"{markdown(HEADS, rows)}\n{measured}"
+
+
+def timed(times: dict) -> str:
+    low, high = times["quartiles"]
+    return f"{times['ms']:,.0f} ({low:,.0f}–{high:,.0f})"
 
 
 def with_tables(text: str) -> str:
-    """The page with what is stored today."""
-    return placed(text, tables(records()), MARK)
+    """The page with the record of today."""
+    return placed(text, {"models": table(record())}, MARK)
 
 
 def main() -> int:

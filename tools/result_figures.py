@@ -1,10 +1,11 @@
-"""The two figures of book/results/index.md, drawn from the records of ZINC beside it.
+"""The figures of the pages with results and benchmarks, drawn from their records.
 
 python -m tools.result_figures write    draw them
 python -m tools.result_figures check    they show today's records
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from gtcourse.plots.style import COLORS, INK, MEANING, use_style
 from gtcourse.training.results import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
+from tools.benchmarks import record as benchmark
 from tools.paths import ROOT
 
 FOLDER = ROOT / "book" / "results"
@@ -81,11 +83,27 @@ def steps(ax: Axes, found: list[Result]) -> None:
     ax.set_xlim(ax.get_xlim()[0] / 2.5, ax.get_xlim()[1] * 3)
 
 
-FIGURES = {"dots": (dots, (5.7, 4.2)), "steps": (steps, (5.7, 4.0))}
+def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
+    """Time and memory of a training step, the fastest model first."""
+    colors = [MEANING["paper"] if row["peer"] else OURS for row in rows]
+    columns = (("step, ms", step_ms), ("peak memory, MiB", lambda row: row["peak_mb"]))
+    for ax, (label, value) in zip(axes, columns, strict=True):
+        found = ax.barh([row["model"] for row in rows], [*map(value, rows)], color=colors)
+        ax.bar_label(found, fmt="%.0f", padding=3, fontsize=9)
+        ax.set(xlabel=label, xlim=(0, 1.2 * max(map(value, rows))))
+    axes[0].invert_yaxis()
+
+
+def step_ms(row: dict) -> float:
+    return row["step"]["ms"]
+
+
+def measured(rows: list[dict]) -> str:
+    return "; ".join(f"{row['model']}: {step_ms(row)} ms, {row['peak_mb']} MiB" for row in rows)
 
 
 def shown(found: list[Result]) -> str:
-    """What the figures show, as their description."""
+    """What the figures of the runs show, as their description."""
     return "; ".join(
         f"{name_of(r)}: paper {r.paper[0]:g}, ours {mean(r.values):.3f}, {steps_of(r):.0f} steps"
         for r in found
@@ -97,16 +115,25 @@ def path_of(name: str) -> Path:
 
 
 def main() -> int:
-    found = zinc_runs()
+    runs, rows = zinc_runs(), sorted(benchmark()["rows"], key=step_ms)
+    figures = {
+        "dots": (dots, runs, shown(runs), {"figsize": (5.7, 4.2)}),
+        "steps": (steps, runs, shown(runs), {"figsize": (5.7, 4.0)}),
+        "models": (bars, rows, measured(rows), {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
+    }
     if sys.argv[1:] == ["write"]:
         use_style()
-        for name, (draw, size) in FIGURES.items():
-            figure, ax = plt.subplots(figsize=size)
-            draw(ax, found)
-            metadata = {"Date": None, "Description": shown(found)}
+        for name, (draw, found, description, layout) in figures.items():
+            figure, axes = plt.subplots(**layout)
+            draw(axes, found)
+            metadata = {"Date": None, "Description": description}
             figure.savefig(path_of(name), format="svg", metadata=metadata)
             plt.close(figure)
-    stale = [name for name in FIGURES if shown(found) not in path_of(name).read_text()]
+    stale = [
+        name
+        for name, (_, _, description, _) in figures.items()
+        if not path_of(name).exists() or description not in path_of(name).read_text()
+    ]
     for name in stale:
         print(f"{path_of(name).name} does not show today's records; make tables draws it")
     return int(bool(stale))
