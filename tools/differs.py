@@ -4,8 +4,8 @@ python -m tools.differs check    the pages say what the rows and the record say
 python -m tools.differs write    make it so
 
 A page's rows are in a TOML file beside it. A row names the test that shows it, and takes its
-numbers from gtcourse/recorded/differs-measured.json (``python -m experiments.differs``) or from
-recorded runs.
+numbers from gtcourse/recorded/differs-measured.json, which names the commit that measured them, or
+from recorded runs.
 """
 
 import ast

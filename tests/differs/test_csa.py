@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
-from experiments.differs import csa as forms
-from experiments.differs.common import scale_queries
 from gtcourse import collate
 from gtcourse.models import CGT, EdgeTerms
+from tests.differs.changes import scale_queries
 from tests.encodings.graphs import of_edges
 from tests.graphs.random_graphs import graph_of
 from tests.models.csas import SMALL, encoded
@@ -46,10 +46,10 @@ def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
         for length in range(2, 20):
             reached.copy_((reached @ step + reached > 0).double())
             stored[(reached > 0) & (stored == 0)] = length
-        wanted = steps if copied else forms.stored_lengths(steps)
+        wanted = steps if copied else stored_lengths(steps)
         apart = steps > 0
         assert torch.equal(stored[apart], wanted[apart])
-    assert forms.stored_lengths(torch.tensor([-1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17])).tolist() == [
+    assert stored_lengths(torch.tensor([-1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17])).tolist() == [
         -1, 0, 1, 2, 3, 3, 4, 4, 5, 5, 6,
     ]  # fmt: skip
 
@@ -58,16 +58,36 @@ def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
 def test_the_shift_of_the_walks_map_can_stand_in_the_maps_that_follow():
     model, batch = large_weights(CGT(SMALL)), small_batch()
     before = model(batch)
-    forms.fold_shift(model)
+    fold_shift(model)
     assert model.edge_encoding.relative.projection.bias.abs().max() == 0
     torch.testing.assert_close(model(batch), before, rtol=1e-10, atol=1e-10)
 
 
 def test_heads_change_no_count_where_there_is_colour():
-    found = forms.heads()
-    assert found["four"] == found["eight"]
-    mono = [
-        sum(p.numel() for p in CGT(replace(SMALL, chromatic=False, num_heads=h)).parameters())
-        for h in (2, 4)
-    ]
-    assert mono[0] < mono[1]
+    def parameters(heads, **options):
+        model = CGT(replace(SMALL, num_heads=heads, **options))
+        return sum(p.numel() for p in model.parameters())
+
+    assert parameters(2) == parameters(4)
+    assert parameters(2, chromatic=False) < parameters(4, chromatic=False)
+
+
+def stored_lengths(distance: Tensor) -> Tensor:
+    """What the authors' code stores as the length of a shortest path.
+
+    Its loop changes the matrix that it multiplies with: after the round that stores 3, each round
+    reaches twice as far as the one before. Distances 1, 2, 3, 4, 5 to 8, 9 to 16 are stored as
+    1, 2, 3, 3, 4, 5.
+    """
+    doubled = distance.clamp(min=1).double().log2().ceil().long() + 1
+    return torch.where(distance > 2, doubled, distance)
+
+
+@torch.no_grad()
+def fold_shift(model: CGT) -> None:
+    """Takes the shift of the walks' map, which Eq. 12 has not, without changing the model."""
+    projection = model.edge_encoding.relative.projection
+    for maps in model.edge_maps:
+        for linear in (maps.logits, maps.values):
+            linear.bias += linear.weight[:, -projection.out_features :] @ projection.bias
+    projection.bias.zero_()

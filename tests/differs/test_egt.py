@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import torch
+from torch import Tensor, nn
 
-from experiments.differs import egt as forms
-from gtcourse import collate
+from gtcourse import GraphBatch, collate
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models import EGT, EGTAttention
-from gtcourse.models.egt import EdgeInput
+from gtcourse.models import EGT
+from gtcourse.models.egt import EdgeInput, EGTAttention
 from tests.encodings.graphs import of_edges
 from tests.models.egts import SMALL, encoded
 from tests.models.graphormers import large_weights
@@ -25,7 +25,7 @@ def test_as_meant_the_form_is_the_packages_attention():
     """Otherwise what the printed forms change would be measured against something else."""
     attention, h, given = attention_and_input(clip=0.5)
     z, heard = attention(h, **given)
-    forms.as_printed(attention)
+    as_printed(attention)
     again, heard_again = attention(h, **given)
     torch.testing.assert_close(again, z, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(heard_again, heard, rtol=1e-10, atol=1e-10)
@@ -38,7 +38,7 @@ def test_as_printed_no_node_hears_another():
     other[0, 1:] = torch.randn(3, 8).double()
     meant = (attention(h, **given)[0] - attention(other, **given)[0])[0, 0]
     assert meant.abs().max() > 1e-2
-    forms.as_printed(attention, value_of="i")
+    as_printed(attention, value_of="i")
     printed = (attention(h, **given)[0] - attention(other, **given)[0])[0, 0]
     torch.testing.assert_close(printed, torch.zeros(8).double())
 
@@ -50,7 +50,7 @@ def test_the_pairs_hear_the_input_of_the_softmax():
     softmax = heard.permute(0, 3, 1, 2).softmax(-1)
     gate = attention.edge_input(given["e"])[..., 2:].sigmoid()
     torch.testing.assert_close(softmax * gate.permute(0, 3, 1, 2), weights)
-    forms.as_printed(attention, heard="A")
+    as_printed(attention, heard="A")
     torch.testing.assert_close(attention(h, **given)[1], weights.permute(0, 2, 3, 1))
 
 
@@ -61,12 +61,12 @@ def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
     ratio = (plain(h, **given)[1] - shift) / (scaled(h, **given)[1] - shift)
     torch.testing.assert_close(ratio, torch.full_like(ratio, 2.0))  # a head is 4 wide
     changed = attention_and_input(clip=1e6)[0]
-    forms.unscaled(changed)
+    unscaled(changed)
     torch.testing.assert_close(changed(h, **given)[1], plain(h, **given)[1])
 
 
 def test_the_larger_constant_leaves_small_vectors_smaller():
-    found = forms.norms()
+    found = norms()
     variance = 0.1**2 / 12
     for name, eps in (("torch", 1e-5), ("keras", 1e-3)):
         assert abs(found[name] - (variance / (variance + eps)) ** 0.5) < 0.01
@@ -87,11 +87,11 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
 def test_sixteen_masks_do_not_tell_a_node_from_its_neighbour_and_an_embedding_does():
     chain = of_edges(20, [(i, i + 1) for i in range(19)])
     (chain,) = encode([chain], AddShortestPaths())
-    masks = forms.within_reach(chain.distance[0], 16)
+    masks = within_reach(chain.distance[0], 16)
     assert torch.equal(masks[0], masks[1])
     assert not torch.equal(masks[1], masks[2])
     assert masks[17].sum() == 0
-    assert forms.within_reach(torch.tensor([-1]), 16).sum() == 0
+    assert within_reach(torch.tensor([-1]), 16).sum() == 0
     assert torch.equal(masks.sum(dim=1)[1:17], torch.arange(16, 0, -1).float())
     inputs = EdgeInput((), 0, d_edge=6, max_distance=16)
     chain.x, chain.edge_attr = torch.zeros(20, 1).long(), torch.zeros(38, 1).long()
@@ -119,7 +119,7 @@ def test_virtual_nodes_that_attend_to_padding_see_the_largest_graph_of_the_batch
     model = large_weights(EGT(replace(SMALL, virtual_nodes=2)))
     alone = model(collate([small]))
     torch.testing.assert_close(model(collate([small, large]))[:1], alone)
-    forms.attend_to_padding(model)
+    attend_to_padding(model)
     torch.testing.assert_close(model(collate([small])), alone)
     assert (model(collate([small, large]))[0] - alone[0]).abs() > 1e-3
 
@@ -128,3 +128,64 @@ def chain_with_features(n):
     graph = of_edges(n, [(i, i + 1) for i in range(n - 1)])
     graph.x, graph.edge_attr = torch.zeros(n, 1).long(), torch.ones(2 * n - 2, 1).long()
     return graph
+
+
+def as_printed(attention: EGTAttention, *, value_of: str = "j", heard: str = "H", clip: str = "A"):
+    """Replaces the attention of one layer by a form that the paper prints, or may mean.
+
+    Args:
+        value_of: whose value the sum of Eq. 6 has, "j" or, as printed, "i".
+        heard: what Eq. 7 hands on, the softmax's input "H" or, for the printed H with a tilde, the
+            gated weights "A".
+        clip: what Eq. 5 clips, the dot product "A" or all of the softmax's input "H".
+    """
+    plain = attention.clip
+
+    def forward(h: Tensor, e: Tensor, *, mask: Tensor, return_attention: bool = False):
+        query, key, value = attention.qkv(h).unflatten(-1, (3, attention.num_heads, -1)).unbind(-3)
+        dot = torch.einsum("bihk,bjhk->bhij", query, key) * attention.scale
+        shift, gate = attention.edge_input(e).permute(0, 3, 1, 2).chunk(2, dim=1)
+        if clip == "A":
+            logits = dot.clamp(-plain, plain) + shift
+        else:
+            logits = (dot + shift).clamp(-plain, plain)
+        allowed = mask[:, None]
+        lowest = torch.finfo(logits.dtype).min
+        weights = logits.masked_fill(~allowed, lowest).softmax(-1) * gate.sigmoid() * allowed
+        sender = "bhij,bjhk->bihk" if value_of == "j" else "bhij,bihk->bihk"
+        z = attention.output(torch.einsum(sender, weights, value).flatten(-2))
+        z = z.masked_fill(~mask.any(-1)[..., None], 0.0)
+        told = logits if heard == "H" else weights
+        return z, told.permute(0, 2, 3, 1), *([weights] if return_attention else [])
+
+    attention.forward = forward
+
+
+def unscaled(attention: EGTAttention) -> None:
+    attention.scale = 1.0
+
+
+def norms() -> dict:
+    """The deviation of vectors that start within 0.05 of zero, behind a norm."""
+    torch.manual_seed(0)
+    start = torch.empty(1000, 64).uniform_(-0.05, 0.05)
+    return {name: nn.LayerNorm(64, eps)(start).std().item()
+            for name, eps in (("torch", 1e-5), ("keras", 1e-3))}  # fmt: skip
+
+
+def attend_to_padding(model: EGT) -> None:
+    """As the later code: the mask's rows of virtual nodes leave padding in."""
+    plain = model.pair_mask
+
+    def pair_mask(batch: GraphBatch) -> Tensor:
+        mask = plain(batch).clone()
+        mask[:, : model.config.virtual_nodes] = True
+        return mask
+
+    model.pair_mask = pair_mask
+
+
+def within_reach(distance: Tensor, k: int) -> Tensor:
+    """The authors' first structure: for 1 to k steps, whether j is that near, ``[…, k]``."""
+    steps = torch.arange(1, k + 1)
+    return ((distance[..., None] >= 0) & (distance[..., None] <= steps)).to(torch.float32)

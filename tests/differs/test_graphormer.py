@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import torch
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from experiments.differs import graphormer as forms
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, encode
-from gtcourse.models import CentralityEncoding, Graphormer
+from gtcourse.models import CentralityEncoding, Graphormer, GraphormerConfig
 from gtcourse.models.graphormer import EdgeEncoding
+from tests.differs.changes import edge_encoding
 from tests.encodings.graphs import of_edges, renumbered
 from tests.models.graphormers import SMALL, encoded, large_weights
 
@@ -26,7 +27,7 @@ def test_by_the_root_of_the_whole_width_a_graphormer_is_another_unless_it_has_on
     batch = collate(encoded(chain(1, 2, 3)))
     for heads, same in ((1, True), (2, False)):
         config = replace(SMALL, num_heads=heads)
-        by_width = large_weights(forms.ByTheWholeWidth(config))
+        by_width = large_weights(ByTheWholeWidth(config))
         plain = Graphormer(config).double().eval()
         plain.load_state_dict(by_width.model.state_dict())
         assert torch.allclose(by_width(batch), plain(batch), atol=1e-9) == same
@@ -38,7 +39,7 @@ def test_heads_with_one_scalar_lean_alike():
     bias = model.bias(batch)[:, :, 1:, 1:]
     assert (bias[:, 0] - bias[:, 1]).abs().max() > 0.1
     mean = bias.mean(dim=1)
-    forms.one_scalar(model)
+    one_scalar(model)
     alike = model.bias(batch)[:, :, 1:, 1:]
     torch.testing.assert_close(alike[:, 0], mean)
     torch.testing.assert_close(alike[:, 1], mean)
@@ -75,7 +76,7 @@ def test_a_renumbered_ring_has_other_paths_in_the_code_and_the_same_ones_here():
     one, other = encoded(square, renumbered(square, order))
     back = order.argsort()
     assert torch.equal(other.path_edges[back][:, back], one.path_edges)
-    theirs = [forms.paths_of_the_code(graph, 5) for graph in (one, other)]
+    theirs = [paths_of_the_code(graph, 5) for graph in (one, other)]
     assert not torch.equal(theirs[1][back][:, back], theirs[0])
     assert theirs[0][0, 2, :2, 0].tolist() == [0, 1]
     assert theirs[1][0, 2, :2, 0].tolist() == [3, 2]
@@ -86,8 +87,8 @@ def test_of_a_path_over_node_0_all_edges_count():
     graph.x, graph.edge_attr = torch.zeros(3, 1).long(), torch.tensor([1, 2, 1, 2])[:, None]
     (graph,) = encoded(graph)
     assert graph.path_edges[1, 2, :2, 0].tolist() == [1, 2]
-    via = forms.last_improvement(collate([graph]).adjacency[0])
-    assert forms.between(via, 1, 2) == [0]  # which the releases of 2021 took for "no node"
+    via = last_improvement(collate([graph]).adjacency[0])
+    assert between(via, 1, 2) == [0]  # which the releases of 2021 took for "no node"
 
 
 @torch.no_grad()
@@ -96,13 +97,97 @@ def test_a_vector_behind_the_paths_end_makes_company_matter_and_the_package_has_
     short, long = encoded(chain(1), chain(1, 2, 3))
     alone, together = collate([short]), collate([short, long])
     torch.testing.assert_close(model(together)[:1], model(alone), rtol=0, atol=1e-10)
-    encoding = forms.edge_encoding(model)
+    encoding = edge_encoding(model)
     plain = encoding(alone)
     none = torch.tensor([0.5, -0.3]).double()
-    forms.add_behind_the_end(encoding, none)
+    add_behind_the_end(encoding, none)
     assert (model(together)[:1] - model(alone)).abs() > 1e-5
     torch.testing.assert_close(encoding(alone)[..., 0, 1], plain[..., 0, 1])  # a path that fills it
     torch.testing.assert_close(encoding(alone)[0, :, 0, 0], none @ encoding.positions[0])
     two_empty = none @ (encoding.positions[1] + encoding.positions[2])
     got = encoding(together)[0, :, 0, 1] - plain[0, :, 0, 1]
     torch.testing.assert_close(got, two_empty)
+
+
+def last_improvement(adjacency: Tensor) -> Tensor:
+    """Floyd and Warshall's: the last node k over which a path grew strictly shorter, -1 for none.
+
+    Shapes:
+        adjacency: ``[n, n]`` bool; returns: ``[n, n]``
+    """
+    n = len(adjacency)
+    distance = torch.full((n, n), torch.inf).masked_fill(adjacency, 1.0)
+    distance.fill_diagonal_(0)
+    via = torch.full((n, n), -1)
+    for k in range(n):
+        detour = distance[:, k, None] + distance[k]
+        via = via.masked_fill(detour < distance, k)
+        distance = torch.minimum(distance, detour)
+    return via
+
+
+def between(via: Tensor, i: int, j: int) -> list[int]:
+    """The nodes on that path from i to j, without its ends."""
+    k = int(via[i, j])
+    return [] if k == -1 else [*between(via, i, k), k, *between(via, k, j)]
+
+
+def paths_of_the_code(graph: Data, max_length: int) -> Tensor:
+    """``path_edges`` along those paths, ``[n, n, L, F]``: they depend on how nodes are numbered."""
+    n = graph.num_nodes
+    attributes = torch.zeros(n, n, graph.edge_attr.shape[1], dtype=graph.edge_attr.dtype)
+    attributes[tuple(graph.edge_index)] = graph.edge_attr
+    adjacency = torch.zeros(n, n, dtype=torch.bool)
+    adjacency[tuple(graph.edge_index)] = True
+    via = last_improvement(adjacency)
+    edges = attributes.new_zeros(n, n, max_length, attributes.shape[-1])
+    for i, j in (graph.distance > 0).nonzero().tolist():
+        nodes = [i, *between(via, i, j), j]
+        steps = attributes[nodes[:-1], nodes[1:]][:max_length]
+        edges[i, j, : len(steps)] = steps
+    return edges.to(graph.path_edges.dtype)
+
+
+def add_behind_the_end(encoding: EdgeEncoding, none: Tensor) -> None:
+    """The authors' first version: a vector for "no edge" at each place that a path leaves empty.
+
+    Places are counted up to the longest path of the batch.
+
+    Args:
+        none: ``[H]``, the row of the table that was meant to stay zero
+    """
+
+    def forward(batch):
+        distance = batch.encodings["distance"]
+        longest = min(int(distance.max()), encoding.max_length)
+        empty = torch.arange(longest) >= distance.clamp(min=0)[..., None]  # [B, N, N, L]
+        at_place = torch.einsum("k,nkh->nh", none, encoding.positions[:longest])
+        length = distance.masked_fill(distance < 0, encoding.max_length)
+        length = length.clamp(min=1, max=encoding.max_length)
+        more = empty.to(at_place.dtype) @ at_place / length[..., None]
+        return EdgeEncoding.forward(encoding, batch) + more.permute(0, 3, 1, 2)
+
+    encoding.forward = forward
+
+
+def one_scalar(model: Graphormer) -> None:
+    """All heads get the mean of their scalars, in Eq. 6."""
+    table = model.bias.encodings[0].scalars.weight
+    table.data = table.data.mean(dim=1, keepdim=True).expand_as(table).clone()
+
+
+class ByTheWholeWidth(nn.Module):
+    """A Graphormer that divides its products by the root of d, as Eq. 6 is printed."""
+
+    def __init__(self, config: GraphormerConfig):
+        super().__init__()
+        self.model = Graphormer(config)
+        self.factor = config.num_heads**-0.5
+        for layer in self.model.layers:
+            layer.attention.query.register_forward_hook(self._less)
+
+    def _less(self, module: nn.Module, given: tuple, query: Tensor) -> Tensor:
+        return query * self.factor
+
+    def forward(self, batch):
+        return self.model(batch)

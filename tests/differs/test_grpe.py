@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import torch
 
-from experiments.differs import grpe as forms
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, RelationEmbedding
 from gtcourse.models.grpe import Relations
+from tests.differs.changes import scale_queries
 from tests.encodings.graphs import of_edges
 from tests.models.graphormers import large_weights
 from tests.models.grpes import SMALL
@@ -27,7 +27,7 @@ def test_a_node_reads_its_own_edge_vector_and_the_codes_two_lines_leave_none():
     for table in model.tables.values():
         table.edges.weight[-2] += 1.0  # E_self
     assert (model(batch) - before).abs() > 1e-3
-    forms.no_edge_to_itself(model)
+    no_edge_to_itself(model)
     theirs = model(batch)
     # The two lines of the code: the diagonal is "self", then all that is not one step away is "no".
     distance, SELF, NO = batch.encodings["distance"][0], -2, -3
@@ -50,7 +50,7 @@ def test_the_longest_distance_is_not_far_in_the_text_and_far_in_the_code():
     assert relations(chain(9))[0, 0].tolist() == [0, 2, 5, 6, 7, 8, 9, 9, 9]
     assert (at_5 - far).abs().max() > 0.1
     model = large_weights(GRPE(replace(SMALL, max_distance=5)))
-    forms.far_from_the_longest_on(model)
+    far_from_the_longest_on(model)
     shorter = large_weights(GRPE(replace(SMALL, max_distance=4)))
     state = model.state_dict()
     for name in state:
@@ -66,7 +66,7 @@ def test_by_the_root_of_the_whole_width_all_three_terms_shrink_alike():
     config = replace(SMALL, terms=("query", "key"), num_layers=1, num_heads=4)
     model, batch = large_weights(GRPE(config)), chain(4)
     logits = logits_of(model, batch)
-    forms.by_the_whole_width(model)
+    by_the_whole_width(model)
     torch.testing.assert_close(logits_of(model, batch), logits / 2)  # the root of four heads
 
 
@@ -83,3 +83,25 @@ def test_tables_start_with_unit_variance():
     for part in (table.distances, table.edges):
         assert abs(part.weight.std() - 1) < 0.02
     assert abs(table().std() - 2**0.5) < 0.15  # rows share parts
+
+
+def no_edge_to_itself(model: GRPE) -> None:
+    """A node with itself reads E_no, as in the authors' code."""
+    for table in model.tables.values():
+        edges = table.edges.weight.data
+        edges[-2] = edges[-3]
+
+
+def far_from_the_longest_on(model: GRPE) -> None:
+    """Pairs at distance L read P_far, as in the authors' code."""
+    for table in model.tables.values():
+        P, L = table.distances.weight.data, table.max_distance
+        P[L] = P[L + 1]
+
+
+def by_the_whole_width(model: GRPE) -> None:
+    """Divides the whole logit by the root of d, where ours is that of d / H."""
+    factor = model.config.num_heads**-0.5
+    scale_queries(model, factor)
+    for parameter in model.tables["query"].parameters():
+        parameter.data *= factor  # keys meet this table: the second context

@@ -1,13 +1,13 @@
 """The rows of the lecture and the Transformer: what is printed, and what we compute."""
 
 import torch
+from torch import nn
 
-from experiments.differs import lecture
-from experiments.differs.graphormer import edge_encoding
 from gtcourse import collate
 from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAttention
 from gtcourse.models.graphormer import Graphormer
 from gtcourse.training.records import recorded
+from tests.differs.changes import edge_encoding, scale_queries
 from tests.encodings.graphs import of_edges
 from tests.models.graphormers import SMALL, encoded, large_weights
 
@@ -19,7 +19,7 @@ def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():
     q, k, v = (layer.split_heads(p(x)) for p in (layer.query, layer.key, layer.value))
     plain = layer.output(layer.join_heads((q @ k.mT).softmax(-1) @ v))
     before = layer(x)
-    lecture.unscaled(model)
+    unscaled(model)
     torch.testing.assert_close(layer(x), plain)
     assert (before - plain).abs().max() > 1e-3
 
@@ -41,7 +41,7 @@ def test_the_sum_is_the_mean_times_the_length_of_the_path():
     model = large_weights(Graphormer(SMALL))
     encoding, batch = edge_encoding(model), collate(encoded(chain))
     mean = encoding(batch)
-    lecture.sum_along_paths(model)
+    sum_along_paths(model)
     total, table = encoding(batch), encoding.table()
     torch.testing.assert_close(total[0, :, 0, 3], table[0, 1] + table[1, 2] + table[2, 3])
     torch.testing.assert_close(total[0, :, 0, 3], 3 * mean[0, :, 0, 3])
@@ -49,7 +49,27 @@ def test_the_sum_is_the_mean_times_the_length_of_the_path():
 
 
 def test_the_recorded_warm_up_decides_for_post_ln_alone():
-    found = lecture.warm_up()
+    found = warm_up()
     runs = recorded("transformer/warm-up")
     assert len(runs) == 3
     assert found["plain"] > found["warm"] == found["pre"] == 0
+
+
+def unscaled(model: nn.Module) -> None:
+    """Logits as the later slides have them, without the root of d_k."""
+    config = model.config
+    scale_queries(model, (config.d_model // config.num_heads) ** 0.5)
+
+
+def sum_along_paths(model: nn.Module) -> None:
+    """S11: the sum along a path, where Eq. 7 has the mean."""
+    edge_encoding(model).reduce = "sum"
+
+
+def warm_up() -> dict:
+    """Recorded seeds of a toy that end with a training loss above 1."""
+    runs = recorded("transformer/warm-up")
+    return {
+        name: sum(run.result[kind] > 1 for run in runs)
+        for name, kind in (("plain", "post-LN"), ("warm", "post-LN, warm-up"), ("pre", "pre-LN"))
+    }

@@ -1,10 +1,11 @@
 """The rows of SignNet: what is printed, what the authors' code computes, and what we compute."""
 
 import torch
+from torch import Tensor
 
-from experiments.differs.signnet import in_one_call, in_two_calls
 from gtcourse import collate
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
+from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import SignNet, SignNetConfig
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
 
@@ -55,3 +56,14 @@ def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_in_the_package
     assert added(real).abs().max() < 1e-12
     ours = model.even(wider, batch.adjacency, batch.mask)
     torch.testing.assert_close(ours.sum(dim=2), ours[:, :, :-1].sum(dim=2))
+
+
+def in_two_calls(model: SignNet, vectors: Tensor, batch: GraphBatch) -> Tensor:
+    """S14 as it is written: phi of the vectors, and phi of their negatives, one after the other."""
+    real = batch.mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)
+    h = model.phi(vectors, real, batch.adjacency) + model.phi(-vectors, real, batch.adjacency)
+    return model.rho(h.flatten(2)[batch.mask])
+
+
+def in_one_call(model: SignNet, vectors: Tensor, batch: GraphBatch) -> Tensor:
+    return model.encode(vectors, batch.adjacency, batch.mask)[batch.mask]

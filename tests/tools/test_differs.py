@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.differs.__main__ import measures
 from tools import differs
 
 
@@ -18,12 +17,6 @@ def test_a_papers_rows_have_a_test_a_number_and_a_name_of_their_own(name):
 def test_the_pages_are_those_of_the_rows():
     for path, text in differs.pages().items():
         assert path.read_text(encoding="utf-8") == text
-
-
-def test_every_measure_is_of_a_row_and_was_recorded():
-    for paper, found in measures().items():
-        assert set(found) <= {row.id for row in differs.read(paper).rows}
-        assert set(found) == set(differs.record()["papers"][paper]["measured"])
 
 
 @pytest.mark.parametrize(
