@@ -1,4 +1,4 @@
-"""The pages of book/differs: where papers, their authors' code and this course part.
+"""The pages of book/differs: where papers, their authors' code and this course differ.
 
 python -m tools.differs check    the pages say what the rows and the record say
 python -m tools.differs write    make it so
@@ -33,6 +33,7 @@ FOLLOWS = {
 }
 MEASURED = "*Measured at commit `{short}` on {date}, on {device}: `{command}`, {seconds:,} s{all}.*"
 MADE = "<!-- written by python -m tools.differs write -->"
+FILTER = '## All of them\n\n```{raw} html\n<div class="filter"></div>\n```'
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,10 @@ def measured(*, commit: str, command: str, name: str, **found) -> str:
 
 
 def overview(paper: Paper) -> str:
-    lines = [f"Where they part in {len(paper.rows)} places, and whom the package follows:", ""]
-    lines += ["| equation | what | here |", "| --- | --- | --- |"]
-    lines += [
-        f"| {row.equation} | [{row.what}](differs-{paper.name}-{row.id}) | {FOLLOWS[row.follows]} |"
-        for row in paper.rows
-    ]
-    return "\n".join(lines)
+    count = f"They differ in {len(paper.rows)} places."
+    first = f"{count} The last column says whom the package follows."
+    rows = [row[1:] for row in every_row([paper])]
+    return f"{first}\n\n{markdown_table(rows)}"
 
 
 def section(paper: str, row: Row) -> str:
@@ -200,10 +198,24 @@ def index(papers: list[Paper]) -> str:
         link = f"[{paper.title.split(' and ')[0]}]({paper.name}.md)"
         counts.append([link, *(str(of.count(name)) for name in FOLLOWS), str(len(of))])
     counts.append(["all", *(str(sum(int(row[i]) for row in counts[1:])) for i in range(1, 6))])
-    rows = ["| " + " | ".join(row) + " |" for row in counts]
-    rows.insert(1, "| --- " * 6 + "|")
-    parts = [MADE, content["intro"].strip(), "\n".join(rows), content["text"].strip()]
-    return "\n\n".join(parts) + "\n"
+    parts = [MADE, content["intro"].strip(), markdown_table(counts), content["text"].strip()]
+    return "\n\n".join([*parts, FILTER, markdown_table(every_row(papers))]) + "\n"
+
+
+def every_row(papers: list[Paper]) -> list[list[str]]:
+    rows = [["source", "equation", "what", "here"]]
+    for paper in papers:
+        name = paper.title.split(" and ")[0]
+        for row in paper.rows:
+            link = f"[{row.what}](differs-{paper.name}-{row.id})"
+            rows.append([name, row.equation, link, FOLLOWS[row.follows]])
+    return rows
+
+
+def markdown_table(rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "| --- " * len(rows[0]) + "|")
+    return "\n".join(lines)
 
 
 def pages() -> dict[Path, str]:

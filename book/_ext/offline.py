@@ -5,6 +5,7 @@ browser to refuse whatever else would be loaded: MathJax's code names another ho
 """
 
 import importlib.util
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from docutils import nodes
 
 # One file with every TeX extension, and the fonts it draws with.
 MATHJAX = ["tex-chtml-full.js", "output/chtml/fonts/woff-v2"]
+
+INDEX = re.compile(
+    r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+)
 
 # Cells bring styles and scripts in their pages; file: is for a book that is read from the disk.
 POLICY = "default-src 'self' file: data: blob: 'unsafe-inline'"
@@ -61,6 +66,17 @@ def drop_fontawesome(app, error) -> None:
         Path(app.outdir, "_static", "scripts", "fontawesome.js").write_text("")
 
 
+def drop_index(app, error) -> None:
+    """The search page has its own index of sections; the theme loads Sphinx's on every page."""
+    if error is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        less = INDEX.sub("", text)
+        if less != text:
+            path.write_text(less, encoding="utf-8")
+
+
 def guard(app, page, template, context, doctree) -> None:
     meta = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     context["metatags"] = meta + context.get("metatags", "")
@@ -78,6 +94,7 @@ def setup(app):
     app.connect("html-page-context", drop_mathjax, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)
+    app.connect("build-finished", drop_index)
     app.add_css_file("icons.css")
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

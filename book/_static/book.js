@@ -63,9 +63,28 @@ function nameArrows() {
       arrow.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part"}`);
 }
 
+// A field that leaves of the page's tables only the rows with all of its words.
+function addFilter() {
+  const place = document.querySelector(".bd-article .filter");
+  if (!place) return;
+  const rows = [...document.querySelectorAll(".bd-article table tbody tr")];
+  const label = Object.assign(document.createElement("label"), { textContent: "Show rows with " });
+  const field = Object.assign(document.createElement("input"), { type: "search" });
+  const count = Object.assign(document.createElement("output"), { textContent: "" });
+  label.append(field);
+  place.append(label, " ", count);
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(/\s+/);
+    const fits = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
+    rows.forEach((row) => { row.hidden = !fits(row); });
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+  });
+}
+
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
   nameArrows();
+  addFilter();
   try {
     await typeset();
   } finally {  // an error is the console's; who waits for the page does not wait for ever

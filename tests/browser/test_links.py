@@ -14,7 +14,6 @@ COLAB = f"https://colab.research.google.com/github/{OWNER_AND_NAME}/blob/{REPOSI
 BINDER = f"https://mybinder.org/v2/gh/{OWNER_AND_NAME}/{REPOSITORY['branch']}?urlpath=lab/tree/"
 AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
 CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
-CSA = "notebooks/09_csa.html"
 
 
 def tracked() -> set[str]:
@@ -34,26 +33,29 @@ def test_colab_and_binder_open_a_notebook_that_is_there(visits, chapter):
     assert strange == []
 
 
-def test_searching_for_chromatic_finds_the_chapter_on_it(page, book):
+def test_searching_for_attention_bias_finds_the_section_on_it_first(page, book):
     page.goto(f"{book}/book/intro.html")
     page.keyboard.press("Control+k")
-    page.keyboard.type("chromatic")
+    page.keyboard.type("attention bias")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/search.html?q=chromatic")
-    found = page.locator("#search-results a")
-    found.first.wait_for()
-    # A function: an expression would be evaluated by the page, whose policy forbids that.
-    page.wait_for_function(
-        "() => /found/.test(document.querySelector('#search-results p')?.textContent)"
-    )
-    addresses = found.evaluate_all("links => links.map((link) => link.href)")
-    assert any(CSA in address for address in addresses)
+    page.wait_for_url("**/search.html?q=attention*bias")
+    first = page.locator("#section-results a").first
+    assert "06_graphormer.html#distance-as-an-attention-bias" in first.get_attribute("href")
+    assert "\\" not in page.locator("#section-results").text_content()
 
 
 def test_searching_for_nonsense_finds_nothing(page, book):
     page.goto(f"{book}/search.html?q=qqqzzz")
-    page.get_by_text("did not match any documents").wait_for()
-    assert page.locator("#search-results li").count() == 0
+    page.get_by_text("No section has these words").wait_for()
+    assert page.locator("#section-results a").count() == 0
+
+
+def test_a_filter_leaves_the_rows_with_its_words(page, book):
+    page.goto(f"{book}/book/differs/index.html")
+    page.locator(".filter input").fill("egt clip")
+    rows = page.locator(".bd-article table tbody tr:visible")
+    assert 0 < rows.count() < 5
+    assert all("EGT" in row for row in rows.all_text_contents())
 
 
 def test_every_notebook_is_a_page():
