@@ -27,7 +27,7 @@ STYLES = ["styles/theme.css", "styles/pydata-sphinx-theme.css", "pygments.css",
 SCREEN = "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog"
 MATH = """<script>window.MathJax = {options: {enableMenu: false,
 processHtmlClass: "tex2jax_process|mathjax_process|math|output_area"}}</script>
-<script defer src="_static/mathjax/tex-chtml-full.js"></script>"""
+<script defer src="_static/mathjax/tex-chtml.js"></script>"""
 FOOT = """<div style="width: 100%; text-align: center; font: 8px sans-serif; color: #555">
 <span class="pageNumber"></span></div>"""
 

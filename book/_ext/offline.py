@@ -11,8 +11,8 @@ from pathlib import Path
 
 from docutils import nodes
 
-# One file with every TeX extension, and the fonts it draws with.
-MATHJAX = ["tex-chtml-full.js", "output/chtml/fonts/woff-v2"]
+# One file with the AMS commands, and the fonts it draws with.
+MATHJAX = ["tex-chtml.js", "output/chtml/fonts/woff-v2"]
 
 INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
