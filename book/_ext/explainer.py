@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from docutils import nodes
+
 MODELS = [f"{name}-100k/molecules-rate0.001" for name in ("csa", "graphormer", "egt", "grpe")]
 
 MOLECULES = {
@@ -29,6 +31,14 @@ MOLECULES = {
     "sulfanilamide": "Nc1ccc(cc1)S(N)(=O)=O",
     "morphine": "CN1CCC23C4Oc5c2c(CC1C3C=CC4O)ccc5O",
     "thujone": "CC1C(=O)CC2(C(C)C)CC12",
+}
+
+
+CHAPTERS = {
+    "notebooks/06_graphormer": "graphormer",
+    "notebooks/07_egt": "egt",
+    "notebooks/08_grpe": "grpe",
+    "notebooks/09_csa": "csa",
 }
 
 
@@ -62,6 +72,22 @@ def write(app, error) -> None:
     (folder / "data.js").write_text(start, encoding="utf-8")
 
 
+def embed(app, document: nodes.document, page: str) -> None:
+    """In a model's chapter, below the first link to the explainer: itself, loaded at a click."""
+    kind = CHAPTERS.get(page)
+    if kind is None or app.builder.format != "html":
+        return
+    for link in document.findall(nodes.reference):
+        if "explainer.html" in link.get("refuri", ""):
+            paragraph = link
+            while not isinstance(paragraph, nodes.paragraph):
+                paragraph = paragraph.parent
+            place = f'<div id="explainer" data-start="{kind}"></div>'
+            at = paragraph.parent.index(paragraph) + 1
+            paragraph.parent.insert(at, nodes.raw("", place, format="html"))
+            return
+
+
 def attention(name: str, smiles: str) -> list[list[float]]:
     """Of the last layer, the mean over heads or channels, ``[n, n]``."""
     from gtcourse.inference import load
@@ -71,5 +97,6 @@ def attention(name: str, smiles: str) -> list[list[float]]:
 
 
 def setup(app):
+    app.connect("doctree-resolved", embed)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

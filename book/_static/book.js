@@ -81,10 +81,29 @@ function addFilter() {
   });
 }
 
+// The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
+function embedExplainer() {
+  const place = document.querySelector("#explainer[data-start]");
+  if (!place) return;
+  const folder = `${document.documentElement.dataset.content_root}_static/explainer/`;
+  const load = (name) => new Promise((resolve, reject) => document.head.append(
+    Object.assign(document.createElement("script"),
+      { src: `${folder}${name}.js`, onload: resolve, onerror: reject })));
+  const button = Object.assign(document.createElement("button"),
+    { type: "button", className: "open-explainer", textContent: "Run the trained model here" });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    for (const name of ["models", "view", "data"]) await load(name);
+    button.remove();
+  });
+  place.before(button);
+}
+
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
   nameArrows();
   addFilter();
+  embedExplainer();
   try {
     await typeset();
   } finally {  // an error is the console's; who waits for the page does not wait for ever

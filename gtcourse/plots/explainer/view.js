@@ -444,7 +444,6 @@
       }
     });
 
-    const found = data.start ? data.models.find((model) => model.kind === data.start) : data.models[0];
-    return choose(found || data.models[0]);
+    return choose(data.models.find((model) => model.kind === host.dataset.start) || data.models[0]);
   };
 })();
