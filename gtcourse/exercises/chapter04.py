@@ -26,22 +26,22 @@ TREE = _adjacency([(0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6)], 7)
 
 
 @compare(
-    "each row is a chance for each node, and a dead end is a row of zeros.",
+    "each row holds probabilities, and a dead end is a row of zeros.",
     cases=[(ARROWS,), (TREE | torch.eye(7, dtype=torch.bool).roll(3, 0),)],
     mistakes={
-        "a node without an edge out has a row 0/0, NaN; it has to be a row of zeros.": {"least": 0},
+        "a node without outgoing edges got NaN, 0/0; it must get a row of zeros.": {"least": 0},
         "these are the edges themselves; divide each row by its sum.": lambda A: A.float(),
-        "a dead end got an even row; it has to be a row of zeros.": lambda A: (
+        "a dead end got a uniform row; it must be a row of zeros.": lambda A: (
             A / A.sum(1, keepdim=True)
         ).nan_to_num(1 / len(A)),
-        "a softmax gives weight to pairs without an edge; divide by the row's sum.": lambda A: (
+        "this is a softmax; divide each row by its sum instead.": lambda A: (
             A.float().softmax(1) * A.any(1, keepdim=True)
         ),
         "the columns sum to one: divide each row by its own sum.": {"axis": 0},
         "column j is divided by the sum of row j; keepdim=True keeps the sums in a column.": (
             lambda A: A / A.sum(1).clamp(min=1)
         ),
-        "rows and columns are exchanged: row i starts at i.": lambda A: (
+        "rows and columns are swapped: row i is the step from i.": lambda A: (
             check_walk_matrix.reference(A).T
         ),
         "self-loops were added; a walk has to leave its node.": lambda A: (
@@ -55,7 +55,7 @@ def check_walk_matrix(A, axis=1, least=1):
 
 
 @compare(
-    "squared differences along edges, each edge once, over the squared length of the vector.",
+    "squared differences along edges, each edge once, over the vector's squared length.",
     cases=[
         (torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T),
         (torch.tensor([0.5, -1.5, 2.25, 4]), torch.tensor([(0, 1), (1, 0), (3, 1), (1, 3)]).T),
@@ -63,7 +63,7 @@ def check_walk_matrix(A, axis=1, least=1):
     mistakes={
         "every edge counts twice: edge_index holds both of its directions.": {"count": 1},
         "divide by the sum of the squares of u.": {"over": lambda u: 1},
-        "you divide by the length of u; the quotient has its square.": {"over": torch.norm},
+        "you divide by the length of u; divide by its square.": {"over": torch.norm},
         "these are the differences themselves; square them.": {"power": 1},
     },
 )
@@ -93,7 +93,7 @@ MEMBERS = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], dtyp
             check_anchor_distances.reference(d.T, s)
         ),
         "this is the farthest member that can be reached; the nearest counts.": {"nearest": max},
-        "where no member can be reached stands a large number; it has to be -1.": {"never": 5},
+        "a set that cannot be reached got a large number; it must be -1.": {"never": 5},
     },
 )
 def check_anchor_distances(distance, members, nearest=min, never=-1):

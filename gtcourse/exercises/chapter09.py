@@ -29,8 +29,8 @@ def _small_graph() -> tuple[Tensor, Tensor]:
             lambda A, bond, T: check_pair_rows.reference(A, bond, T).fill_diagonal_(T + 1)
         ),
         "a node with itself has a row of its own, T + 1.": {"itself": 3},
-        "the rows of no edge and of a node itself are exchanged.": {"no_edge": 4, "itself": 3},
-        "edges of type 0 were not seen: a 0 in bond is a type where adjacency is True.": (
+        "the rows of no edge and of a node itself are swapped.": {"no_edge": 4, "itself": 3},
+        "edges of type 0 are missing: a 0 in bond is a type where adjacency is True.": (
             lambda A, bond, T: check_pair_rows.reference(A & (bond > 0), bond, T)
         ),
         "pairs without an edge have the row of type 0; theirs is T.": {"no_edge": 0},
@@ -58,7 +58,7 @@ def _with_large_negatives(table: Tensor) -> Tensor:
 
 
 @compare(
-    "the logarithm of the kernel, and nothing flows between parts.",
+    "the logarithm of the kernel, and no heat flows between components.",
     cases=[(PATH, 0.4), (PATH[1:, 1:], 1.3)],
     gradients=False,  # the logarithm of 0 has none
     view=_with_large_negatives,
@@ -69,7 +69,7 @@ def _with_large_negatives(table: Tensor) -> Tensor:
         "this is -t L: take the matrix's exponential, not each entry's.": lambda A, t: (
             -t * _laplacian(A)
         ),
-        "heat grows, and has no logarithm: the sign of t L is the wrong one.": {"sign": 1},
+        "heat grows, and has no logarithm: the sign of t L is wrong.": {"sign": 1},
         "this is exp(t A); the kernel has the Laplacian D - A.": {"matrix": lambda A: -A},
         "t is missing.": lambda A, t: check_heat_bias.reference(A, 1.0),
     },
@@ -94,12 +94,12 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
     "all nodes of a ring are bound to one another, and none to itself.",
     cases=[(RINGS, 11), ([[5, 1, 3, 0], [6, 2, 7]], 9)],
     mistakes={
-        "a node is bound to itself; the diagonal is to be False.": {"itself": True},
+        "a node is bound to itself; the diagonal should be False.": {"itself": True},
         "only nodes that follow each other are bound; all nodes of a ring are.": _followers,
         "each pair is bound in one direction only; the relation is symmetric.": lambda rings, N: (
             check_ring_bound.reference(rings, N).triu()
         ),
-        "rings that share nodes were taken as one; the relation is not transitive.": (
+        "rings that share nodes were merged; the relation is not transitive.": (
             lambda rings, N: check_ring_bound.reference([[*range(7)], rings[2]], N)
         ),
         "an entry is larger than 1: pairs on two rings were counted twice.": lambda rings, N: sum(
@@ -132,7 +132,7 @@ def check_ring_bound(rings, N, itself=False):
         "the dot product is k_i · q_j; the query is that of i.": lambda q, k, E, H: (
             check_attention_filters.reference(k, q, E, H)
         ),
-        "H and K are exchanged: there are H heads of K = d / H channels.": lambda q, k, E, H: (
+        "H and K are swapped: there are H heads of K = d / H channels.": lambda q, k, E, H: (
             check_attention_filters.reference(q, k, E, len(E) // H)
         ),
         "E is missing.": lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H),
@@ -154,25 +154,25 @@ def check_attention_filters(
 
 def _way_back(K: int, N: int) -> tuple[Tensor, ...]:
     s, m, g = random((K, N, N), (K, N, N), (K, N))
-    silenced = torch.tensor([[(i + 2 * j) % 3 == 0 for j in range(N)] for i in range(N)])
-    return s.softmax(dim=-1), m, 2.0 * ~silenced, g
+    ablated = torch.tensor([[(i + 2 * j) % 3 == 0 for j in range(N)] for i in range(N)])
+    return s.softmax(dim=-1), m, 2.0 * ~ablated, g
 
 
 @compare(
-    "a silenced pair gathers nothing, and still takes weight from the others.",
+    "an ablated pair passes no message and still takes weight from the others.",
     cases=[_way_back(3, 4), _way_back(2, 5)],
     parts=["the gradient of E", "the gradient of s"],
     mistakes={
         "keep is missing: this is the way back without an ablation.": lambda a, m, keep, g: (
             check_backward.reference(a, m, torch.ones_like(keep), g)
         ),
-        "a silenced pair has no gradient, but its weight is taken from the others: keep stands at "
-        "m alone, not at z.": {"of_a": lambda m, keep, z: keep * (m - z)},
-        "z is without keep: it is what was gathered, with the silenced pairs left out.": {
+        "an ablated pair has a gradient, since its weight is taken from the others: keep "
+        "multiplies m, not z.": {"of_a": lambda m, keep, z: keep * (m - z)},
+        "z lacks keep: it is the output, without the messages of the ablated pairs.": {
             "z": lambda a, m, keep: (a * m).sum(dim=-1, keepdim=True)
         },
-        "m is without keep: a silenced pair's message is 0.": {"of_a": lambda m, keep, z: m - z},
-        "z is missing: what j gains the others lose.": {"of_a": lambda m, keep, z: keep * m},
+        "m lacks keep: an ablated pair's message is 0.": {"of_a": lambda m, keep, z: m - z},
+        "z is missing: what j gains, the others lose.": {"of_a": lambda m, keep, z: keep * m},
         "this is a mean over channels; their gradients add up.": {"of_s": lambda E: E.mean(dim=0)},
         "the sum runs over the queries, not over the channels.": {"of_s": lambda E: E.sum(dim=1)},
     },
