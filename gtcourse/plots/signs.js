@@ -6,6 +6,7 @@
   "use strict";
   const { number } = gtcourse.layers;
   const { text, mount } = gtcourse.widget;
+  const LARGE = data.places.length > 30;
   const all = data.models.flatMap((model) => model.answers);
   const [lowest, highest] = [Math.min(...all), Math.max(...all)];
   const share = (value) => 100 * (value - lowest) / (highest - lowest || 1);
@@ -13,10 +14,10 @@
 
   const CSS = `
     .signs { display: grid; gap: .5rem;
-      grid-template-columns: repeat(auto-fill, minmax(max(6.4rem, 22%), 1fr)); }
+      grid-template-columns: repeat(auto-fill, minmax(max(6.4rem, ${LARGE ? 40 : 22}%), 1fr)); }
     .signs button { padding: .3rem; display: flex; flex-direction: column; gap: .2rem; }
     .signs [aria-pressed="true"] { border: 2px solid ${data.mark}; }
-    .signs svg { width: 100%; height: ${data.places.length > 30 ? 9 : 4}rem; overflow: hidden; pointer-events: none; }
+    .signs svg { width: 100%; height: ${LARGE ? 9 : 4}rem; overflow: hidden; pointer-events: none; }
     .sign { font-size: 1.1em; }
     line, circle { stroke: currentColor; }
     .model { margin-top: .7rem; font-size: .9em; }
