@@ -3,7 +3,7 @@
 (function (data) {
   "use strict";
   const { dots, softmax, gather, number } = gtcourse.layers;
-  const { text, field, fault, mount } = gtcourse.widget;
+  const { text, mount } = gtcourse.widget;
   const N = data.keys.length;
   const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   const SCALE = 150 / data.reach;
@@ -24,23 +24,20 @@
     .rows { display: grid; grid-template-columns: auto auto 1fr auto; gap: .15rem .7rem;
       align-items: center; font-size: .9em; margin-top: .5rem; }
     .bar { height: .7rem; background: ${data.mark}; border-radius: 0 .2rem .2rem 0; }
-    input[type="number"] { width: 6em; } .wide { margin-top: .6rem; }`;
-  const limits = `type="number" step="0.1" min="${-data.reach}" max="${data.reach}"`;
+    label { font-size: .9em; }`;
   const HTML = `<div class="views">
     <svg viewBox="-165 -165 330 330" role="group" aria-label="keys, query and output in the plane">
       <path class="axis" d="M-150 0H150M0 -150V150"/><g class="scene"></g>
       <g class="handle" tabindex="0" role="slider" aria-label="query: arrow keys move it">
         <circle r="22" fill="transparent"/><circle class="ring" r="12" fill="none"/>
         <circle class="query" r="7"/><text x="11" y="-9">q</text></g></svg>
-    <div class="side"><div class="fields">${field("x", "query, across", limits)}
-      ${field("y", "query, up", limits)}</div>
-    <div class="field wide"><label for="scale">divisor: <span class="divisor"></span></label>
-      <input id="scale" type="range" min="-4" max="4" step="0.25" value="0"></div>
+    <div class="side"><label>divisor: <span class="divisor"></span>
+      <input type="range" min="-4" max="4" step="0.25" value="0"></label>
     <div class="rows"></div><p role="status"></p></div></div>`;
 
-  mount("attention", data, CSS, HTML, (root, find) => {
+  mount("attention", data, CSS, HTML, (find) => {
     const handle = find(".handle");
-    const slider = find("#scale");
+    const slider = find("input");
     let query = data.query;
 
     function draw() {
@@ -49,9 +46,10 @@
       const weights = softmax(logits, N);
       const z = gather(weights, data.values.flat(), N, null, 1);
       drawPlane(weights, z);
-      find(".rows").innerHTML = ["", "logit", "", "weight", ...data.names.flatMap((name, j) => [
-        text(name), number(logits[j], 2),
-        `<div class="bar" style="width:${100 * weights[j]}%"></div>`, number(weights[j], 2)])].map((cell) => `<div class="number">${cell}</div>`).join("");
+      const cells = data.names.flatMap((name, j) => [text(name), number(logits[j], 2),
+        `<div class="bar" style="width:${100 * weights[j]}%"></div>`, number(weights[j], 2)]);
+      find(".rows").innerHTML = ["", "logit", "", "weight", ...cells].map((cell) =>
+        `<div class="number">${cell}</div>`).join("");
       const divisor = `${number(stretch * Math.SQRT2, 2)} = ${number(stretch, 2)} × √d`;
       find(".divisor").innerHTML = `${divisor}<sub>k</sub>`;
       slider.setAttribute("aria-valuetext", divisor);
@@ -80,10 +78,6 @@
 
     function move(point) {
       query = point.map((at) => Math.max(-data.reach, Math.min(data.reach, at)));
-      ["x", "y"].forEach((name, at) => {
-        find(`#${name}`).value = Number(query[at].toFixed(2));
-        fault(find(`#${name}`), "");
-      });
       draw();
     }
 
@@ -101,14 +95,6 @@
       move(query.map((at, axis) => at + step[axis] * data.reach / 20));
     });
     slider.addEventListener("input", draw);
-    root.querySelectorAll("[type=number]").forEach((input, axis) =>
-      input.addEventListener("input", () => {
-        const valid = input.value !== "" && Math.abs(input.value) <= data.reach;
-        const words = `Expected a number from −${data.reach} to ${data.reach}.`;
-        if (fault(input, valid ? "" : words)) return;
-        query = query.map((at, other) => (other === axis ? Number(input.value) : at));
-        draw();
-      }));
-    move(query);
+    draw();
   });
 })

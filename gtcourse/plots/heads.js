@@ -1,14 +1,14 @@
 // The heads of an encoder-decoder that runs in the page. `data` is what gtcourse.plots.heads_widget
 // writes: key, ink, mark, label, words, pattern (of one word), begin and end (their places among
-// the words), longest, start, heads, layers [encoder, decoder], and the weights: shapes by name, scales
-// (of each row, float32) and numbers (int8), in base64.
+// the words), longest, start, heads, layers [encoder, decoder], and the weights: shapes by name,
+// scales (of each row, float32) and numbers (int8), in base64.
 //
 // Shapes: N words read, M written, T queries, S keys, H heads, d width.
 (function (data) {
   "use strict";
   const { linear, plus, relu, layerNorm, dots, softmax, gather, row, stack, number, paint } =
     gtcourse.layers;
-  const { text, field, fault, mount } = gtcourse.widget;
+  const { text, mount } = gtcourse.widget;
   const H = data.heads;
   const weights = unpack();
   const d = weights["head.weight"].shape[1];
@@ -97,10 +97,15 @@
   }
 
   const CSS = `
-    .field { max-width: 30rem; } .field input { width: 100%; font-family: monospace; }
+    .field { font-size: .85em; } .field input { width: 100%; font-family: monospace; }
+    [aria-invalid="true"] { border: 2px solid #d1495b; }
+    #fault { font-size: .85em; font-weight: 600; }
     .line { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; margin-top: .6rem; }
-    .line button { min-width: 1.8rem; padding: .1rem .3rem; }
-    .line [aria-pressed="true"] { border: 2px solid ${data.mark}; font-weight: bold; }
+    .tokens label { position: relative; min-width: 1.8rem; padding: .1rem .3rem;
+      text-align: center; cursor: pointer; border: 1px solid var(--line); border-radius: .3rem; }
+    .tokens input { position: absolute; opacity: 0; }
+    .tokens label:has(:checked) { border: 2px solid ${data.mark}; font-weight: bold; }
+    .tokens label:has(:focus-visible) { outline: 2px solid ${data.mark}; outline-offset: 2px; }
     .head { display: flex; gap: .8rem; align-items: start; margin-top: .7rem; font-size: .85em; }
     figure { margin: 0; flex: none; width: 4.2rem; }
     canvas { width: 4.2rem; height: 4.2rem; image-rendering: pixelated; display: block;
@@ -111,23 +116,32 @@
       border-bottom: 1px solid var(--line); }
     .stem i { width: .7rem; background: ${data.mark}; opacity: .55; }
     .most .stem i { opacity: 1; } .most { font-weight: bold; }`;
-  const HTML = `${field("text", data.label, 'autocomplete="off" spellcheck="false"')}
-    <div class="line"><label for="which">attention of the</label><select id="which"></select></div>
-    <div class="line tokens" role="group"></div><div class="heads"></div><p role="status"></p>`;
+  const HTML = `<label class="field">${text(data.label)}
+      <input autocomplete="off" spellcheck="false" aria-describedby="fault"></label>
+    <div id="fault" role="alert"></div>
+    <label class="line">attention of the <select></select></label>
+    <div class="line tokens" role="radiogroup" aria-label="word"></div>
+    <div class="heads"></div><p role="status"></p>`;
 
-  mount("heads", data, CSS, HTML, (root, find) => {
-    const input = find("input");
-    const select = find("select");
-    let [result, at] = [null, 0];
+  mount("heads", data, CSS, HTML, (find, findAll) => {
+    const [input, select] = [find("input"), find("select")];
+    let result = null;
     const name = (word) => text(data.words[word]);
+
+    function drawTokens() {
+      const { queries } = result.attentions[select.value];
+      const words = queries.map((word, i) => `<label><input type="radio" name="word" value="${i}" ${
+        i ? "" : "checked"}>${name(word)}</label>`);
+      find(".tokens").innerHTML = `<span>${select.value < data.layers[0] ? "of the word" :
+        "writing"}</span>${words.join("")}`;
+      drawHeads();
+    }
 
     function drawHeads() {
       const { queries, keys, map } = result.attentions[select.value];
       const [T, S] = [queries.length, keys.length];
+      const at = Number(find(":checked[name=word]").value);
       const most = [];
-      find(".tokens").innerHTML = `<span>${select.value < data.layers[0] ? "of the word" :
-        "writing"}</span>${queries.map((word, i) => `<button aria-pressed="${i === at}" tabindex="${
-        i === at ? 0 : -1}" data-at="${i}">${name(word)}</button>`).join("")}`;
       find(".heads").innerHTML = Array.from({ length: H }, (_, head) => {
         const of = map.subarray((head * T + at) * S, (head * T + at + 1) * S);
         const largest = of.indexOf(Math.max(...of));
@@ -139,16 +153,10 @@
         return `<div class="head"><figure><canvas></canvas>head ${head + 1}</figure>
           <div class="keys" aria-hidden="true">${words.join("")}</div></div>`;
       }).join("");
-      root.querySelectorAll("canvas").forEach((canvas, head) =>
+      findAll("canvas").forEach((canvas, head) =>
         paint(canvas, map.subarray(head * T * S, (head + 1) * T * S), S));
       find("p").innerHTML = `Largest weights of ${name(queries[at])} (word ${at + 1}): ${
         most.join("; ")}.`;
-    }
-
-    function choose(place) {
-      at = Math.max(0, Math.min(place, result.attentions[select.value].queries.length - 1));
-      drawHeads();
-      find(`[data-at="${at}"]`).focus();
     }
 
     /** The words typed, or what is wrong with them. */
@@ -166,13 +174,14 @@
 
     function read() {
       const { wrong, read: source } = parse(input.value.trim());
-      if (fault(input, wrong || "")) return;
+      input.setAttribute("aria-invalid", Boolean(wrong));
+      find("#fault").textContent = wrong || "";
+      if (wrong) return;
       const chosen = select.value;
       result = run(source);
       select.replaceChildren(...result.attentions.map((each, l) => new Option(each.name, l)));
       select.value = chosen || result.attentions.length - 1;
-      at = 0;
-      drawHeads();
+      drawTokens();
     }
 
     let timer = 0;
@@ -180,19 +189,8 @@
       clearTimeout(timer);
       timer = setTimeout(read, 150);
     });
-    select.addEventListener("change", () => {
-      at = 0;
-      drawHeads();
-    });
-    find(".tokens").addEventListener("click", ({ target }) => {
-      if (target.dataset.at) choose(Number(target.dataset.at));
-    });
-    find(".tokens").addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      choose(at + step);
-    });
+    select.addEventListener("change", drawTokens);
+    find(".tokens").addEventListener("change", drawHeads);
     input.value = data.start;
     read();
   });

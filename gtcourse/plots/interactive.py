@@ -167,33 +167,23 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def attention_widget(
-    keys: ArrayLike,
-    values: ArrayLike,
-    query: ArrayLike,
-    *,
-    names: Sequence[str] | None = None,
-    reach: float | None = None,
+    keys: ArrayLike, values: ArrayLike, query: ArrayLike, names: Sequence[str] | None = None
 ):
     """One query among N keys in the plane, to drag; a slider changes what logits are divided by.
 
     Args:
         keys, values: ``[N, 2]``; query: ``[2]``, where it starts.
         names: of the keys; A, B, C and so on if not given.
-        reach: the largest coordinate of a query, a little more than the keys' if not given.
     """
     keys, values, query = (np.asarray(points, dtype=float) for points in (keys, values, query))
     names = names or [chr(ord("A") + j) for j in range(len(keys))]
-    reach = reach or float(np.ceil(1.2 * np.abs([*keys, *values, query]).max()))
+    reach = float(np.ceil(1.2 * np.abs([*keys, *values, query]).max()))  # of the axes
     logits = keys @ query / np.sqrt(2)
     weights = np.exp(logits - logits.max())
     weights /= weights.sum()
-    rows = [
-        [name, f"{s:.2f}", f"{a:.2f}"] for name, s, a in zip(names, logits, weights, strict=True)
-    ]
-    z = ", ".join(f"{number:.2f}" for number in weights @ values)
-    words = (
-        f"The query ({query[0]:g}, {query[1]:g}) gives ({z}). With scripts, it can be moved here."
-    )
+    rows = [[*row] for row in zip(names, logits.tolist(), weights.tolist(), strict=True)]
+    x, y = weights @ values
+    words = f"The query {(*query.tolist(),)} gives ({x:.2f}, {y:.2f}). With scripts, it moves."
     still = table(["key", "logit", "weight"], rows)._repr_html_() + _paragraph(words)
     points = {"keys": keys.tolist(), "values": values.tolist(), "query": query.tolist()}
     data = {"other": COLORS["orange"], "names": list(names), "reach": reach, **points}
@@ -298,10 +288,7 @@ def signs_widget(
             for name, each in found.items()
         ],
     }
-    rows = [
-        [name, *(f"{value:.4f}" for value in (each[0], each.min(), each.max()))]
-        for name, each in found.items()
-    ]
+    rows = [[name, each[0], each.min(), each.max()] for name, each in found.items()]
     still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
     words = "With scripts, the sign of each eigenvector can be chosen here."
     return _html("signs", data, still + _paragraph(words), WIDGET)

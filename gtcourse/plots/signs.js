@@ -1,7 +1,7 @@
 // A button for each eigenvector's sign. `data` is what gtcourse.plots.signs_widget writes: key,
-// ink, mark, label (of the axis), numbers [k], places [N, 2], edges [[i, j]], vectors [k, N] (from -1 to
-// 1), radius (of a node), shades (of -1, 0 and 1) and models, each with its name, color and answers
-// [2^k], the first sign changing last.
+// ink, mark, label (of the axis), numbers [k], places [N, 2], edges [[i, j]], vectors [k, N] (from
+// -1 to 1), radius (of a node), shades (of -1, 0 and 1) and models, each with its name, color and
+// answers [2^k], the first sign changing last.
 (function (data) {
   "use strict";
   const { number } = gtcourse.layers;
@@ -22,7 +22,8 @@
     line, circle { stroke: currentColor; }
     .model { margin-top: .7rem; font-size: .9em; }
     .model div:first-child { display: flex; justify-content: space-between; gap: 1rem; }
-    .track { position: relative; height: 1.3rem; margin: 0 .5rem; border-bottom: 1px solid var(--line); }
+    .track { position: relative; height: 1.3rem; margin: 0 .5rem;
+      border-bottom: 1px solid var(--line); }
     .track i { position: absolute; top: .15rem; height: 1rem; width: 2px; margin-left: -1px;
       opacity: .35; }
     .track b { position: absolute; top: .15rem; width: 1rem; height: 1rem; margin-left: -.5rem;
@@ -58,12 +59,13 @@
         `<i style="left:${share(answer)}%;background:${model.color}"></i>`).join("")}
       <b style="background:${model.color}"></b></div></div>`).join("")}
     <div class="ends"><span>${number(lowest, digits)}</span>
-    <span>${text(data.label)}</span><span>${number(highest, digits)}</span></div><p role="status"></p>`;
+    <span>${text(data.label)}</span><span>${number(highest, digits)}</span></div>
+    <p role="status"></p>`;
 
-  mount("signs", data, CSS, HTML, (root, find) => {
+  mount("signs", data, CSS, HTML, (find, findAll) => {
     const signs = data.vectors.map(() => 1);
     find(".signs").innerHTML = signs.map((_, m) => `<button data-sign="${m}"></button>`).join("");
-    const buttons = [...root.querySelectorAll("[data-sign]")];
+    const buttons = findAll("[data-sign]");
 
     function draw() {
       buttons.forEach((button, m) => {
@@ -75,8 +77,8 @@
       const at = signs.reduce((total, sign) => 2 * total + (sign < 0 ? 1 : 0), 0);
       const said = data.models.map(({ name, answers }, row) => {
         const answer = number(answers[at], digits);
-        root.querySelectorAll(".number")[row].textContent = answer;
-        root.querySelectorAll(".track b")[row].style.left = `${share(answers[at])}%`;
+        findAll(".number")[row].textContent = answer;
+        findAll(".track b")[row].style.left = `${share(answers[at])}%`;
         return `${text(name)} ${answer}`;
       });
       find("p").innerHTML = `${signs.map((sign) => (sign > 0 ? "+" : "−")).join(" ")}: ${

@@ -24,19 +24,18 @@ def shown(page):
     assert not errors
 
 
-def test_the_query_moves_by_key_and_by_number_and_the_weights_follow(shown):
+def test_the_query_moves_by_key_and_the_weights_follow_it_and_the_divisor(shown):
     keys, query = torch.tensor([[2.0, 0], [1, 1.5], [-2, -0.5]]), torch.tensor([1.5, 1])
-    page = shown(plots.attention_widget(keys, keys, query, reach=4))
-    page.locator(".handle").press("ArrowRight")  # a twentieth of the reach
-    page.locator("#y").fill("-1")
-    weights = (keys @ torch.tensor([1.7, -1]) / 2**0.5).softmax(0)
+    page = shown(plots.attention_widget(keys, keys, query))
+    handle, divisor = page.locator(".handle"), page.locator("input")
+    handle.press("ArrowRight")  # a twentieth of the axis, which ends at 3
+    handle.press("ArrowDown")
+    for _ in range(4):
+        divisor.press("ArrowRight")  # four steps double it
+    weights = (keys @ torch.tensor([1.65, 0.85]) / 8**0.5).softmax(0)
     cells = page.locator(".rows .number").all_inner_texts()
     assert [float(text) for text in cells[7::4]] == pytest.approx(weights.tolist(), abs=0.006)
-    before = page.locator("[role=status]").inner_text()
-    page.locator("#y").fill("5")
-    assert page.locator("#y").get_attribute("aria-invalid") == "true"
-    assert "from −4 to 4" in page.locator("#y-fault").inner_text()
-    assert page.locator("[role=status]").inner_text() == before
+    assert "(1.65, 0.85)" in page.locator("[role=status]").inner_text()
 
 
 def test_the_heads_are_those_of_pytorch_with_the_rounded_weights(shown):
@@ -54,18 +53,19 @@ def test_the_heads_are_those_of_pytorch_with_the_rounded_weights(shown):
     while target.shape[1] <= 6 and target[0, -1] != 2:
         target = torch.cat([target, model(source, target)[:, -1:].argmax(-1)], dim=1)
     _, weights = model(source, target[:, :-1], return_attention=True)
-    written = page.locator(".tokens button")
+    written = page.locator(".tokens label")
     assert written.all_inner_texts() == [WORDS[word] for word in target[0, 1:]]
     for row in range(len(written.all())):
         titles = page.locator(".word").evaluate_all("words => words.map((word) => +word.title)")
         expected = weights[0, -1, :, row].flatten().tolist()
         assert titles == pytest.approx(expected, abs=6e-4)
-        written.nth(row).press("ArrowRight")
-    page.locator("input").fill("CXC")
+        page.locator(":checked[name=word]").press("ArrowRight")
+    field = page.get_by_label("text")
+    field.fill("CXC")
     page.get_by_text("The model has never read “X”").wait_for()
-    assert page.locator("input").get_attribute("aria-invalid") == "true"
-    page.locator("input").fill("OO")
-    page.locator("input[aria-invalid=false]").wait_for()
+    assert field.get_attribute("aria-invalid") == "true"
+    field.fill("OO")
+    page.locator("[aria-invalid=false]").wait_for()
     assert page.locator("select option").count() == 6
 
 

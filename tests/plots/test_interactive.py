@@ -114,9 +114,9 @@ def test_without_scripts_there_is_a_picture_or_a_table_with_words():
 def test_without_scripts_a_widget_shows_its_start():
     still = {page: page().split("<script>")[0] for page in WIDGETS}
     # Logits 2 and 0: weights 0.88 and 0.12 of the keys (2, 0) and (0, 1).
-    assert "gives (1.76, 0.12). With scripts, it can be moved here." in still[attention]
+    assert "gives (1.76, 0.12). With scripts, it moves." in still[attention]
     assert "With scripts, the model runs here on what you type (SMILES)." in still[heads]
-    assert re.findall(r">(\d\.\d+)<", still[signs]) == ["1.0000", "1.0000", "4.0000"]
+    assert re.findall(r">(\d\.\d+)<", still[signs]) == ["1.000", "1.000", "4.000"]
     assert "With scripts, the sign of each eigenvector can be chosen here." in still[signs]
 
 
