@@ -11,7 +11,6 @@ import base64
 import json
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
 import numpy as np
 from torch import Tensor
@@ -21,7 +20,7 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPa
 from gtcourse.graphs.batch import collate
 from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.inference import Predictor, load
-from gtcourse.plots.interactive import drawing
+from gtcourse.plots.interactive import drawing, script
 from gtcourse.training.budget import device
 from gtcourse.training.own import zinc_data
 
@@ -85,9 +84,9 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 
 
 def code() -> list[str]:
-    """The scripts of the page, in order."""
-    folder = files("gtcourse.plots") / "explainer"
-    return [(folder / name).read_text(encoding="utf-8") for name in ("models.js", "view.js")]
+    """The scripts of the page, in order: the models with their layers, and the view."""
+    layers, models, view = (script(f"explainer/{name}") for name in ("layers", "models", "view"))
+    return [layers + models, view]
 
 
 def as_script(data: object) -> str:

@@ -9,7 +9,13 @@ from gtcourse.plots.figures import (
     over_seeds,
     table,
 )
-from gtcourse.plots.interactive import calculator, frames
+from gtcourse.plots.interactive import (
+    attention_widget,
+    calculator,
+    frames,
+    heads_widget,
+    signs_widget,
+)
 from gtcourse.plots.molecules import TWO_SIDED, molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, MEANING, SEQUENTIAL, show, use_style
 
@@ -21,15 +27,18 @@ __all__ = [
     "SEQUENTIAL",
     "TWO_SIDED",
     "attention_map",
+    "attention_widget",
     "calculator",
     "diagram",
     "draw_graph",
     "formula_table",
     "frames",
+    "heads_widget",
     "learning_curve",
     "molecules",
     "over_seeds",
     "show",
+    "signs_widget",
     "table",
     "use_style",
 ]

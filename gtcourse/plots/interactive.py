@@ -1,4 +1,5 @@
-"""Pictures to look around in: frames with a slider, the calculator; molecules to choose atoms in.
+"""Pictures to look around in: frames with a slider, the calculator, a query among its keys;
+molecules to choose atoms in.
 
 Each is one piece of HTML without anything from elsewhere, so that it works in the built book, in
 Colab's output frame and offline. Where scripts do not run there is a still picture or a table.
@@ -9,32 +10,45 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import to_hex
+from numpy.typing import ArrayLike
 
 from gtcourse.plots.figures import table
-from gtcourse.plots.molecules import LETTERS, rgb
+from gtcourse.plots.molecules import LETTERS, TWO_SIDED, rgb
 from gtcourse.plots.style import COLORS, INK, PAGE_INK
 
 if TYPE_CHECKING:
+    from gtcourse.models import Transformer
     from gtcourse.training.costs import StepFormula
 
 
-def _html(kind: str, data: dict, still: str):
-    """What is seen without scripts, and ``kind``.js, called with the data."""
+def script(name: str) -> str:
+    """A script of this folder, as text."""
+    return (files("gtcourse.plots") / f"{name}.js").read_text(encoding="utf-8")
+
+
+WIDGET = ("explainer/layers", "widget")
+"""What every widget of a chapter uses, in order."""
+
+
+def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
+    """What is seen without scripts, and ``kind``.js, called with the data, after what it uses."""
     from IPython.display import HTML
 
     data = {"ink": PAGE_INK, "mark": COLORS["blue"], **data}
     data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
-    script = (files("gtcourse.plots") / f"{kind}.js").read_text(encoding="utf-8").strip()
+    code = "".join(map(script, uses)) + script(kind).strip()
     # Only those characters are escaped that could end the script: drawings have many a <.
     text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
-    return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{script}({text});</script>')
+    return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{code}({text});</script>')
 
 
 def frames(
@@ -150,6 +164,134 @@ def with_unit(value: float, unit: str) -> str:
         value, power = value / step, power + 1
     digits = 0 if value >= 99.95 or not power else 1 if value >= 9.995 else 2
     return f"{value:.{digits}f} {prefixes[power]}{unit}".strip()
+
+
+def attention_widget(
+    keys: ArrayLike, values: ArrayLike, query: ArrayLike, names: Sequence[str] | None = None
+):
+    """One query among N keys in the plane, to drag; a slider changes what logits are divided by.
+
+    Args:
+        keys, values: ``[N, 2]``; query: ``[2]``, where it starts.
+        names: of the keys; A, B, C and so on if not given.
+    """
+    keys, values, query = (np.asarray(points, dtype=float) for points in (keys, values, query))
+    names = names or [chr(ord("A") + j) for j in range(len(keys))]
+    reach = float(np.ceil(1.2 * np.abs([*keys, *values, query]).max()))  # of the axes
+    logits = keys @ query / np.sqrt(2)
+    weights = np.exp(logits - logits.max())
+    weights /= weights.sum()
+    rows = [[*row] for row in zip(names, logits.tolist(), weights.tolist(), strict=True)]
+    x, y = weights @ values
+    words = f"The query {(*query.tolist(),)} gives ({x:.2f}, {y:.2f}). With scripts, it moves."
+    still = table(["key", "logit", "weight"], rows)._repr_html_() + _paragraph(words)
+    points = {"keys": keys.tolist(), "values": values.tolist(), "query": query.tolist()}
+    data = {"other": COLORS["orange"], "names": list(names), "reach": reach, **points}
+    return _html("attention", data, still, WIDGET)
+
+
+def heads_widget(
+    model: Transformer,
+    words: Sequence[str],
+    *,
+    pattern: str,
+    label: str,
+    start: str,
+    begin: int = 1,
+    end: int = 2,
+    longest: int = 40,
+):
+    """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
+
+    Args:
+        model: its layers normalise after the residual sum. The page has its weights in 8 bits.
+        words: by their numbers; those after ``begin`` and ``end`` can be typed.
+        pattern: a regular expression for one word; label: of the field; start: what is in it.
+        longest: as many words are read or written at most.
+
+    Raises:
+        ValueError: the model normalises first, or its networks have no ReLU.
+    """
+    config = model.config
+    if config.norm_first or config.activation != "relu":
+        raise ValueError(
+            "expected a model with norm_first=False and activation='relu', found "
+            f"norm_first={config.norm_first} and activation={config.activation!r}."
+        )
+    weights = model.state_dict()
+    rounded = [eight_bits(weight.cpu().numpy()) for weight in weights.values()]
+    scales, numbers = (
+        b64encode(b"".join(part.tobytes() for part in parts)).decode()
+        for parts in zip(*rounded, strict=True)
+    )
+    data = {
+        "label": label, "words": list(words), "pattern": pattern, "start": start,
+        "begin": begin, "end": end, "longest": longest, "heads": config.num_heads,
+        "layers": [config.num_encoder_layers, config.num_decoder_layers],
+        "shapes": {name: list(weight.shape) for name, weight in weights.items()},
+        "scales": scales, "numbers": numbers,
+    }  # fmt: skip
+    words = f"With scripts, the model runs here on what you type ({escape(label)})."
+    return _html("heads", data, _paragraph(words), WIDGET)
+
+
+def eight_bits(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A scale for each row, and the row over its scale, from -127 to 127."""
+    scale = np.abs(weight).max(axis=-1, keepdims=True).clip(1e-12).astype("<f4") / np.float32(127)
+    return scale, np.round(weight / scale).astype(np.int8)
+
+
+def signs_widget(
+    adjacency: ArrayLike,
+    positions: ArrayLike,
+    vectors: ArrayLike,
+    answers: Mapping[str, ArrayLike],
+    *,
+    numbers: Sequence[int],
+    label: str,
+    colors: Mapping[str, str] | None = None,
+):
+    """A button for the sign of each eigenvector of one graph, and the models' answers to it.
+
+    Args:
+        adjacency: ``[N, N]``; positions: ``[N, 2]``, where the nodes are drawn.
+        vectors: ``[N, k]``; numbers: of the k eigenvectors, as in u_2, u_3.
+        answers: of each model, by name, ``[2^k]`` for every choice of signs, the first changing
+            last: as ``itertools.product((1, -1), repeat=k)`` counts.
+        label: of the axis of answers; colors: of the models.
+
+    Raises:
+        ValueError: there are not 2^k answers of a model.
+    """
+    vectors, places = np.asarray(vectors, dtype=float), np.asarray(positions, dtype=float)
+    for name, given in answers.items():
+        if len(given) != 2 ** vectors.shape[1]:
+            raise ValueError(
+                f"{len(given)} answers of {name}; expected {2 ** vectors.shape[1]}, one for each "
+                f"choice of {vectors.shape[1]} signs."
+            )
+    edges = np.argwhere(np.triu(np.asarray(adjacency), 1))
+    lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
+    scaled = vectors / np.abs(vectors).max(axis=0).clip(1e-12)
+    hues = (colors or dict(zip(answers, COLORS.values(), strict=False))).__getitem__
+    found = {name: np.asarray(given, dtype=float).round(4) for name, given in answers.items()}
+    data = {
+        "shades": [*map(to_hex, TWO_SIDED([0.0, 0.5, 1.0]))],
+        "label": label,
+        "numbers": [*map(int, numbers)],
+        "places": (places * [1, -1]).round(3).tolist(),
+        "radius": round(float(max(0.3 * np.median(lengths), np.ptp(places, axis=0).max() / 60)), 3),
+        "edges": edges.tolist(),
+        "vectors": scaled.T.round(2).tolist(),
+        "models": [
+            {"name": name, "color": hues(name), "answers": each.tolist()}
+            for name, each in found.items()
+        ],
+    }
+    rows = [[name, each[0], each.min(), each.max()] for name, each in found.items()]
+    still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
+    words = "With scripts, the sign of each eigenvector can be chosen here."
+    return _html("signs", data, still + _paragraph(words), WIDGET)
 
 
 def _paragraph(words: str) -> str:

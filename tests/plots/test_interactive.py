@@ -1,14 +1,17 @@
-"""Frames and calculator: what they hold and, in a browser, what they do."""
+"""Pictures to look around in: what they hold and, in a browser, what they do."""
 
 import json
 import re
 import subprocess
 
+import numpy as np
 import pytest
+import torch
 from matplotlib import pyplot as plt
 
 from gtcourse import plots
-from gtcourse.plots.interactive import with_unit
+from gtcourse.models import Transformer, TransformerConfig
+from gtcourse.plots.interactive import eight_bits, with_unit
 from gtcourse.training.costs import StepFormula
 from tools import chromium
 
@@ -42,18 +45,43 @@ def calculator(**options):
     return plots.calculator(FORMULAS, **options).data
 
 
+def attention(names=("one", "two")):
+    keys = [[2, 0], [0, 1]]
+    return plots.attention_widget(keys, keys, [2**0.5, 0], names=names).data
+
+
+def heads(label="SMILES", **options):
+    config = TransformerConfig(5, 5, 8, 2, 8, 1, 1, **options)
+    words = ["", "begin", "end", "C", "O"]
+    return plots.heads_widget(Transformer(config), words, pattern=".", label=label, start="CO").data
+
+
+def signs(label="logP", answers=(1.0, 2.0, 3.0, 4.0)):
+    path, places = np.eye(3, k=1) + np.eye(3, k=-1), [[0, 0], [1, 0], [2, 0]]
+    vectors = [[1, 1], [0, -2], [-1, 1]]
+    return plots.signs_widget(
+        path, places, vectors, {label: answers}, numbers=(2, 3), label=label
+    ).data
+
+
+WIDGETS = (attention, heads, signs)
+
+
 def data_of(html):
     """What the script is called with."""
     return json.loads(re.search(r"\((\{\"ink\".*\})\);</script>$", html, re.S)[1])
 
 
-@pytest.mark.parametrize("page", [frames, calculator])
-def test_nothing_is_loaded_no_name_is_global_and_the_same_data_give_the_same_bytes(page):
+@pytest.mark.parametrize("page", [frames, calculator, *WIDGETS])
+def test_nothing_is_loaded_and_the_same_data_give_the_same_bytes(page):
+    torch.manual_seed(0)
     html = page()
+    torch.manual_seed(0)
     assert html == page()
     script = html[html.index("<script>") + 8 : html.index('({"ink"')]
-    assert not re.search(r"fetch|import|require|XMLHttp|src=|url\(|https?:| id=", script)
-    assert re.sub(r"//.*\n", "", script).lstrip().startswith("(function (data)")
+    assert not re.search(r"fetch|import|require|XMLHttp|src=|url\(|https?:", script)
+    names = set(re.findall(r"^(?:var|let|const|function) (\w+)", script, re.M))
+    assert names <= {"gtcourse"}
 
 
 def test_words_are_text_and_not_markup():
@@ -61,6 +89,9 @@ def test_words_are_text_and_not_markup():
     for html in (
         plots.frames(drawings((mean, "two", "three"), (mean, "b", "c")), choice=mean).data,
         plots.calculator({mean: LARGE}).data,
+        attention(names=(mean, "two")),
+        heads(mean),
+        signs(mean),
     ):
         still, script = html.split("<script>", 1)
         assert script.count("</script>") == 1
@@ -78,6 +109,31 @@ def test_without_scripts_there_is_a_picture_or_a_table_with_words():
     # 16,000 of the model, and 2 (100 + 10 * 10 + 100) held; 2 (10 + 200 + 3000) multiplied.
     for text in ("small", "1,000", "16.2 KiB", "6.42 kFLOP", "large", "1,000,000"):
         assert f">{text}<" in table
+
+
+def test_without_scripts_a_widget_shows_its_start():
+    still = {page: page().split("<script>")[0] for page in WIDGETS}
+    # Logits 2 and 0: weights 0.88 and 0.12 of the keys (2, 0) and (0, 1).
+    assert "gives (1.76, 0.12). With scripts, it moves." in still[attention]
+    assert "With scripts, the model runs here on what you type (SMILES)." in still[heads]
+    assert re.findall(r">(\d\.\d+)<", still[signs]) == ["1.000", "1.000", "4.000"]
+    assert "With scripts, the sign of each eigenvector can be chosen here." in still[signs]
+
+
+def test_a_row_in_eight_bits_is_off_by_half_a_step_at_most():
+    weight = np.random.default_rng(0).normal(size=(5, 64)).astype("f4")
+    scale, numbers = eight_bits(weight)
+    assert numbers.dtype == np.int8
+    assert (
+        abs(scale * numbers - weight) <= 0.501 * abs(weight).max(axis=1, keepdims=True) / 127
+    ).all()
+
+
+def test_a_widget_names_what_it_cannot_show():
+    with pytest.raises(ValueError, match="norm_first=True"):
+        heads(norm_first=True)
+    with pytest.raises(ValueError, match="3 answers of logP; expected 4"):
+        signs(answers=(1, 2, 3))
 
 
 @pytest.mark.parametrize(

@@ -9,29 +9,11 @@
 //   removed: Set of atoms; shift: {distance: number} added to Graphormer's bias; closed: Set of
 //   "layer,head" whose EGT gate is shut; flips: Set of EGT's singular pairs; off: Set of GRPE's
 //   terms; perHead: true for one logit per head in CSA.
-var gtcourse = window.gtcourse || {};
-window.gtcourse = gtcourse;
-
 gtcourse.models = (function () {
   "use strict";
 
-  /** x [rows, in] times W^T, W [out, in], plus b. */
-  function linear(x, W, b) {
-    const [out, width] = W.shape;
-    const rows = x.length / width;
-    const y = new Float64Array(rows * out);
-    for (let r = 0; r < rows; r++) {
-      for (let o = 0; o < out; o++) {
-        let sum = b ? b.data[o] : 0;
-        for (let k = 0; k < width; k++) sum += x[r * width + k] * W.data[o * width + k];
-        y[r * out + o] = sum;
-      }
-    }
-    return y;
-  }
+  const { linear, plus, relu, layerNorm, dots, fill, softmax, gather, row, stack } = gtcourse.layers;
 
-  const plus = (x, y) => x.map((value, at) => value + y[at]);
-  const relu = (x) => x.map((value) => Math.max(value, 0));
   const elu = (x) => x.map((value) => (value > 0 ? value : Math.expm1(value)));
   const gelu = (x) => x.map((value) => 0.5 * value * (1 + erf(value / Math.SQRT2)));
   const sigmoid = (value) => 1 / (1 + Math.exp(-value));
@@ -44,19 +26,6 @@ gtcourse.models = (function () {
     return Math.sign(x) * (1 - series * Math.exp(-x * x));
   }
 
-  function layerNorm(x, weight, bias, eps) {
-    const d = weight.data.length;
-    const y = new Float64Array(x.length);
-    for (let r = 0; r < x.length; r += d) {
-      const row = x.subarray(r, r + d);
-      const mean = row.reduce((a, b) => a + b) / d;
-      const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / d;
-      const scale = 1 / Math.sqrt(variance + eps);
-      for (let c = 0; c < d; c++) y[r + c] = (row[c] - mean) * scale * weight.data[c] + bias.data[c];
-    }
-    return y;
-  }
-
   /** Batch normalization with the running statistics. */
   function batchNorm(x, w, name) {
     const [weight, bias, mean, variance] =
@@ -66,73 +35,6 @@ gtcourse.models = (function () {
       const c = at % d;
       return (value - mean[c]) / Math.sqrt(variance[c] + 1e-5) * weight[c] + bias[c];
     });
-  }
-
-  /** A query row times a key row of one head, over sqrt(K): [H, T, T]. */
-  function dots(query, key, T, H) {
-    const d = query.length / T;
-    const K = d / H;
-    const scale = 1 / Math.sqrt(K);
-    return fill(H, T, (head, i, j) => {
-      let sum = 0;
-      for (let k = head * K; k < (head + 1) * K; k++) sum += query[i * d + k] * key[j * d + k];
-      return sum * scale;
-    });
-  }
-
-  /** The map [C, T, T] of a function of channel, row and column. */
-  function fill(C, T, value) {
-    const map = new Float64Array(C * T * T);
-    let at = 0;
-    for (let c = 0; c < C; c++) {
-      for (let i = 0; i < T; i++) for (let j = 0; j < T; j++) map[at++] = value(c, i, j);
-    }
-    return map;
-  }
-
-  /** The softmax of each row over the keys that are not removed, where the others get 0. */
-  function softmax(logits, T, removed) {
-    const y = new Float64Array(logits.length);
-    for (let r = 0; r < logits.length; r += T) {
-      let [largest, sum] = [-Infinity, 0];
-      for (let j = 0; j < T; j++) {
-        if (!removed[j] && logits[r + j] > largest) largest = logits[r + j];
-      }
-      for (let j = 0; j < T; j++) if (!removed[j]) sum += y[r + j] = Math.exp(logits[r + j] - largest);
-      for (let j = 0; j < T; j++) y[r + j] /= sum || 1;
-    }
-    return y;
-  }
-
-  /** Each token's weighted sum of values [T, d], C weights a pair; `extra(c, i, j)` joins a value. */
-  function gather(attention, value, T, extra) {
-    const d = value.length / T;
-    const wide = d / (attention.length / (T * T)); // channels that share a weight
-    const z = new Float64Array(T * d);
-    for (let c = 0; c < d; c++) {
-      const map = Math.floor(c / wide) * T * T;
-      for (let i = 0; i < T; i++) {
-        let sum = 0;
-        for (let j = 0; j < T; j++) {
-          const weight = attention[map + i * T + j];
-          if (weight) sum += weight * (value[j * d + c] + (extra ? extra(c, i, j) : 0));
-        }
-        z[i * d + c] = sum;
-      }
-    }
-    return z;
-  }
-
-  const row = (table, at) => {
-    const width = table.shape[1];
-    return table.data.subarray(at * width, (at + 1) * width);
-  };
-
-  /** Rows beside each other as one flat array. */
-  function stack(rows) {
-    const x = new Float64Array(rows.length * rows[0].length);
-    rows.forEach((values, at) => x.set(values, at * values.length));
-    return x;
   }
 
   const sum = (...maps) => maps[0].map((_, at) => maps.reduce((total, map) => total + map[at], 0));

@@ -101,8 +101,7 @@
     @keyframes zoom { from { opacity: 0; transform: scale(.96); } }
     @media (prefers-reduced-motion: reduce) { .level { animation: none; } }`;
 
-  const number = (x, digits = 3) => x.toFixed(digits).replace("-", "−");
-  const FULL = [232, 121, 47];
+  const { number, paint } = gtcourse.layers;
   const rgb = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
   const css = (parts) => `rgb(${parts.join(",")})`;
 
@@ -112,17 +111,6 @@
     const below = Math.min(Math.floor(place), stops.length - 2);
     const [low, high] = [rgb(stops[below]), rgb(stops[below + 1])];
     return low.map((x, c) => Math.round(x + (place - below) * (high[c] - x)));
-  }
-
-  /** A map [T, T] as pixels, clear at 0, full at its largest weight; returns that. */
-  function paint(canvas, map, T) {
-    const largest = map.reduce((a, b) => Math.max(a, b), 1e-9);
-    [canvas.width, canvas.height] = [T, T];
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(T, T);
-    map.forEach((value, at) => image.data.set([...FULL, 255 * value / largest], 4 * at));
-    context.putImageData(image, 0, 0);
-    return largest;
   }
 
   function meanMap(attention, T) {

@@ -1,0 +1,96 @@
+"""The widgets of the chapters react to keys, clicks and typing, and say where an input is wrong."""
+
+import pytest
+import torch
+
+from gtcourse import plots
+from gtcourse.models import Transformer, TransformerConfig
+from gtcourse.plots.interactive import eight_bits
+
+WORDS = ["", "begin", "end", "C", "O", "(", ")"]
+
+
+@pytest.fixture
+def shown(page):
+    """Shows a widget alone on a page; errors in its scripts fail the test."""
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+
+    def show(widget):
+        page.set_content(f"<!doctype html><html lang=en><title>widget</title>{widget.data}")
+        return page
+
+    yield show
+    assert not errors
+
+
+def test_the_query_moves_by_key_and_the_weights_follow_it_and_the_divisor(shown):
+    keys, query = torch.tensor([[2.0, 0], [1, 1.5], [-2, -0.5]]), torch.tensor([1.5, 1])
+    page = shown(plots.attention_widget(keys, keys, query))
+    handle, divisor = page.locator(".handle"), page.locator("input")
+    handle.press("ArrowRight")  # a twentieth of the axis, which ends at 3
+    handle.press("ArrowDown")
+    for _ in range(4):
+        divisor.press("ArrowRight")  # four steps double it
+    weights = (keys @ torch.tensor([1.65, 0.85]) / 8**0.5).softmax(0)
+    cells = page.locator(".rows .number").all_inner_texts()
+    assert [float(text) for text in cells[7::4]] == pytest.approx(weights.tolist(), abs=0.006)
+    assert "(1.65, 0.85)" in page.locator("[role=status]").inner_text()
+
+
+def test_the_heads_are_those_of_pytorch_with_the_rounded_weights(shown):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(7, 7, 16, 4, 32, 2, 2, dropout=0.0)).eval()
+    rounded = {}
+    for name, weight in model.state_dict().items():
+        scale, numbers = eight_bits(weight.numpy())
+        rounded[name] = torch.from_numpy(scale * numbers)
+    model.load_state_dict(rounded)
+    page = shown(
+        plots.heads_widget(model, WORDS, pattern=".", label="text", start="C(O)C", longest=6)
+    )
+    source, target = torch.tensor([[3, 5, 4, 6, 3, 2]]), torch.tensor([[1]])
+    while target.shape[1] <= 6 and target[0, -1] != 2:
+        target = torch.cat([target, model(source, target)[:, -1:].argmax(-1)], dim=1)
+    _, weights = model(source, target[:, :-1], return_attention=True)
+    written = page.locator(".tokens label")
+    assert written.all_inner_texts() == [WORDS[word] for word in target[0, 1:]]
+    for row in range(len(written.all())):
+        titles = page.locator(".word").evaluate_all("words => words.map((word) => +word.title)")
+        expected = weights[0, -1, :, row].flatten().tolist()
+        assert titles == pytest.approx(expected, abs=6e-4)
+        page.locator(":checked[name=word]").press("ArrowRight")
+    field = page.get_by_label("text")
+    field.fill("CXC")
+    page.get_by_text("The model has never read “X”").wait_for()
+    assert field.get_attribute("aria-invalid") == "true"
+    field.fill("OO")
+    page.locator("[aria-invalid=false]").wait_for()
+    assert page.locator("select option").count() == 6
+
+
+def test_each_choice_of_signs_has_its_answer(shown):
+    vectors = torch.tensor([[1.0, 1], [0, -2], [-1, 1]])
+    path = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    answers = {"plain": [1.0, 2.0, 3.0, 4.0], "SignNet": [2.5] * 4}
+    places = [[0, 0], [1, 0], [2, 0]]
+    page = shown(plots.signs_widget(path, places, vectors, answers, numbers=(2, 3), label="logP"))
+    second = page.locator("[data-sign]").nth(1)
+    for press, first in ((second, 2.0), (page.locator("[data-sign]").first, 4.0), (second, 3.0)):
+        press.focus()
+        page.keyboard.press("Enter")
+        numbers = page.locator(".model .number").all_inner_texts()
+        assert [float(number) for number in numbers] == [first, 2.5]
+    page.get_by_text("all +").click()
+    assert page.locator(".model .number").first.inner_text() == "1.000"
+
+
+def test_widgets_fit_a_phone_and_their_fields_have_names(shown):
+    from tests.browser.visit import WIDE, grave_faults
+    from tools.chromium import PHONE
+
+    keys = torch.tensor([[2.0, 0], [1, 1.5]])
+    page = shown(plots.attention_widget(keys, keys, keys[0]))
+    page.set_viewport_size(PHONE)
+    assert page.evaluate(WIDE) == []
+    assert grave_faults(page) == []
