@@ -111,10 +111,6 @@ def _laplacian(A: Tensor) -> Tensor:
     return A.sum(dim=1).diag() - A.double()
 
 
-def _symmetric(A: Tensor) -> Tensor:
-    return torch.eye(len(A)) - A / (A.sum(0) * A.sum(1, keepdim=True)).double().sqrt()
-
-
 @compare(
     "slow waves first, and small graphs padded at the end.",
     cases=[(TREE | TREE.T, 4), (_adjacency([(0, 1), (1, 0), (1, 2), (2, 1)], 3), 5)],

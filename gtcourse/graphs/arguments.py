@@ -66,15 +66,6 @@ def kinds(config: object) -> None:
             raise ValueError(f"{name} is {value!r}; expected a tuple, such as (28,).")
 
 
-def exactly_one(**arguments: object) -> None:
-    """Refuses two settings of which both are given, or none; 0 and () are none."""
-    if sum(map(bool, arguments.values())) != 1:
-        (first, one), (second, other) = arguments.items()
-        raise ValueError(
-            f"{first} is {one} and {second} {other}; expected one of the two, the other empty or 0."
-        )
-
-
 def a_seed(**arguments: int) -> None:
     """Refuses a seed that not every generator takes."""
     for name, value in arguments.items():

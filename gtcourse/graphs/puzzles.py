@@ -1,24 +1,13 @@
-r"""Two puzzles that relations decide: the edge between two nodes, and the distance.
+r"""Two puzzles of chapter 08, decided by the relation of two nodes: their edge, or their distance.
 
-**Edge labels** asks which label the one labelled edge of a tree has. All nodes are alike, so that
-attention over them averages equal values, wherever its weights go: the label has to enter what is
-added up, not only the weights.
+**Edge labels** asks for the label of the one labelled edge of a tree. All nodes are alike, so an
+attention over values alone cannot see it: the label has to enter the value.
 
-**Dials** asks for the sign of one speaker out of R, who stand along a path at the distances 1 to R
-from the node that asks. Each says plus or minus at random. A dial points to the right one:
-
-- "listener": the asker has the dial, r, and the speaker at distance r counts;
-- "speaker": each speaker has one, and the speaker counts whose dial is its own distance.
-
-To find it, a logit has to be large exactly where dial r and distance d agree. No sum
-:math:`f(r) + g(d)` is: f(1) + g(1) and f(2) + g(2), where they agree, add up to as much as
-f(1) + g(2) and f(2) + g(1), where they do not. What depends on both at once can be, and where the
-dial is the asker's, the query's features have to meet the distance; where it is the speaker's, the
-key's. Who cannot find it can still count: the vote of all speakers is right more often than not,
-for 64 of 100 paths where R is 8.
-
-Nodes are numbered at random. Each split has random numbers of its own: test graphs stay the same
-when there are more training graphs.
+**Dials** asks for the sign of one of R speakers, who stand along a path at distances 1 to R from
+the query. With ``who="listener"`` the query's dial is the distance of the speaker that counts; with
+``who="speaker"`` that speaker counts whose own dial is its distance. The logit has to be large
+exactly where dial and distance agree, which no sum f(dial) + g(distance) is. The vote of all
+speakers is right for 64 of 100 paths where R is 8.
 """
 
 from __future__ import annotations
@@ -43,20 +32,13 @@ def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) 
     """Random trees of 2 to 12 nodes with one labelled edge; ``y`` ``[1]`` is its label minus 1.
 
     ``x`` ``[n, 1]`` is 0 for all nodes. ``edge_attr`` ``[E, 1]`` is the label, 1 to ``num_labels``,
-    in both directions of the one edge, and 0 on all others. In each split the labels take turns:
-    whoever gives one answer to all graphs is right for one in ``num_labels`` of them.
+    in both directions of the one edge, and 0 on all others. In each split the labels take turns,
+    so one answer for all graphs is right for one in ``num_labels``.
 
     Args:
-        split_sizes: training, validation and test graphs.
-        num_labels: different labels, and classes.
-        seed: of everything random.
-
-    Raises:
-        ValueError: there are no graphs to make, or fewer than two labels.
+        split_sizes: training, validation and test graphs; num_labels: 2 or more classes.
     """
     check_split_sizes(split_sizes)
-    if num_labels < 2:
-        raise ValueError(f"num_labels is {num_labels}; expected 2 or more.")
     trees = [_trees(size, rng) for size, rng in _streams(split_sizes, seed)]
     num_nodes, chosen = (np.concatenate([tree[i] for tree in trees]) for i in (0, 1))
     pairs = np.concatenate([tree[2] for tree in trees])  # [G, 11, 2], the first n - 1 count
@@ -91,19 +73,9 @@ def dials(
     A dial is 1 to R with equal probability, also that of a speaker at any one distance.
 
     Args:
-        split_sizes: training, validation and test graphs.
-        steps: R.
-        who: has the dial.
-        seed: of everything random.
-
-    Raises:
-        ValueError: there are no graphs to make, R is below 2, or nobody has the dial.
+        split_sizes: training, validation and test graphs; steps: R, 2 or more; who: has the dial.
     """
     check_split_sizes(split_sizes)
-    if steps < 2:
-        raise ValueError(f"steps is {steps}; expected 2 or more.")
-    if who not in ("listener", "speaker"):
-        raise ValueError(f"who is {who!r}; expected 'listener' or 'speaker'.")
     paths = [_paths(size, steps, who, rng) for size, rng in _streams(split_sizes, seed)]
     x, y, number = (np.concatenate(parts) for parts in zip(*paths, strict=True))
     graph, place = np.divmod(np.arange(len(x) * steps), steps)

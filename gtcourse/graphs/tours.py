@@ -127,20 +127,10 @@ def build_tours(
 
 
 def shortest_tour(points: np.ndarray) -> np.ndarray:
-    """A closed walk through all points that is the shortest, or very nearly.
+    """A closed walk through points ``[n, 2]``, as node numbers ``[n]``: the shortest, or nearly.
 
-    Of 50 points or fewer it is the shortest as far as anyone has looked (the tests compare 12
-    points with all tours, and 50 with the best of much longer searches).
-
-    Args:
-        points: ``[n, 2]`` in the unit square, n ≥ 3.
-
-    Returns:
-        ``[n]`` node numbers from 0 on, in the direction that visits the smaller neighbour of 0
-        first.
-
-    Raises:
-        ImportError: fast-tsp is not installed.
+    It begins at 0, in the direction of the smaller neighbour. Up to 50 points it is the shortest as
+    far as the tests could find. Needs fast-tsp.
     """
     return _tour(_distances(points), _fast_tsp())
 

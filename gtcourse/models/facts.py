@@ -1,40 +1,22 @@
 r"""Facts 1 and 2 of Graphormer (Ying et al., 2021) by explicit weights: layers that are GNN steps.
 
-Each function returns an ordinary ``GraphormerLayer`` (norms, residuals, GELU) in float64, whose
-parameters are set by hand after Appendix A.2 and A.3. Its output is within ``TOLERANCE`` of the
-step that it is named after, while features, results and what hidden units are given stay within
-±1000 and no row of a step's last map sums to more than 500 in magnitude. Weights are float64 too::
+Each function returns an ordinary ``GraphormerLayer`` in float64, with parameters set by hand after
+Appendix A.2 and A.3. Its output is within ``TOLERANCE`` of the step that it is named after while
+features, results and inputs of hidden units stay within ±1000. Steps can be stacked::
 
     stream = Stream(width=16, max_degree=4)
     layer, bias = gin_layer(stream, W1, b1, W2, b2), spatial_bias(stream)
-    state = stream.write(h, degree)                                 # [B, N + 1, d]
-    state = layer(state, bias(batch), mask=stream.keys(batch.mask))
+    state = layer(stream.write(h, degree), bias(batch), mask=stream.keys(batch.mask))
     stream.read(state)                                              # [B, N, F]
 
-The state has the same layout before and after a layer, so steps can be stacked.
+Node i attends to the nodes that its edges lead to (PyG's convolutions run the other way). What the
+paper's sketch leaves out:
 
-Who hears whom: in Eq. 6 row i is the receiving node, and distances are read from i to j. So node i
-hears the nodes that its edges lead to, and its degree is its out-degree. (PyG's convolutions hear
-the other way; give them the edges reversed.) In undirected graphs these are the neighbours. A loop
-has distance 0 and is not seen: the steps are those of graphs without loops.
-
-What the paper's sketch leaves out, and what is done about it:
-
-- LayerNorm subtracts a mean and divides by a deviation. Two channels hold +C and -C, so large that
-  the deviation is :math:`C \sqrt{2 / d}` at every token, up to a factor
-  :math:`1 + O(\|h\|^2 / C^2)`; the norm's gain is that number. The rows of each map behind a norm
-  sum to zero, so that it does not see the mean. Together they read h itself.
-- The feed-forward network has GELU, not ReLU. But
-  :math:`|\operatorname{GELU}(s x) / s - \operatorname{ReLU}(x)| \le 0.17 / s`, and
-  :math:`\operatorname{GELU}(x) - \operatorname{GELU}(-x) = x` exactly.
-- A softmax cannot give zeros to a node without neighbours. The scalar of [VNode] lies between those
-  of neighbours and of other nodes: such a node hears [VNode], whose features are zero.
-- No learned scalar is :math:`-\infty`. None has to be: exp(-1000) is 0 in floating point.
-- Multiplying by the degree needs no approximation theorem. With the degree one-hot, each degree has
-  hidden units of its own, which are shut at all other nodes. The price is width: D + 1 times the
-  units of the step, where the paper's network has d.
-- The head "which outputs the features of present nodes" is not needed: the residual keeps them.
-- GCN weighs each sender by its degree, a product inside of the sum: see :func:`gcn_layer`.
+- LayerNorm is undone by two large constant channels, GELU by a large scale.
+- A node without neighbours attends to [VNode], whose features are zero.
+- :math:`-\infty` is a large negative number; exp(-1000) is 0 in floating point.
+- A product with the degree is exact: each degree, one-hot, opens hidden units of its own.
+- GCN weighs each sender by its degree inside the sum: see :func:`gcn_layer`.
 
 Shapes: B graphs, N nodes (padded), F features, H heads, d width, U hidden units; k is a node's
 degree, D the largest.
@@ -61,14 +43,14 @@ from gtcourse.models.facts_weights import (
 from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncoding
 
 TOLERANCE = 1e-6
-"""The largest error of a step, in the range that is said above."""
+"""The largest error of a step, in the range given above."""
 
 SINK, FAR = -1e13, -1e15
-"""The scalars of pairs with [VNode], and of pairs of nodes that do not hear each other."""
+"""The scalars of pairs with [VNode], and of pairs that are masked."""
 
 
 def spatial_bias(stream: Stream, distances: Sequence[int] = (1,)) -> PairBias:
-    """The spatial encoding with which a node hears exactly the nodes at these distances (0 or 1).
+    """The spatial encoding with which a node attends to exactly these distances (0 or 1).
 
     0 for those, ``FAR`` for other nodes, ``SINK`` for [VNode]. All layers of a stack share it.
     """

@@ -68,17 +68,9 @@ class Stream:
     def write(self, h: Tensor, degree: Tensor) -> Tensor:
         """The tokens of a batch: h ``[B, N, F]``, degree ``[B, N]`` to ``[B, N + 1, d]`` float64.
 
-        Everything here is in an embedding's reach: the one-hot degrees are rows of the centrality
-        encoding, and each token type's vector holds its features and the constants.
-
-        Raises:
-            ValueError: a degree has no channel.
+        One-hot degrees are rows of the centrality encoding, and each token type's vector holds its
+        features and the constants, so all of it is within an embedding's reach.
         """
-        if degree.max() > self.max_degree:
-            raise ValueError(
-                f"a node has degree {int(degree.max())}; expected at most max_degree = "
-                f"{self.max_degree}."
-            )
         tokens = h.new_zeros(h.shape[0], h.shape[1] + 1, self.d_model, dtype=torch.float64)
         tokens[:, 1:, : h.shape[2]] = h
         tokens[:, 1:, self.degree_channels(self.degrees)] = F.one_hot(
@@ -92,7 +84,7 @@ class Stream:
         return state[:, 1:, : self.width]
 
     def keys(self, mask: Tensor, *, virtual: bool = True) -> Tensor:
-        """Who may be attended to: ``[B, N]`` real nodes to ``[B, N + 1]``, [VNode] first."""
+        """The mask ``[B, N]`` of real nodes with [VNode] in front, ``[B, N + 1]``."""
         return F.pad(mask, (1, 0), value=virtual)
 
 
@@ -111,7 +103,7 @@ class Network(NamedTuple):
 
 
 def reads(stream: Stream, own: Tensor | None = None, heard: Tensor | None = None) -> Tensor:
-    """The maps of the node's own features and of what it heard, side by side: ``[U, 2F]``."""
+    """The maps of a node's own features and of its message, side by side: ``[U, 2F]``."""
     units = len(heard if own is None else own)
     U = torch.zeros(units, 2 * stream.width, dtype=torch.float64)
     for start, weight in ((0, own), (stream.width, heard)):

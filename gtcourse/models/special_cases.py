@@ -1,22 +1,13 @@
 """Which layer contains which: each case with the test that proves it.
 
-A layer contains another if with some of its weights, or of what it is given, it computes the same.
+A layer contains another if with some of its weights, or of its inputs, it computes the same.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class SpecialCase:
-    """``general`` contains ``special``.
-
-    Attributes:
-        general, special: names of layers.
-        when: what makes the general one the special one.
-        file: below ``tests/models``; test: the name of the proof in it.
-    """
+class SpecialCase(NamedTuple):
+    """``general`` contains ``special`` under a condition, ``when``; file and name of the proof."""
 
     general: str
     special: str

@@ -12,7 +12,6 @@ from gtcourse.plots.figures import (
 from gtcourse.plots.interactive import (
     attention_widget,
     calculator,
-    frames,
     heads_widget,
     signs_widget,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "diagram",
     "draw_graph",
     "formula_table",
-    "frames",
     "heads_widget",
     "learning_curve",
     "molecules",

@@ -51,30 +51,6 @@ def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
     return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{code}({text});</script>')
 
 
-def frames(
-    pictures: Mapping[str, object], *, choice: str, start: int = 0, seconds: float | None = None
-):
-    """Pictures of one size, of which a slider shows one: layers, steps or choices.
-
-    Args:
-        pictures: as ``plots.molecules`` returns them, or ``plots.show`` with ``trim=False``, by the
-            words that are shown below the slider and read out.
-        choice: the slider's name: what is chosen.
-        start: the picture that is shown first, and alone where scripts do not run.
-        seconds: for each picture, where time passes: there is a button that plays them. It is left
-            out for readers who have asked their system for less motion.
-    """
-    # In JSON a double quote takes two characters, and drawings are full of them.
-    drawings = [
-        picture.data if "'" in picture.data else picture.data.replace('"', "'")
-        for picture in pictures.values()
-    ]
-    labels = list(pictures)
-    data = {"choice": choice, "start": start, "seconds": seconds, "labels": labels}
-    words = f"{escape(labels[start])}. With scripts, {escape(choice)} can be chosen here."
-    return _html("frames", data | {"pictures": drawings}, drawings[start] + _paragraph(words))
-
-
 def drawing(mol, cell: tuple[int, int]) -> str:
     """The molecule as SVG, its atoms numbered, on each a disc and, on top, a place to choose it."""
     from rdkit.Chem.Draw import rdMolDraw2D

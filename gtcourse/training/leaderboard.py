@@ -42,7 +42,6 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
-from gtcourse.training.records import read_weights, recorded
 
 ATOMS, BONDS = 28, 4
 EIGENVECTORS = 8
@@ -129,21 +128,3 @@ LEADERBOARD: dict[str, Entry] = {
     for size in SIZES
     for name, entry in _entries(small=size == "100k").items()
 }
-
-
-def trained(name: str, seed: int = 0) -> nn.Module:
-    """A model of the leaderboard with the weights of its recorded run, in eval mode.
-
-    Raises:
-        KeyError: there is no such model, or no such run is recorded.
-        ValueError: the weights are not those of the record.
-    """
-    if name not in LEADERBOARD:
-        raise KeyError(f"there is no model {name!r}; expected one of {', '.join(LEADERBOARD)}.")
-    runs = {run.seed: run for run in recorded(f"{name}/molecules")}
-    if seed not in runs:
-        seeds = ", ".join(map(str, runs))
-        raise KeyError(f"seed is {seed}; expected one of {seeds}, with which {name} is recorded.")
-    model = LEADERBOARD[name].build_model()
-    model.load_state_dict(read_weights(runs[seed]))
-    return model.eval()

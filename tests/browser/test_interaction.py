@@ -74,28 +74,3 @@ def test_the_calculator_reacts_to_a_click_and_to_numbers(chapter):
     nodes.fill("0")
     assert says.inner_text().startswith("Expected a whole number")
     assert nodes.get_attribute("aria-invalid") == "true"
-
-
-@pytest.mark.parametrize("number", ["02", "03"])
-def test_frames_follow_the_slider(chapter, number):
-    page = chapter(number)
-    frames = page.locator("[data-frames]").first
-    slider, label = frames.locator(".frames-range"), frames.locator(".frames-label")
-    slider.focus()
-    page.keyboard.press("Home")
-    first, picture = label.inner_text(), frames.locator(".frames-stage").inner_html()
-    page.keyboard.press("ArrowRight")
-    assert label.inner_text() != first
-    assert frames.locator(".frames-stage").inner_html() != picture
-    assert slider.get_attribute("aria-valuetext") == label.inner_text()
-
-
-def test_frames_of_what_takes_time_play_unless_the_reader_wants_calm(chapter):
-    assert chapter("03").locator("[data-frames] .frames-play").count() == 0
-    chapter("03").emulate_media(reduced_motion="no-preference")
-    frames = chapter("03").locator("[data-frames]").first
-    label, slider = frames.locator(".frames-label"), frames.locator(".frames-range")
-    slider.press("Home")
-    first = label.inner_text()
-    frames.locator(".frames-play").click()
-    frames.locator(".frames-label", has_not_text=first).wait_for()

@@ -11,7 +11,7 @@ import pytest
 
 from gtcourse.graphs import GraphDataset, load_dataset, read_graphs
 from gtcourse.graphs import molecules as module
-from gtcourse.graphs.files import file_sha256, write_ragged
+from gtcourse.graphs.files import write_ragged
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
@@ -138,15 +138,6 @@ def test_a_second_call_reads_what_the_first_built(molecules, data_root, monkeypa
 def twelve(monkeypatch):
     """The same recipe for twelve molecules, in a moment."""
     monkeypatch.setattr(module, "SPLIT_SIZES", (10, 1, 1))
-
-
-def test_another_call_mends_a_damaged_cache(tmp_path, twelve):
-    checksum = load_dataset("molecules", root=tmp_path).checksum
-    (path,) = tmp_path.glob("*.npz")
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.warns(UserWarning, match=r"molecules-.*\.npz is no .npz graph file.* made anew"):
-        assert load_dataset("molecules", root=tmp_path).checksum == checksum
-    assert file_sha256(path) == checksum
 
 
 def test_a_build_that_differs_from_the_courses_says_so(tmp_path, twelve, monkeypatch):

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from gtcourse.graphs.statistics import (
-    atom_counts,
-    bond_counts,
     describe,
     recorded_statistics,
 )
@@ -27,12 +25,6 @@ def test_the_description_of_three_chains():
     assert summary["atoms_histogram"] == {1: 1, 2: 1, 3: 1}
     assert sum(summary["target_histogram"]) == 3
     assert summary["charged_percent"] == 0
-
-
-def test_an_undirected_bond_counts_once():
-    graphs = three_chains().graphs
-    assert bond_counts(graphs).toarray().tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 0]]
-    assert atom_counts(graphs)[:, :3].toarray().tolist() == [[1, 1, 0], [2, 0, 1], [1, 0, 0]]
 
 
 def test_zincs_statistics_say_where_they_come_from():

@@ -15,7 +15,6 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from gtcourse.graphs import MISSING_LABEL, collate, load_dataset, write_graphs
-from gtcourse.graphs.files import write_ragged
 from gtcourse.graphs.tours import build_tours, shortest_tour, tsp
 
 
@@ -140,14 +139,6 @@ def test_both_directions_of_a_tours_edge_are_labelled(dataset):
                  zip(graph.edge_index.T.tolist(), graph.y.tolist(), strict=True)}  # fmt: skip
         for (i, j), label in edges.items():
             assert edges.get((j, i), label) == label
-
-
-def test_a_seed_gives_the_same_graphs_and_another_seed_others(tmp_path):
-    sums = [
-        write_ragged(tmp_path / f"{number}.npz", build_tours((6, 2, 2), seed=seed), name="tsp")
-        for number, seed in enumerate((0, 0, 1))
-    ]
-    assert sums[0] == sums[1] != sums[2]
 
 
 def test_edges_have_targets_in_a_batch_and_in_a_file(dataset, tmp_path):

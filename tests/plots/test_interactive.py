@@ -7,7 +7,6 @@ import subprocess
 import numpy as np
 import pytest
 import torch
-from matplotlib import pyplot as plt
 
 from gtcourse import plots
 from gtcourse.models import Transformer, TransformerConfig
@@ -25,20 +24,6 @@ FORMULAS = {
     "small": StepFormula(4000, 4000, 8000, (10.0, 20.0, 30.0), ((100.0, 10.0, 1.0),)),
     "large": LARGE,
 }
-
-
-def drawings(labels=("one", "two", "three"), alts=("flat", "rising", "steep")):
-    plots.use_style()
-    pictures = {}
-    for height, (label, alt) in enumerate(zip(labels, alts, strict=True)):
-        figure, ax = plt.subplots(figsize=(3, 2))
-        ax.plot([0, height])
-        pictures[label] = plots.show(figure, alt, trim=False)
-    return pictures
-
-
-def frames(choice="slope", **options):
-    return plots.frames(drawings(), choice=choice, **options).data
 
 
 def calculator(**options):
@@ -72,7 +57,7 @@ def data_of(html):
     return json.loads(re.search(r"\((\{\"ink\".*\})\);</script>$", html, re.S)[1])
 
 
-@pytest.mark.parametrize("page", [frames, calculator, *WIDGETS])
+@pytest.mark.parametrize("page", [calculator, *WIDGETS])
 def test_nothing_is_loaded_and_the_same_data_give_the_same_bytes(page):
     torch.manual_seed(0)
     html = page()
@@ -87,7 +72,6 @@ def test_nothing_is_loaded_and_the_same_data_give_the_same_bytes(page):
 def test_words_are_text_and_not_markup():
     mean = '</script><!--<script><b>"&\u2028'
     for html in (
-        plots.frames(drawings((mean, "two", "three"), (mean, "b", "c")), choice=mean).data,
         plots.calculator({mean: LARGE}).data,
         attention(names=(mean, "two")),
         heads(mean),
@@ -100,11 +84,7 @@ def test_words_are_text_and_not_markup():
         assert mean in json.dumps(data_of(html), ensure_ascii=False).replace('\\"', '"')
 
 
-def test_without_scripts_there_is_a_picture_or_a_table_with_words():
-    still = {page: page().split("<script>")[0] for page in (frames, calculator)}
-    assert "aria-label='flat'" in still[frames]
-    assert "aria-label='rising'" not in still[frames]
-    assert "one. With scripts, slope can be chosen here." in still[frames]
+def test_without_scripts_there_is_a_table():
     table = calculator(graphs=2, nodes=10).split("<script>")[0]
     # 16,000 of the model, and 2 (100 + 10 * 10 + 100) held; 2 (10 + 200 + 3000) multiplied.
     for text in ("small", "1,000", "16.2 KiB", "6.42 kFLOP", "large", "1,000,000"):
