@@ -32,6 +32,7 @@ class Run:
     recipe: str
     epochs: int | None = None
     batch_size: int | None = None
+    learning_rate: float | None = None
     seed: int = 0
 
     @property
@@ -42,7 +43,7 @@ class Run:
         command = [sys.executable, "-m", "gtcourse", "train", self.recipe, "--data", data]
         command += ["--seed", str(self.seed), "--buckets", "8", "--out", str(FOLDER)]
         command += ["--auto-resume"]
-        for name in () if on_gpu else ("epochs", "batch_size"):
+        for name in () if on_gpu else ("epochs", "batch_size", "learning_rate"):
             if getattr(self, name) is not None:
                 command += [f"--{name.replace('_', '-')}", str(getattr(self, name))]
         return command
@@ -51,9 +52,9 @@ class Run:
 RUNS = (
     Run("csa-rings/zinc", epochs=100),
     Run("csa/zinc", epochs=100),
-    Run("grpe-small/zinc", epochs=150, batch_size=64),
-    Run("graphormer-slim/zinc", epochs=150, batch_size=64),
-    Run("egt-100k-spe-do/zinc", epochs=150, batch_size=64),
+    Run("grpe-small/zinc", epochs=90, batch_size=32, learning_rate=1e-3),
+    Run("graphormer-slim/zinc", epochs=90, batch_size=32, learning_rate=5e-4),
+    Run("egt-100k-spe-do/zinc", epochs=90, batch_size=32, learning_rate=1e-3),
     Run("signnet/zinc", epochs=100),
     Run("gin-100k/zinc"),
     Run("gat-100k/zinc"),

@@ -52,6 +52,12 @@ def test_the_label_says_whether_there_is_a_cycle_of_length_six(cycles):
         assert lengths == ([6] if graph.y.item() == 1 else [])
 
 
+def test_every_graph_has_a_cycle(cycles):
+    for graph in cycles.graphs[:400]:
+        nodes, edges, _, pieces = counted(graph)
+        assert edges - nodes + len(pieces) >= 1
+
+
 def test_twins_agree_in_all_that_can_be_counted(cycles):
     for index in range(0, len(cycles), 50):
         assert counted(cycles[index]) == counted(cycles[index + 1])
