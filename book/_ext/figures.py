@@ -19,11 +19,8 @@ def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
         return
     found = CHAPTER.match(page)
     chapter, count = (f"{int(found[1])}." if found else ""), Counter()
-    for node in [*document.findall(lambda node: is_drawn(node) or isinstance(node, nodes.figure))]:
-        if isinstance(node, nodes.figure):
-            caption, kind = next(iter(node.findall(nodes.caption)), None), "Figure"
-        else:
-            caption, kind = with_caption(node), kind_of(node)
+    for output in [*document.findall(is_drawn)]:
+        caption, kind = with_caption(output), kind_of(output)
         if caption is None:
             continue
         count[kind] += 1
@@ -43,7 +40,7 @@ def is_drawn(node: nodes.Node) -> bool:
 
 def kind_of(output: nodes.Node) -> str:
     raw = "".join(node.astext() for node in output.findall(nodes.raw))
-    if "<svg" in raw or "<img" in raw or next(iter(output.findall(nodes.image)), None):
+    if re.search("<svg|<img|<script", raw) or next(iter(output.findall(nodes.image)), None):
         return "Figure"
     return "Table" if "<table" in raw else ""
 
