@@ -58,7 +58,7 @@ class Predictor:
         return_attention: bool = False,
         batch_size: int = 64,
         progress: bool = False,
-    ) -> Tensor | tuple[Tensor, list[Tensor]]:
+    ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
         """The model's outputs, in the order given.
 
         Args:
@@ -70,6 +70,7 @@ class Predictor:
         Returns:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
             targets: penalized logP for ZINC and the embedded molecules, logits for classification.
+            A model of node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
 
         Raises:
             ValueError: an entry cannot be read or has an atom unknown to the model; the message
@@ -89,12 +90,27 @@ class Predictor:
             batch = collate([data[i] for i in members]).to(device())
             values, attention = self._forward(batch, return_attention)
             for row, i in enumerate(members):
-                predictions[i] = values[row].cpu()
+                predictions[i] = self._of_graph(values[row], data[i]).cpu()
                 if attention is not None:
                     n = data[i].num_nodes
                     attentions[i] = attention[row, ..., :n, :n].cpu()
-        values = torch.stack(predictions)
+        values = torch.stack(predictions) if self.level == "graph" else predictions
         return (values, attentions) if return_attention else values
+
+    @property
+    def level(self) -> str:
+        """What the model predicts for: "graph", "node" or "edge"."""
+        return getattr(getattr(self.model, "config", None), "target", "graph")
+
+    def _of_graph(self, values: Tensor, graph: Data) -> Tensor:
+        """One graph's outputs without padding."""
+        match self.level:
+            case "node":
+                return values[: graph.num_nodes]
+            case "edge":
+                source, destination = graph.edge_index.to(values.device)
+                return values[source, destination]
+        return values
 
     def predict_rows(self, smiles: Sequence[str]) -> dict[str, list]:
         """Predictions in columns, where some molecules cannot be read.
@@ -135,6 +151,8 @@ class Predictor:
                 "molecules; expected PyG graphs."
             )
         try:
+            if not isinstance(entry, str):  # an empty cell of a table is NaN
+                raise ValueError(f"{entry!r} is no text; expected SMILES.")
             return self.featurize(entry)
         except ValueError as error:
             raise ValueError(f"entry {number}: {error}") from None

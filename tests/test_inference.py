@@ -8,9 +8,11 @@ from typer.testing import CliRunner
 import gtcourse
 from gtcourse.cli import app
 from gtcourse.encodings import encode
+from gtcourse.graphs import GraphDataset
 from gtcourse.inference import available, fine_tuned, load
 from gtcourse.recipes import RECIPES
 from gtcourse.training.own import own_recipe, read_csv, recipe_for, scaffold_split
+from gtcourse.training.run import train
 
 # Without symmetry of order three, whose eigenvectors would be any basis of their space.
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "c1ccccc1O", "CCCN(C)CC", "CC1CCCCO1"]
@@ -64,15 +66,16 @@ def test_an_unknown_name_lists_what_there_is(tmp_path):
 
 def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
     table = tmp_path / "in.csv"
-    table.write_text("name,smiles\na,CCO\nb,CCX\n")
+    table.write_text("name,smiles\na,CCO\nb,CCX\nc,\n")
     out = tmp_path / "out.csv"
     done = CliRunner().invoke(app, ["predict", "csa/zinc", "--csv", str(table), "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert "1 of 2 rows" in done.output
-    head, first, second = out.read_text().splitlines()
+    assert "2 of 3 rows" in done.output
+    head, first, second, third = out.read_text().splitlines()
     assert head == "name,smiles,prediction,reason"
     assert first.startswith("a,CCO,-1.0")
     assert second.startswith("b,CCX,,'CCX' is no molecule")
+    assert third == "c,,,nan is no text; expected SMILES."
 
 
 def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
@@ -175,10 +178,57 @@ def test_a_recipe_for_graphs_takes_its_vocabularies_from_them():
         assert predictions.shape == (1,)
 
 
+def ring(n: int, y: torch.Tensor, floats: bool) -> Data:
+    """A directed ring: as many edges as nodes, so that the level of y has to be stated."""
+    node = torch.arange(n)
+    edge_index = torch.stack([node, (node + 1) % n])
+    x = torch.randn(n, 3) if floats else node[:, None] % 2
+    return Data(x=x, edge_index=edge_index, edge_attr=node[:, None] % 3, y=y)
+
+
+@pytest.mark.parametrize("floats", [False, True])
+@pytest.mark.parametrize(
+    ("name", "level", "task"),
+    [
+        ("gin-100k/zinc", "graph", "classes"),
+        ("csa-rings/zinc", "node", "classes"),
+        ("grpe-small/zinc", "node", "regression"),
+        ("egt-100k/zinc", "edge", "classes"),
+    ],
+)
+def test_targets_of_graphs_nodes_and_edges(name, level, task, floats, tmp_path):
+    sizes = [*range(3, 13)]
+    of = {"graph": lambda n: torch.tensor([n % 3])}.get(level, lambda n: torch.arange(n) % 2)
+    as_target = torch.Tensor.float if task == "regression" else torch.Tensor.long
+    graphs = [ring(n, as_target(of(n)), floats) for n in sizes]
+    split = torch.tensor([0, 0, 0, 1, 2]).repeat(2)
+    own = GraphDataset("rings", "rings", graphs, split, target=level)
+    recipe = recipe_for(RECIPES[name], graphs, task, level).at(epochs=1)
+    train(recipe, own, command="train", out=tmp_path / "run", progress=False)
+    predictions = load(tmp_path / "run").predict(graphs)
+    classes = {"regression": (), "classes": (3,) if level == "graph" else (2,)}[task]
+    rows = [() if level == "graph" else (n,) for n in sizes]
+    assert [tuple(p.shape) for p in predictions] == [row + classes for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "message"),
+    [
+        ("graphormer-slim/zinc", "graph", "features are floats"),
+        ("gin/zinc", "node", "no targets of nodes"),
+        ("csa/zinc", "edge", "no targets of edges; expected a recipe of egt"),
+    ],
+)
+def test_a_model_that_cannot_take_the_graphs_says_so(name, level, message):
+    graphs = [ring(4, torch.arange(4 if level != "graph" else 1), floats=True)]
+    with pytest.raises(ValueError, match=message):
+        recipe_for(RECIPES[name], graphs, "classes", level)
+
+
 def test_a_recipe_without_a_configuration_is_refused():
     with pytest.raises(ValueError, match="built for its data set alone"):
         own_recipe(RECIPES["gin/cycles"], "binary", ["y"])
-    with pytest.raises(ValueError, match="expected one of binary, regression"):
+    with pytest.raises(ValueError, match="expected one of regression, binary"):
         own_recipe(RECIPES["csa/zinc"], "ranking", ["y"])
 
 

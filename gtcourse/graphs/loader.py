@@ -13,6 +13,7 @@ from gtcourse.graphs.arguments import a_device, a_seed, at_least, truth
 from gtcourse.graphs.batch import (
     GraphBatch,
     RaggedTensors,
+    Target,
     check_graphs,
     check_vocabulary,
     listed,
@@ -46,7 +47,7 @@ class DenseLoader:
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
         few_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
             model meets as many shapes as there are buckets (with ``drop_last``, no more).
-        num_node_types, num_edge_types: refuse categories beyond these, as :func:`collate` does.
+        target, num_node_types, num_edge_types: as :func:`collate` has them.
         then: applied to each batch, such as ``lambda b: encode_batch(b, AddShortestPaths())``.
 
     Raises:
@@ -64,6 +65,7 @@ class DenseLoader:
         buckets: int | None = None,
         drop_last: bool = False,
         few_shapes: bool = False,
+        target: Target | None = None,
         num_node_types: int | None = None,
         num_edge_types: int | None = None,
         then: Callable[[GraphBatch], GraphBatch] | None = None,
@@ -82,7 +84,7 @@ class DenseLoader:
             for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
                 if size is not None:
                     check_vocabulary(graphs, name, size)
-            self._data = RaggedTensors.of(graphs, target_level(graphs, None)).to(device)
+            self._data = RaggedTensors.of(graphs, target_level(graphs, target)).to(device)
             rows = torch.arange(len(graphs))
         self.num_graphs = len(rows)
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed

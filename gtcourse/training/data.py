@@ -104,6 +104,7 @@ def loaders(
     if isinstance(data, MappedGraphs):
         options["then"] = partial(_encoded, _missing(recipe, data))
     else:
+        options["target"] = data.target
         data = encode(data, *recipe.transforms)
     # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
     train = DenseLoader(

@@ -16,16 +16,29 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
+from gtcourse.graphs.batch import Target, check_graphs, target_level
 from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.recipe import Recipe
-from gtcourse.training.tasks import Task, graph_classification, graph_regression
+from gtcourse.training.tasks import (
+    Task,
+    edge_classification,
+    graph_classification,
+    graph_multiclass,
+    graph_regression,
+    node_classification,
+)
 
 SPLIT_NAMES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
-TASKS: dict[str, Callable[[int], Task]] = {
-    "binary": graph_classification,
-    "regression": lambda num_targets: graph_regression(),
+TASKS: dict[tuple[str, str], Callable[[int], Task]] = {
+    ("graph", "regression"): lambda num_targets: graph_regression(),
+    ("graph", "binary"): graph_classification,
+    ("graph", "classes"): graph_multiclass,
+    ("node", "regression"): lambda num_targets: graph_regression(),
+    ("node", "classes"): node_classification,
+    ("edge", "classes"): lambda num_targets: edge_classification(),
 }
+"""By what has a target and what the targets are; of T targets or of T classes."""
 
 
 def own_recipe(
@@ -36,21 +49,26 @@ def own_recipe(
     node_columns: Sequence[int] | None = None,
     edge_columns: Sequence[int] | None = None,
     node_features: int = 0,
+    edge_features: int = 0,
+    level: str = "graph",
 ) -> Recipe:
     """A recipe for other graphs: its model with their vocabularies and targets.
 
     Args:
-        task: "binary" or "regression"; targets: the names of the targets.
+        task: "regression", "binary" (graphs only) or "classes"; targets: their names, or those of
+            the classes.
         features: of molecules, one of ``FEATURES``.
         node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``; those of
             ``features`` by default.
-        node_features: width of float ``x``, where it holds no categories.
+        node_features, edge_features: width of float ``x`` and ``edge_attr`` instead.
+        level: what has a target: "graph", "node" or "edge".
 
     Raises:
-        ValueError: the recipe's model is built for one data set only.
+        ValueError: the recipe's model cannot be built for such data.
     """
-    if task not in TASKS:
-        raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")
+    if (level, task) not in TASKS:
+        known = ", ".join(name for of, name in TASKS if of == level)
+        raise ValueError(f"the task of a {level} is {task!r}; expected one of {known}.")
     build = recipe.build_model
     if not any(hasattr(part, "num_node_types") for part in getattr(build, "args", ())):
         raise ValueError(
@@ -64,12 +82,22 @@ def own_recipe(
         "num_node_types": _like(config.num_node_types, node_columns),
         "num_node_features": node_features,
         "num_edge_types": _like(getattr(config, "num_edge_types", ()), edge_columns),
+        "num_edge_features": edge_features,
         "num_targets": len(targets),
-        "target": "graph",
+        "target": level,
     }
-    known = {field.name for field in fields(config)}
-    if node_features and "num_node_features" not in known:
-        raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
+    known = {field.name: field for field in fields(config)}
+    for name, width in (("node", node_features), ("edge", edge_features)):
+        if width and f"num_{name}_features" not in known:
+            raise ValueError(
+                f"the {name} features are floats, but the model of {recipe.name} takes categories; "
+                "expected integers, or egt-100k/zinc, which takes both."
+            )
+    if level != "graph" and ("target" not in known or repr(level) not in known["target"].type):
+        models = "egt" if level == "edge" else "csa, egt or grpe"
+        raise ValueError(
+            f"the model of {recipe.name} has no targets of {level}s; expected a recipe of {models}."
+        )
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
     own = {
         "recipe": recipe.name,
@@ -79,37 +107,47 @@ def own_recipe(
         "node_columns": [*node_columns],
         "edge_columns": [*edge_columns],
         "node_features": node_features,
+        "edge_features": edge_features,
+        "level": level,
     }
     return replace(
         recipe,
         build_model=partial(build.func, config, *rest),
-        task=TASKS[task](len(targets)),
+        task=TASKS[level, task](len(targets)),
         paper_result={},
         changed=recipe.changed | {"own_data": own},
     )
 
 
-def recipe_for(recipe: Recipe, graphs: Sequence[Data], task: str) -> Recipe:
-    """A recipe for a list of PyG graphs with graph targets ``y``, all inferred from them.
+def recipe_for(
+    recipe: Recipe, graphs: Sequence[Data], task: str, level: Target | None = None
+) -> Recipe:
+    """A recipe for a list of PyG graphs with targets ``y``, all inferred from them.
 
-    Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; float ``x``
-    is taken as it is.
+    Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; floats are
+    taken as they are.
+
+    Args:
+        task: "regression" or, of graphs, "binary" with float ``y``; "classes" with integer ``y``.
+        level: "graph", "node" or "edge"; by default read off the lengths of ``y``.
     """
-    x = torch.cat([graph.x.reshape(graph.num_nodes, -1) for graph in graphs])
-    is_float = x.is_floating_point()
-    edge_columns = ()
-    if graphs[0].get("edge_attr") is not None:
-        rows = [graph.edge_attr.reshape(graph.num_edges, -1) for graph in graphs]
-        edge_columns = _categories(torch.cat(rows))
-    targets = [f"target {i}" for i in range(graphs[0].y.numel())]
-    return own_recipe(
-        recipe,
-        task,
-        targets,
-        node_columns=() if is_float else _categories(x),
-        edge_columns=edge_columns,
-        node_features=x.shape[1] if is_float else 0,
-    )
+    check_graphs(graphs)
+    level = target_level(graphs, level)
+    y = torch.cat([graph.y for graph in graphs])
+    count = y.shape[1] if y.dim() > 1 else 1
+    if task == "classes":
+        count = 2 if level == "edge" else int(y.max()) + 1
+    columns, widths = {}, {}
+    for kind, name in (("node", "x"), ("edge", "edge_attr")):
+        columns[f"{kind}_columns"] = ()
+        if graphs[0].get(name) is not None:
+            values = torch.cat([graph[name].reshape(len(graph[name]), -1) for graph in graphs])
+            if values.is_floating_point():
+                widths[f"{kind}_features"] = values.shape[1]
+            else:
+                columns[f"{kind}_columns"] = tuple((values.amax(dim=0) + 1).tolist())
+    targets = [f"{'class' if task == 'classes' else 'target'} {i}" for i in range(count)]
+    return own_recipe(recipe, task, targets, **columns, **widths, level=level)
 
 
 def own_data(smiles: str) -> Data:
@@ -205,6 +243,8 @@ def read_csv(
     """
     import pandas as pd
 
+    if task not in ("binary", "regression"):
+        raise ValueError(f"task is {task!r}; expected binary or regression.")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; expected a CSV file.")
     table = pd.read_csv(path)
@@ -268,10 +308,6 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
         for i in members:
             parts[i] = part
     return parts
-
-
-def _categories(values: torch.Tensor) -> tuple[int, ...]:
-    return tuple((values.amax(dim=0) + 1).tolist())
 
 
 def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:

@@ -30,7 +30,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        return self.recipe.name if self.recipe else recipe_of(self.records[0])
+        return self.recipe.name if self.recipe else self.records[0].name
 
     @property
     def values(self) -> list[float]:
@@ -102,7 +102,7 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
         settings = ("changed", "precision", "compile", "buckets")
         budget = str([record.config.get(name) for name in settings])
         data = record.data.get("source"), record.data.get("checksum")
-        runs[recipe_of(record), data, budget].append(record)
+        runs[_name(record), data, budget].append(record)
     found = []
     for name, recipe in RECIPES.items():
         if dataset is None or recipe.dataset == dataset:
@@ -126,6 +126,12 @@ def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
     return [
         (metric, score) for metric, score in recipe.paper_result.items() if isinstance(score, tuple)
     ]
+
+
+def _name(record: Record) -> str:
+    """The recipe whose printed number the run can be compared with, else the run's own name."""
+    own_data = "own_data" in record.config.get("changed", {})
+    return record.name if own_data else recipe_of(record)
 
 
 def recipe_of(record: Record) -> str:

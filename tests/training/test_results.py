@@ -80,3 +80,10 @@ def test_a_run_of_a_recipe_of_ones_own_is_a_row_of_its_own(tmp_path):
     assert row(found) == (
         "mine/molecules", "test_mae", "", "0.500 (1 seed)", "", "3 epochs", "file: zinc.npz",
     )  # fmt: skip
+
+
+def test_a_recipe_on_ones_own_data_is_not_compared_with_the_paper():
+    config = a_run().config | {"changed": {"own_data": {"recipe": "csa-rings/zinc"}}}
+    own = a_run(name="csa-rings/zinc-on-my", config=config, result={"test_auroc": 0.7})
+    (found,) = [r for r in results([own]) if r.records]
+    assert row(found)[:5] == ("csa-rings/zinc-on-my", "test_auroc", "", "0.700 (1 seed)", "")
