@@ -8,6 +8,7 @@ from pathlib import Path
 
 from experiments.chapter07 import first_training
 from gtcourse import load_dataset
+from gtcourse.training.own import read_csv
 from gtcourse.training.records import current_commit, device_name, installed_versions
 from gtcourse.training.simple import simple_errors
 from tools.paths import PACKAGE
@@ -19,6 +20,7 @@ SIZES = (1000, 2000, 4000, 10_000)  # the training molecules of the chapters
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--zinc", type=Path, required=True, help="ZINC-12k as a graph file")
+    parser.add_argument("--molhiv", type=Path, required=True, help="ogbg-molhiv as a CSV file")
     args = parser.parse_args()
     molecules, zinc = load_dataset("molecules"), load_dataset("zinc", source=args.zinc)
     errors = {
@@ -26,11 +28,14 @@ def main() -> None:
         for size in SIZES
     }
     errors["zinc, 10000 molecules"] = simple_errors(zinc)
+    molhiv, _ = read_csv(args.molhiv, "smiles", ["HIV_active"], "binary", split="split")
     content = {
         "name": "simple-predictors",
-        "data": [molecules.provenance, zinc.provenance],
+        "data": [molecules.provenance, zinc.provenance, molhiv.provenance],
         "test_mae": errors,
-        "command": f"python -m experiments.simple_predictors --zinc {args.zinc.name}",
+        "test_auroc": {"molhiv, 32901 molecules": simple_errors(molhiv, "auroc")},
+        "command": "python -m experiments.simple_predictors "
+        f"--zinc {args.zinc.name} --molhiv {args.molhiv.name}",
         "commit": current_commit(),
         "device": device_name(),
         "versions": installed_versions() | {"scikit-learn": version("scikit-learn")},

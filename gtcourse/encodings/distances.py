@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import shortest_path
 from torch import Tensor
 
 from gtcourse.encodings.transform import Encoding
@@ -105,32 +107,15 @@ class AddAnchorDistances(Encoding):
 
 
 def shortest_paths(adjacency: Tensor) -> Tensor:
-    """Breadth-first search from every node of every graph at once.
-
-    Each node carries the set of nodes that it reaches in t steps, a bit for each. In t + 1 steps it
-    reaches what the ends of its edges reach in t: one "or" of two sets for each edge. How often a
-    node is still missing from the set is its distance.
+    """A search from every node of every graph, by SciPy.
 
     Shapes:
         adjacency: ``[B, n, n]`` bool
         returns: ``[B, n, n]`` int64, ``UNREACHABLE`` where there is no path
     """
-    B, n, _ = adjacency.shape
-    tail, end = adjacency.numpy().reshape(B * n, n).nonzero()
-    head = tail - tail % n + end  # numbered through all graphs, as the tails are
-    tails, first_edge = np.unique(tail, return_index=True)
-    reached = np.tile(np.packbits(np.eye(n, dtype=bool), axis=1), (B, 1))
-    distance = np.zeros((B * n, n), dtype=np.uint16)
-    while True:
-        missing = np.unpackbits(~reached, axis=1, count=n)
-        distance += missing
-        grown = reached.copy()
-        if len(tails):
-            grown[tails] |= np.bitwise_or.reduceat(reached[head], first_edge, axis=0)
-        if np.array_equal(grown, reached):
-            distance = np.where(missing, UNREACHABLE, distance.astype(np.int64))
-            return torch.from_numpy(distance.reshape(B, n, n))
-        reached = grown
+    found = [shortest_path(csr_matrix(graph), unweighted=True) for graph in adjacency.numpy()]
+    distance = torch.from_numpy(np.stack(found))
+    return distance.masked_fill(distance.isinf(), UNREACHABLE).long()
 
 
 def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
+from tqdm import tqdm
 
 from gtcourse.graphs.batch import RaggedTensors, check_features
 from gtcourse.graphs.ragged import GraphDataset
@@ -33,7 +34,7 @@ def encode(graphs: Graphs, *transforms: BaseTransform) -> Graphs | list[Data]:
         graphs: a :class:`GraphDataset`, which gives another one, or PyG ``Data`` in a list or a PyG
             data set, which give a list; they are left as they are.
         transforms: the course's encodings; any other PyG transform goes through the graphs one at
-            a time.
+            a time. Encodings are not updated when a graph's edges change later: encode it again.
 
     Raises:
         ValueError: a graph is no ``Data``, has no nodes, or an edge to a node that is not there; or
@@ -88,12 +89,17 @@ class Encoding(BaseTransform):
         if self.reads_edge_attr:
             _refuse_bad_edge_attr(graphs)
         encoded = [copy.copy(graph) for graph in graphs]
+        # Shown where it takes more than a second, in a terminal.
+        bar = tqdm(total=len(graphs), desc=type(self).__name__, unit="graph", leave=False,
+                   delay=1, disable=None)  # fmt: skip
         for size, members in _same_size(sizes):
             adjacency, edge_attr = _stack([graphs[i] for i in members], size, self.reads_edge_attr)
             for name, values in self.compute(adjacency, edge_attr).items():
                 # A copy each: a view would keep the whole stack alive, and be saved with it.
                 for i, value in zip(members, values, strict=True):
                     encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
+            bar.update(len(members))
+        bar.close()
         return encoded
 
     def __repr__(self) -> str:
