@@ -1,8 +1,8 @@
 """The recorded runs of chapter 05: ``python -m experiments.chapter05``, about 35 CPU minutes.
 
-One bag Transformer, told in five ways where its atoms are: not at all, by Laplacian eigenvectors
+One bag Transformer, told in seven ways where its atoms are: not at all, by Laplacian eigenvectors
 with the signs of a convention, with random signs, by SignNet, and by SignNet's networks without the
-second sign. With ``--base gatedgcn --epochs 10`` the same for a model that reads the bonds and
+second sign, without the eigenvectors, or without messages. With ``--base gatedgcn --epochs 10`` the same for a model that reads the bonds and
 their types anyway: about 15 CPU minutes.
 """
 
@@ -54,12 +54,21 @@ class OneSign(SignNet):
         return self.phi(vectors, real, adjacency)
 
 
+class Constant(SignNet):
+    """SignNet's networks on ones: they read the edges, and no eigenvector."""
+
+    def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
+        return super().even(torch.ones_like(vectors) * mask[:, :, None], adjacency, mask)
+
+
 ENCODINGS: dict[str, Callable[[int], nn.Module | None]] = {
     "no-pe": lambda d: None,
     "laplacian": lambda d: LaplacianEncoding(K, d),
     "flips": lambda d: LaplacianEncoding(K, d, flip_signs=True),
     "signnet": lambda d: SignNet(replace(SIGNNET, d_model=d)),
     "one-sign": lambda d: OneSign(replace(SIGNNET, d_model=d)),
+    "constant": lambda d: Constant(replace(SIGNNET, d_model=d)),
+    "mlp": lambda d: SignNet(replace(SIGNNET, d_model=d, phi="mlp")),
 }
 
 
@@ -74,7 +83,7 @@ def record(base: str, name: str, seed: int, epochs: int, data: GraphDataset) -> 
         | {
             "encoding": name,
             "eigenvectors": repr(transform()),
-            "signnet": signnet if name in ("signnet", "one-sign") else None,
+            "signnet": signnet if name in ("signnet", "one-sign", "constant", "mlp") else None,
         },
         seed=seed,
         epochs=epochs,
