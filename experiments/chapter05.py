@@ -2,8 +2,8 @@
 
 One bag Transformer, told in seven ways where its atoms are: not at all, by Laplacian eigenvectors
 with the signs of a convention, with random signs, by SignNet, and by SignNet's networks without the
-second sign, without the eigenvectors, or without messages. With ``--base gatedgcn --epochs 10`` the same for a model that reads the bonds and
-their types anyway: about 15 CPU minutes.
+second sign, without the eigenvectors, or without messages. With ``--base gatedgcn --epochs 10`` the
+same for a model that reads the bonds and their types anyway: about 15 CPU minutes.
 """
 
 from collections.abc import Callable
