@@ -11,6 +11,7 @@ from collections import Counter
 from docutils import nodes
 from sphinx.application import Sphinx
 
+PANEL = re.compile(r'id="[^"]*axes_\d+"')
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
@@ -55,7 +56,9 @@ def with_caption(output: nodes.container) -> nodes.caption | None:
     if not isinstance(paragraph[0], nodes.emphasis):
         return None
     caption = nodes.caption("", "", *paragraph[0].children)
-    cell.replace(output, nodes.figure("", output.deepcopy(), caption))
+    panels = {panel for node in output.findall(nodes.raw) for panel in PANEL.findall(node.astext())}
+    classes = ["wide"] if len(panels) > 2 else []
+    cell.replace(output, nodes.figure("", output.deepcopy(), caption, classes=classes))
     cell.parent.remove(paragraph)
     return caption
 
