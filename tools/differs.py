@@ -232,7 +232,7 @@ def main() -> int:
             for path, text in new.items():
                 path.write_text(text, encoding="utf-8")
         found = [
-            f"{path.name} is not what its rows say; make tables mends that"
+            f"{path.name} differs from its rows: run make tables"
             for path, text in new.items()
             if not path.exists() or path.read_text(encoding="utf-8") != text
         ]
