@@ -154,8 +154,8 @@ def measured(*, commit: str, command: str, name: str, **found) -> str:
 
 
 def overview(paper: Paper) -> str:
-    count = f"They differ in {len(paper.rows)} places."
-    first = f"{count} The last column says whom the package follows."
+    count = f"Paper and code differ in {len(paper.rows)} places."
+    first = f"{count} The last column shows which one the package follows."
     rows = [row[1:] for row in every_row([paper])]
     return f"{first}\n\n{markdown_table(rows)}"
 
