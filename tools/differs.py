@@ -154,8 +154,8 @@ def measured(*, commit: str, command: str, name: str, **found) -> str:
 
 
 def overview(paper: Paper) -> str:
-    count = f"They differ in {len(paper.rows)} places."
-    first = f"{count} The last column says whom the package follows."
+    count = f"Paper and code differ in {len(paper.rows)} places."
+    first = f"{count} The last column shows which one the package follows."
     rows = [row[1:] for row in every_row([paper])]
     return f"{first}\n\n{markdown_table(rows)}"
 
@@ -232,7 +232,7 @@ def main() -> int:
             for path, text in new.items():
                 path.write_text(text, encoding="utf-8")
         found = [
-            f"{path.name} is not what its rows say; make tables mends that"
+            f"{path.name} differs from its rows: run make tables"
             for path, text in new.items()
             if not path.exists() or path.read_text(encoding="utf-8") != text
         ]

@@ -62,9 +62,7 @@ def main() -> int:
     if sys.argv[1:] == ["write"]:
         TEACH.write_text(page := with_table(page), encoding="utf-8")
     wrong = page != with_table(page)
-    print(
-        f"{TEACH.name}: {'not what the texts say; make tables mends that' if wrong else 'agrees'}"
-    )
+    print(f"{TEACH.name}: {'not what the texts say; run make tables' if wrong else 'agrees'}")
     return int(wrong)
 
 

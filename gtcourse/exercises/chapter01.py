@@ -15,23 +15,25 @@ from gtcourse.exercises.checker import Missing, Mistake, checker, compare, rando
 
 
 @compare(
-    "Columns attend as rows do: V softmax(K^T Q / sqrt(d_k)), each column summing to one.",
+    "attention on columns is V softmax(K^T Q / sqrt(d_k)), where each column sums to one.",
     cases=[random((9, 4), (9, 4), (3, 4)), random((5, 6), (5, 6), (7, 6), seed=2)],
     mistakes={
         "the scale is missing: divide the logits by sqrt(d_k), here 3.": {"scale": 1},
         "the logits are divided by d_k; it should be its square root.": {"scale": 1 / 9},
-        "the logits are divided by the root of the number of tokens; it is d_k, the rows of Q.": (
+        "the logits are divided by the root of the number of tokens; use d_k, the rows of Q.": (
             lambda Q, K, V: check_columns.reference(Q, K, V, scale=Q.shape[1] ** -0.5)
         ),
-        "the logits are divided by sqrt(d_v); it is d_k, the rows of Q.": lambda Q, K, V: (
+        "the logits are divided by sqrt(d_v); use d_k, the rows of Q.": lambda Q, K, V: (
             check_columns.reference(Q, K, V, scale=len(V) ** -0.5)
         ),
         "the softmax and the product run along different axes; each query has one column.": (
             lambda Q, K, V: V @ (Q.T @ K / len(Q) ** 0.5).softmax(0)
         ),
-        "softmax over the wrong axis: a query is a column of K^T Q and sums to one.": {"axis": 1},
+        "softmax over the wrong axis: a query is a column of K^T Q, which sums to one.": {
+            "axis": 1
+        },
         "V @ (Q^T K) mixes queries: transpose it.": lambda Q, K, V: V @ (Q.T @ K / 3).softmax(1),
-        "these are the weights; multiply them with the values.": lambda Q, K, V: (
+        "these are the weights; multiply them by the values.": lambda Q, K, V: (
             K.T @ Q / 3
         ).softmax(0),
     },
@@ -64,7 +66,7 @@ def _without_padded_queries(attend, q, k, v, mask):
     mistakes={
         "the empty sequence gives NaN: a softmax over nothing but -inf is 0/0. Give such a row "
         "something to attend to, and set its result to zero.": {"fill": -math.inf},
-        "queries attend to padding: a mask of keys belongs to the columns of the logits.": (
+        "queries attend to padding: a key mask applies to the columns of the logits.": (
             lambda q, k, v, mask: (q @ k.mT / 2).softmax(-1) * mask[..., None] @ v
         ),
         "queries attend to padding.": lambda q, k, v, mask: (q @ k.mT / 2).softmax(-1) @ v,
@@ -72,7 +74,7 @@ def _without_padded_queries(attend, q, k, v, mask):
             lambda q, k, v, mask: ((q @ k.mT / 2).softmax(-1) * mask[:, None]) @ v
         ),
         "a masked logit is set to 0, which still gets exp(0) = 1; set it to -inf.": {"fill": 0},
-        "a masked logit is set to a small number, which still gets weight; set it to -inf.": {
+        "a masked logit is set to a finite number, which still gets weight; set it to -inf.": {
             "fill": -1.0
         },
         "the empty sequence gives the mean of its padding, not zeros.": {"empty": 1},
@@ -100,14 +102,14 @@ def _join(z):
 
 
 @compare(
-    "each head has its own K channels, and W_O mixes what they found.",
+    "each head has its own K channels, and W_O mixes the heads.",
     cases=[
         (*random((2, 5, 12), *[(12, 12)] * 4), 3),
         (*random((3, 7, 10), *[(10, 10)] * 4, seed=2), 2),
     ],
     atol=1e-3,
     mistakes={
-        "the split mixes tokens: reshape to [B, N, H, K] and exchange two axes.": {"split": _cut},
+        "the split mixes tokens: reshape to [B, N, H, K] and swap two axes.": {"split": _cut},
         "the merge mixes tokens: bring [B, H, N, K] back to [B, N, H, K] before you flatten.": {
             "join": lambda z: z.reshape(2, 5, 12)
         },
@@ -120,7 +122,7 @@ def _join(z):
             check_multi_head.reference(*a[:-1], 1)
         ),
         "softmax over the wrong axis: each query's weights sum to one over the keys.": {"dim": -2},
-        "the heads are not mixed: multiply with W_O.": lambda h, q, k, v, o, H: (
+        "the heads are not mixed: multiply by W_O.": lambda h, q, k, v, o, H: (
             check_multi_head.reference(h, q, k, v, torch.eye(12), H)
         ),
         "the weights are transposed: vectors are rows, so it is h @ W.": lambda h, q, k, v, o, H: (
@@ -147,7 +149,7 @@ def check_maximum(W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> None:
         if W.dim() != 2 or len(W) != 2:
             raise Mistake(f"{name} has the shape {list(W.shape)}; expected two rows.")
     if W_Q.shape != W_K.shape:
-        raise Mistake("queries and keys differ in width; no dot product joins them.")
+        raise Mistake("queries and keys differ in width, so they have no dot product.")
     if W_V.shape[1] != 1:
         raise Mistake(f"a value has {W_V.shape[1]} entries; expected one, the number itself.")
     for numbers in ([0.5, 4.0, -3.0, 3.5], [-5.0, -1.0, -3.0, -2.0], [3.0, 1.0, 2.0]):
@@ -157,14 +159,16 @@ def check_maximum(W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> None:
         if (z - x.max()).abs().max() < 0.05:
             continue
         if z.std() > 0.05:
-            raise Mistake(f"on {numbers} the tokens disagree: no query may depend on its number.")
+            raise Mistake(
+                f"on {numbers} the tokens disagree: a query must not depend on its number."
+            )
         for wrong, message in ((x.mean(), "mean: all logits are equal"), (x.min(), "minimum")):
             if abs(z[0] - wrong) < 0.05:
                 raise Mistake(f"on {numbers} the result is the {message}.")
         raise Mistake(f"on {numbers} the result is {z[0]:.2f}: is the softmax too soft?")
 
 
-@checker("two molecules, one bag. No model of this chapter will ever tell them apart.")
+@checker("two molecules, one bag. No model of this chapter can tell them apart.")
 def check_pair(pair: tuple[str, str]) -> None:
     """Two SMILES of the same bag of atoms, whose penalised logP differs by 1 or more."""
     from rdkit import Chem, rdBase

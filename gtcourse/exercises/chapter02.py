@@ -16,31 +16,33 @@ from gtcourse.models.attention import MultiHeadAttention
 
 
 @compare(
-    "each token sees itself and what came before, and nobody sees padding.",
+    "each token attends to itself and earlier tokens, and none attends to padding.",
     cases=[
         (torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]]),),
         (torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]]),),
     ],
     dtype=torch.bool,
     mistakes={
-        "this is the mask for later tokens alone; padding is still seen.": {
+        "only later tokens are masked; mask padding too.": {
             "join": lambda causal, real: causal | (real & False)
         },
-        "this hides padding alone; later tokens are still seen.": {
+        "only padding is masked; mask later tokens too.": {
             "join": lambda causal, real: real | (causal & False)
         },
         "True means may attend, not False.": {"join": lambda causal, real: ~(causal & real)},
-        "the triangle is turned: your tokens see what comes after them.": {
+        "the triangle is transposed: your tokens attend to later ones.": {
             "join": lambda causal, real: causal.T & real
         },
-        "a token sees itself: the diagonal.": {"join": lambda causal, real: causal.tril(-1) & real},
+        "a token attends to itself: the diagonal is True.": {
+            "join": lambda causal, real: causal.tril(-1) & real
+        },
         "padding is masked in the rows, not columns.": {
             "join": lambda causal, real: causal & real.mT
         },
-        "only padding is considered, in rows and columns; hide later tokens too.": {
+        "only padding is masked, in rows and columns; mask later tokens too.": {
             "join": lambda causal, real: real & real.mT
         },
-        "joined with `or`; both conditions have to hold.": {"join": torch.logical_or},
+        "the conditions are combined with `or`; both have to hold.": {"join": torch.logical_or},
     },
 )
 def check_decoder_mask(tokens, join=torch.logical_and):
@@ -50,15 +52,17 @@ def check_decoder_mask(tokens, join=torch.logical_and):
 
 
 @compare(
-    "one rotation for each frequency carries every place k places ahead.",
+    "one rotation for each frequency shifts every position by k.",
     cases=[(3, 8), (1, 6)],
     atol=1e-6,
     mistakes={
-        "this steps k places back: look at the signs of the sines.": {"turn": -1},
+        "this shifts by -k: check the signs of the sines.": {"turn": -1},
         "every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).": {"power": 0},
         "the exponent is -2i/d for pair i; yours is -i/d.": {"power": 1},
-        "this is one step ahead; the angle is k times the frequency.": {"turn": 1 / 3},
-        "sines and cosines stand apart; here they alternate, sin, cos, sin, cos.": {"apart": True},
+        "this shifts by 1; the angle is k times the frequency.": {"turn": 1 / 3},
+        "sines and cosines are in separate halves; they alternate: sin, cos, sin, cos.": {
+            "apart": True
+        },
     },
 )
 def check_shift_matrix(k, d, turn=1, power=2, apart=False):
@@ -76,7 +80,7 @@ def _storyteller(written: list[int]) -> Tensor:
     """Logits ``[len(written), 6]`` of a model that tells STORY, whatever was written."""
     written = _as_list(written)
     if not written or written[0] != 1:
-        raise Mistake("`predict` wants the tokens written so far, the first of which is `begin`.")
+        raise Mistake("`predict` takes the tokens so far, the first of which is `begin`.")
     if len(written) > 40:
         raise Mistake("it never stops: end at `end`, or after `limit` tokens.")
     following = [*STORY, *[2] * len(written)][: len(written)]
@@ -92,12 +96,12 @@ def _as_list(tokens: object) -> list[int]:
 
 
 @compare(
-    "it reads the last row, stops at the end, and gives back the tokens alone.",
+    "it reads the last row, stops at `end`, and returns only the tokens.",
     cases=[(_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2)],
     view=_as_list,
     mistakes={
-        "`begin` is where it starts; it is no part of what is written.": {"first": 0},
-        "`end` says stop; it is no part of what is written.": {"keep_end": True},
+        "the result starts after `begin`.": {"first": 0},
+        "the result stops before `end`.": {"keep_end": True},
         "return what is between `begin` and `end`.": {"first": 0, "keep_end": True},
         "the next token is in the last row of the logits, not in the first.": {"row": 0},
         "it goes on after `end`: stop as soon as the likeliest token is `end`.": {"stops": False},
@@ -160,7 +164,7 @@ def _step(scale=0.5, project=True, seen=slice(None)) -> Callable:
 
 
 @compare(
-    "one token at a time gives what the causal mask gives, and no key is computed twice.",
+    "one token at a time equals the causal mask, and no key is computed twice.",
     cases=[_small_attention()],
     run=_one_after_another,
     gradients=False,  # decoding needs none

@@ -20,10 +20,10 @@ EDGES = torch.tensor([(0, 1), (2, 1), (1, 2), (2, 3)]).T
     cases=[(EDGES, 5), (torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T, 8)],
     dtype=torch.bool,
     mistakes={
-        "rows and columns are exchanged: an edge from j to i is entry (i, j).": {"turned": True},
+        "rows and columns are swapped: an edge from j to i is entry (i, j).": {"turned": True},
         "the self-loops are missing: node i attends to itself as well.": {"loops": False},
-        "every edge is there in both directions; this graph is directed.": {"both": True},
-        "the last node has no edge and is missing; the mask needs num_nodes rows.": lambda e, n: (
+        "every edge is entered in both directions; this graph is directed.": {"both": True},
+        "a node without edges is missing; the mask needs num_nodes rows.": lambda e, n: (
             check_mask.reference(e, n - 1)
         ),
     },
@@ -42,7 +42,7 @@ def _grouped(logits: Tensor, index: Tensor, n: int) -> Tensor:
 
 
 @compare(
-    "the weights of each node's incoming edges sum to one, and large logits do no harm.",
+    "the weights of each node's incoming edges sum to one, even for large logits.",
     cases=[
         (torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
         (1000 + torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
@@ -54,13 +54,13 @@ def _grouped(logits: Tensor, index: Tensor, n: int) -> Tensor:
         "the softmax runs over all edges, not those into a node.": (lambda s, e, n: s.softmax(0)),
         "right for small logits, and NaN for logits near 1000: exp overflows. Subtract each node's "
         "largest logit first.": lambda s, e, n: _grouped(s, e[1], n),
-        "the edges are grouped by the node where they begin.": (
+        "the edges are grouped by source; group them by target.": (
             lambda s, e, n: _grouped(s, e[0], n)
         ),
-        "these are exp of the logits; divide by the sum over each node's.": (
+        "these are exp of the logits; divide by the sum over each node's incoming edges.": (
             lambda s, e, n: s.exp()
         ),
-        "one node's large logit spoils another node's softmax: subtract each node's own.": (
+        "one node's large logit affects another's softmax: subtract each node's own maximum.": (
             lambda s, e, n: _grouped(s - s.max(), e[1], n)
         ),
     },
@@ -75,7 +75,7 @@ def check_edge_softmax(logits, edge_index, num_nodes):
 
 
 @compare(
-    "the query is inside the non-linearity, so each query can rank the keys anew.",
+    "the query is inside the non-linearity, so each query can rank the keys differently.",
     cases=[
         random((4, 3), (3, 5), (3, 5), (5,), seed=3),
         random((6, 4), (4, 2), (4, 2), (2,), seed=4),
@@ -84,14 +84,14 @@ def check_edge_softmax(logits, edge_index, num_nodes):
         "this is GAT: the non-linearity comes after the product with a. Apply it before.": (
             lambda h, W1, W2, a: F.leaky_relu((h @ W1 @ a)[:, None] + h @ W2 @ a, 0.2)
         ),
-        "rows and columns are exchanged: W1 belongs to the query i, the row.": (
+        "rows and columns are swapped: W1 is for the query i, the row.": (
             lambda h, W1, W2, a: check_gatv2_logits.reference(h, W2, W1, a)
         ),
-        "W1 is used for both ends of a pair; the key has W2.": lambda h, W1, W2, a: (
+        "W1 is used for both nodes of a pair; use W2 for the key.": lambda h, W1, W2, a: (
             check_gatv2_logits.reference(h, W1, W1, a)
         ),
         "the non-linearity is missing.": {"slope": 1.0},
-        "this is ReLU; LeakyReLU keeps a fifth of what is negative.": {"slope": 0.0},
+        "this is ReLU; LeakyReLU keeps a fifth of negative values.": {"slope": 0.0},
         "the slope is 0.01, PyTorch's default; GAT's is 0.2.": {"slope": 0.01},
     },
 )
@@ -107,7 +107,7 @@ def _adjacency(n: int, edges: list[tuple[int, int]], directed: bool = False) -> 
 
 
 @compare(
-    "the news travels one hop a layer, so the longest shortest path decides.",
+    "information travels one hop per layer, so the longest shortest path decides.",
     cases=[
         (_adjacency(5, [(0, 1), (1, 2), (2, 3), (3, 4)]),),
         (~torch.eye(4, dtype=torch.bool),),
@@ -118,11 +118,11 @@ def _adjacency(n: int, edges: list[tuple[int, int]], directed: bool = False) -> 
     ],
     mistakes={
         "that is the number of nodes; a path of five nodes has four edges.": len,
-        "where some node is never reached, in either direction, the answer is -1.": {"never": 1},
+        "if some node is never reached, the answer is -1.": {"never": 1},
         "that is one layer, which reaches the neighbours only.": lambda A: 1,
         "that is right on a path; in a complete graph one layer is enough.": lambda A: len(A) - 1,
         "without self-loops a node forgets what it has received.": {"loops": False},
-        "edges go one way: the news does not travel back.": {"both": True},
+        "edges are directed: information does not travel back.": {"both": True},
     },
 )
 def check_layers_needed(adjacency, loops=True, both=False, never=-1):
@@ -146,10 +146,10 @@ def check_layers_needed(adjacency, loops=True, both=False, never=-1):
         "no edge leaves the virtual node: fill its row as well.": {"row": False},
         "no edge arrives at the virtual node: fill its column as well.": {"column": False},
         "the virtual node has an edge to itself; leave entry (N, N) False.": {"corner": True},
-        "the new node comes first; it should be the last.": lambda A: check_virtual_node.reference(
-            A
-        ).roll((1, 1), dims=(0, 1)),
-        "the shape is the old one; add a row and a column.": lambda A: A,
+        "the new node is first; it should be last.": lambda A: check_virtual_node.reference(A).roll(
+            (1, 1), dims=(0, 1)
+        ),
+        "the shape has not changed; add a row and a column.": lambda A: A,
     },
 )
 def check_virtual_node(adjacency, row=True, column=True, corner=False):

@@ -26,12 +26,12 @@ TREE = _adjacency([(0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6)], 7)
 
 
 @compare(
-    "each row holds probabilities, and a dead end is a row of zeros.",
+    "each row sums to one, and a dead end has a row of zeros.",
     cases=[(ARROWS,), (TREE | torch.eye(7, dtype=torch.bool).roll(3, 0),)],
     mistakes={
-        "a node without outgoing edges got NaN, 0/0; it must get a row of zeros.": {"least": 0},
+        "a node without outgoing edges has NaN, 0/0; it must have a row of zeros.": {"least": 0},
         "these are the edges themselves; divide each row by its sum.": lambda A: A.float(),
-        "a dead end got a uniform row; it must be a row of zeros.": lambda A: (
+        "a dead end has a uniform row; it must have a row of zeros.": lambda A: (
             A / A.sum(1, keepdim=True)
         ).nan_to_num(1 / len(A)),
         "this is a softmax; divide each row by its sum instead.": lambda A: (
@@ -44,7 +44,7 @@ TREE = _adjacency([(0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6)], 7)
         "rows and columns are swapped: row i is the step from i.": lambda A: (
             check_walk_matrix.reference(A).T
         ),
-        "self-loops were added; a walk has to leave its node.": lambda A: (
+        "self-loops were added; a walk always leaves its node.": lambda A: (
             check_walk_matrix.reference(A | torch.eye(4, dtype=torch.bool))
         ),
     },
@@ -55,7 +55,7 @@ def check_walk_matrix(A, axis=1, least=1):
 
 
 @compare(
-    "squared differences along edges, each edge once, over the vector's squared length.",
+    "squared differences, each edge once, divided by the squared length.",
     cases=[
         (torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T),
         (torch.tensor([0.5, -1.5, 2.25, 4]), torch.tensor([(0, 1), (1, 0), (3, 1), (1, 3)]).T),
@@ -80,20 +80,20 @@ MEMBERS = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], dtyp
 
 
 @compare(
-    "the nearest member counts, and an unreachable one is not near.",
+    "the nearest member counts, and unreachable ones do not.",
     cases=[
         (ONE_WAY, MEMBERS),
         (ONE_WAY[:4, :4].mT, torch.tensor([[0, 1, 1, 0], [1, 0, 0, 0]], dtype=torch.bool)),
     ],
     mistakes={
-        "-1 wins as the smallest number; a member that cannot be reached must not count.": (
+        "-1 was taken as the minimum; ignore members that cannot be reached.": (
             lambda d, s: torch.stack([d[:, chosen].amin(1) for chosen in s], 1)
         ),
         "these are the distances from the anchors to the node.": lambda d, s: (
             check_anchor_distances.reference(d.T, s)
         ),
-        "this is the farthest member that can be reached; the nearest counts.": {"nearest": max},
-        "a set that cannot be reached got a large number; it must be -1.": {"never": 5},
+        "this is the farthest reachable member; take the nearest.": {"nearest": max},
+        "an unreachable set has a large number; it must have -1.": {"never": 5},
     },
 )
 def check_anchor_distances(distance, members, nearest=min, never=-1):
@@ -112,12 +112,12 @@ def _laplacian(A: Tensor) -> Tensor:
 
 
 @compare(
-    "slow waves first, and small graphs padded at the end.",
+    "the smallest eigenvalues first, and small graphs padded at the end.",
     cases=[(TREE | TREE.T, 4), (_adjacency([(0, 1), (1, 0), (1, 2), (2, 1)], 3), 5)],
     view=_squares,
     mistakes={
         "the constant vector is missing: keep the first.": {"first": 1},
-        "these are the largest eigenvalues; the smallest k are wanted.": {"largest": True},
+        "these belong to the largest eigenvalues; take the smallest k.": {"largest": True},
         "these are rows of the matrix of eigenvectors; eigh puts a vector in each column.": (
             lambda A, k: torch.linalg.eigh(_laplacian(A)).eigenvectors.T[:, :k]
         ),
@@ -146,12 +146,12 @@ def _couples(halves: Tensor) -> Tensor:
     cases=[(TREE, 3), (TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0), 2)],
     view=_couples,
     mistakes={
-        "the loops are missing: decompose A + I.": {"loops": 0},
+        "the self-loops are missing: decompose A + I.": {"loops": 0},
         "the singular values are missing: multiply both halves by their roots.": {"power": 0},
-        "both halves are multiplied by the singular values; each gets the root.": {"power": 1},
+        "both halves are multiplied by the singular values; use their roots.": {"power": 1},
         "the right half holds columns of V^T; the vectors are its rows.": {"turned": True},
-        "these are the smallest singular values; the largest r are wanted.": {"start": -3},
-        "the signs of u_m and v_m belong together and were changed apart.": lambda A, r: (
+        "these belong to the smallest singular values; take the largest r.": {"start": -3},
+        "the signs of u_m and v_m must change together.": lambda A, r: (
             check_svd_rows.reference(A, r) * torch.tensor([-1] * r + [1] * r)
         ),
     },

@@ -14,7 +14,7 @@ from torch import Tensor
 from gtcourse.exercises.checker import Mistake, checker, compare, random
 
 
-@checker("each eigenvector of each graph has a sign of its own, and all its nodes share it.")
+@checker("each eigenvector of each graph has its own sign, shared by all nodes.")
 def check_random_signs(random_signs: Callable[[Tensor], Tensor]) -> None:
     """``random_signs(vectors)``: ``[B, N, k]`` to the same shape."""
     vectors = torch.arange(1.0, 5)[None, :, None].repeat(200, 1, 3)
@@ -45,17 +45,17 @@ def _phi(u: Tensor) -> Tensor:
 
 
 @compare(
-    "whatever phi is, the result is even, and every even function is one of these.",
+    "the result is even for any phi, and every even function has this form.",
     cases=[(_phi, torch.tensor([[0.5, -1.0], [2.0, 3.0], [0.0, -0.25]])), (_phi, *random((5, 2)))],
     mistakes={
         "this is the difference, which is odd. Add the two.": (lambda phi, u: phi(u) - phi(-u)),
-        "the two are side by side; exchanging them changes the result. Add them.": (
+        "the two are concatenated, so swapping them changes the result. Add them.": (
             lambda phi, u: torch.cat([phi(u), phi(-u)], -1)
         ),
         "this is the product; add phi(u) and phi(-u).": lambda phi, u: phi(u) * phi(-u),
-        "this is phi(|u|), which forgets which signs agree.": (lambda phi, u: phi(u.abs())),
+        "this is phi(|u|), which loses which signs agree.": (lambda phi, u: phi(u.abs())),
         "this is phi(u) alone; phi(-u) is missing.": lambda phi, u: phi(u),
-        "the minus is before phi, phi(-u), not -phi(u).": lambda phi, u: phi(u) + -phi(u),
+        "the minus belongs inside: phi(-u), not -phi(u).": lambda phi, u: phi(u) + -phi(u),
     },
 )
 def check_even(phi, u):
@@ -75,16 +75,16 @@ VECTORS = torch.tensor([[0.5, 0.2, 0.0], [-0.5, 0.4, 0.0], [0.1, -0.3, 0.0], [0.
 
 
 @compare(
-    "padding adds nothing, and neither order nor signs of the eigenvectors matter.",
+    "padding adds nothing, and order and signs of the eigenvectors do not matter.",
     cases=[(_of_entries, _rho, VECTORS), (_of_entries, _rho, F.pad(*random((6, 3)), (0, 2)))],
     gradients=False,  # a column of zeros is recognized by its value
     mistakes={
-        "the column of zeros has added 2 phi(0); leave padding out.": {"real": 3},
-        "the eigenvectors are added before phi; add what phi makes of each.": lambda phi, rho, U: (
+        "the column of zeros adds 2 phi(0); leave padding out.": {"real": 3},
+        "the eigenvectors are added before phi; apply phi to each, then add.": lambda phi, rho, U: (
             rho(phi(U.sum(1, keepdim=True)) + phi(-U.sum(1, keepdim=True)))
         ),
         "phi(-u) is missing.": lambda phi, rho, U: rho(phi(U[:, :1]) + phi(U[:, 1:2])),
-        "a fixed number of columns is read; padding is where a column is all zeros.": {"real": 1},
+        "a fixed number of columns is read; padding is any column of zeros.": {"real": 1},
         "this is the mean over the real eigenvectors; take the sum.": {"factor": 1 / 2},
         "rho is applied to each eigenvector; apply it once, to the sum.": lambda phi, rho, U: sum(
             rho(phi(u) + phi(-u)) for u in (U[:, :1], U[:, 1:2])
@@ -119,18 +119,24 @@ RING = 2 * torch.eye(6) - torch.eye(6).roll(1, dims=0) - torch.eye(6).roll(-1, d
 
 
 @compare(
-    "the same matrices come out of every basis.",
+    "every basis gives the same matrices.",
     cases=[(STAR,), (RING,)],
     run=_stacked,
     gradients=False,  # an eigenvector of a repeated eigenvalue has none
     mistakes={
-        "there is a matrix for each eigenvector, not each eigenvalue.": {"tolerance": -1},
+        "this has a matrix for each eigenvector; return one for each eigenvalue.": {
+            "tolerance": -1
+        },
         "the projector of eigenvalue 0 is missing.": lambda L: check_projectors.reference(L)[1:],
-        "the order is from large to small; eigenvalues rise.": lambda L: check_projectors.reference(
+        "the order is descending; eigenvalues should ascend.": lambda L: check_projectors.reference(
             L
         ).flip(0),
-        "all spaces are added up, or this is V^T V: the identity.": lambda L: torch.eye(len(L)),
-        "equal eigenvalues may differ in their last digits.": (_equal_to_the_last_digit),
+        "this is the identity: all eigenspaces were added, or it is V^T V.": lambda L: torch.eye(
+            len(L)
+        ),
+        "equal eigenvalues may differ in their last digits; compare with a tolerance.": (
+            _equal_to_the_last_digit
+        ),
     },
 )
 def check_projectors(L, tolerance=1e-4):

@@ -22,7 +22,7 @@ FAR = torch.tensor(
 
 
 @compare(
-    "unreachable pairs have a scalar of their own, and far ones share theirs.",
+    "unreachable pairs have their own scalar, and all far ones share one.",
     cases=[
         (torch.tensor([[0.5, -0.5], [4, 8], [2, 3], [1, -1]]), FAR),
         (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]),
@@ -32,11 +32,11 @@ FAR = torch.tensor(
             (d + 1).clamp(max=3)
         ],
         "-1 was read as the last row, not as row 0.": {"rows": lambda d: d.clamp(max=3)},
-        "distance k was looked up in row k; it has row k + 1.": {"rows": lambda d: d.clamp(0, 3)},
-        "pairs without a path have the scalar of distance 0; theirs is row 0.": {
+        "distance k was looked up in row k; use row k + 1.": {"rows": lambda d: d.clamp(0, 3)},
+        "pairs without a path have the scalar of distance 0; use row 0.": {
             "rows": lambda d: (d + 1).clamp(1, 3)
         },
-        "distances beyond D have the scalar of pairs without a path; they share the last row.": {
+        "distances beyond D have the scalar of pairs without a path; use the last row.": {
             "rows": lambda d: (d + 1) % 4
         },
     },
@@ -66,23 +66,23 @@ def _before_end(path: Tensor, distance: Tensor) -> Tensor:
 
 
 @compare(
-    "the mean is over the edges that are read, and no path adds nothing.",
+    "the mean is over the edges that are read, and it is 0 without a path.",
     cases=[
         (torch.tensor([[6.0, 3], [1, 12], [9, 30]]), *_chain()),
         (*random((2, 4)), _chain()[0][1:, 1:, :2], _chain()[1][1:, 1:]),
     ],
     mistakes={
-        "a mean over no edges is 0/0; it is to be 0.": {"edges": lambda d: d.clamp(max=3)},
+        "a mean over no edges is 0/0; it should be 0.": {"edges": lambda d: d.clamp(max=3)},
         "the sum is divided by L, not by the path's edges.": {"edges": lambda d: 3},
-        "a place too many is read: place n lies on the path where n < distance.": {
+        "one position too many is read: position n is on the path if n < distance.": {
             "on_path": lambda p, d: _before_end(p, d + 1)
         },
-        "zeros behind a path's end were counted as edges.": {"on_path": lambda p, d: p >= 0},
+        "zeros beyond the end of a path were counted as edges.": {"on_path": lambda p, d: p >= 0},
         "this is the sum along the path; take the mean.": {"edges": lambda d: 1},
         "a path longer than L is divided by its length, not L.": {
             "edges": lambda d: d.clamp(min=1)
         },
-        "edges of type 0 were left out; 0 is a type, and the path ends by its distance.": {
+        "edges of type 0 were left out; 0 is a type, and the distance ends the path.": {
             "on_path": lambda p, d: p != 0
         },
     },
@@ -94,20 +94,24 @@ def check_edge_bias(table, path, distance, on_path=_before_end, edges=None):
 
 
 @compare(
-    "one scalar a head for all pairs with [VNode], and the others as they were.",
+    "one scalar per head for all pairs with [VNode], and the others unchanged.",
     cases=[
         (torch.tensor([[[1.0, 2], [3, 4]], [[5, 6], [7, 8]]]), torch.tensor([10.0, 20])),
         random((3, 5, 5), (3,)),
     ],
     mistakes={
-        "[VNode] came last; it is token 0.": lambda b, t: check_with_virtual_node.reference(
+        "[VNode] is last; it should be token 0.": lambda b, t: check_with_virtual_node.reference(
             b, t
         ).roll((-1, -1), (1, 2)),
-        "[VNode]'s pair with itself has nothing; it has t as well.": {"corner": 0},
-        "[VNode]'s pair with itself has t twice.": {"corner": 2},
+        "[VNode]'s pair with itself has 0; it should have t as well.": {"corner": 0},
+        "[VNode]'s pair with itself has 2t; it should have t.": {"corner": 2},
         "the column is missing: the nodes attend to [VNode] with t as well.": {"column": 0},
         "the row is missing: [VNode] attends to the nodes with t as well.": {"row": 0},
-        "the first row and column are zero; they hold t.": {"corner": 0, "row": 0, "column": 0},
+        "the first row and column are zero; they should be t.": {
+            "corner": 0,
+            "row": 0,
+            "column": 0,
+        },
     },
 )
 def check_with_virtual_node(bias, t, corner=1, row=1, column=1):
@@ -155,16 +159,14 @@ TWICE = math.log(2)
     parts=["weights", "output"],
     atol=1e-3,
     mistakes={
-        "a node attends to nothing; some scalar has to be other than -inf.": _head(
-            *[-math.inf] * 4
-        ),
+        "a node attends to nothing; at least one scalar has to be finite.": _head(*[-math.inf] * 4),
         "a node also attends to nodes that it cannot reach: -inf for them.": _head(
             0, TWICE, 0, -99
         ),
-        "a node also attends to nodes farther off: -inf for them.": _head(-99, TWICE, 0, 0),
-        "a node does not attend to itself; it is to count twice.": _head(-99, -99, 0, -99),
-        "a node counts as much as a neighbour; it is to count twice.": _head(-99, 0, 0, -99),
-        "the values are zero; W_V hands the vectors over as they are.": _head(
+        "a node also attends to nodes farther away: -inf for them.": _head(-99, TWICE, 0, 0),
+        "a node does not attend to itself; it should count twice.": _head(-99, -99, 0, -99),
+        "a node counts as much as a neighbour; it should count twice.": _head(-99, 0, 0, -99),
+        "the values are zero; W_V should leave the vectors as they are.": _head(
             -99, TWICE, 0, -99, v=0.0
         ),
     },
@@ -194,32 +196,32 @@ def _partition(refine: Callable, colours: list[int], A: Tensor) -> list[int]:
     got = refine(colours, A)
     got = got.tolist() if hasattr(got, "tolist") else got  # a tensor or an array
     if not isinstance(got, list | tuple) or len(got) != len(A):
-        raise Mistake(f"expected a list of {len(A)} whole numbers, one for each node.")
+        raise Mistake(f"expected a list of {len(A)} integers, one for each node.")
     try:
         got = [index(colour) for colour in got]
     except TypeError:
-        raise Mistake("the new colours are no whole numbers; number the signatures.") from None
+        raise Mistake("the new colours are not integers; number the signatures.") from None
     return [got.index(colour) for colour in got]
 
 
 @compare(
-    "equal colours exactly where the old ones and the neighbours' agree.",
+    "colours are equal exactly where the old ones and the neighbours' are.",
     cases=[_stars()],
     run=_partition,
     mistakes={
-        "nodes of different colours became alike; a node's own colour counts.": {
+        "nodes of different colours became equal; a node's own colour counts.": {
             "signature": lambda own, near: sorted(near)
         },
-        "neighbours of colours 1, 3 and 1, 1, 3 were taken for the same; repetitions count.": {
+        "neighbours of colours 1, 3 and 1, 1, 3 became equal; repetitions count.": {
             "signature": lambda own, near: (own, set(near))
         },
-        "neighbours of colours 1, 3 and 3, 1 were told apart; order does not count.": {
+        "neighbours of colours 1, 3 and 3, 1 became different; order does not count.": {
             "signature": lambda own, near: (own, near)
         },
-        "one neighbour and two of its colour became alike, as in a mean; both count.": {
+        "one neighbour and two of its colour became equal, as in a mean; both count.": {
             "signature": lambda own, near: (own, sum(near) / len(near))
         },
-        "neighbours of colours 1, 3 and 2, 2 became alike, as in a sum; compare sorted lists.": {
+        "neighbours of colours 1, 3 and 2, 2 became equal, as in a sum; compare sorted lists.": {
             "signature": lambda own, near: (own, sum(near))
         },
     },

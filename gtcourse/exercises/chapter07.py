@@ -20,21 +20,25 @@ BOND = torch.tensor([[0, 0, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4])
 
 
 @compare(
-    "structure with loops, features without, and the masking vector elsewhere.",
+    "structure with self-loops, features without, and the masking vector elsewhere.",
     cases=[
         (BONDED, BOND, *random((2, 5), (3, 5), (5,))),
         (BONDED[:3, :3], 2 * BOND[:3, :3], *random((2, 6), (4, 6), (6,), seed=2)),
     ],
     mistakes={
-        "a node with itself has theta_0; the structure has loops, so it has theta_1.": {"loops": 0},
+        "a node with itself has theta_0; the structure has self-loops, so use theta_1.": {
+            "loops": 0
+        },
         "where there is no edge you took the embedding of type 0, not the masking vector.": (
             lambda A, bond, theta, x, mu: theta[(A | torch.eye(4).bool()).long()] + x[bond]
         ),
-        "where there is no edge nothing was added; the masking vector belongs there.": (
+        "where there is no edge nothing was added; add the masking vector.": (
             lambda A, bond, theta, x, mu: check_first_pairs.reference(A, bond, theta, x, 0 * mu)
         ),
-        "edges of type 0 were taken for no edge; A has it.": {"joined": lambda A, bond: bond > 0},
-        "rows and columns are exchanged: [i, j] is the edge from i to j.": (
+        "edges of type 0 were treated as no edge; A says where edges are.": {
+            "joined": lambda A, bond: bond > 0
+        },
+        "rows and columns are swapped: [i, j] is the edge from i to j.": (
             lambda A, bond, *vectors: check_first_pairs.reference(A.T, bond.T, *vectors)
         ),
     },
@@ -52,7 +56,7 @@ def _real_rows(a: object, dots: Tensor, real: Tensor) -> object:
 
 
 @compare(
-    "the dot product alone is clipped, and the gate opens after the softmax.",
+    "only the dot product is clipped, and the gate comes after the softmax.",
     cases=[
         (
             torch.tensor([[9.0, 0, -8, 2], [1, -7, 0, 3], [0, 1, 2, 9], [4, 0, 6, 1]]),
@@ -64,21 +68,23 @@ def _real_rows(a: object, dots: Tensor, real: Tensor) -> object:
     ],
     run=lambda attend, d, b, g, real: _real_rows(attend(d, b, g, real), d, real),
     mistakes={
-        "nodes attend to padding; its columns are left out of the softmax.": {"fill": 0},
-        "nothing is clipped; the dot product is cut off at -5 and 5.": {"low": -99, "high": 99},
-        "the dot product is cut off above but not below.": {"low": -99},
+        "nodes attend to padding; mask its columns in the softmax.": {"fill": 0},
+        "nothing is clipped; clip the dot product to [-5, 5].": {"low": -99, "high": 99},
+        "the dot product is clipped above but not below.": {"low": -99},
         "the bias was clipped too; only the dot product is, before the bias is added.": (
             lambda d, b, g, real: check_gated_attention.reference((d + b).clamp(-5, 5), 0, g, real)
         ),
-        "the softmax runs over the queries; it runs over the keys, the last axis.": {"dim": 0},
-        "the dot product is cut off below but not above.": {"high": 99},
+        "the softmax runs over the queries; it should run over the keys, the last axis.": {
+            "dim": 0
+        },
+        "the dot product is clipped below but not above.": {"high": 99},
         "the weights were normalized after the gate; they may sum to less than one.": (
             lambda d, b, g, real: F.normalize(
                 check_gated_attention.reference(d, b, g, real), p=1, dim=1
             )
         ),
         "the gate is missing (EGT-U).": {"gate": torch.ones_like},
-        "g itself is multiplied with the weights; the gate is its sigmoid.": {"gate": lambda g: g},
+        "the weights are multiplied by g; the gate is its sigmoid.": {"gate": lambda g: g},
         "the gate was added to the logits; it is a factor after the softmax.": (
             lambda d, b, g, real: check_gated_attention.reference(
                 d, b + g, g, real, torch.ones_like
@@ -95,14 +101,14 @@ def check_gated_attention(
 
 
 @compare(
-    "one vector for all pairs of a virtual node, and the mean between two.",
+    "one vector for all pairs of a virtual node, and the mean for pairs of two.",
     cases=[random((2, 2, 5), (3, 5)), random((4, 4, 3), (2, 3), seed=2)],
     mistakes={
-        "the virtual nodes came last; they are the first tokens.": lambda e, virtual: (
+        "the virtual nodes are last; they should be the first tokens.": lambda e, virtual: (
             check_with_virtual_pairs.reference(e, virtual).roll((-3, -3), dims=(0, 1))
         ),
         "between two virtual nodes you have the sum; take half of it.": {"between": torch.add},
-        "between two virtual nodes there is nothing; it is the mean of their vectors.": {
+        "between two virtual nodes there is 0; it should be the mean of their vectors.": {
             "between": lambda x, y: 0 * (x + y)
         },
         "the columns are missing: the pairs of nodes with virtual nodes.": {"column": 0.0},
@@ -125,11 +131,11 @@ FAR = torch.tensor(
 
 
 @compare(
-    "every pair within reach counts once, itself included, and nothing else.",
+    "every pair within distance nu counts once, a node with itself included.",
     cases=[(*random((5, 5, 3)), FAR, 2), (*random((4, 4, 2), seed=2), FAR[1:, 1:].triu(), 1)],
     atol=1e-3,
     mistakes={
-        "this is the mean over pairs; the authors take the sum.": {"reduction": "mean"},
+        "this is the mean over pairs; the authors use the sum.": {"reduction": "mean"},
         "pairs without a path were counted.": {"classes": lambda d: torch.where(d < 0, 2, d)},
         "pairs farther apart than nu were counted as nu.": {"classes": lambda d: d.clamp(max=2)},
         "the pairs of a node with itself were left out; distance 0 is a class too.": {
@@ -164,21 +170,21 @@ STAR[[0, 0, 0, 3], [1, 2, 3, 4]] = STAR[[1, 2, 3, 4], [0, 0, 0, 3]] = True
 
 
 @compare(
-    "all nodes get the same attention, the gates pick the neighbours, and the sum counts them.",
+    "attention is uniform, the gates pick the neighbours, and the sum counts them.",
     cases=[(STAR,), (STAR[:4, :4],)],
     run=_weights,
     mistakes={
-        "this is the mean over the neighbours: the softmax already picks them, and loses how many "
-        "there are. Leave b alone and let the gates pick.": _head(
-            lambda A: 40 * A - 20, lambda A: 30 * A - 15
-        ),
-        "a node counts itself too; its own gate is to be shut.": _head(
+        "this is the mean over the neighbours: the softmax picks them and loses their number. "
+        "Leave b at 0 and let the gates pick.": _head(lambda A: 40 * A - 20, lambda A: 30 * A - 15),
+        "a node also counts itself; close its own gate.": _head(
             lambda A: 40 * (A + torch.eye(len(A))) - 20
         ),
-        "the gates are exchanged: they are open where there is no edge.": _head(
+        "the gates are inverted: they are open where there is no edge.": _head(
             lambda A: 20 - 40 * A
         ),
-        "the gates are 0 and 1 before the sigmoid, and neither shut nor open.": _head(lambda A: A),
+        "g is 0 and 1 before the sigmoid, so the gates are neither closed nor open.": _head(
+            lambda A: A
+        ),
         "all gates are half open: g is zero.": _head(torch.zeros_like),
     },
 )

@@ -27,18 +27,18 @@ def _chain() -> tuple[Tensor, Tensor]:
 
 
 @compare(
-    "itself, edges by type, then distances, far, and unreachable.",
+    "the order is itself, edges by type, distances, far, unreachable.",
     cases=[(*_chain(), 3, 3), (*_chain(), 4, 2), (*(x[1:, 1:] for x in _chain()), 3, 5)],
     mistakes={
-        "distances of L are far (as in the authors' code); far is more.": {"longest": 2},
+        "distances of L are far (as in the authors' code); far means more than L.": {"longest": 2},
         "nothing is far: all distances beyond L share one relation.": {"longest": 99},
-        "nodes without a path are far; they have the last relation.": {"unreachable": 6},
-        "far and unreachable are exchanged.": {"far": 7, "unreachable": 6},
+        "nodes without a path are far; they should have the last relation.": {"unreachable": 6},
+        "far and unreachable are swapped.": {"far": 7, "unreachable": 6},
         "nodes without a path have the relation of a node with itself.": {"unreachable": 0},
-        "edges of type 0 were not seen: a 0 in bond is a type where the distance is 1.": {
+        "edges of type 0 are missing: a 0 in bond is a type where the distance is 1.": {
             "edge": lambda bond: torch.where(bond > 0, 1 + bond, 3)
         },
-        "distances begin one too late: 2 follows the last type of edge.": {"shift": 1},
+        "distances start one too late: 2 follows the last edge type.": {"shift": 1},
     },
 )
 def check_relation_ids(
@@ -64,7 +64,7 @@ class _LargestTensor(TorchDispatchMode):
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, Tensor) and tensor.numel() >= self.too_many:
                 raise Mistake(
-                    f"a tensor of shape {list(tensor.shape)} was made, a vector for every pair; "
+                    f"a tensor of shape {list(tensor.shape)} was created, a vector for every pair; "
                     "gather or scatter numbers, not vectors."
                 )
         return result
@@ -86,7 +86,7 @@ def _by_head(answer: Callable) -> Callable:
 
 
 @compare(
-    "T products for each key, and each pair picks its own from column j.",
+    "T products for each key, from which each pair picks its own.",
     cases=[
         (KEYS, VECTORS, RELATION),
         (*random((3, 9, 8), (3, 6, 8), seed=2), RELATION[:9, 1:10]),
@@ -96,13 +96,13 @@ def _by_head(answer: Callable) -> Callable:
         "this is k_i, as in the authors' code; Eq. 7 has k_j, the key that is attended to.": (
             _by_head(lambda k, R, r: (k @ R.T).gather(1, r))
         ),
-        "the relation is that of (j, i); Eq. 7 has that of (i, j).": _by_head(
+        "the relation is that of (j, i); Eq. 7 uses that of (i, j).": _by_head(
             lambda k, R, r: (R @ k.T).gather(0, r.T)
         ),
-        "rows and columns are exchanged: [i, j] has the key of j.": _by_head(
+        "rows and columns are swapped: [i, j] has the key of j.": _by_head(
             lambda k, R, r: (R @ k.T).gather(0, r).T
         ),
-        "the sum is divided by sqrt(K) already; Eq. 8 does that once for all terms.": _by_head(
+        "the sum is already divided by sqrt(K); Eq. 8 does that once for all terms.": _by_head(
             lambda k, R, r: (R @ k.T).gather(0, r) / k.shape[1] ** 0.5
         ),
     },
@@ -117,23 +117,23 @@ def _added(a: Tensor, R: Tensor, relation: Tensor) -> Tensor:
 
 
 @compare(
-    "weights are added up by relation, and only T vectors are met.",
+    "weights are summed by relation, so only T vectors are needed.",
     cases=[
         (WEIGHTS.softmax(dim=-1), VECTORS, RELATION),
         (*random((3, 9, 9), (3, 6, 8), seed=2), RELATION[:9, 1:10]),
     ],
     run=_without_pairs,
     mistakes={
-        "of each relation only one weight is left: scatter_ overwrites, scatter_add_ adds.": (
+        "each relation has only one weight left: scatter_ overwrites, scatter_add_ adds.": (
             _by_head(lambda a, R, r: a.new_zeros(len(a), len(R)).scatter(1, r, a) @ R)
         ),
-        "the weights are added up by column: row i sums over j.": _by_head(
+        "the weights are summed by column; row i sums over j.": _by_head(
             lambda a, R, r: _added(a.T, R, r.T)
         ),
-        "the relation is that of (j, i); Eq. 9 has that of (i, j).": _by_head(
+        "the relation is that of (j, i); Eq. 9 uses that of (i, j).": _by_head(
             lambda a, R, r: _added(a, R, r.T)
         ),
-        "pairs were counted, not weighed: add up a.": _by_head(
+        "pairs were counted; sum their weights a.": _by_head(
             lambda a, R, r: _added(a * 0 + 1, R, r)
         ),
     },
@@ -144,12 +144,12 @@ def check_value_term(a, R_value, relation):
 
 
 @compare(
-    "edges of every type count one, and everything else nothing.",
+    "every edge counts 1, everything else 0.",
     cases=[(3, 5), (1, 2)],
     mistakes={
-        "a node counts itself as well; relation 0 is to be 0.": {"first": 0},
-        "all others are counted; only edges make a neighbour.": {"end": 99},
-        "all nodes are counted; only edges make a neighbour.": {"first": 0, "end": 99},
+        "a node also counts itself; relation 0 should be 0.": {"first": 0},
+        "all other nodes are counted; only edges make neighbours.": {"end": 99},
+        "all nodes are counted; only edges make neighbours.": {"first": 0, "end": 99},
         "there is no row for [VNode] here: T is 1 + E + (L - 1) + 2.": {"more": 1},
         "the shape is [T, 1], not [T].": lambda E, L: check_counting_table.reference(E, L)[:, 0],
         "only edges of type 0 are counted; relations 1 to E are edges.": {"end": 2},
@@ -162,7 +162,7 @@ def check_counting_table(E, L, first=1, end=None, more=0):
     return R
 
 
-@checker("dial and distance meet in a dot product: a diagonal.")
+@checker("dial and distance meet in a dot product, so the table is diagonal.")
 def check_dial_table(dial_table: Callable[[], Tensor]) -> None:
     """``dial_table()`` to ``[11, 8]``: self, an edge, distances 2 to 8, far, unreachable."""
     R = dial_table()
@@ -173,9 +173,9 @@ def check_dial_table(dial_table: Callable[[], Tensor]) -> None:
     if (right >= 0.99).all():
         return
     for wrong, message in (
-        (weight.std(dim=1).max() < 1e-6, "all distances have one logit, so all get one weight."),
+        (weight.std(dim=1).max() < 1e-6, "all distances have one logit, so all weights are equal."),
         (weight.std(dim=0).max() < 1e-6, "the dial makes no difference, as with a bias."),
-        ((weight.argmin(dim=1) == dial).all(), "the sign is the wrong one."),
+        ((weight.argmin(dim=1) == dial).all(), "the sign is wrong."),
         ((largest == dial).all(), f"the right distance gets only {right.min():.1%}: the numbers "
          "are too small for a division by sqrt(8)."),
     ):  # fmt: skip

@@ -25,15 +25,15 @@ def _small_graph() -> tuple[Tensor, Tensor]:
     "edges by type, then pairs without an edge, then a node with itself.",
     cases=[(*_small_graph(), 3), (*(x[:4, :4] for x in _small_graph()), 5)],
     mistakes={
-        "a loop among the edges keeps its type; write the diagonal before the edges.": (
+        "a self-loop among the edges keeps its type; write the diagonal before the edges.": (
             lambda A, bond, T: check_pair_rows.reference(A, bond, T).fill_diagonal_(T + 1)
         ),
-        "a node with itself has a row of its own, T + 1.": {"itself": 3},
-        "the rows of no edge and of a node itself are swapped.": {"no_edge": 4, "itself": 3},
+        "a node with itself has its own row, T + 1.": {"itself": 3},
+        "the rows for no edge and for a node with itself are swapped.": {"no_edge": 4, "itself": 3},
         "edges of type 0 are missing: a 0 in bond is a type where adjacency is True.": (
             lambda A, bond, T: check_pair_rows.reference(A & (bond > 0), bond, T)
         ),
-        "pairs without an edge have the row of type 0; theirs is T.": {"no_edge": 0},
+        "pairs without an edge have the row of type 0; use row T.": {"no_edge": 0},
     },
 )
 def check_pair_rows(adjacency, bond, T, no_edge=None, itself=None):
@@ -58,7 +58,7 @@ def _with_large_negatives(table: Tensor) -> Tensor:
 
 
 @compare(
-    "the logarithm of the kernel, and no heat flows between components.",
+    "the bias is the logarithm of the kernel, and no heat flows between components.",
     cases=[(PATH, 0.4), (PATH[1:, 1:], 1.3)],
     gradients=False,  # the logarithm of 0 has none
     view=_with_large_negatives,
@@ -69,8 +69,8 @@ def _with_large_negatives(table: Tensor) -> Tensor:
         "this is -t L: take the matrix's exponential, not each entry's.": lambda A, t: (
             -t * _laplacian(A)
         ),
-        "heat grows, and has no logarithm: the sign of t L is wrong.": {"sign": 1},
-        "this is exp(t A); the kernel has the Laplacian D - A.": {"matrix": lambda A: -A},
+        "the heat grows: the sign of t L is wrong.": {"sign": 1},
+        "this is exp(t A); use the Laplacian D - A.": {"matrix": lambda A: -A},
         "t is missing.": lambda A, t: check_heat_bias.reference(A, 1.0),
     },
 )
@@ -95,7 +95,7 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
     cases=[(RINGS, 11), ([[5, 1, 3, 0], [6, 2, 7]], 9)],
     mistakes={
         "a node is bound to itself; the diagonal should be False.": {"itself": True},
-        "only nodes that follow each other are bound; all nodes of a ring are.": _followers,
+        "only consecutive nodes are bound; bind all nodes of a ring.": _followers,
         "each pair is bound in one direction only; the relation is symmetric.": lambda rings, N: (
             check_ring_bound.reference(rings, N).triu()
         ),
@@ -116,27 +116,27 @@ def check_ring_bound(rings, N, itself=False):
 
 
 @compare(
-    "a head's dot product for its K channels, a softmax for each channel.",
+    "each head's dot product serves its K channels, and each channel has its own softmax.",
     cases=[
         (*random((4, 6), (4, 6), (6, 4, 4)), 2),
         (*random((5, 12), (5, 12), (12, 5, 5), seed=2), 3),
     ],
     mistakes={
-        "the softmax runs over the queries i; it runs over j, the last axis.": {"dim": 1},
+        "the softmax runs over the queries i; it should run over j, the last axis.": {"dim": 1},
         "the softmax runs over the channels; each channel has its own, over j.": {"dim": 0},
         "the dot product is not divided by sqrt(K).": {"scale": 1},
         "the dot product is divided by sqrt(d); a head's width is K = d / H.": {"scale": 6**-0.5},
-        "the heads take turns; each serves K channels in a row (repeat_interleave).": {
+        "the heads alternate; each serves K consecutive channels (repeat_interleave).": {
             "repeat": lambda dots, K: dots.repeat(K, 1, 1)
         },
-        "the dot product is k_i · q_j; the query is that of i.": lambda q, k, E, H: (
+        "the dot product is k_i · q_j; it should be q_i · k_j.": lambda q, k, E, H: (
             check_attention_filters.reference(k, q, E, H)
         ),
         "H and K are swapped: there are H heads of K = d / H channels.": lambda q, k, E, H: (
             check_attention_filters.reference(q, k, E, len(E) // H)
         ),
         "E is missing.": lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H),
-        "all channels of a head have its first channel's E: this is monochrome.": (
+        "all channels of a head use the first one's E: this is CSA-mono.": (
             lambda q, k, E, H: check_attention_filters.reference(
                 q, k, E[::3].repeat_interleave(3, dim=0), H
             )
@@ -159,22 +159,26 @@ def _way_back(K: int, N: int) -> tuple[Tensor, ...]:
 
 
 @compare(
-    "an ablated pair passes no message and still takes weight from the others.",
+    "an ablated pair sends no message but still takes weight from the others.",
     cases=[_way_back(3, 4), _way_back(2, 5)],
     parts=["the gradient of E", "the gradient of s"],
     mistakes={
-        "keep is missing: this is the way back without an ablation.": lambda a, m, keep, g: (
+        "keep is missing: this is the gradient without ablation.": lambda a, m, keep, g: (
             check_backward.reference(a, m, torch.ones_like(keep), g)
         ),
         "an ablated pair has a gradient, since its weight is taken from the others: keep "
         "multiplies m, not z.": {"of_a": lambda m, keep, z: keep * (m - z)},
-        "z lacks keep: it is the output, without the messages of the ablated pairs.": {
+        "z lacks keep: the output excludes the messages of ablated pairs.": {
             "z": lambda a, m, keep: (a * m).sum(dim=-1, keepdim=True)
         },
         "m lacks keep: an ablated pair's message is 0.": {"of_a": lambda m, keep, z: m - z},
-        "z is missing: what j gains, the others lose.": {"of_a": lambda m, keep, z: keep * m},
-        "this is a mean over channels; their gradients add up.": {"of_s": lambda E: E.mean(dim=0)},
-        "the sum runs over the queries, not over the channels.": {"of_s": lambda E: E.sum(dim=1)},
+        "z is missing: the weight that j gains, the others lose.": {
+            "of_a": lambda m, keep, z: keep * m
+        },
+        "this is a mean over channels; sum their gradients.": {"of_s": lambda E: E.mean(dim=0)},
+        "the sum runs over the queries; it should run over the channels.": {
+            "of_s": lambda E: E.sum(dim=1)
+        },
     },
 )
 def check_backward(

@@ -20,20 +20,22 @@ EDGES[[0, 1, 1, 2, 3, 3, 0], [1, 0, 2, 2, 0, 1, 2]] = True
 
 
 @compare(
-    "a number of the receiver and one of the sender, bent, on the edges that lead here.",
+    "LeakyReLU of the receiver's number plus the sender's, on incoming edges.",
     cases=[
         (torch.tensor([1.5, -2, 0.25, 0.75]), torch.tensor([-0.5, 1, -3, 0.5]), EDGES),
         (*random((3,), (3,)), EDGES[1:, 1:]),
     ],
     gradients=False,  # of -inf
     mistakes={
-        "the edges are turned: i attends to j where j leads to i.": {"attended": lambda A: A},
-        "receiver and sender are exchanged: rows receive.": lambda receiver, sender, A: (
+        "the edges are reversed: i attends to j if there is an edge from j to i.": {
+            "attended": lambda A: A
+        },
+        "receiver and sender are swapped: rows receive.": lambda receiver, sender, A: (
             check_gat_logits.reference(sender, receiver, A)
         ),
-        "the bend is missing: LeakyReLU.": {"slope": 1.0},
+        "the non-linearity is missing: LeakyReLU.": {"slope": 1.0},
         "the slope is 0.01, PyTorch's default; GAT's is 0.2.": {"slope": 0.01},
-        "pairs without an edge have a large negative logit; it has to be -inf.": {"off": -1e9},
+        "pairs without an edge have a large negative logit; use -inf.": {"off": -1e9},
         "pairs without an edge have the logit 0, which a softmax gives weight.": {"off": 0.0},
         "a node attends to itself only if it has a loop.": {
             "attended": lambda A: A.T | torch.eye(4, dtype=torch.bool)
@@ -53,7 +55,7 @@ def _up_to_a_constant(gate_as_bias: Callable, s: Tensor, g: Tensor) -> object:
     if (got == -math.inf).any():
         raise Mistake(
             "a logit is -inf: in single precision σ(-200) is 0, but its logarithm is -200. "
-            "F.logsigmoid takes both steps at once."
+            "F.logsigmoid computes it directly."
         )
     return _centred(got)
 
@@ -63,7 +65,7 @@ def _centred(logits: Tensor) -> Tensor:
 
 
 @compare(
-    "the logarithm of the gate is a bias, and a constant message stays what it is.",
+    "the logarithm of the gate is a bias, and a constant message is unchanged.",
     cases=[
         (
             torch.tensor([[0.5, -1, 2], [1, 0, -0.5], [-2, 1.5, 0.25]]),
@@ -89,21 +91,21 @@ def check_gate_as_bias(s, g):
 
 
 @compare(
-    "head by head for all layers, channel by channel for all layers, and layer by layer.",
+    "per head and shared by layers, per channel and shared by layers, and per layer.",
     cases=[(7, 24, 4, 10, 3), (9, 30, 5, 8, 2)],
     parts=["Graphormer", "CSA", "EGT"],
     mistakes={
-        "layers share logits and values; they are held once.": lambda N, d, H, d_e, L: (
+        "layers share logits and values; count them once.": lambda N, d, H, d_e, L: (
             L * N**2 * H, 2 * L * N**2 * d, None
         ),
         "a graph has N² pairs.": lambda N, d, H, d_e, L: (N * H, 2 * N * d, L * N * (d_e + 2 * H)),
-        "Graphormer has a logit for each head; CSA has numbers for each channel.": (
+        "Graphormer has a logit per head; CSA has numbers per channel.": (
             lambda N, d, H, d_e, L: (N**2 * d, 2 * N**2 * H, None)
         ),
         "the values, or the gates, are missing.": lambda N, d, H, d_e, L: (
             None, N**2 * d, L * N**2 * (d_e + H)
         ),
-        "each layer has pairs of its own; L is missing.": lambda N, d, H, d_e, L: (
+        "each layer has its own pairs; L is missing.": lambda N, d, H, d_e, L: (
             None, None, N**2 * (d_e + 2 * H)
         ),
     },
@@ -131,16 +133,18 @@ def _sorted(pairs: object) -> list[tuple[str, str]]:
 
 
 @compare(
-    "the worst seed of one against the best of the other, and silence where they overlap.",
+    "the worst seed of one is compared with the best of the other.",
     cases=[(ERRORS,), ({"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]},)],
     view=_sorted,
     mistakes={
-        "the pairs are turned: the lower error is ahead.": {"ahead": lambda a, b: min(a) > max(b)},
-        "means alone were compared; models whose seeds overlap are not told apart.": {
+        "the pairs are reversed: the lower error is ahead.": {
+            "ahead": lambda a, b: min(a) > max(b)
+        },
+        "only means were compared; models whose seeds overlap are not ranked.": {
             "ahead": lambda a, b: sum(a) / len(a) < sum(b) / len(b)
         },
-        "best seeds alone were compared.": {"ahead": lambda a, b: min(a) < min(b)},
-        "worst seeds alone were compared.": {"ahead": lambda a, b: max(a) < max(b)},
+        "only the best seeds were compared.": {"ahead": lambda a, b: min(a) < min(b)},
+        "only the worst seeds were compared.": {"ahead": lambda a, b: max(a) < max(b)},
         "A's worst equals C's best, which is not ahead.": {"ahead": lambda a, b: max(a) <= min(b)},
     },
 )

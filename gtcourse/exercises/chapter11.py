@@ -19,22 +19,20 @@ ATTENTION = torch.tensor(
 
 
 @compare(
-    "0 for a row with one node, 1 for an even row, whatever the size of the graph.",
+    "it is 0 for a row with one node and 1 for a uniform row, for any size.",
     cases=[(ATTENTION,), (random((7, 7))[0].softmax(dim=-1),)],
     gradients=False,  # infinite at a weight of 0
     mistakes={
         "an entry is NaN: 0 log 0 is 0 (torch.special.xlogy).": {"product": lambda a: a * a.log()},
-        "this is the entropy in nats; the share is of log N.": {"over": 1},
-        "this is the entropy in bits; the share is of log N.": {"over": math.log(2)},
-        "the size of one graph is fixed; divide by log N of the graph at hand.": {
-            "over": math.log(5)
-        },
+        "this is the entropy in nats; divide by log N.": {"over": 1},
+        "this is the entropy in bits; use nats and divide by log N.": {"over": math.log(2)},
+        "the size of the graph is hard-coded; divide by log N.": {"over": math.log(5)},
         "a number was added inside the logarithm; use torch.special.xlogy.": {
             "product": lambda a: a * (a + 1e-3).log()
         },
-        "it is divided by N; even attention has the entropy log N.": {"over": 5},
-        "the sign is the wrong one: the logarithm of a weight is negative.": {"over": -math.log(5)},
-        "the sum runs over the queries; it runs over j, the last axis.": {"dim": 0},
+        "it is divided by N; uniform attention has the entropy log N.": {"over": 5},
+        "the sign is wrong: the logarithm of a weight is negative.": {"over": -math.log(5)},
+        "the sum runs over the queries; it should run over j, the last axis.": {"dim": 0},
     },
 )
 def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=None, dim=-1):
@@ -43,27 +41,27 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
 
 
 @compare(
-    "the mean over the heads, half of it, and the later layer on the left.",
+    "half the mean over heads, half the identity, and later layers on the left.",
     cases=[
         (random((3, 2, 4, 4))[0].softmax(dim=-1),),
         (random((2, 5, 6, 6))[0].softmax(dim=-1),),
     ],
     mistakes={
-        "the first layer stands on the left; a later one reads what it made.": lambda attention: (
+        "the first layer is on the left; later layers belong on the left.": lambda attention: (
             check_rollout.reference(attention.flip(0))
         ),
         "the residual connection is missing: half of each factor is the identity.": {
             "half": 1.0,
             "itself": 0.0,
         },
-        "each head was rolled out on its own; take the heads' mean before the product.": (
+        "each head was rolled out separately; average the heads before the product.": (
             lambda attention: sum(map(check_rollout.reference, attention.split(1, dim=1))) / 2
         ),
-        "only the first head was read; take the mean of all heads.": lambda attention: (
+        "only the first head was used; take the mean of all heads.": lambda attention: (
             check_rollout.reference(attention[:, :1])
         ),
-        "the largest of the heads' weights was taken; it is their mean.": {"heads": torch.amax},
-        "this is the last layer alone.": lambda attention: check_rollout.reference(attention[-1:]),
+        "the maximum over heads was taken; use their mean.": {"heads": torch.amax},
+        "this is only the last layer.": lambda attention: check_rollout.reference(attention[-1:]),
     },
 )
 def check_rollout(attention, half=0.5, itself=0.5, heads=torch.mean):
@@ -79,18 +77,18 @@ def _without(s: Tensor, v: Tensor, gone: float = -math.inf) -> Tensor:
 
 
 @compare(
-    "the others' weights grow when a node goes, and the difference says what it did.",
+    "the other weights grow when a node is removed, and the difference is its effect.",
     cases=[random((4,), (4, 2)), random((6,), (6, 3), seed=2)],
     mistakes={
-        "the sign is the wrong one: z less what it is without the node.": lambda s, v: (
+        "the sign is wrong: z minus z without the node.": lambda s, v: (
             _without(s, v) - s.softmax(0) @ v
         ),
-        "this is z without the node; what it adds is the difference.": _without,
-        "the value was set to zero; when a node goes, the others' weights sum to one again.": (
+        "this is z without the node; return the difference.": _without,
+        "the value was set to zero; without a node, the other weights sum to one again.": (
             lambda s, v: s.softmax(0)[:, None] * v
         ),
-        "the logit was set to 0, which is a logit like any other; it goes with -inf.": {"gone": 0},
-        "this is the derivative by the logit, a (v - z); leaving out is no small step.": (
+        "the logit was set to 0, which still gets weight; set it to -inf.": {"gone": 0},
+        "this is the derivative with respect to the logit, a (v - z); remove the node instead.": (
             lambda s, v: s.softmax(0)[:, None] * (v - s.softmax(0) @ v)
         ),
     },
@@ -101,18 +99,20 @@ def check_leave_out(s, v, gone=-math.inf):
 
 
 @compare(
-    "a weight moves the prediction by what its value has over the mean.",
+    "a logit moves the prediction by its value minus the mean.",
     cases=[
         (ATTENTION[2:, 2:].softmax(-1), *random((3, 2), (3, 2))),
         (random((5, 5), seed=2)[0].softmax(-1), *random((5, 4), (5, 4), seed=3)),
     ],
     gradients=False,  # the answer is itself a gradient, which autograd may compute
     mistakes={
-        "this is the derivative by the weight, not by the logit.": (lambda a, v, g: g @ v.T),
+        "this is the derivative with respect to the weight; take that of the logit.": (
+            lambda a, v, g: g @ v.T
+        ),
         "this is the weight times its derivative; z_i is missing.": (lambda a, v, g: a * (g @ v.T)),
         "the factor a_ij is missing.": lambda a, v, g: check_logit_gradient.reference(a, v, g) / a,
-        "z_j stands where z_i is meant.": lambda a, v, g: a * (g @ v.T - g @ (a @ v).T),
-        "the sign is the wrong one.": lambda a, v, g: check_logit_gradient.reference(a, v, -g),
+        "this uses z_j; it should be z_i.": lambda a, v, g: a * (g @ v.T - g @ (a @ v).T),
+        "the sign is wrong.": lambda a, v, g: check_logit_gradient.reference(a, v, -g),
     },
 )
 def check_logit_gradient(a, v, g):

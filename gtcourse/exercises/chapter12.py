@@ -20,19 +20,21 @@ def _mean_of_batches(sizes: list[int], batch_size: int) -> float:
 
 
 @compare(
-    "of the pairs of a batch; and alike sizes side by side waste less.",
+    "padding is counted in pairs, and batches of similar sizes waste less.",
     cases=[([2, 6, 3, 5, 4], 2), ([2, 3, 4, 5, 6], 2), ([4, 4, 4], 3)],
     atol=1e-6,
     mistakes={
-        "the graphs were sorted first; take them in the order given.": lambda sizes, b: (
+        "the graphs were sorted; take them in the given order.": lambda sizes, b: (
             check_padding_share.reference(sorted(sizes), b)
         ),
-        "these are nodes; a batch holds N² pairs for each of its graphs.": {"power": 1},
-        "a batch is as wide as its own largest graph, not as the largest of all.": (
+        "this counts nodes; a batch has N² pairs for each graph.": {"power": 1},
+        "a batch is padded to its own largest graph, not to the largest of all.": (
             lambda sizes, batch_size: check_padding_share.reference(sizes, len(sizes))
         ),
-        "this is the real share, not padding's.": lambda *a: 1 - check_padding_share.reference(*a),
-        "this is the mean of the batches' shares; a wide batch counts for more.": _mean_of_batches,
+        "this is the share of real pairs; return that of padding.": lambda *a: (
+            1 - check_padding_share.reference(*a)
+        ),
+        "this is the mean of the batches' shares; larger batches count for more.": _mean_of_batches,
         "the last batch has fewer graphs than the others.": {"full": True},
     },
 )
@@ -46,17 +48,17 @@ def check_padding_share(sizes, batch_size, power=2, full=False):
 
 
 @compare(
-    "H numbers for a pair, or d of them.",
+    "H numbers per pair for weights, d for filters.",
     cases=[(3, 7, 6, 30), (5, 4, 2, 14)],
     parts=["weights", "filters"],
     mistakes={
-        "these are numbers; one has 4 bytes.": {"size": 1},
+        "this counts numbers; each has 4 bytes.": {"size": 1},
         "a number in single precision has 4 bytes, not 2.": {"size": 2},
         "a number in single precision has 4 bytes, not 8.": {"size": 8},
-        "these are bits; 8 of them are a byte.": {"size": 32},
+        "this counts bits; a byte has 8.": {"size": 32},
         "each of the B graphs has its own pairs.": {"graphs": 1},
         "a graph has N² pairs.": {"power": 1},
-        "each head has one weight for a pair; a filter has one for each channel.": (
+        "weights and filters are swapped: a filter has one number per channel.": (
             lambda B, N, H, d: (4 * B * N * N * d, 4 * B * N * N * H)
         ),
     },
@@ -92,15 +94,15 @@ def _changed(change: Callable) -> Callable:
     "a pair's distance is the first power of A that reaches it, for all graphs at once.",
     cases=[DIRECTED, (DIRECTED[0][1:3, :5, :5], DIRECTED[1][1:3, :5])],
     mistakes={
-        "the way is the wrong one: row i has the steps from i to j.": _changed(lambda D, m: D.mT),
+        "the direction is wrong: row i has the steps from i to j.": _changed(lambda D, m: D.mT),
         "a node is 0 steps from itself.": _changed(lambda D, m: D - torch.diag_embed(m.long())),
         "a pair without a path has -1, not 0.": _changed(lambda D, m: D.clamp(min=0)),
-        "a padded place has -1, also with itself: only real tokens are 0 steps from themselves.": (
+        "padding has -1 everywhere: only real nodes are 0 steps from themselves.": (
             _changed(lambda D, m: torch.where(torch.eye(D.shape[1]).bool(), 0, D))
         ),
         "it stops after one step.": {"steps": 1},
         "it stops one step early: the longest path has N - 1.": {"steps": 4},
-        "it is the last step at which a walk joins a pair, not the first.": {"last": True},
+        "this is the last step at which a walk joins a pair; take the first.": {"last": True},
     },
 )
 def check_distances(A, mask, steps=5, last=False):
@@ -120,25 +122,25 @@ def _order(epoch: int) -> Tensor:
 
 def _numbers(batch: object) -> list[int]:
     if not isinstance(batch, Tensor | list | tuple):
-        raise Mistake(f"expected a tensor of graphs' numbers, got a {type(batch).__name__}.")
+        raise Mistake(f"expected a tensor of graph indices, got a {type(batch).__name__}.")
     return [int(n) for n in batch]
 
 
 @compare(
-    "seed, epoch and place in it are all that a run has to remember of its order.",
+    "seed, epoch and position are all that a run needs to store about its order.",
     cases=[(_order, steps, 7, 3) for steps in (0, 2, 1, 3, 5, 7)] + [(_order, 4, 6, 2)],
     view=_numbers,
     mistakes={
         "an epoch has ceil(n / b) batches; n // b + 1 is one too many where b divides n.": {
             "rounded": lambda batches: math.floor(batches) + 1
         },
-        "it is always the order of epoch 0; each epoch has its own.": lambda order, *rest: (
+        "this always uses the order of epoch 0; each epoch has its own.": lambda order, *rest: (
             check_next_batch.reference(lambda epoch: order(0), *rest)
         ),
-        "the epoch begins anew: graphs that it has seen are seen again.": {"again": True},
-        "this is the batch of the last step; the next one is wanted.": {"shift": -1},
-        "the last batch of an epoch is not full, but a step as well.": {"rounded": math.floor},
-        "one batch is left out: the numbers of steps and batches begin at 0.": {"shift": 1},
+        "the epoch restarts, so graphs are seen twice.": {"again": True},
+        "this is the batch of the last step; return the next one.": {"shift": -1},
+        "the last batch of an epoch is not full, but it is a step.": {"rounded": math.floor},
+        "one batch is skipped: steps and batches are numbered from 0.": {"shift": 1},
     },
 )
 def check_next_batch(order, steps, num_graphs, batch_size, shift=0, again=False, rounded=math.ceil):

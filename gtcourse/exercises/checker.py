@@ -117,13 +117,15 @@ def compare(
                     if arguments is cases[0]:
                         raise
                     raise Mistake(
-                        f"right for other sizes or precisions; here, with {_described(given)}, it "
+                        f"correct for other sizes or dtypes; here, with {_described(given)}, it "
                         f"raised {error}. Are sizes or dtypes fixed? Make new tensors with "
                         "`x.new_zeros(...)` or dtype=x.dtype."
                     ) from error
                 for name, before, after in zip(names, arguments, given, strict=False):
                     if _changed(before, after):
-                        raise Mistake(f"`{name}` has been changed; work on a copy of it (clone).")
+                        raise Mistake(
+                            f"`{name}` has been changed in place; work on a copy (clone)."
+                        )
                 right = reference(*deepcopy(arguments))
                 if parts and (not isinstance(got, tuple | list) or len(got) != len(parts)):
                     raise Mistake(f"expected {len(parts)} results: {', '.join(parts)}.")
@@ -146,8 +148,8 @@ def compare(
             got = slopes(answer, arguments, run)
             if got is None:
                 raise Mistake(
-                    "the values are right, but no gradient reaches the arguments: stay with "
-                    "operations on tensors, without detach(), item() and torch.tensor()."
+                    "the values are right, but no gradient reaches the arguments: use "
+                    "tensor operations only, without detach(), item() or torch.tensor()."
                 )
             for name, mine, expected in zip(right, got.values(), right.values(), strict=True):
                 if not mine.isfinite().all():
@@ -158,7 +160,7 @@ def compare(
                     )
                 if not torch.allclose(mine, expected, atol=10 * atol, rtol=1e-3):
                     raise Mistake(
-                        f"the values are right, but the gradient of `{name}` is not: is a part "
+                        f"the values are right, but the gradient of `{name}` is not: is something "
                         "detached, clamped or rounded?"
                     )
 
@@ -201,7 +203,7 @@ def compare(
                         order = list(range(len(arguments)))
                         order[i], order[j] = j, i
                         yield (
-                            f"`{names[j]}` and `{names[i]}` are exchanged",
+                            f"`{names[j]}` and `{names[i]}` are swapped",
                             lambda *a, order=order: reference(*(a[n] for n in order)),
                         )
                 for what, change in _misreadings(x):
@@ -240,16 +242,16 @@ def _misreadings(x: object) -> Iterator[tuple[str, Callable]]:
     if not isinstance(x, Tensor):
         return
     if x.dim() >= 2 and x.shape[-1] == x.shape[-2]:
-        yield "is transposed: rows and columns are exchanged", lambda x: x.mT
+        yield "is transposed: rows and columns are swapped", lambda x: x.mT
         yield (
             "was made symmetric: keep its direction",
             lambda x: x | x.mT if x.dtype == torch.bool else x + x.mT,
         )
     if x.dim() == 3 and x.shape[0] == x.shape[1]:
-        yield "has its first two axes exchanged", lambda x: x.transpose(0, 1)
+        yield "has its first two axes swapped", lambda x: x.transpose(0, 1)
     if x.dtype == torch.bool:
-        yield "is not used, as if it were True everywhere", torch.ones_like
-        yield "is inverted: True and False are exchanged", torch.logical_not
+        yield "is ignored, as if it were True everywhere", torch.ones_like
+        yield "is inverted: True and False are swapped", torch.logical_not
     if x.is_floating_point():
         yield "has the wrong sign", torch.neg
         yield "is missing, as if it were 0", torch.zeros_like
@@ -316,7 +318,7 @@ def _difference(got: object, right: object, atol: float) -> str | None:
             return None
         if got.isnan().any():
             place = got.isnan().nonzero()[0].tolist()
-            return f"an entry is NaN, at {place}: is it 0/0, or a softmax of nothing but -inf?"
+            return f"an entry is NaN, at {place}: is it 0/0, or a softmax over only -inf?"
         return _likely_cause(got, right, atol)
     if isinstance(right, int | float):
         if isinstance(got, Tensor) and got.numel() == 1:
@@ -334,18 +336,20 @@ def _likely_cause(got: Tensor, right: Tensor, atol: float) -> str:
         return other.shape == right.shape and torch.allclose(other, right, atol=atol)
 
     if same(-got):
-        return "the sign is the wrong one."
+        return "the sign is wrong."
     for axes in permutations(range(right.dim())):
         if same(got.permute(axes)):
-            return f"axes are exchanged: with permute{axes} the entries are right."
+            return f"axes are swapped: with permute{axes} the entries are right."
     for axis in range(right.dim()):
         if same(got.flip(axis)):
             return f"the order along axis {axis} is reversed."
     scale = (got * right).nansum() / (right * right).nansum()
     if scale.isfinite() and scale != 0 and same(got / scale):
-        return f"every entry is {scale:.4g} times the right one: a factor is missing or too many."
+        return (
+            f"every entry is {scale:.4g} times the right one: a factor is missing or superfluous."
+        )
     if same(got + (right - got).flatten()[0]):
-        return "every entry is off by the same number: a term is missing or too many."
+        return "every entry is off by the same number: a term is missing or superfluous."
     wrong = ~torch.isclose(got, right, atol=atol, equal_nan=True)
     place = wrong.nonzero()[0].tolist()
     return (
@@ -361,8 +365,8 @@ def _where(wrong: Tensor) -> str:
         patterns = {
             "only entries above the diagonal are wrong": one.triu(1),
             "only entries below the diagonal are wrong": one.tril(-1),
-            "the diagonal alone is wrong": one.triu() & one.tril(),
-            "the diagonal alone is right": one.triu(1) | one.tril(-1),
+            "only the diagonal is wrong": one.triu() & one.tril(),
+            "only the diagonal is right": one.triu(1) | one.tril(-1),
         }
         for pattern, places in patterns.items():
             if not (wrong & ~places).any() and (pattern[-5:] == "wrong" or (wrong == places).all()):

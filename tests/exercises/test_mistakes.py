@@ -129,7 +129,7 @@ BY_FUNCTIONS = [
     (chapter06.check_mean_head, lambda d: torch.eye(d), "expected four things"),
     (chapter06.check_mean_head, lambda d: (torch.zeros(3), *[torch.eye(d)] * 3), "shape [4]"),
     (chapter06.check_refine, lambda colours, A: colours[:3], "expected a list"),
-    (chapter06.check_refine, lambda colours, A: [f"{c}" for c in colours], "no whole numbers"),
+    (chapter06.check_refine, lambda colours, A: [f"{c}" for c in colours], "not integers"),
     (chapter07.check_distance_objective, lambda *_: torch.tensor(torch.nan), "got nan"),
     (chapter07.check_counting_head, lambda A: 0.0 * A, "expected two things"),
     (chapter07.check_counting_head, lambda A: (A.float().log(), 0.0 * A), "finite entries"),
