@@ -45,14 +45,19 @@ def linear_loop(x: Tensor, linear: torch.nn.Linear) -> Tensor:
 
 
 def multi_head_loop(layer, x: Tensor, mask=None, bias=None) -> Tensor:
-    """S5 on one graph ``[N, d]``: slice head h's channels, attend, put the heads side by side."""
+    """S5 on one graph ``[N, d]``: slice head h's channels, attend, put the heads side by side.
+
+    Args:
+        mask: ``[N, N]``, or a list of one for each head.
+    """
     q, k, v = (linear_loop(x, part) for part in (layer.query, layer.key, layer.value))
     width = q.shape[1] // layer.num_heads
     heads = []
     for h in range(layer.num_heads):
         channels = slice(h * width, (h + 1) * width)
         head_bias = None if bias is None else bias[h]
-        z, _ = attention_loop(q[:, channels], k[:, channels], v[:, channels], mask, head_bias)
+        head_mask = mask[h] if isinstance(mask, list) else mask
+        z, _ = attention_loop(q[:, channels], k[:, channels], v[:, channels], head_mask, head_bias)
         heads.append(z)
     return linear_loop(torch.cat(heads, dim=1), layer.output)
 
@@ -87,3 +92,19 @@ def encoder_layer_loop(layer, x: Tensor) -> Tensor:
         )
     x = layer_norm_loop(x + multi_head_loop(layer.attention, x), layer.attention_norm)
     return layer_norm_loop(x + feed_forward_loop(x, layer.feed_forward), layer.feed_forward_norm)
+
+
+def bag_loop(model, h: Tensor, masks: list[Tensor]) -> Tensor:
+    """Pre-LN layers with GELU, a norm, the mean over the nodes, and a network with GELU.
+
+    Args:
+        masks: ``[N, N]`` of each head.
+    """
+    for layer in model.encoder.layers:
+        normed = layer_norm_loop(h, layer.attention_norm)
+        h = h + multi_head_loop(layer.attention, normed, masks)
+        normed = layer_norm_loop(h, layer.feed_forward_norm)
+        h = h + feed_forward_loop(normed, layer.feed_forward, gelu)
+    mean = sum(layer_norm_loop(h, model.encoder.norm)) / len(h)
+    first, _, second = model.head.network
+    return linear_loop(gelu(linear_loop(mean[None], first)), second)[0]

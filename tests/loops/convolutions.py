@@ -8,6 +8,7 @@ import math
 import torch
 from torch import Tensor
 
+from tests.loops.aggregations import readout_loop
 from tests.loops.attention import linear_loop, softmax_loop
 
 
@@ -88,25 +89,28 @@ def halving_mlp_loop(head, x: Tensor) -> Tensor:
 
 
 def gin_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
-    """A sum over the nodes of the input and of what each layer says, each with its own map."""
-    prediction = linear_loop(sum(h)[None], model.heads[0])
+    """A sum over the layers, the input among them, each read out by its own map."""
+    prediction = linear_loop(readout(model, h), model.heads[0])
     for layer, head in zip(model.layers, model.heads[1:], strict=True):
         h = gin_layer_loop(layer, h, edges)
-        prediction = prediction + linear_loop(sum(h)[None], head)
-    return prediction
+        prediction = prediction + linear_loop(readout(model, h), head)
+    return prediction[0]
 
 
 def gated_gcn_loop(model, h: Tensor, e: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     for layer in model.layers:
         h, e = gated_gcn_layer_loop(layer, h, e, edges)
-    return halving_mlp_loop(model.head, sum(h)[None])
+    return halving_mlp_loop(model.head, readout(model, h))[0]
 
 
 def gat_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
-    """By default a mean over the nodes."""
     for layer in model.layers:
         h = gat_layer_loop(layer, h, edges)
-    return halving_mlp_loop(model.head, sum(h)[None] / len(h))
+    return halving_mlp_loop(model.head, readout(model, h))[0]
+
+
+def readout(model, h: Tensor) -> Tensor:
+    return readout_loop(h, model.config.readout)[None]
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
