@@ -36,7 +36,6 @@ from gtcourse.models import (
     WalkEncoding,
 )
 from tests.models import csas
-from tests.properties.counting import of_each
 from tests.properties.graph_transformers import (
     cgt_variants,
     egt_variants,
@@ -44,7 +43,7 @@ from tests.properties.graph_transformers import (
     grpe_variants,
 )
 from tests.properties.graphs import NONE, Example, examples
-from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant
+from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant, enough
 
 Results = dict[str, tuple[Tensor, int]]
 """A model's outputs by name: ``[B, …]``, and how many axes of nodes follow the first."""
@@ -215,7 +214,7 @@ def try_on_graphs(
         )
         if settings.default.derandomize:
             holds = seed(crc32(f"{model}, {name}: {promise.__name__}".encode()))(holds)
-        of_each(len(variants))(holds)()
+        enough(1 / len(variants))(holds)()
 
 
 def _of_variant(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:

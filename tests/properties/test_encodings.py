@@ -15,9 +15,9 @@ from gtcourse.encodings import (
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.batch import ENCODINGS
 from tests.models.graphormers import default_dtype
-from tests.properties.counting import enough
 from tests.properties.encodings import EVERY, made
 from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered
+from tests.properties.variants import enough
 
 EVERY_ENCODING = pytest.mark.parametrize("name", EVERY)
 EDGES = st.sampled_from((BONDS, Features((4, 3)), Features(numbers=2)))

@@ -24,9 +24,9 @@ from gtcourse.models import (
 )
 from tests.models import csas, graphormers
 from tests.models.graphormers import default_dtype
-from tests.properties.counting import enough
 from tests.properties.graphs import BONDS, Example, Features, examples
 from tests.properties.models import MODELS, assert_same
+from tests.properties.variants import enough
 
 Outputs = dict[str, Tensor]
 """Each form's output by the form's name."""
