@@ -12,12 +12,13 @@ from torch_geometric.data import Data
 
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphBatch, collate
-from tests.loops.attention import bag_loop, linear_loop
+from tests.loops.attention import bag_loop
 from tests.loops.convolutions import gat_loop, gated_gcn_loop, gin_loop
 from tests.loops.csa import cgt_loop
 from tests.loops.egt import egt_loop
 from tests.loops.graphormer import graphormer_loop
 from tests.loops.grpe import grpe_loop
+from tests.loops.parts import linear
 from tests.loops.signnet import signnet_loop
 from tests.models.csas import MAX_RING
 from tests.models.graphormers import default_dtype
@@ -93,7 +94,7 @@ def message_passing(loop: Callable) -> Callable:
         if model.input.types is not None:
             parts.append(model.input.types.weight[graph.x[:, 0].long()])
         if model.input.features is not None:
-            parts.append(linear_loop(graph.x.double(), model.input.features))
+            parts.append(linear(model.input.features, graph.x.double()))
         if model.input.encoding is not None:
             parts.append(model.input.encoding(batch)[0])
         given = [sum(parts)]
@@ -108,7 +109,7 @@ def message_passing(loop: Callable) -> Callable:
 def edge_vectors(model: nn.Module, batch: GraphBatch) -> Tensor:
     source, destination = batch.edge_index
     if model.edge_input.types is None:
-        return linear_loop(torch.ones(len(source), 1).double(), model.edge_input.constant)
+        return linear(model.edge_input.constant, torch.ones(len(source), 1).double())
     return model.edge_input.types.weight[batch.edge_attr[0, source, destination, 0].long()]
 
 
