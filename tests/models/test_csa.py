@@ -26,10 +26,9 @@ from gtcourse.models import (
 from gtcourse.models.embeddings import PairEncoding
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.models.csas import RINGS, SMALL, SOME, STEPS, encoded, in_use
+from tests.models.csas import CONFIGS, RINGS, STEPS, encoded, in_use
 from tests.models.graphormers import large_weights, with_weights_of
 from tests.models.reference import PRECISIONS, reference
-from tests.properties.test_loops import LOOPS
 
 B, N, D, H = 2, 6, 8, 2
 K = D // H
@@ -216,21 +215,13 @@ def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
         assert (float(gap.abs().max()) < 0.05) == alike
 
 
-def test_nodes_may_have_longer_walks_than_pairs():
-    (graph,) = encoded(graph_of(4, [(0, 1), (1, 2), (2, 0), (0, 2)]))
-    graph.rwse = graph.random_walks.diagonal().T.clone()
-    graph.random_walks = graph.random_walks[..., :2]
-    model = in_use(CGT(replace(SMALL, relative_steps=2)))
-    for got, expected in LOOPS["CGT"](model, graph):
-        torch.testing.assert_close(got, expected, **CLOSE)
-
-
-@pytest.mark.parametrize("config", SOME.values(), ids=SOME)
+@pytest.mark.parametrize("name", ["distances and added rings", "monochrome", "chunked", "nodes"])
 @settings(max_examples=settings.default.max_examples // 3)
 @given(some=st.lists(graphs(max_nodes=6), min_size=1, max_size=3), extra=st.integers(1, 3))
 def test_in_training_padding_changes_neither_the_batch_nor_the_running_statistics(
-    config, some, extra
+    name, some, extra
 ):
+    config = CONFIGS[name]
     together = encoded(*some)
     longest = max(len(graph.x) for graph in together)
     one, found = in_use(CGT(config)).train(), []

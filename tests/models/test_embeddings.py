@@ -22,8 +22,6 @@ from gtcourse.models.embeddings import FlatBatchNorm, NodeBatchNorm
 from tests.graphs.random_graphs import graph_of
 from tests.loops.encodings import laplacian_loop
 
-K = 3
-
 
 def batch_with(**columns):
     """Graphs of three nodes and of one, with random encodings of so many columns."""
@@ -38,6 +36,7 @@ def batch_with(**columns):
     return collate(graphs)
 
 
+@pytest.mark.holds("GRPE, Eq. 5")
 @pytest.mark.parametrize(
     ("module", "name"),
     [
@@ -79,40 +78,17 @@ def test_signs_are_flipped_in_training_alone(module):
     assert torch.equal(module(batch), module.train()(batch))
 
 
-def reader() -> BagTransformer:
-    """A model that adds its nodes' rows of K eigenvectors to their types' vectors."""
+@pytest.mark.holds("CS224W, S12")
+def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_predictions():
+    """On a tree in which no two nodes are alike, so that no sign is another numbering."""
     torch.manual_seed(0)
-    sizes = BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8)
-    return BagTransformer(sizes, LaplacianEncoding(K, 8)).double().eval()
-
-
-def with_eigenvectors():
-    """A tree in which no two nodes are alike, so that no sign is another numbering."""
+    config, K = BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8), 3
+    model = BagTransformer(config, LaplacianEncoding(K, 8)).double().eval()
     edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (2, 6)]
     graph = graph_of(7, edges + [(j, i) for i, j in edges])
     values, vectors = laplacian_eigenvectors(collate([graph]).adjacency)
-    graph.laplacian_eigenvectors = vectors[0, :, 1 : K + 1]
-    graph.laplacian_eigenvalues = values[0, 1 : K + 1]
-    return graph
-
-
-@pytest.mark.holds("GRPE, Eq. 5")
-def test_a_nodes_row_of_the_laplacian_is_added_to_its_vector():
-    model, graph = reader(), with_eigenvectors()
-    weight, bias = model.node_encoding.projection.weight, model.node_encoding.projection.bias
-    got = model.embed(collate([graph]))[0]
-    for i in range(7):
-        for c in range(8):
-            encoded = sum(weight[c, m] * graph.laplacian_eigenvectors[i, m] for m in range(K))
-            expected = model.embedding.weight[graph.x[i, 0], c] + encoded + bias[c]
-            torch.testing.assert_close(got[i, c], expected, rtol=0, atol=1e-10)
-
-
-@pytest.mark.holds("CS224W, S12")
-def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_predictions():
-    model, graph = reader(), with_eigenvectors()
-    L, values = laplacian_loop(graph, "combinatorial"), graph.laplacian_eigenvalues
-    vectors, predictions = graph.laplacian_eigenvectors.clone(), []
+    values, vectors = values[0, 1 : K + 1], vectors[0, :, 1 : K + 1]
+    L, predictions = laplacian_loop(graph, "combinatorial"), []
     patterns = set(product((1.0, -1.0), repeat=K))
     for pattern in patterns:
         graph.laplacian_eigenvectors = vectors * torch.tensor(pattern)
