@@ -50,7 +50,10 @@ class Example:
         return max(graph.num_nodes for graph in self.graphs)
 
     def __repr__(self) -> str:
-        return f"Example(seed={self.seed}, graphs={[described(graph) for graph in self.graphs]})"
+        """Graphs of up to 8 nodes can be made again from it."""
+        parts = [{name: value.tolist() for name, value in g.to_dict().items()}
+                 if g.num_nodes <= 8 else g for g in self.graphs]  # fmt: skip
+        return f"Example(seed={self.seed}, graphs={parts})"
 
 
 @st.composite
@@ -134,16 +137,6 @@ def renumbered(graph: Data, order: Tensor) -> Data:
     if graph.get("edge_attr") is not None:
         other.edge_attr = graph.edge_attr[by_end]
     return other
-
-
-def described(graph: Data) -> str:
-    """A graph in one line, that it can be made again from."""
-    features = [f"x={graph.x.tolist()}", f"edges={graph.edge_index.T.tolist()}"]
-    if graph.get("edge_attr") is not None:
-        features.append(f"edge_attr={graph.edge_attr.tolist()}")
-    if graph.num_nodes > 8:
-        features = [f"{graph.num_nodes} nodes", f"{graph.edge_index.shape[1]} edges"]
-    return ", ".join([*features, str(graph.x.dtype)])
 
 
 def _features(generator: torch.Generator, count: int, of: Features, flat: bool) -> Tensor:

@@ -13,10 +13,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gtcourse.encodings import (
-    AddLaplacianEigenvectors,
-    AddRandomWalks,
-)
+from gtcourse.encodings import AddLaplacianEigenvectors, AddRandomWalks
 from gtcourse.graphs import GraphBatch
 from gtcourse.models import (
     EGT,
@@ -42,7 +39,7 @@ from tests.properties.graph_transformers import (
     graphormer_variants,
     grpe_variants,
 )
-from tests.properties.graphs import NONE, Example, examples
+from tests.properties.graphs import NONE, examples
 from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant, enough
 
 Results = dict[str, tuple[Tensor, int]]
@@ -147,9 +144,8 @@ def gatedgcn_variants() -> dict[str, Variant]:
     config = GatedGCNConfig(
         num_node_types=28, num_node_features=0, num_edge_types=4, d_model=D, num_layers=2
     )
-    bare = replace(config, num_edge_types=0)
-    found = baseline_variants(GatedGCN, config)
-    return found | {"no edge features": Variant(partial(GatedGCN, bare), edges=NONE)}
+    bare = Variant(partial(GatedGCN, replace(config, num_edge_types=0)), edges=NONE)
+    return baseline_variants(GatedGCN, config) | {"no edge features": bare}
 
 
 def signnet_variants() -> dict[str, Variant]:
@@ -209,19 +205,14 @@ def try_on_graphs(
     variants = {name: v for name, v in MODELS[model].variants.items() if chosen(name, v)}
     for name, variant in variants.items():
         graphs = examples(variant.x, variant.edges, **sizes)
-        holds = given(graphs, st.fixed_dictionaries(others or {}))(
-            _of_variant(promise, model, name)
-        )
+        holds = given(graphs, st.fixed_dictionaries(others or {}))(_of(promise, model, name))
         if settings.default.derandomize:
             holds = seed(crc32(f"{model}, {name}: {promise.__name__}".encode()))(holds)
         enough(1 / len(variants))(holds)()
 
 
-def _of_variant(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
-    def holds(example: Example, drawn: dict) -> None:
-        promise(model, variant, example, **drawn)
-
-    return holds
+def _of(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
+    return lambda example, drawn: promise(model, variant, example, **drawn)
 
 
 @cache
@@ -229,13 +220,6 @@ def in_use(model: str, variant: str) -> nn.Module:
     """In float64 and evaluation mode, with weights and statistics behind which nothing hides."""
     torch.manual_seed(0)
     return csas.in_use(MODELS[model].variants[variant].build())
-
-
-@cache
-def at_start(model: str, variant: str) -> nn.Module:
-    """In float32, as a run begins."""
-    torch.manual_seed(0)
-    return MODELS[model].variants[variant].build()
 
 
 def assert_same(got: Tensor, expected: Tensor, what: str) -> None:
