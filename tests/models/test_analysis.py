@@ -2,7 +2,6 @@
 
 import copy
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -31,7 +30,6 @@ from gtcourse.analysis import (
     token_mask,
 )
 from gtcourse.encodings import encode
-from gtcourse.models import Graphormer
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.probes import (
     difference_loop,
@@ -283,13 +281,3 @@ def test_attributions_move_with_the_nodes_and_do_not_read_padding(name, variant)
         torch.testing.assert_close(attribute(model, padded)[0, :5], usual, **EXACT)
         assert (attribute(model, padded)[0, 5:] == 0).all()
         torch.testing.assert_close(attribute(model, moved)[0], usual[order], **EXACT)
-
-
-def test_behind_a_norm_the_gradient_along_a_vector_is_almost_zero():
-    """Why ``from_mean`` is there: [VNode] reads each node through a LayerNorm."""
-    model = csas.in_use(Graphormer(replace(graphormers.SMALL, num_layers=1)))
-    batch = collate(graphormers.encoded(ONE))
-    along, across = (
-        gradient_times_input(model, batch, from_mean=m).abs().max() for m in (False, True)
-    )
-    assert along < 1e-2 * across

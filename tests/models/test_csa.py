@@ -245,17 +245,6 @@ def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
     torch.testing.assert_close(mono(batch), colour(batch), **CLOSE)
 
 
-@pytest.mark.parametrize("share_edges", [True, False])
-def test_edge_maps_are_computed_once_for_all_layers_or_once_for_each(share_edges):
-    model, calls = CGT(replace(RINGS, num_layers=3, share_edges=share_edges)), []
-    for part in (model.edge_encoding, *model.edge_maps):
-        part.register_forward_hook(lambda part, *_: calls.append(part))
-    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
-    assert len(model.edge_maps) == (1 if share_edges else 3)
-    assert calls == [model.edge_encoding, *model.edge_maps]
-    assert (model.edge_maps[0].logits.bias is not None) == share_edges
-
-
 @PRECISIONS
 @pytest.mark.parametrize("edges", ["shared", "unshared"])
 @FORMS

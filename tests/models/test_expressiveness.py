@@ -7,7 +7,7 @@ import torch
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
 from gtcourse.models import GIN, GINConfig, Graphormer, GraphormerConfig, GraphormerLayer
-from tests.encodings.graphs import of_edges, of_networkx
+from tests.encodings.graphs import of_networkx
 from tests.loops.encodings import distances_loop
 
 SQUARES = nx.ladder_graph(3)
@@ -49,25 +49,9 @@ def test_weisfeiler_leman_and_a_gin_cannot_tell_them_apart_and_graphormer_can(ba
     assert abs(float(left - right)) > 1e-7
 
 
-def two_nodes(kind: int):
-    graph = of_edges(2, [(0, 1)])
-    graph.x, graph.edge_attr = graph.x.long(), torch.tensor([[kind], [kind]])
-    return encode([graph], AddDegrees(), AddShortestPaths(), AddPathEdges(1))[0]
-
-
 def test_no_bias_tells_two_equal_nodes_what_edge_joins_them():
     torch.manual_seed(0)
     layer = GraphormerLayer(8, 2).double()
     h = torch.randn(1, 1, 8).double().expand(1, 2, 8)
     one, other = (layer(h, 5 * torch.randn(1, 2, 2, 2).double()) for _ in range(2))
     torch.testing.assert_close(one, other, rtol=0, atol=1e-14)
-
-
-@torch.no_grad()
-def test_through_the_virtual_node_the_edge_leaks_into_the_prediction():
-    torch.manual_seed(0)
-    model = Graphormer(GraphormerConfig(num_layers=2, max_path_length=1)).double().eval()
-    for p in model.parameters():
-        p.data.normal_(std=0.5)
-    single, double = model(collate([two_nodes(1), two_nodes(2)]))
-    assert abs(float(single - double)) > 1e-6

@@ -9,7 +9,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse import collate
-from gtcourse.encodings import AddPathEdges, AddPathTree, AddShortestPaths, encode
+from gtcourse.encodings import AddPathEdges, AddShortestPaths, encode
 from gtcourse.models import (
     Graphormer,
     GraphormerConfig,
@@ -18,7 +18,6 @@ from gtcourse.models import (
     SpatialEncoding,
 )
 from gtcourse.models.graphormer import CentralityEncoding, EdgeEncoding
-from tests.encodings.graphs import of_edges
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
 from tests.models.graphormers import SMALL, encoded, large_weights
@@ -57,17 +56,6 @@ def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, red
         for j in range(len(graph.x)):
             expected = torch.stack([of_pair(encoding, graph, i, j, head) for head in range(2)])
             torch.testing.assert_close(got[:, i, j], expected, rtol=1e-10, atol=1e-10)
-
-
-@torch.no_grad()
-def test_a_tree_of_paths_gives_the_means_of_a_long_chain():
-    chain = of_edges(200, [(i, i + 1) for i in range(199)])
-    chain.edge_attr = torch.ones(398, 1).long()
-    encoding = large_weights(EdgeEncoding(2, 4, 200, 200))
-    got = encoding(collate(encode([chain], AddShortestPaths(), AddPathTree())))
-    each = encoding.table()[:, 1]  # [L, H]: every edge is of kind 1
-    means = each.cumsum(0) / torch.arange(1, 201)[:, None]
-    torch.testing.assert_close(got[0, :, 0, 1:], means[:199].T)
 
 
 def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
