@@ -6,22 +6,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.data import Data
 from torch_geometric.nn import GINConv
 
 from gtcourse.graphs import collate
 from gtcourse.models import (
     GAT,
     GIN,
-    BagTransformerConfig,
     GATConfig,
     GatedGCN,
     GatedGCNConfig,
     GINConfig,
     LaplacianEncoding,
-    NeighbourTransformer,
 )
-from gtcourse.models.baselines import GatedGCNLayer, neighbour_mask, pool
+from gtcourse.models.baselines import GatedGCNLayer, pool
 from gtcourse.models.embeddings import FlatBatchNorm, mean_pool
 from tests.graphs.random_graphs import graphs
 from tests.loops.aggregations import readout_loop
@@ -100,17 +97,3 @@ def test_the_vector_of_a_graph_equals_the_loop_over_its_nodes(readout, some):
     torch.testing.assert_close(pool(h[batch.mask], batch, readout), expected, rtol=0, atol=1e-10)
     if readout == "mean":
         torch.testing.assert_close(mean_pool(h, batch.mask), expected, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("masked_heads", [1, 2, 4])
-def test_masked_heads_attend_to_neighbours_and_self_alone(masked_heads):
-    path = Data(x=torch.zeros(3, 1).long(), edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
-    arrow = Data(x=torch.zeros(2, 1).long(), edge_index=torch.tensor([[0], [1]]))
-    batch = collate([path, arrow])
-    assert neighbour_mask(batch)[1, :2, :2].tolist() == [[True, False], [True, True]]
-    config = BagTransformerConfig(3, 8, num_heads=4, num_layers=2, d_hidden=8)
-    _, attention = NeighbourTransformer(config, masked_heads)(batch, return_attention=True)
-    masks = (neighbour_mask(batch),) * masked_heads + (batch.pair_mask,) * (4 - masked_heads)
-    for head, mask in enumerate(masks):
-        for layer in range(2):
-            assert torch.equal(attention[:, layer, head] > 0, mask)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from gtcourse import collate
-from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer, LaplacianEncoding
+from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer
 from tests.graphs.random_graphs import graph_of
 from tests.models.egts import CONFIGS, SMALL, encoded
 from tests.models.graphormers import large_weights
@@ -53,12 +53,6 @@ def test_logits_are_clipped_before_the_pairs_are_heard():
     _, logits = attention(h, e)
     assert logits[..., 0].max().item() == 9.5
     assert logits[..., 1].min().item() == -9.5
-
-
-def test_node_encodings_can_be_replaced():
-    graph = graph_of(3, [(0, 1)])
-    model = EGT(SMALL, [LaplacianEncoding(3, 8)])
-    assert model(collate([graph])).shape == (1,)
 
 
 def test_random_masking_leaves_keys_out_in_training_and_no_node_without_any():

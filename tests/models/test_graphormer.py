@@ -14,7 +14,6 @@ from gtcourse.models import (
     Graphormer,
     GraphormerConfig,
     GraphormerLayer,
-    LaplacianEncoding,
     SpatialEncoding,
 )
 from gtcourse.models.graphormer import CentralityEncoding, EdgeEncoding
@@ -65,18 +64,6 @@ def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
     for head, t in enumerate(model.bias.virtual):
         assert bool((bias[0, head, 0] == t).all() and (bias[0, head, :, 0] == t).all())
     assert torch.equal(bias[:, :, 1:, 1:], sum(part(batch) for part in model.bias.encodings))
-
-
-def test_encodings_can_be_replaced():
-    class Ones(nn.Module):
-        def forward(self, batch):
-            return torch.ones(len(batch.x), 2, *batch.mask.shape[1:], batch.mask.shape[1])
-
-    batch = collate([graph_of(3, [(0, 1)])])
-    model = Graphormer(SMALL, [LaplacianEncoding(3, 8)], [Ones()])
-    assert model(batch).shape == (1,)
-    assert torch.equal(model.bias(batch)[0, :, 1:, 1:], torch.ones(2, 3, 3))
-    assert Graphormer(SMALL, [], []).bias is None
 
 
 def test_the_perturbation_is_added_to_the_node_embeddings():
@@ -137,13 +124,6 @@ def molecules() -> list[Data]:
         for i in range(30)
     ]
     return encode(given, AddShortestPaths(), AddPathEdges(20))
-
-
-def test_distances_are_the_published_ones(molecules):
-    stored = reference("graphormer")
-    for i, graph in enumerate(molecules):
-        published = stored(f"graph{i}/spd").long()
-        assert torch.equal(graph.distance, published.where(published < 510, -1))
 
 
 def test_edges_along_the_only_shortest_path_are_those_of_the_authors_fixed_code(molecules):

@@ -112,9 +112,8 @@ def edges_between(draw, n: int) -> Tensor:
         edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T.contiguous()
     else:
         degree = draw(st.sampled_from((0, 1, 2, 3, 8, n // 2)))
-        pieces = draw(st.integers(1, 4))
-        seed = draw(st.integers(0, 2**31))
-        edge_index = _random_edges(n, degree * n, pieces, torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+        edge_index = torch.randint(n, (2, degree * n), generator=generator)
         if draw(st.booleans()):  # some are given a second time
             edge_index = torch.cat([edge_index, edge_index[:, ::4]], dim=1)
         if draw(st.booleans()):
@@ -142,13 +141,3 @@ def renumbered(graph: Data, order: Tensor) -> Data:
 def _features(generator: torch.Generator, count: int, of: Features, flat: bool) -> Tensor:
     features = random_features(generator, count, of.types, of.numbers)
     return features[:, 0] if flat and features.shape[1] == 1 else features
-
-
-def _random_edges(n: int, count: int, pieces: int, generator: torch.Generator) -> Tensor:
-    """Between nodes whose numbers have one remainder: those of one piece."""
-    source = torch.randint(n, (count,), generator=generator)
-    piece = source % pieces
-    members = (n - 1 - piece) // pieces + 1
-    share = torch.rand(count, generator=generator)
-    destination = piece + pieces * (share * members).long()
-    return torch.stack([source, destination])

@@ -93,24 +93,23 @@ PHI = SignNetConfig(
     k=3, d_model=D, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
 )
 NODE_ENCODINGS = {
-    "alone": (lambda: None, (), False),
-    "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,), False),
-    "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,), False),
+    "alone": (lambda: None, ()),
+    "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,)),
+    "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,)),
     "returns": (
         lambda: WalkEncoding(csas.STEPS, D),
         (AddRandomWalks(csas.STEPS, pairs=False),),
-        False,
     ),
-    "singular vectors": (lambda: SVDEncoding(2, D), (SVD,), False),
-    "signnet": (lambda: SignNet(PHI), (SPECTRUM,), True),
+    "singular vectors": (lambda: SVDEncoding(2, D), (SVD,)),
+    "signnet": (lambda: SignNet(PHI), (SPECTRUM,)),
 }
 
 
-def with_node_encodings(build: Callable[[nn.Module | None], nn.Module], **reads) -> dict:
+def with_node_encodings(build: Callable[[nn.Module | None], nn.Module]) -> dict:
     """A model with each of the node encodings."""
     return {
-        name: Variant(lambda make=make: build(make()), transforms, signs=signs, **reads)
-        for name, (make, transforms, signs) in NODE_ENCODINGS.items()
+        name: Variant(lambda make=make: build(make()), transforms)
+        for name, (make, transforms) in NODE_ENCODINGS.items()
     }
 
 
@@ -157,9 +156,7 @@ def signnet_variants() -> dict[str, Variant]:
     configs["any number"] = replace(PHI, k=None, rho="sum")
     reads = {"any number": (AddLaplacianEigenvectors(6, "symmetric", skip_first=True),)}
     return {
-        name: Variant(
-            partial(SignNet, config), reads.get(name, (SPECTRUM,)), edges=NONE, level=1, signs=True
-        )
+        name: Variant(partial(SignNet, config), reads.get(name, (SPECTRUM,)), edges=NONE, level=1)
         for name, config in configs.items()
     }
 

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from gtcourse import models
 from gtcourse.encodings import encode
-from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import ENCODINGS, PADDED_WITH_UNREACHABLE, UNREACHABLE
 from tests.models.graphormers import default_dtype
@@ -150,26 +149,3 @@ def finite(name: str, chosen: str, example: Example, training: bool, size: float
             assert gradient is None or bool(gradient.isfinite().all()), what
         for what, value in model.named_buffers():
             assert bool(value.isfinite().all()), what
-
-
-BLIND_TO_SIGNS = [name for name in MODELS if any(v.signs for v in MODELS[name].variants.values())]
-
-
-@pytest.mark.parametrize("name", BLIND_TO_SIGNS)
-def test_with_signnet_the_signs_of_eigenvectors_change_nothing(name):
-    try_on_graphs(signs, name, chosen=lambda chosen, variant: variant.signs)
-
-
-@torch.no_grad()
-def signs(name: str, chosen: str, example: Example) -> None:
-    variant, model, outputs = (
-        MODELS[name].variants[chosen],
-        in_use(name, chosen),
-        MODELS[name].outputs,
-    )
-    one, other = (collate(encoded(example, variant)) for _ in range(2))
-    vectors = one.encodings["laplacian_eigenvectors"]
-    other.encodings["laplacian_eigenvectors"] = flip_signs(vectors, example.generator)
-    flipped = outputs(model, other, variant)
-    for what, (expected, _) in outputs(model, one, variant).items():
-        assert_same(flipped[what][0], expected, what)

@@ -25,7 +25,6 @@ class Variant:
         transforms: what it reads beside nodes and edges.
         x, edges: the features that it reads.
         level: axes of nodes of its prediction: 0 of a graph, 1 of nodes, 2 of edges.
-        signs: whether it is the same for each eigenvector's other sign.
     """
 
     build: Callable[[], nn.Module]
@@ -33,7 +32,6 @@ class Variant:
     x: Features = ATOMS
     edges: Features = BONDS
     level: int = 0
-    signs: bool = False
 
 
 def enough(share: float = 1.0) -> settings:
