@@ -20,7 +20,7 @@ def attention_and_input(**options):
     return attention, h, e
 
 
-def test_as_printed_no_node_hears_another():
+def test_as_printed_no_node_reads_another():
     attention, h, e = attention_and_input()
     attention.qkv.weight.data[:16] = 0  # no query and no key: every weight is the pairs' affair
     other = h.clone()
@@ -32,7 +32,7 @@ def test_as_printed_no_node_hears_another():
     torch.testing.assert_close(printed, torch.zeros(8).double())
 
 
-def test_the_pairs_hear_the_input_of_the_softmax():
+def test_the_pairs_receive_the_input_of_the_softmax():
     attention, h, e = attention_and_input()
     _, logits, weights = attention(h, e, return_attention=True)
     assert logits.min() < 0  # no weight is

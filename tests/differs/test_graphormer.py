@@ -36,13 +36,13 @@ def test_heads_with_one_scalar_lean_alike():
     torch.testing.assert_close(alike, bias.mean(dim=1, keepdim=True).expand_as(alike))
 
 
-def test_a_node_that_only_hears_differs_from_one_that_only_speaks():
+def test_a_node_that_only_receives_differs_from_one_that_only_sends():
     arrow = of_edges(2, [(0, 1)], both=False)
     arrow.x = torch.zeros(2, 1).long()
     encoding = large_weights(CentralityEncoding(3, 3, 4))
     batch = collate(encode([arrow], AddDegrees()))
-    speaks, hears = encoding(batch)[0]
-    assert (speaks - hears).abs().max() > 0.1
+    sends, receives = encoding(batch)[0]
+    assert (sends - receives).abs().max() > 0.1
     # Both tables read at the number of edges out of a node, as in the authors' code.
     out = batch.encodings["out_degree"]
     theirs = encoding.incoming(out) + encoding.outgoing(out)

@@ -1,4 +1,4 @@
-"""Attention written as the lecture says it, a number at a time, in float64."""
+"""Attention written as in the lecture, a number at a time, in float64."""
 
 import math
 

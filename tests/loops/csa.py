@@ -1,4 +1,4 @@
-"""The Chromatic Graph Transformer as Eqs. 4 to 13 say it: a graph, a node, a pair, a channel at a
+"""The Chromatic Graph Transformer after Eqs. 4 to 13: a graph, a node, a pair, a channel at a
 time, in float64.
 
 Weights and running statistics are read from the model, and everything else from its configuration.

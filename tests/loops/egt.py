@@ -1,4 +1,4 @@
-"""EGT as Eqs. 4 to 14 say it: a graph, a head, a node, a pair at a time, in float64.
+"""EGT after Eqs. 4 to 14: a graph, a head, a node, a pair at a time, in float64.
 
 Tokens 0 to q - 1 are the virtual nodes; the nodes follow. Weights are read from the model, and
 everything else from its configuration.

@@ -1,4 +1,4 @@
-"""Graphormer as Eqs. 5 to 9 say it: a graph, a head, a node, a pair at a time, in float64.
+"""Graphormer after Eqs. 5 to 9: a graph, a head, a node, a pair at a time, in float64.
 
 Token 0 is [VNode]; the nodes follow. Weights are read from the model, nothing else is.
 """

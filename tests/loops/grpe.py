@@ -1,4 +1,4 @@
-"""GRPE as Eqs. 6 to 9 say it: a graph, a head, a node, a pair at a time, in float64.
+"""GRPE after Eqs. 6 to 9: a graph, a head, a node, a pair at a time, in float64.
 
 Token 0 is [VNode], where there is one; the nodes follow. The rows of the tables are read off the
 paper's words for each pair. Weights are read from the model, and everything else from its

@@ -1,4 +1,4 @@
-"""SignNet as S14 says it: one graph, one eigenvector, one sign, one node at a time, in float64."""
+"""SignNet after S14: one graph, one eigenvector, one sign, one node at a time, in float64."""
 
 import torch
 from torch import Tensor, nn

@@ -31,13 +31,7 @@ from gtcourse.analysis import (
 )
 from gtcourse.encodings import encode
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.loops.probes import (
-    difference_loop,
-    entropy_loop,
-    likeness_loop,
-    rollout_loop,
-    rows_loop,
-)
+from tests.loops.probes import difference_loop, entropy_loop, likeness_loop, rollout_loop, rows_loop
 from tests.models import csas, graphormers
 from tests.properties.graphs import renumbered
 from tests.properties.models import MODELS, in_use

@@ -29,10 +29,7 @@ def of_configs(model: type[nn.Module], configs: dict, reads: tuple, special: dic
     """A variant for each configuration; ``special``: by name, features that are not its own."""
     return {
         name: Variant(
-            partial(model, config),
-            reads,
-            level=LEVELS[config.target],
-            **special.get(name, {}),
+            partial(model, config), reads, level=LEVELS[config.target], **special.get(name, {})
         )
         for name, config in configs.items()
     }

@@ -74,8 +74,8 @@ def prediction_attention(model: nn.Module, batch: GraphBatch, variant: Variant) 
 
 
 def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
-    asks = {"return_distances": model.config.distance_hops > 0}
-    output, *distances, attention = model(batch, return_attention=True, **asks)
+    options = {"return_distances": model.config.distance_hops > 0}
+    output, *distances, attention = model(batch, return_attention=True, **options)
     results = {"prediction": (output, variant.level)}
     results["attention"] = of_pairs(attention, model.q), 2
     if distances:
@@ -96,10 +96,7 @@ NODE_ENCODINGS = {
     "alone": (lambda: None, ()),
     "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,)),
     "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,)),
-    "returns": (
-        lambda: WalkEncoding(csas.STEPS, D),
-        (AddRandomWalks(csas.STEPS, pairs=False),),
-    ),
+    "returns": (lambda: WalkEncoding(csas.STEPS, D), (AddRandomWalks(csas.STEPS, pairs=False),)),
     "singular vectors": (lambda: SVDEncoding(2, D), (SVD,)),
     "signnet": (lambda: SignNet(PHI), (SPECTRUM,)),
 }

@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtcourse import encodings
-from gtcourse.encodings import (
-    Encoding,
-    computed_on_device,
-    encode,
-    encode_batch,
-)
+from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batch
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.batch import ENCODINGS
 from tests.models.graphormers import default_dtype

@@ -33,8 +33,8 @@ def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
 
 def egt(model: nn.Module, graph: Data) -> list[tuple]:
     config = model.config
-    asks = {"return_distances": config.distance_hops > 0, "return_attention": True}
-    output, *distances, attention = model(collate([graph]), **asks)
+    options = {"return_distances": config.distance_hops > 0, "return_attention": True}
+    output, *distances, attention = model(collate([graph]), **options)
     loop = egt_loop(model, graph)
     output = output[0] if config.num_targets > 1 else output[0][..., None]
     if config.target == "edge":

@@ -11,13 +11,7 @@ from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import ENCODINGS, PADDED_WITH_UNREACHABLE, UNREACHABLE
 from tests.models.graphormers import default_dtype
 from tests.properties.graphs import Example, renumbered
-from tests.properties.models import (
-    MODELS,
-    PRECISIONS,
-    assert_same,
-    in_use,
-    try_on_graphs,
-)
+from tests.properties.models import MODELS, PRECISIONS, assert_same, in_use, try_on_graphs
 from tests.properties.variants import Variant
 
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
@@ -61,15 +55,15 @@ def renumbering(name: str, chosen: str, example: Example) -> None:
 def with_garbage(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
     """What stands at padding, and at pairs without an edge, is never read.
 
-    A tree of paths and its distances are one thing, and are left: a model may refuse them where
+    A tree of paths and its distances are one thing, and are left: a model may raise where
     they do not belong together.
     """
     fill(batch.x, ~batch.mask, generator)
     if batch.edge_attr is not None:
         fill(batch.edge_attr, ~batch.adjacency, generator)
     for name, values in batch.encodings.items():
-        kept = name == "path_tree" or (name == "distance" and "path_tree" in batch.encodings)
-        if ENCODINGS[name] and not kept:
+        left = name == "path_tree" or (name == "distance" and "path_tree" in batch.encodings)
+        if ENCODINGS[name] and not left:
             fill(values, ~(batch.mask if ENCODINGS[name] == 1 else batch.pair_mask), generator)
     return batch
 
