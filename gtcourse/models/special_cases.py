@@ -56,10 +56,10 @@ SPECIAL_CASES = (
     ),
     SpecialCase(
         "CSA", "Graphormer", "the same number in all channels of a head, no edge values",
-        "test_csa_layers.py", "test_logits_constant_on_a_heads_channels_are_graphormers_bias",
+        "test_csa.py", "test_logits_constant_on_a_heads_channels_are_graphormers_bias",
     ),
     SpecialCase(
         "CSA", "GraphiT", "the logarithm of a kernel in all channels",
-        "test_csa_layers.py", "test_the_logarithm_of_a_kernel_is_graphit",
+        "test_csa.py", "test_the_logarithm_of_a_kernel_is_graphit",
     ),
 )  # fmt: skip

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse import GraphBatch, collate
-from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import EGT
 from gtcourse.models.egt import EdgeInput, EGTAttention
-from tests.encodings.graphs import of_edges
+from tests.differs.changes import chain
 from tests.models.egts import SMALL, encoded
 from tests.models.graphormers import large_weights
 
@@ -18,63 +17,52 @@ def attention_and_input(**options):
     torch.manual_seed(0)
     attention = large_weights(EGTAttention(8, 6, 2, **options))
     h, e = torch.randn(1, 4, 8).double(), torch.randn(1, 4, 4, 6).double()
-    return attention, h, {"e": e, "mask": torch.ones(1, 4, 4, dtype=torch.bool)}
+    return attention, h, e
 
 
-def test_as_meant_the_form_is_the_packages_attention():
-    """Otherwise what the printed forms change would be measured against something else."""
-    attention, h, given = attention_and_input(clip=0.5)
-    z, heard = attention(h, **given)
-    as_printed(attention)
-    again, heard_again = attention(h, **given)
-    torch.testing.assert_close(again, z, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(heard_again, heard, rtol=1e-10, atol=1e-10)
-
-
-def test_as_printed_no_node_hears_another():
-    attention, h, given = attention_and_input()
+def test_as_printed_no_node_reads_another():
+    attention, h, e = attention_and_input()
     attention.qkv.weight.data[:16] = 0  # no query and no key: every weight is the pairs' affair
     other = h.clone()
     other[0, 1:] = torch.randn(3, 8).double()
-    meant = (attention(h, **given)[0] - attention(other, **given)[0])[0, 0]
+    meant = (attention(h, e)[0] - attention(other, e)[0])[0, 0]
     assert meant.abs().max() > 1e-2
     as_printed(attention, value_of="i")
-    printed = (attention(h, **given)[0] - attention(other, **given)[0])[0, 0]
+    printed = (attention(h, e)[0] - attention(other, e)[0])[0, 0]
     torch.testing.assert_close(printed, torch.zeros(8).double())
 
 
-def test_the_pairs_hear_the_input_of_the_softmax():
-    attention, h, given = attention_and_input()
-    _, heard, weights = attention(h, **given, return_attention=True)
-    assert heard.min() < 0  # no weight is
-    softmax = heard.permute(0, 3, 1, 2).softmax(-1)
-    gate = attention.edge_input(given["e"])[..., 2:].sigmoid()
+def test_the_pairs_receive_the_input_of_the_softmax():
+    attention, h, e = attention_and_input()
+    _, logits, weights = attention(h, e, return_attention=True)
+    assert logits.min() < 0  # no weight is
+    softmax = logits.permute(0, 3, 1, 2).softmax(-1)
+    gate = attention.edge_input(e)[..., 2:].sigmoid()
     torch.testing.assert_close(softmax * gate.permute(0, 3, 1, 2), weights)
-    as_printed(attention, heard="A")
-    torch.testing.assert_close(attention(h, **given)[1], weights.permute(0, 2, 3, 1))
+    as_printed(attention, passed_on="A")
+    torch.testing.assert_close(attention(h, e)[1], weights.permute(0, 2, 3, 1))
 
 
 def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
-    scaled, h, given = attention_and_input(clip=1e6)
+    scaled, h, e = attention_and_input(clip=1e6)
     plain = attention_and_input(clip=1e6, scaled=False)[0]
-    shift = scaled.edge_input(given["e"])[..., :2]
-    ratio = (plain(h, **given)[1] - shift) / (scaled(h, **given)[1] - shift)
+    shift = scaled.edge_input(e)[..., :2]
+    ratio = (plain(h, e)[1] - shift) / (scaled(h, e)[1] - shift)
     torch.testing.assert_close(ratio, torch.full_like(ratio, 2.0))  # a head is 4 wide
-    changed = attention_and_input(clip=1e6)[0]
-    unscaled(changed)
-    torch.testing.assert_close(changed(h, **given)[1], plain(h, **given)[1])
 
 
 def test_the_larger_constant_leaves_small_vectors_smaller():
-    found = norms()
-    variance = 0.1**2 / 12
-    for name, eps in (("torch", 1e-5), ("keras", 1e-3)):
-        assert abs(found[name] - (variance / (variance + eps)) ** 0.5) < 0.01
+    """Vectors that start within 0.05 of zero, behind a norm of PyTorch and of Keras."""
+    torch.manual_seed(0)
+    start, variance = torch.empty(1000, 64).uniform_(-0.05, 0.05), 0.1**2 / 12
+    for eps in (1e-5, 1e-3):
+        spread = nn.LayerNorm(64, eps)(start).std().item()
+        assert abs(spread - (variance / (variance + eps)) ** 0.5) < 0.01
 
 
 def test_egt_simple_reads_its_pairs_without_a_norm():
     """Twice the pairs' vectors shift the logits by twice as much; behind a norm by as much."""
-    batch = collate(encoded(of_edges_with_features()))
+    batch = collate(encoded(chain(1, 2)))
     for variant, same in (("simple", False), ("full", True)):
         model = large_weights(EGT(replace(SMALL, variant=variant, norm_eps=1e-12)))
         layer, e = model.layers[0], model.edge_input(batch)
@@ -85,37 +73,29 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
 
 
 def test_sixteen_masks_do_not_tell_a_node_from_its_neighbour_and_an_embedding_does():
-    chain = of_edges(20, [(i, i + 1) for i in range(19)])
-    (chain,) = encode([chain], AddShortestPaths())
-    masks = within_reach(chain.distance[0], 16)
+    (path,) = encoded(chain(*[0] * 19))
+    masks = within_reach(path.distance[0], 16)
     assert torch.equal(masks[0], masks[1])
     assert not torch.equal(masks[1], masks[2])
     assert masks[17].sum() == 0
     assert within_reach(torch.tensor([-1]), 16).sum() == 0
     assert torch.equal(masks.sum(dim=1)[1:17], torch.arange(16, 0, -1).float())
     inputs = EdgeInput((), 0, d_edge=6, max_distance=16)
-    chain.x, chain.edge_attr = torch.zeros(20, 1).long(), torch.zeros(38, 1).long()
-    vectors = inputs(collate([chain]))[0, 0]
+    vectors = inputs(collate([path]))[0, 0]
     rows = (vectors[:, None] == inputs.structure.weight).all(dim=-1).long().argmax(dim=-1)
     assert rows.tolist() == [*range(17), 16, 16, 16]
 
 
-def of_edges_with_features():
-    graph = of_edges(3, [(0, 1), (1, 2)])
-    graph.x, graph.edge_attr = torch.zeros(3, 1).long(), torch.tensor([[1], [2], [1], [2]])
-    return graph
-
-
 def test_every_linear_map_of_a_layer_has_a_shift_as_in_the_authors_code():
     model = EGT(SMALL)
-    maps = [m for m in model.layers.modules() if isinstance(m, torch.nn.Linear)]
+    maps = [m for m in model.layers.modules() if isinstance(m, nn.Linear)]
     assert len(maps) == 8 + 5  # the last layer has none for pairs that nobody reads
     assert all(m.bias is not None for m in maps)
 
 
 @torch.no_grad()
 def test_virtual_nodes_that_attend_to_padding_see_the_largest_graph_of_the_batch():
-    small, large = encoded(of_edges_with_features(), chain_with_features(9))
+    small, large = encoded(chain(1, 2), chain(*[1] * 8))
     model = large_weights(EGT(replace(SMALL, virtual_nodes=2)))
     alone = model(collate([small]))
     torch.testing.assert_close(model(collate([small, large]))[:1], alone)
@@ -124,53 +104,26 @@ def test_virtual_nodes_that_attend_to_padding_see_the_largest_graph_of_the_batch
     assert (model(collate([small, large]))[0] - alone[0]).abs() > 1e-3
 
 
-def chain_with_features(n):
-    graph = of_edges(n, [(i, i + 1) for i in range(n - 1)])
-    graph.x, graph.edge_attr = torch.zeros(n, 1).long(), torch.ones(2 * n - 2, 1).long()
-    return graph
-
-
-def as_printed(attention: EGTAttention, *, value_of: str = "j", heard: str = "H", clip: str = "A"):
+def as_printed(attention: EGTAttention, *, value_of: str = "j", passed_on: str = "H"):
     """Replaces the attention of one layer by a form that the paper prints, or may mean.
 
     Args:
         value_of: whose value the sum of Eq. 6 has, "j" or, as printed, "i".
-        heard: what Eq. 7 hands on, the softmax's input "H" or, for the printed H with a tilde, the
-            gated weights "A".
-        clip: what Eq. 5 clips, the dot product "A" or all of the softmax's input "H".
+        passed_on: what Eq. 7 reads, the softmax's input "H" or, for the printed H with a tilde,
+            the gated weights "A".
     """
-    plain = attention.clip
 
-    def forward(h: Tensor, e: Tensor, *, mask: Tensor, return_attention: bool = False):
+    def forward(h: Tensor, e: Tensor):
         query, key, value = attention.qkv(h).unflatten(-1, (3, attention.num_heads, -1)).unbind(-3)
         dot = torch.einsum("bihk,bjhk->bhij", query, key) * attention.scale
         shift, gate = attention.edge_input(e).permute(0, 3, 1, 2).chunk(2, dim=1)
-        if clip == "A":
-            logits = dot.clamp(-plain, plain) + shift
-        else:
-            logits = (dot + shift).clamp(-plain, plain)
-        allowed = mask[:, None]
-        lowest = torch.finfo(logits.dtype).min
-        weights = logits.masked_fill(~allowed, lowest).softmax(-1) * gate.sigmoid() * allowed
+        logits = dot.clamp(-attention.clip, attention.clip) + shift
+        weights = logits.softmax(-1) * gate.sigmoid()
         sender = "bhij,bjhk->bihk" if value_of == "j" else "bhij,bihk->bihk"
         z = attention.output(torch.einsum(sender, weights, value).flatten(-2))
-        z = z.masked_fill(~mask.any(-1)[..., None], 0.0)
-        told = logits if heard == "H" else weights
-        return z, told.permute(0, 2, 3, 1), *([weights] if return_attention else [])
+        return z, (logits if passed_on == "H" else weights).permute(0, 2, 3, 1)
 
     attention.forward = forward
-
-
-def unscaled(attention: EGTAttention) -> None:
-    attention.scale = 1.0
-
-
-def norms() -> dict:
-    """The deviation of vectors that start within 0.05 of zero, behind a norm."""
-    torch.manual_seed(0)
-    start = torch.empty(1000, 64).uniform_(-0.05, 0.05)
-    return {name: nn.LayerNorm(64, eps)(start).std().item()
-            for name, eps in (("torch", 1e-5), ("keras", 1e-3))}  # fmt: skip
 
 
 def attend_to_padding(model: EGT) -> None:

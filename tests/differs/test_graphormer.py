@@ -3,34 +3,26 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, encode
-from gtcourse.models import CentralityEncoding, Graphormer, GraphormerConfig
+from gtcourse.models import CentralityEncoding, Graphormer
 from gtcourse.models.graphormer import EdgeEncoding
-from tests.differs.changes import edge_encoding
+from tests.differs.changes import chain, edge_encoding, scale_queries
 from tests.encodings.graphs import of_edges, renumbered
 from tests.models.graphormers import SMALL, encoded, large_weights
-
-
-def chain(*kinds: int) -> Data:
-    """A path whose edges are of these kinds."""
-    graph = of_edges(len(kinds) + 1, [(i, i + 1) for i in range(len(kinds))])
-    graph.x = torch.zeros(len(kinds) + 1, 1).long()
-    graph.edge_attr = torch.tensor([*kinds, *kinds])[:, None]
-    return graph
 
 
 def test_by_the_root_of_the_whole_width_a_graphormer_is_another_unless_it_has_one_head():
     batch = collate(encoded(chain(1, 2, 3)))
     for heads, same in ((1, True), (2, False)):
         config = replace(SMALL, num_heads=heads)
-        by_width = large_weights(ByTheWholeWidth(config))
-        plain = Graphormer(config).double().eval()
-        plain.load_state_dict(by_width.model.state_dict())
-        assert torch.allclose(by_width(batch), plain(batch), atol=1e-9) == same
+        model = large_weights(Graphormer(config))
+        before = model(batch)
+        scale_queries(model, heads**-0.5)
+        assert torch.allclose(model(batch), before, atol=1e-9) == same
 
 
 def test_heads_with_one_scalar_lean_alike():
@@ -38,20 +30,19 @@ def test_heads_with_one_scalar_lean_alike():
     batch = collate(encoded(chain(1, 2, 3)))
     bias = model.bias(batch)[:, :, 1:, 1:]
     assert (bias[:, 0] - bias[:, 1]).abs().max() > 0.1
-    mean = bias.mean(dim=1)
-    one_scalar(model)
+    table = model.bias.encodings[0].scalars.weight
+    table.data = table.data.mean(dim=1, keepdim=True).expand_as(table).clone()
     alike = model.bias(batch)[:, :, 1:, 1:]
-    torch.testing.assert_close(alike[:, 0], mean)
-    torch.testing.assert_close(alike[:, 1], mean)
+    torch.testing.assert_close(alike, bias.mean(dim=1, keepdim=True).expand_as(alike))
 
 
-def test_a_node_that_only_hears_differs_from_one_that_only_speaks():
+def test_a_node_that_only_receives_differs_from_one_that_only_sends():
     arrow = of_edges(2, [(0, 1)], both=False)
     arrow.x = torch.zeros(2, 1).long()
     encoding = large_weights(CentralityEncoding(3, 3, 4))
     batch = collate(encode([arrow], AddDegrees()))
-    speaks, hears = encoding(batch)[0]
-    assert (speaks - hears).abs().max() > 0.1
+    sends, receives = encoding(batch)[0]
+    assert (sends - receives).abs().max() > 0.1
     # Both tables read at the number of edges out of a node, as in the authors' code.
     out = batch.encodings["out_degree"]
     theirs = encoding.incoming(out) + encoding.outgoing(out)
@@ -134,12 +125,8 @@ def between(via: Tensor, i: int, j: int) -> list[int]:
 
 def paths_of_the_code(graph: Data, max_length: int) -> Tensor:
     """``path_edges`` along those paths, ``[n, n, L, F]``: they depend on how nodes are numbered."""
-    n = graph.num_nodes
-    attributes = torch.zeros(n, n, graph.edge_attr.shape[1], dtype=graph.edge_attr.dtype)
-    attributes[tuple(graph.edge_index)] = graph.edge_attr
-    adjacency = torch.zeros(n, n, dtype=torch.bool)
-    adjacency[tuple(graph.edge_index)] = True
-    via = last_improvement(adjacency)
+    batch, n = collate([graph]), graph.num_nodes
+    attributes, via = batch.edge_attr[0], last_improvement(batch.adjacency[0])
     edges = attributes.new_zeros(n, n, max_length, attributes.shape[-1])
     for i, j in (graph.distance > 0).nonzero().tolist():
         nodes = [i, *between(via, i, j), j]
@@ -168,26 +155,3 @@ def add_behind_the_end(encoding: EdgeEncoding, none: Tensor) -> None:
         return EdgeEncoding.forward(encoding, batch) + more.permute(0, 3, 1, 2)
 
     encoding.forward = forward
-
-
-def one_scalar(model: Graphormer) -> None:
-    """All heads get the mean of their scalars, in Eq. 6."""
-    table = model.bias.encodings[0].scalars.weight
-    table.data = table.data.mean(dim=1, keepdim=True).expand_as(table).clone()
-
-
-class ByTheWholeWidth(nn.Module):
-    """A Graphormer that divides its products by the root of d, as Eq. 6 is printed."""
-
-    def __init__(self, config: GraphormerConfig):
-        super().__init__()
-        self.model = Graphormer(config)
-        self.factor = config.num_heads**-0.5
-        for layer in self.model.layers:
-            layer.attention.query.register_forward_hook(self._less)
-
-    def _less(self, module: nn.Module, given: tuple, query: Tensor) -> Tensor:
-        return query * self.factor
-
-    def forward(self, batch):
-        return self.model(batch)

@@ -8,36 +8,28 @@ from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, RelationEmbedding
 from gtcourse.models.grpe import Relations
-from tests.differs.changes import scale_queries
-from tests.encodings.graphs import of_edges
+from tests.differs.changes import chain, scale_queries
 from tests.models.graphormers import large_weights
 from tests.models.grpes import SMALL
 
 
-def chain(length: int):
-    graph = of_edges(length, [(i, i + 1) for i in range(length - 1)])
-    graph.x, graph.edge_attr = torch.zeros(length, 1).long(), torch.ones(2 * length - 2, 1).long()
-    return collate(encode([graph], AddShortestPaths()))
+def path(length: int):
+    return collate(encode([chain(*[1] * (length - 1))], AddShortestPaths()))
 
 
 @torch.no_grad()
 def test_a_node_reads_its_own_edge_vector_and_the_codes_two_lines_leave_none():
-    model, batch = large_weights(GRPE(SMALL)), chain(3)
+    model, batch = large_weights(GRPE(SMALL)), path(3)
     before = model(batch)
     for table in model.tables.values():
         table.edges.weight[-2] += 1.0  # E_self
     assert (model(batch) - before).abs() > 1e-3
-    no_edge_to_itself(model)
-    theirs = model(batch)
     # The two lines of the code: the diagonal is "self", then all that is not one step away is "no".
     distance, SELF, NO = batch.encodings["distance"][0], -2, -3
     edge = torch.zeros_like(distance)
     edge.fill_diagonal_(SELF)
     edge[distance != 1] = NO
     assert not (edge == SELF).any()
-    for table in model.tables.values():
-        table.edges.weight[SELF] = table.edges.weight[NO]
-    torch.testing.assert_close(model(batch), theirs)
 
 
 @torch.no_grad()
@@ -47,27 +39,31 @@ def test_the_longest_distance_is_not_far_in_the_text_and_far_in_the_code():
     assert len(rows) == 1 + 4 + 4 + 3
     at_5, far = rows[8], rows[9]
     relations = Relations((4,), None, max_distance=5, virtual_node=False)
-    assert relations(chain(9))[0, 0].tolist() == [0, 2, 5, 6, 7, 8, 9, 9, 9]
+    assert relations(path(9))[0, 0].tolist() == [0, 2, 5, 6, 7, 8, 9, 9, 9]
     assert (at_5 - far).abs().max() > 0.1
     model = large_weights(GRPE(replace(SMALL, max_distance=5)))
-    far_from_the_longest_on(model)
+    for table in model.tables.values():  # pairs at distance L read P_far, as in the authors' code
+        P, L = table.distances.weight, table.max_distance
+        P[L] = P[L + 1]
     shorter = large_weights(GRPE(replace(SMALL, max_distance=4)))
     state = model.state_dict()
     for name in state:
         if name.endswith("distances.weight"):
             state[name] = torch.cat([state[name][:5], state[name][6:]])
     shorter.load_state_dict(state)
-    batch = chain(9)
+    batch = path(9)
     torch.testing.assert_close(model(batch), shorter(batch), rtol=1e-10, atol=1e-10)
 
 
 @torch.no_grad()
 def test_by_the_root_of_the_whole_width_all_three_terms_shrink_alike():
     config = replace(SMALL, terms=("query", "key"), num_layers=1, num_heads=4)
-    model, batch = large_weights(GRPE(config)), chain(4)
+    model, batch = large_weights(GRPE(config)), path(4)
     logits = logits_of(model, batch)
-    by_the_whole_width(model)
-    torch.testing.assert_close(logits_of(model, batch), logits / 2)  # the root of four heads
+    scale_queries(model, 0.5)  # the root of four heads
+    for parameter in model.tables["query"].parameters():
+        parameter.data *= 0.5  # keys meet this table: the second context
+    torch.testing.assert_close(logits_of(model, batch), logits / 2)
 
 
 def logits_of(model: GRPE, batch) -> torch.Tensor:
@@ -83,25 +79,3 @@ def test_tables_start_with_unit_variance():
     for part in (table.distances, table.edges):
         assert abs(part.weight.std() - 1) < 0.02
     assert abs(table().std() - 2**0.5) < 0.15  # rows share parts
-
-
-def no_edge_to_itself(model: GRPE) -> None:
-    """A node with itself reads E_no, as in the authors' code."""
-    for table in model.tables.values():
-        edges = table.edges.weight.data
-        edges[-2] = edges[-3]
-
-
-def far_from_the_longest_on(model: GRPE) -> None:
-    """Pairs at distance L read P_far, as in the authors' code."""
-    for table in model.tables.values():
-        P, L = table.distances.weight.data, table.max_distance
-        P[L] = P[L + 1]
-
-
-def by_the_whole_width(model: GRPE) -> None:
-    """Divides the whole logit by the root of d, where ours is that of d / H."""
-    factor = model.config.num_heads**-0.5
-    scale_queries(model, factor)
-    for parameter in model.tables["query"].parameters():
-        parameter.data *= factor  # keys meet this table: the second context

@@ -1,6 +1,6 @@
-"""What a node hears, a node and a channel at a time, in float64.
+"""Sums over neighbours and nodes, a node and a channel at a time, in float64.
 
-``adjacency[i][j]`` is True where node i hears node j.
+``adjacency[i][j]`` is True where node i receives from node j.
 """
 
 import torch
@@ -8,20 +8,15 @@ from torch import Tensor
 
 
 def aggregate_loop(h: Tensor, adjacency: Tensor, kind: str) -> Tensor:
-    """The mean, sum or maximum over what each node hears; zero where that is nothing."""
+    """The mean, sum or maximum over the neighbours of each node; zero where there are none."""
     out = torch.zeros_like(h)
     for i in range(len(h)):
         for t in range(h.shape[1]):
-            heard = [h[j, t].item() for j in range(len(h)) if adjacency[i, j] and i != j]
-            if not heard:
+            found = [h[j, t].item() for j in range(len(h)) if adjacency[i, j] and i != j]
+            if not found:
                 continue
-            match kind:
-                case "mean":
-                    out[i, t] = sum(heard) / len(heard)
-                case "sum":
-                    out[i, t] = sum(heard)
-                case "max":
-                    out[i, t] = max(heard)
+            results = {"mean": sum(found) / len(found), "sum": sum(found), "max": max(found)}
+            out[i, t] = results[kind]
     return out
 
 

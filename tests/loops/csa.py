@@ -1,4 +1,4 @@
-"""The Chromatic Graph Transformer as Eqs. 4 to 13 say it: a graph, a node, a pair, a channel at a
+"""The Chromatic Graph Transformer after Eqs. 4 to 13: a graph, a node, a pair, a channel at a
 time, in float64.
 
 Weights and running statistics are read from the model, and everything else from its configuration.
@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from tests.loops.encodings import edges_of, rings_loop, walk_loop
+from tests.loops.parts import batch_norm, gelu, linear, network, relu
 
 
 @torch.no_grad()
@@ -23,7 +24,7 @@ def cgt_loop(model, graph: Data, max_ring: int) -> tuple[object, list[Tensor]]:
     config, n = model.config, graph.num_nodes
     h = [node_vector(model, graph, i) for i in range(n)]
     E = edge_vectors(model, graph, max_ring)
-    filters = []
+    filters, activation = [], {"relu": relu, "gelu": gelu}[config.activation]
     for number, layer in enumerate(model.layers):
         maps = model.edge_maps[0 if config.share_edges else number]
         logits = {pair: linear(maps.logits, vector) for pair, vector in E.items()}
@@ -32,14 +33,10 @@ def cgt_loop(model, graph: Data, max_ring: int) -> tuple[object, list[Tensor]]:
             values = {pair: linear(maps.values, vector) for pair, vector in E.items()}
         z, a = attention_loop(layer.attention, h, logits, values, config)
         filters.append(a)
-        h = [norm(layer.attention_norm, x + update) for x, update in zip(h, z, strict=True)]
-        first, activation, _, second = layer.feed_forward
-        inner = [activation_loop(activation, linear(first, x)) for x in h]
-        h = [
-            norm(layer.feed_forward_norm, x + linear(second, y))
-            for x, y in zip(h, inner, strict=True)
-        ]
-    predictions = [network(model.head, x) for x in h]
+        h = [batch_norm(layer.attention_norm, x + dx) for x, dx in zip(h, z, strict=True)]
+        updates = [network(layer.feed_forward, x, activation) for x in h]
+        h = [batch_norm(layer.feed_forward_norm, x + dx) for x, dx in zip(h, updates, strict=True)]
+    predictions = [network(model.head, x, relu) for x in h]
     if config.target == "node":
         return predictions, filters
     return sum(predictions) / (n if config.readout == "mean" else 1), filters
@@ -55,7 +52,7 @@ def node_vector(model, graph: Data, i: int) -> Tensor:
     if not config.node_steps:
         return what
     returns = [there[i] for there in walk_loop(graph, i, config.node_steps)]
-    returns = norm(encoding.walks.norm, torch.tensor(returns, dtype=torch.float64))
+    returns = batch_norm(encoding.walks.norm, torch.tensor(returns, dtype=torch.float64))
     return torch.cat([what, linear(encoding.walks.projection, returns)])
 
 
@@ -131,27 +128,3 @@ def columns(table: Tensor, types: tuple[int, ...], categories: list[int]) -> Ten
     """The sum of the vectors of each column's category; a column's rows follow the last one's."""
     start = [sum(types[:c]) for c in range(len(types))]
     return sum(table[first + value] for first, value in zip(start, categories, strict=True))
-
-
-def linear(layer, x: Tensor) -> Tensor:
-    y = torch.stack([(row * x).sum() for row in layer.weight])
-    return y if layer.bias is None else y + layer.bias
-
-
-def norm(layer, x: Tensor) -> Tensor:
-    """Batch normalisation with the statistics that were kept."""
-    return (x - layer.running_mean) / torch.sqrt(
-        layer.running_var + layer.eps
-    ) * layer.weight + layer.bias
-
-
-def activation_loop(activation, x: Tensor) -> Tensor:
-    if isinstance(activation, torch.nn.GELU):
-        return x * (1 + torch.erf(x / math.sqrt(2))) / 2
-    return torch.where(x > 0, x, 0.0)
-
-
-def network(layers, x: Tensor) -> Tensor:
-    for layer in layers:
-        x = linear(layer, x) if isinstance(layer, torch.nn.Linear) else torch.where(x > 0, x, 0.0)
-    return x

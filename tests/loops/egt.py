@@ -1,4 +1,4 @@
-"""EGT as Eqs. 4 to 14 say it: a graph, a head, a node, a pair at a time, in float64.
+"""EGT after Eqs. 4 to 14: a graph, a head, a node, a pair at a time, in float64.
 
 Tokens 0 to q - 1 are the virtual nodes; the nodes follow. Weights are read from the model, and
 everything else from its configuration.
@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gtcourse.models import EGTConfig
 from tests.loops.encodings import distances_loop, edges_of
-from tests.loops.graphormer import linear
+from tests.loops.parts import elu, layer_norm, linear, network
 
 
 @torch.no_grad()
@@ -35,14 +35,15 @@ def egt_loop(model, graph: Data) -> dict[str, object]:
         h, e, share = layer_loop(layer, h, e, seen, config)
         attention.append(share)
     eps = config.norm_eps
-    h = h if model.node_norm is None else [norm(model.node_norm, x, eps) for x in h]
-    e = e if model.edge_norm is None else {p: norm(model.edge_norm, x, eps) for p, x in e.items()}
+    h = h if model.node_norm is None else [layer_norm(model.node_norm, x, eps) for x in h]
+    if model.edge_norm is not None:
+        e = {pair: layer_norm(model.edge_norm, x, eps) for pair, x in e.items()}
     out = {"attention": attention}
     if config.target == "graph":
         read = torch.cat(h[:q]) if q else sum(h) / n
-        out["prediction"] = network(model.head, read)
+        out["prediction"] = network(model.head, read, elu)
     elif config.target == "node":
-        out["prediction"] = [network(model.head, x) for x in h[q:]]
+        out["prediction"] = [network(model.head, x, elu) for x in h[q:]]
     else:
         out["prediction"] = {}
         for i, j in edges:
@@ -50,10 +51,10 @@ def egt_loop(model, graph: Data) -> dict[str, object]:
             read = e[pair]
             if config.variant == "simple":
                 read = torch.cat([h[q + i], h[q + j], first[pair]])
-            out["prediction"][i, j] = network(model.head, read)
+            out["prediction"][i, j] = network(model.head, read, elu)
     if model.distance_head is not None:
         out["distances"] = {
-            (i, j): network(model.distance_head, e[q + i, q + j])
+            (i, j): network(model.distance_head, e[q + i, q + j], elu)
             for i in range(n)
             for j in range(n)
         }
@@ -100,17 +101,17 @@ def layer_loop(
 ) -> tuple[list[Tensor], dict, dict]:
     """Eqs. 6 and 7 and both networks; ``seen`` are the pairs that there are (Eq. 12)."""
     simple, eps = config.variant == "simple", config.norm_eps
-    h_hat = [norm(layer.node_norm, x, eps) for x in h]
-    e_hat = {p: e[p] if simple else norm(layer.edge_norm, e[p], eps) for p in seen}
+    h_hat = [layer_norm(layer.node_norm, x, eps) for x in h]
+    e_hat = {p: e[p] if simple else layer_norm(layer.edge_norm, e[p], eps) for p in seen}
     z, logits, share = attention_loop(layer.attention, h_hat, e_hat, config)
     if layer.update_nodes:
         h = [x + update for x, update in zip(h, z, strict=True)]
-        h = [x + network(layer.node_network, x, eps) for x in h]
+        h = [x + network(layer.node_network, x, elu, eps) for x in h]
     if layer.update_edges:
         e = dict(e)
         for p in seen:
             e[p] = e[p] + linear(layer.edge_output, logits[p])
-            e[p] = e[p] + network(layer.edge_network, e[p], eps)
+            e[p] = e[p] + network(layer.edge_network, e[p], elu, eps)
     return h, e, share
 
 
@@ -160,21 +161,3 @@ def part(attention, x: Tensor, which: int, head: int, K: int) -> Tensor:
 
 def edge_part(attention, e: Tensor, row: int) -> Tensor:
     return attention.edge_input.weight[row] @ e + attention.edge_input.bias[row]
-
-
-def network(layers, x: Tensor, eps: float = 0.0) -> Tensor:
-    """A norm where there is one, linear maps and ELUs, written out."""
-    for layer in layers:
-        if isinstance(layer, torch.nn.LayerNorm):
-            x = norm(layer, x, eps)
-        elif isinstance(layer, torch.nn.Linear):
-            x = linear(layer, x)
-        else:
-            x = torch.where(x > 0, x, torch.exp(x) - 1)
-    return x
-
-
-def norm(layer, x: Tensor, eps: float) -> Tensor:
-    mean = sum(x) / len(x)
-    variance = sum((x - mean) ** 2) / len(x)
-    return (x - mean) / torch.sqrt(variance + eps) * layer.weight + layer.bias

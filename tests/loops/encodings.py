@@ -1,4 +1,4 @@
-"""Encodings written as their definitions say, in plain Python: a node, a pair, a path at a time."""
+"""Encodings after their definitions, in plain Python: a node, a pair, a path at a time."""
 
 from collections import deque
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Graphormer as Eqs. 5 to 9 say it: a graph, a head, a node, a pair at a time, in float64.
+"""Graphormer after Eqs. 5 to 9: a graph, a head, a node, a pair at a time, in float64.
 
 Token 0 is [VNode]; the nodes follow. Weights are read from the model, nothing else is.
 """
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from tests.loops.attention import gelu
 from tests.loops.encodings import distances_loop, edges_of, path_edges_loop
+from tests.loops.parts import gelu, layer_norm, linear, network
 
 
 def graphormer_loop(model, graph: Data) -> Tensor:
@@ -23,7 +23,7 @@ def graphormer_loop(model, graph: Data) -> Tensor:
     A = [[pair_bias(model, graph, i, j) for j in range(n + 1)] for i in range(n + 1)]
     for layer in model.layers:
         h = layer_loop(layer, h, A, graph)
-    return linear(model.head, norm(model.norm, h[0]))
+    return linear(model.head, layer_norm(model.norm, h[0]))
 
 
 def node_vector(model, graph: Data, i: int) -> Tensor:
@@ -77,15 +77,15 @@ def edge_sum_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
     return total
 
 
-def layer_loop(layer, h: list[Tensor], A: list, graph: Data | None = None) -> list[Tensor]:
+def layer_loop(layer, h: list[Tensor], A: list, graph: Data) -> list[Tensor]:
     """Eqs. 8 and 9, h'(l) and then h(l), for each token."""
-    z = attention_loop(layer.attention, [norm(layer.attention_norm, x) for x in h], A, graph, layer)
+    h_hat = [layer_norm(layer.attention_norm, x) for x in h]
+    z = attention_loop(layer.attention, h_hat, A, graph, layer)
     h = [x + update for x, update in zip(h, z, strict=True)]
-    first, _, second = layer.feed_forward
-    return [x + linear(second, gelu(linear(first, norm(layer.feed_forward_norm, x)))) for x in h]
+    return [x + network([layer.feed_forward_norm, *layer.feed_forward], x, gelu) for x in h]
 
 
-def attention_loop(attention, h, A, graph=None, layer=None) -> list[Tensor]:
+def attention_loop(attention, h, A, graph, layer) -> list[Tensor]:
     """Eqs. 3, 4, 6 and 7."""
     H, d = attention.num_heads, len(h[0])
     K = d // H
@@ -104,7 +104,7 @@ def attention_loop(attention, h, A, graph=None, layer=None) -> list[Tensor]:
             z, e = torch.zeros(K).double(), torch.zeros(K).double()
             for j in range(len(h)):
                 z = z + share[j] * linear(attention.value, h[j])[part]
-                if layer is not None and layer.edge_values is not None:
+                if layer.edge_values is not None:
                     edge = edges_of(graph).get((j - 1, i - 1))
                     if edge is not None:
                         vector = columns(layer.edge_values.edges, edge) / len(edge)
@@ -118,13 +118,3 @@ def attention_loop(attention, h, A, graph=None, layer=None) -> list[Tensor]:
 def columns(table, categories: list[int]) -> Tensor:
     """The sum of the vectors of each column's category; 512 rows belong to a column."""
     return sum(table.weight[512 * c + value] for c, value in enumerate(categories))
-
-
-def linear(layer, x: Tensor) -> Tensor:
-    return layer.weight @ x + layer.bias
-
-
-def norm(layer, x: Tensor) -> Tensor:
-    mean = sum(x) / len(x)
-    variance = sum((x - mean) ** 2) / len(x)
-    return (x - mean) / torch.sqrt(variance + layer.eps) * layer.weight + layer.bias

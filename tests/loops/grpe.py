@@ -1,4 +1,4 @@
-"""GRPE as Eqs. 6 to 9 say it: a graph, a head, a node, a pair at a time, in float64.
+"""GRPE after Eqs. 6 to 9: a graph, a head, a node, a pair at a time, in float64.
 
 Token 0 is [VNode], where there is one; the nodes follow. The rows of the tables are read off the
 paper's words for each pair. Weights are read from the model, and everything else from its
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from tests.loops.attention import gelu
 from tests.loops.encodings import distances_loop, edges_of
-from tests.loops.graphormer import columns, linear, norm
+from tests.loops.graphormer import columns
+from tests.loops.parts import gelu, layer_norm, linear, network
 
 
 @torch.no_grad()
@@ -30,14 +30,12 @@ def grpe_loop(model, graph: Data) -> tuple[object, list[Tensor]]:
     }
     attention = []
     for layer in model.layers:
-        z, share = attention_loop(
-            layer.attention, [norm(layer.attention_norm, x) for x in h], pairs, model.tables, config
-        )
+        h_hat = [layer_norm(layer.attention_norm, x) for x in h]
+        z, share = attention_loop(layer.attention, h_hat, pairs, model.tables, config)
         attention.append(share)
         h = [x + update for x, update in zip(h, z, strict=True)]
-        one, _, _, other = layer.feed_forward
-        h = [x + linear(other, gelu(linear(one, norm(layer.feed_forward_norm, x)))) for x in h]
-    h = [norm(model.norm, x) for x in h]
+        h = [x + network([layer.feed_forward_norm, *layer.feed_forward], x, gelu) for x in h]
+    h = [layer_norm(model.norm, x) for x in h]
     if config.target == "node":
         return [linear(model.head, x) for x in h[first:]], attention
     read = h[0] if first else sum(h) / n

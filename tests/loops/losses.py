@@ -1,4 +1,4 @@
-"""Losses written as the papers say them, a target at a time, in float64."""
+"""Losses after the papers, a target at a time, in float64."""
 
 import math
 

@@ -1,7 +1,9 @@
-"""SignNet as S14 says it: one graph, one eigenvector, one sign, one node at a time, in float64."""
+"""SignNet after S14: one graph, one eigenvector, one sign, one node at a time, in float64."""
 
 import torch
 from torch import Tensor, nn
+
+from tests.loops.parts import batch_norm, linear, relu
 
 Rows = dict[tuple, Tensor]
 """One vector for each (graph, eigenvector, sign, node), or for each (graph, node)."""
@@ -64,14 +66,11 @@ def network(rows: Rows, layers: nn.Sequential, training: bool) -> Rows:
 
 def step(rows: Rows, layer: nn.Module, training: bool) -> Rows:
     if isinstance(layer, nn.Linear):
-        return {key: layer.weight @ row + layer.bias for key, row in rows.items()}
+        return {key: linear(layer, row) for key, row in rows.items()}
     if isinstance(layer, nn.ReLU):
-        return {key: row * (row > 0) for key, row in rows.items()}
-    mean, var = layer.running_mean, layer.running_var
+        return {key: relu(row) for key, row in rows.items()}
+    mean = variance = None
     if training and len(rows) > 1:
         mean = sum(rows.values()) / len(rows)
-        var = sum((row - mean) ** 2 for row in rows.values()) / len(rows)
-    return {
-        key: (row - mean) / (var + layer.eps) ** 0.5 * layer.weight + layer.bias
-        for key, row in rows.items()
-    }
+        variance = sum((row - mean) ** 2 for row in rows.values()) / len(rows)
+    return {key: batch_norm(layer, row, mean, variance) for key, row in rows.items()}

@@ -10,10 +10,7 @@ from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encod
 from gtcourse.models import CGTConfig
 from tests.models.graphormers import default_dtype, large_weights, without_encodings
 
-MAX_RING = 4
-"""Nodes of the longest rings that are looked for."""
-
-STEPS = 3
+MAX_RING, STEPS = 4, 3
 SMALL = CGTConfig(
     d_model=8,
     num_heads=2,
@@ -54,19 +51,6 @@ CONFIGS = {
     "nodes, one target": replace(DEEP, target="node"),
     "edges of one type": replace(RINGS, num_edge_types=(), num_targets=2, d_model=9, num_heads=3),
 }
-SOME = {
-    name: CONFIGS[name]
-    for name in (
-        "categories of rings",
-        "distances and added rings",
-        "monochrome",
-        "maps of each layer",
-        "additive score",
-        "chunked",
-        "nodes",
-    )
-}
-"""One of each way that a batch goes through the model."""
 
 
 def encoded(*given: Data) -> list[Data]:

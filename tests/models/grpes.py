@@ -9,12 +9,7 @@ from gtcourse.models import GRPEConfig
 from tests.models.graphormers import without_encodings
 
 SMALL = GRPEConfig(d_model=8, num_heads=2, num_layers=2, max_distance=2)
-NUMBERS = {
-    "num_node_types": 0,
-    "num_node_features": 2,
-    "num_edge_types": (11,),
-    "edge_step": 0.1,
-}
+NUMBERS = {"num_node_types": 0, "num_node_features": 2, "num_edge_types": (11,), "edge_step": 0.1}
 CONFIGS = {
     "all terms": SMALL,
     "as the authors' code": replace(SMALL, key_context="query_row"),

@@ -1,86 +1,224 @@
-"""The Chromatic Graph Transformer beside the paper's equations, and what must hold for graphs."""
+"""CSA's attention, pairs and layers; the whole model stands beside its loop in ``properties``."""
 
 import copy
+import math
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
 from gtcourse import collate
-from gtcourse.models import CGT, CGTConfig
-from tests.graphs.random_graphs import graph_of, graphs
-from tests.models.csas import (
-    CONFIGS,
-    RINGS,
-    SMALL,
-    SOME,
-    encoded,
-    in_use,
+from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode
+from gtcourse.models import (
+    CGT,
+    ChromaticSelfAttention,
+    DistanceEncoding,
+    EdgeMaps,
+    EdgeTerms,
+    GraphormerAttention,
+    PairWalkEncoding,
 )
-from tests.properties.test_loops import LOOPS
+from gtcourse.models.embeddings import PairEncoding
+from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.models.csas import CONFIGS, RINGS, STEPS, encoded, in_use
+from tests.models.graphormers import large_weights, with_weights_of
+from tests.models.reference import PRECISIONS, reference
 
-VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-WAYS = pytest.mark.parametrize("config", SOME.values(), ids=SOME)
-FEW = settings(max_examples=settings.default.max_examples // 3)
+B, N, D, H = 2, 6, 8, 2
+K = D // H
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+FORMS = pytest.mark.parametrize("form", ["direct", "factorised", "chunked"])
 
 
-def assert_equals_the_loop(config: CGTConfig, graph) -> None:
-    for got, expected in LOOPS["CGT"](in_use(CGT(config)), graph):
-        torch.testing.assert_close(got, expected, **CLOSE)
+def attention_of(**options) -> ChromaticSelfAttention:
+    return large_weights(ChromaticSelfAttention(D, H, **options))
 
 
-@pytest.mark.holds("CSA, Eqs. 8, 11 and 13")
-@pytest.mark.parametrize("name", ["categories of rings", "distances and added rings"])
-def test_rings_loops_and_far_and_unreachable_pairs_equal_the_loop(name):
-    edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (5, 6), (6, 6)]
-    (graph,) = encoded(graph_of(7, edges + [(j, i) for i, j in edges]))
-    assert int(graph.ring.sum()) == 6
-    assert sorted(graph.distance.unique().tolist()) == [-1, 0, 1, 2, 3]
-    assert_equals_the_loop(CONFIGS[name], graph)
+def inputs(channels: int = D) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    h = torch.randn(B, N, D, generator=generator).double()
+    return h, torch.randn(B, channels, N, N, generator=generator).double()
 
 
-def test_nodes_may_have_longer_walks_than_pairs():
-    config = replace(SMALL, relative_steps=2)
-    (graph,) = encoded(graph_of(4, [(0, 1), (1, 2), (2, 0), (0, 2)]))
-    graph.rwse = graph.random_walks.diagonal().T.clone()
-    graph.random_walks = graph.random_walks[..., :2]
-    assert_equals_the_loop(config, graph)
+@pytest.mark.holds("CSA, Eq. 4")
+@FORMS
+def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
+    """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""
+    attention, (h, bias) = attention_of(form=form), inputs(H)
+    mask = torch.tensor([[True] * N, [True] * 4 + [False] * 2])
+    graphormer = with_weights_of(attention, GraphormerAttention(D, H))
+    expected, weights = graphormer(h, bias, mask=mask, return_attention=True)
+    for repeats in (1, K):
+        terms = EdgeTerms(bias.repeat_interleave(repeats, dim=1))
+        torch.testing.assert_close(attention(h, terms, mask=mask), expected, **CLOSE)
+        z, filters = attention(h, terms, mask=mask, return_attention=True)
+        torch.testing.assert_close(z, expected, **CLOSE)
+        torch.testing.assert_close(filters, weights.repeat_interleave(repeats, dim=1), **CLOSE)
 
 
-def spoil_padding(batch) -> None:
-    """What stands at padding is never read."""
-    batch.x[~batch.mask] = 3
-    batch.edge_attr[~batch.adjacency] = 3
-    for name, value in (("distance", 1), ("ring", True), ("random_walks", 7.0)):
-        batch.encodings[name][~batch.pair_mask] = value
+@pytest.mark.holds("CSA, Eq. 4")
+@torch.no_grad()
+def test_the_logarithm_of_a_kernel_is_graphit():
+    """exp(Q_i . K_j) K_r(i, j), normalised."""
+    attention, (h, _) = attention_of(), inputs()
+    kernel = torch.rand(N, N, generator=torch.Generator().manual_seed(1)).double() + 0.1
+    logits = kernel.log().expand(B, H, N, N)
+    _, got = attention(h, EdgeTerms(logits), return_attention=True)
+    q, k = (
+        part(h).unflatten(-1, (H, K)).transpose(1, 2) for part in (attention.query, attention.key)
+    )
+    weights = torch.exp(q @ k.mT / math.sqrt(K)) * kernel
+    torch.testing.assert_close(got, weights / weights.sum(-1, keepdim=True), **CLOSE)
 
 
-@WAYS
-@FEW
+@FORMS
+def test_in_the_additive_score_queries_and_heads_change_nothing(form):
+    attention, (h, logits) = attention_of(form=form, score="additive"), inputs()
+    terms = EdgeTerms(logits, logits)
+    before = attention(h, terms)
+    before.square().sum().backward()
+    for part, learns in ((attention.query, False), (attention.key, True)):
+        assert bool((part.weight.grad.abs() > 1e-9).any()) == learns
+    other = large_weights(ChromaticSelfAttention(D, 4, score="additive"))
+    torch.testing.assert_close(other(h, terms), before, **CLOSE)
+    attention.query.weight.data.mul_(-3)
+    torch.testing.assert_close(attention(h, terms), before, **CLOSE)
+
+
+@FORMS
+def test_in_half_precision_what_cancels_in_the_additive_score_leaves_no_rounding(form):
+    """The same attention as with queries of zero, but for the rounding of Q_i + K_j + E_ij."""
+    attention, (h, logits) = attention_of(form=form, score="additive"), inputs()
+    attention.query.weight.data.mul_(40)
+    attention, h, terms = attention.bfloat16(), h.bfloat16(), EdgeTerms(logits.bfloat16())
+    got = attention(h, terms)
+    attention.query.weight.data.zero_()
+    torch.testing.assert_close(got, attention(h, terms), rtol=0.01, atol=0.01)
+
+
+def kept(form: str, graphs: int = 200, **ablation) -> Tensor:
+    """What each weight is multiplied by in training, ``[graphs, 2, i, j]``, of two channels.
+
+    Channel c of the value of pair (i, j) is 1 where j = c mod N, so z shows the weight of that j.
+    """
+    torch.manual_seed(1)
+    d = 2 * N
+    attention = ChromaticSelfAttention(d, 2, form=form, **ablation).double()
+    attention.value.weight.data.zero_()
+    attention.output.weight.data = torch.eye(d).double()
+    attention.output.bias.data.zero_()
+    shown = torch.eye(N).double().repeat(2, 1)  # [c, j]
+    logits = torch.randn(graphs, d, N, N).double()
+    terms = EdgeTerms(logits, shown[:, None].expand(graphs, d, N, N))
+    h = torch.randn(graphs, N, d).double()
+    ratio = attention.train()(h, terms) / attention.eval()(h, terms)
+    return ratio.unflatten(-1, (2, N)).transpose(1, 2)
+
+
+CHANNEL, QUERY = 1, 2
+ABLATIONS = {
+    "node_ablation": (CHANNEL, QUERY),
+    "edge_ablation": (CHANNEL,),
+    "channel_ablation": (QUERY,),
+}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+@FORMS
+def test_each_ablation_silences_its_keys_pairs_or_channels_and_scales_the_others(name, form):
+    """A key for every query, a pair in all channels (itself included), a channel of all pairs."""
+    ratio = kept(form, **{name: 0.3})
+    for axis in (CHANNEL, QUERY):
+        first = ratio.narrow(axis, 0, 1).expand_as(ratio)
+        assert torch.allclose(ratio, first) == (axis in ABLATIONS[name])
+    for part in (ratio, ratio.diagonal(dim1=-2, dim2=-1)):
+        left = part[part.abs() > 1e-12]
+        torch.testing.assert_close(left, torch.full_like(left, 1 / 0.7))
+        assert abs(1 - left.numel() / part.numel() - 0.3) < 0.04
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+@FORMS
+def test_filters_are_returned_from_before_the_ablations(name, form):
+    attention, (h, logits) = attention_of(form=form, **{name: 0.5}), inputs()
+    terms = EdgeTerms(logits, logits)
+    plain, expected = attention(h, terms, return_attention=True)
+    attention.train()
+    torch.manual_seed(0)
+    z, filters = attention(h, terms, return_attention=True)
+    torch.manual_seed(0)
+    torch.testing.assert_close(attention(h, terms), z, **CLOSE)
+    assert torch.equal(filters, expected)
+    assert not torch.allclose(z, plain)
+
+
+def test_all_distances_up_to_p_differ_and_farther_is_like_unreachable():
+    """In the authors' code 3 and 4 have one vector, as have 5 to 8, and unreachable has none."""
+    p, steps = 8, [(i, i + 1) for i in range(10)]
+    path_and_a_node = graph_of(12, steps + [(j, i) for i, j in steps])
+    encoding = DistanceEncoding(p, 4)
+    got = encoding(collate(encoded(path_and_a_node)))[0]
+    itself, *lengths, nine, ten, unreachable = got[0]
+    assert len(lengths) == p
+    different = [itself, *lengths, unreachable]
+    for one, other in combinations(different, 2):
+        assert not torch.equal(one, other)
+    assert torch.equal(nine, unreachable)
+    assert torch.equal(ten, unreachable)
+    torch.testing.assert_close(torch.stack(different), encoding.vectors.weight)
+    got[0, -1].sum().backward()
+    assert encoding.vectors.weight.grad.sum(dim=1).tolist() == [0] * 9 + [4]
+
+
+@pytest.mark.parametrize("relative", ["walks", "distances", None])
+def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
+    batch = collate(encoded(graph_of(5, [(0, 1), (1, 2), (2, 0), (3, 4)])))
+    encoding = large_weights(PairEncoding((4,), 7, relative, STEPS, "additive"))
+    no_ring, on_ring = encoding.ring.weight.data.clone()
+    with_rings = encoding(batch)
+    encoding.ring.weight.data.zero_()
+    added = (with_rings - encoding(batch))[0]
+    for i in range(5):
+        for j in range(5):
+            bound = i != j and i < 3 and j < 3
+            torch.testing.assert_close(added[i, j], on_ring if bound else no_ring)
+
+
+@pytest.mark.holds("CSA, Figure 2")
+@torch.no_grad()
+def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
+    torch.manual_seed(0)
+    both = encode([DIAMOND, PATH_OF_FOUR], AddRandomWalks(3), AddShortestPaths())
+    left, right = (collate([graph]) for graph in both)
+    for encoding, alike in ((DistanceEncoding(3, 8), True), (PairWalkEncoding(3, 8), False)):
+        gap = encoding(left)[0, 0, 1] - encoding(right)[0, 1, 2]
+        assert (float(gap.abs().max()) < 0.05) == alike
+
+
+@pytest.mark.parametrize("name", ["distances and added rings", "monochrome", "chunked", "nodes"])
+@settings(max_examples=settings.default.max_examples // 3)
 @given(some=st.lists(graphs(max_nodes=6), min_size=1, max_size=3), extra=st.integers(1, 3))
 def test_in_training_padding_changes_neither_the_batch_nor_the_running_statistics(
-    config, some, extra
+    name, some, extra
 ):
+    config = CONFIGS[name]
     together = encoded(*some)
     longest = max(len(graph.x) for graph in together)
-    tight, wide = collate(together), collate(together, num_nodes=longest + extra)
-    spoil_padding(wide)
-    one = in_use(CGT(config)).train()
-    other = copy.deepcopy(one)
-    expected, got = one(tight), other(wide)
-    if config.target == "node":
-        expected, got = expected[tight.mask], got[wide.mask]
-    # A node's variance may be tiny in a small batch; what is divided by it then is rounding.
-    torch.testing.assert_close(got, expected, rtol=1e-6, atol=1e-6)
-    for (name, kept), again in zip(one.named_buffers(), other.buffers(), strict=True):
-        torch.testing.assert_close(again, kept, rtol=1e-6, atol=1e-6, msg=name)
-    for prediction in (expected, got):
+    one, found = in_use(CGT(config)).train(), []
+    for model, more in ((one, 0), (copy.deepcopy(one), extra)):
+        batch = collate(together, num_nodes=longest + more)
+        prediction = model(batch)
+        prediction = prediction[batch.mask] if config.target == "node" else prediction
         prediction.sum().backward()
-    for (name, p), again in zip(one.named_parameters(), other.parameters(), strict=True):
-        torch.testing.assert_close(again.grad, p.grad, rtol=1e-6, atol=1e-6, msg=name)
+        gradients = {name: p.grad for name, p in model.named_parameters()}
+        found.append({"prediction": prediction, **dict(model.named_buffers()), **gradients})
+    # A node's variance may be tiny in a small batch; what is divided by it then is rounding.
+    torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=1e-6)
 
 
 def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
@@ -92,15 +230,28 @@ def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
     torch.testing.assert_close(mono(batch), colour(batch), **CLOSE)
 
 
-@pytest.mark.parametrize("share_edges", [True, False])
-def test_edge_maps_are_computed_once_for_all_layers_or_once_for_each(share_edges):
-    model, calls, seen = CGT(replace(RINGS, num_layers=3, share_edges=share_edges)), [], []
-    for part in (model.edge_encoding, *model.edge_maps):
-        part.register_forward_hook(lambda part, *_: calls.append(part))
-    for layer in model.layers:
-        layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[1].logits))
-    model(collate(encoded(graph_of(4, [(0, 1), (1, 2)]))))
-    assert len(model.edge_maps) == (1 if share_edges else 3)
-    assert calls == [model.edge_encoding, *model.edge_maps]
-    assert torch.equal(seen[0], seen[1]) == share_edges
-    assert (model.edge_maps[0].logits.bias is not None) == share_edges
+@PRECISIONS
+@pytest.mark.parametrize("edges", ["shared", "unshared"])
+@FORMS
+def test_the_attention_is_the_published_one(form, edges, dtype, atol):
+    stored, attention = reference("csa"), ChromaticSelfAttention(16, 4, form=form)
+    for name in ("query", "key", "value"):
+        getattr(attention, name).weight.data = stored(f"{edges}.W_{name[0].upper()}").T
+    attention.output = nn.Identity()  # as the stored values are
+    if edges == "shared":
+        given = (stored(f"shared.{name}").permute(0, 3, 1, 2) for name in ("E", "E_value"))
+        terms = EdgeTerms(*(part.to(dtype) for part in given))
+    else:
+        maps = EdgeMaps(16, 16, values=True, bias=False)
+        maps.logits.weight.data, maps.values.weight.data = (
+            stored(f"unshared.{name}").T for name in ("W_E", "W_EV")
+        )
+        terms = maps.to(dtype)(stored("E0").to(dtype))
+    attention, h, mask = attention.to(dtype), stored("h").to(dtype), stored("mask")
+    z, filters = attention(h, terms, mask=mask, return_attention=True)
+    for output in (z, attention(h, terms, mask=mask)):  # without filters it is the form asked for
+        expected = stored(f"{edges}.out").to(dtype)
+        torch.testing.assert_close(output[mask], expected[mask], rtol=0, atol=atol)
+    expected = stored(f"{edges}.a_tilde").to(dtype)
+    filters = filters.permute(0, 2, 3, 1)
+    torch.testing.assert_close(filters[mask], expected[mask], rtol=0, atol=atol)

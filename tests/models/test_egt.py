@@ -1,45 +1,19 @@
-"""EGT beside the paper's equations, and what must hold for every graph."""
+"""EGT's attention, start and layer; the whole model stands beside its loop in ``properties``."""
 
 from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
 from gtcourse import collate
-from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer, LaplacianEncoding
+from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer
 from tests.graphs.random_graphs import graph_of
-from tests.loops.egt import layer_loop
-from tests.models.egts import CONFIGS, SMALL, encoded
+from tests.models.egts import CONFIGS, encoded
 from tests.models.graphormers import large_weights
+from tests.models.reference import PRECISIONS, load, reference
 
 VARIANTS = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-
-
-@pytest.mark.holds("EGT, Eqs. 4 to 7 and 10 to 14")
-@pytest.mark.parametrize("options", [{}, {"gated": False}, {"edge_channels": False}, {"clip": 0.1}])
-@given(allowed=st.lists(st.booleans(), min_size=16, max_size=16))
-def test_the_layer_alone_equals_the_loop_on_plain_tensors(options, allowed):
-    layer = large_weights(EGTLayer(8, 6, 2, **options))
-    named = {"variant": "simple"} if "edge_channels" in options else options
-    config = replace(SMALL, **named)
-    generator = torch.Generator().manual_seed(0)
-    h = torch.randn(1, 4, 8, generator=generator, dtype=torch.float64)
-    e = torch.randn(1, 4, 4, 6, generator=generator, dtype=torch.float64)
-    mask = torch.tensor(allowed).view(1, 4, 4)
-    seen = {(i, j) for _, i, j in mask.nonzero().tolist()}
-    pairs = {(i, j): e[0, i, j] for i in range(4) for j in range(4)}
-    nodes, edges, share = layer_loop(layer, list(h[0]), pairs, seen, config)
-    got_h, got_e, attention = layer(h, e, mask=mask, return_attention=True)
-    torch.testing.assert_close(got_h[0], torch.stack(nodes), **CLOSE)
-    for (i, j), row in edges.items():
-        if (i, j) in seen:
-            torch.testing.assert_close(got_e[0, i, j], row, **CLOSE)
-        wanted = share.get((i, j), torch.zeros(2).double())
-        torch.testing.assert_close(attention[0, :, i, j], wanted, **CLOSE)
 
 
 @VARIANTS
@@ -49,9 +23,9 @@ def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_ed
     """There the authors' projections of query, key and value, of bias and gate, are one as well."""
     two = encoded(graph_of(4, [(0, 1), (1, 2)]), graph_of(3, [(0, 2), (2, 1)], seed=3))
     model = large_weights(EGT(replace(config, clip=1e3)))  # a clipped logit has no gradient
-    asks = {"return_distances": config.distance_hops > 0}
+    options = {"return_distances": config.distance_hops > 0}
     only_edges = config.target == "edge" and config.variant != "simple"
-    results = model(collate(two), **asks)
+    results = model(collate(two), **options)
     sum(r.square().sum() for r in (results if isinstance(results, tuple) else [results])).backward()
     for name, p in model.named_parameters():
         used = p.grad.reshape(len(p), -1).any(dim=1) if p.grad is not None else [False]
@@ -66,13 +40,13 @@ def test_every_parameter_is_of_use_but_the_last_layers_values_and_gates_where_ed
             assert used[16:].all(), name
         elif name.endswith("edge_input.bias") and (
             config.variant == "simple" or name.startswith("layers.1")
-        ):  # so does E's, where the pairs do not hear of it; what is left of it is rounding
+        ):  # so does E's, where no pair reads the logits; what is left of it is rounding
             assert used[2:].all(), name
         else:
             assert all(used), name
 
 
-def test_logits_are_clipped_before_the_pairs_are_heard():
+def test_logits_are_clipped_before_the_pairs_term_is_added():
     attention = large_weights(EGTAttention(8, 6, 2, clip=0.5))
     h, e = 100 * torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 6).double()
     attention.edge_input.bias.data = torch.tensor([9.0, -9, 0, 0]).double()
@@ -84,48 +58,68 @@ def test_logits_are_clipped_before_the_pairs_are_heard():
 def test_random_masking_leaves_keys_out_in_training_and_no_node_without_any():
     attention = large_weights(EGTAttention(8, 6, 2, random_mask=0.5, gated=False))
     h, e = torch.randn(50, 4, 8).double(), torch.randn(50, 4, 4, 6).double()
-    *_, whole = attention(h, e, return_attention=True)
-    assert bool((whole > 0).all())
-    *_, share = attention.train()(h, e, return_attention=True)
-    assert 0.4 < float((share == 0).double().mean()) < 0.5
-    torch.testing.assert_close(share.sum(-1), torch.ones(50, 2, 4).double())
-    attention.random_mask = 1.0  # who would lose all keys keeps all
-    *_, share = attention(h, e, return_attention=True)
-    torch.testing.assert_close(share, whole)
-
-
-def test_each_dropout_acts_in_training_alone():
-    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
-    for name in ("node_dropout", "edge_dropout", "attention_dropout"):
-        model = large_weights(EGT(replace(SMALL, **{name: 0.5})))
-        assert torch.equal(model(batch), model(batch))
-        model.train()
-        assert not torch.equal(model(batch), model(batch))
-
-
-def test_node_encodings_can_be_replaced():
-    graph = graph_of(3, [(0, 1)])
-    model = EGT(SMALL, [LaplacianEncoding(3, 8)])
-    assert model(collate([graph])).shape == (1,)
+    *_, plain = attention(h, e, return_attention=True)
+    *_, masked = attention.train()(h, e, return_attention=True)
+    assert 0.4 < float((masked == 0).double().mean()) < 0.5
+    torch.testing.assert_close(masked.sum(-1), torch.ones(50, 2, 4).double())
+    attention.random_mask = 1.0  # a node that would lose all keys keeps them all
+    *_, masked = attention(h, e, return_attention=True)
+    torch.testing.assert_close(masked, plain)
 
 
 def test_the_start_is_the_authors():
     torch.manual_seed(0)
     config = EGTConfig((400,), num_edge_types=(400,), svd_rank=8, virtual_nodes=8, distance_hops=3)
-    model, linears = EGT(config), 0
-    for name, module in model.named_modules():
+    for name, module in EGT(config).named_modules():
         if isinstance(module, nn.Embedding):
-            assert float(module.weight.detach().std()) == pytest.approx(0.05 / 3**0.5, rel=0.2), (
-                name
-            )
-        if isinstance(module, nn.Linear):
-            fans = sum(module.weight.shape)
-            if min(module.weight.shape) > 2:
-                assert float(module.weight.detach().std()) == pytest.approx(
-                    (2 / fans) ** 0.5, rel=0.2
-                ), name
-            assert bool((module.bias == 0).all()), name
-            linears += 1
-    assert linears == 10 * (3 + 2 + 3) + 7
-    for vectors in (model.virtual_nodes, model.edge_input.virtual, model.edge_input.no_edge):
-        assert 0.02 < float(vectors.detach().std()) < 0.04
+            expected = 0.05 / 3**0.5
+        elif isinstance(module, nn.Linear) and min(module.weight.shape) > 2:
+            expected = (2 / sum(module.weight.shape)) ** 0.5
+            assert not module.bias.any(), name
+        else:
+            continue
+        assert float(module.weight.detach().std()) == pytest.approx(expected, rel=0.2), name
+
+
+RUNS = {
+    "plain": {},
+    "degree": {"degree_scaler": True},
+    "degree_vn2": {"degree_scaler": True, "virtual_nodes": 2},
+    "unscaled_dot": {"scaled": False},
+    "no_edge_update": {"update_edges": False},
+}
+
+
+@PRECISIONS
+@pytest.mark.parametrize("run", RUNS)
+def test_the_layer_is_the_published_one(run, dtype, atol):
+    stored = reference("egt")
+    layer, pairs = published(stored, RUNS[run]).to(dtype), stored("mask_additive")[..., 0] == 0
+    real = pairs.any(-1)
+    assert not real.all()
+    h, e = layer(stored("in_h").to(dtype), stored("in_e").to(dtype), mask=pairs)
+    close = {"rtol": 0, "atol": atol}
+    torch.testing.assert_close(h[real], stored(f"{run}/out_h").to(dtype)[real], **close)
+    torch.testing.assert_close(e[pairs], stored(f"{run}/out_e").to(dtype)[pairs], **close)
+
+
+def published(stored, options: dict) -> EGTLayer:
+    layer = EGTLayer(16, 8, 4, **options)
+    # Per head [head, in, width] and [head, width]; ours are [(q k v) head width, in].
+    qkv = [stored(f"W_{symbol}").transpose(1, 2).flatten(0, 1) for symbol in "QKV"]
+    biases = [stored(f"b_{symbol}").flatten() for symbol in "QKV"]
+    load(layer.attention.qkv, torch.cat(qkv), torch.cat(biases))
+    load(layer.attention.output, stored("W_O_h").flatten(0, 1).T, stored("b_O_h"))
+    weights = torch.cat([stored("W_E").T, stored("W_G").T])
+    load(layer.attention.edge_input, weights, torch.cat([stored("b_E"), stored("b_G")]))
+    parts = {"h": "node", "e": "edge"} if layer.update_edges else {"h": "node"}
+    for kind, part in parts.items():
+        norm, first, _, second = getattr(layer, f"{part}_network")
+        load(norm, stored(f"LN2_{kind}_gain"), stored(f"LN2_{kind}_bias"))
+        load(first, stored(f"FFN_{kind}_W1").T, stored(f"FFN_{kind}_b1"))
+        load(second, stored(f"FFN_{kind}_W2").T, stored(f"FFN_{kind}_b2"))
+    load(layer.node_norm, stored("LN1_h_gain"), stored("LN1_h_bias"))
+    load(layer.edge_norm, stored("LN1_e_gain"), stored("LN1_e_bias"))
+    if layer.update_edges:
+        load(layer.edge_output, stored("W_O_e").T, stored("b_O_e"))
+    return layer

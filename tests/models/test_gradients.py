@@ -1,18 +1,26 @@
-"""Each attention's gradients: beside finite differences, and where every key is masked."""
+"""Gradients of each attention, beside differences and without keys; each model's dropouts."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 from torch.autograd import gradcheck
 
+from gtcourse import collate
 from gtcourse.models import (
+    EGT,
+    GRPE,
     ChromaticSelfAttention,
     EdgeTerms,
     EGTAttention,
+    Graphormer,
     GraphormerAttention,
     GRPEAttention,
     MultiHeadAttention,
     RelationTables,
 )
+from tests.graphs.random_graphs import graph_of
+from tests.models import egts, graphormers, grpes
 from tests.models.graphormers import large_weights
 
 B, N, D, H = 2, 3, 4, 2
@@ -70,3 +78,22 @@ def attention_and_inputs(name: str) -> tuple:
     torch.manual_seed(0)
     given = [torch.randn(s).double().requires_grad_() for s in ((B, N, D), *shapes)]
     return large_weights(module), call, given
+
+
+DROPOUTS = [
+    *(
+        (Graphormer, graphormers, name)
+        for name in ("dropout", "attention_dropout", "input_dropout")
+    ),
+    *((EGT, egts, name) for name in ("node_dropout", "edge_dropout", "attention_dropout")),
+    *((GRPE, grpes, name) for name in ("dropout", "attention_dropout")),
+]
+
+
+@pytest.mark.parametrize(("kind", "small", "name"), DROPOUTS)
+def test_each_dropout_acts_in_training_alone(kind, small, name):
+    batch = collate(small.encoded(graph_of(4, [(0, 1), (1, 2)])))
+    model = large_weights(kind(replace(small.SMALL, **{name: 0.5})))
+    assert torch.equal(model(batch), model(batch))
+    model.train()
+    assert not torch.equal(model(batch), model(batch))

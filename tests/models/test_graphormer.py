@@ -1,22 +1,21 @@
-"""Graphormer beside the paper's equations, and what must hold for every graph."""
-
-from dataclasses import replace
+"""Graphormer's encodings and layer; the whole model stands beside its loop in ``properties``."""
 
 import pytest
 import torch
+from hypothesis import example, given
 from torch import nn
+from torch_geometric.data import Data
 
 from gtcourse import collate
-from gtcourse.models import (
-    Graphormer,
-    GraphormerConfig,
-    GraphormerLayer,
-    LaplacianEncoding,
-)
-from gtcourse.models.graphormer import CentralityEncoding
-from tests.graphs.random_graphs import graph_of
-from tests.loops.graphormer import layer_loop
+from gtcourse.encodings import AddPathEdges, AddShortestPaths, encode
+from gtcourse.models import Graphormer, GraphormerConfig, GraphormerLayer, SpatialEncoding
+from gtcourse.models.graphormer import CentralityEncoding, EdgeEncoding
+from tests.graphs.random_graphs import graph_of, graphs
+from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
 from tests.models.graphormers import SMALL, encoded, large_weights
+from tests.models.reference import PRECISIONS, load, reference
+
+PATH_OF_THREE = graph_of(3, [(0, 1), (1, 0)])
 
 
 def test_degrees_beyond_the_largest_share_its_vectors_and_no_others_do():
@@ -24,52 +23,45 @@ def test_degrees_beyond_the_largest_share_its_vectors_and_no_others_do():
     encoding.incoming.weight.data = torch.tensor([[1.0], [2.0], [3.0]])
     encoding.outgoing.weight.data = torch.tensor([[10.0], [20.0]])
     batch = collate([graph_of(4, [])])
-    batch.encodings = {
-        "in_degree": torch.tensor([[0, 1, 2, 30]]),
-        "out_degree": torch.tensor([[0, 1, 2, 30]]),
-    }
+    degree = torch.tensor([[0, 1, 2, 30]])
+    batch.encodings = {"in_degree": degree, "out_degree": degree}
     assert encoding(batch)[0, :, 0].tolist() == [11, 22, 23, 23]
 
 
-@pytest.mark.holds("Graphormer, Eqs. 8 and 9")
-def test_the_layer_alone_equals_the_loop_on_plain_tensors():
-    layer = large_weights(GraphormerLayer(8, 2, d_hidden=12))
-    h, bias = torch.randn(2, 1, 5, 8).double(), torch.randn(1, 2, 5, 5).double()
-    A = [[bias[0, :, i, j] for j in range(5)] for i in range(5)]
-    got, expected = layer(h[0], bias), torch.stack(layer_loop(layer, list(h[0, 0]), A))
-    torch.testing.assert_close(got[0], expected, rtol=1e-10, atol=1e-10)
+def test_distances_beyond_the_longest_share_a_scalar_and_no_path_has_its_own():
+    encoding = SpatialEncoding(1, max_distance=2)
+    encoding.scalars.weight.data = torch.tensor([[10.0], [20.0], [21.0], [22.0]])
+    got = encoding.of(torch.tensor([[[-1, 0, 1], [2, 3, 400], [0, 0, 0]]]))
+    assert got[0, 0].tolist() == [[10, 20, 21], [22, 22, 22], [20, 20, 20]]
+
+
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.parametrize("reduce", ["mean", "sum"])
+@pytest.mark.holds("CS224W, S11", "Graphormer, Eq. 7")
+@given(graph=graphs(max_nodes=6))
+@example(graph=graph_of(6, [(i, i + 1) for i in range(5)]))  # longer than what is read of a path
+def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, reduce, graph):
+    encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
+    got = encoding(collate(encoded(graph, tree=tree)))[0]
+    of_pair = {"mean": edge_encoding_loop, "sum": edge_sum_loop}[reduce]
+    for i in range(len(graph.x)):
+        for j in range(len(graph.x)):
+            expected = torch.stack([of_pair(encoding, graph, i, j, head) for head in range(2)])
+            torch.testing.assert_close(got[:, i, j], expected, rtol=1e-10, atol=1e-10)
 
 
 def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
-    model = large_weights(Graphormer(SMALL))
-    bias = model.bias(collate(encoded(graph_of(3, [(0, 1), (1, 0)]))))
+    model, batch = large_weights(Graphormer(SMALL)), collate(encoded(PATH_OF_THREE))
+    bias = model.bias(batch)
     assert bias.shape == (1, 2, 4, 4)
-    for head in range(2):
-        t = model.bias.virtual[head]
+    for head, t in enumerate(model.bias.virtual):
         assert bool((bias[0, head, 0] == t).all() and (bias[0, head, :, 0] == t).all())
-    nodes = sum(e(collate(encoded(graph_of(3, [(0, 1), (1, 0)])))) for e in model.bias.encodings)
-    assert torch.equal(bias[:, :, 1:, 1:], nodes)
-
-
-def test_encodings_can_be_replaced():
-    class Ones(nn.Module):
-        def forward(self, batch):
-            return torch.ones(len(batch.x), 2, *batch.mask.shape[1:], batch.mask.shape[1])
-
-    graph = graph_of(3, [(0, 1)])
-    batch = collate([graph])
-    model = Graphormer(SMALL, [LaplacianEncoding(3, 8)], [Ones()])
-    assert model(batch).shape == (1,)
-    assert torch.equal(model.bias(batch)[0, :, 1:, 1:], torch.ones(2, 3, 3))
-    assert Graphormer(SMALL, [], []).bias is None
+    assert torch.equal(bias[:, :, 1:, 1:], sum(part(batch) for part in model.bias.encodings))
 
 
 def test_the_perturbation_is_added_to_the_node_embeddings():
-    model = large_weights(Graphormer(SMALL))
-    batch = collate(encoded(graph_of(3, [(0, 1)])))
-    zeros = torch.zeros(1, 3, 8).double()
-    assert torch.equal(model(batch, perturbation=zeros), model(batch))
-    moved = model(batch, perturbation=zeros + model.embedding.weight[5])
+    model, batch = large_weights(Graphormer(SMALL)), collate(encoded(PATH_OF_THREE))
+    moved = model(batch, perturbation=model.embedding.weight[5].expand(1, 3, 8).clone())
     model.embedding.weight.data += model.embedding.weight[5].clone()
     torch.testing.assert_close(moved, model(batch))
 
@@ -77,26 +69,59 @@ def test_the_perturbation_is_added_to_the_node_embeddings():
 def test_the_start_is_the_authors():
     torch.manual_seed(0)
     model = Graphormer(GraphormerConfig(d_model=256, num_layers=4, num_edge_types=400))
-    small = {nn.Embedding: 0.02, nn.Linear: 0.02 / 4**0.5}
-    found = 0
-    for module in model.modules():
-        if type(module) in small:
-            spread = float(module.weight.detach().std())
-            assert spread == pytest.approx(small[type(module)], rel=0.2), module
-            assert getattr(module, "bias", None) is None or bool((module.bias == 0).all())
-            found += 1
-        if isinstance(module, nn.LayerNorm):
-            assert bool((module.weight == 1).all() and (module.bias == 0).all())
-    assert found == 1 + 2 + 2 + 4 * 6 + 1  # atoms, degrees, pairs, layers, head
-    for parameter in (model.virtual_node, model.bias.virtual, model.bias.encodings[1].positions):
-        assert 0.005 < float(parameter.detach().std()) < 0.04
+    spreads = {nn.Embedding: 0.02, nn.Linear: 0.02 / 4**0.5}
+    weights = [m for m in model.modules() if type(m) in spreads]
+    assert len(weights) == 1 + 2 + 2 + 4 * 6 + 1  # atoms, degrees, pairs, layers, head
+    for module in weights:
+        spread = float(module.weight.detach().std())
+        assert spread == pytest.approx(spreads[type(module)], rel=0.2), module
+        assert getattr(module, "bias", None) is None or not module.bias.any()
 
 
-def test_dropout_acts_where_the_tables_say_in_training_alone():
-    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
-    for name in ("dropout", "attention_dropout", "input_dropout"):
-        torch.manual_seed(0)
-        model = large_weights(Graphormer(replace(SMALL, **{name: 0.5})))
-        assert torch.equal(model(batch), model(batch))
-        model.train()
-        assert not torch.equal(model(batch), model(batch))
+@PRECISIONS
+def test_the_layer_is_the_published_one(dtype, atol):
+    stored, layer = reference("graphormer"), GraphormerLayer(16, num_heads=4)
+    for name in ("query", "key", "value", "output"):
+        letter = "O" if name == "output" else name[0].upper()
+        weight, bias = stored(f"layer/W_{letter}"), stored(f"layer/b_{letter}")
+        load(getattr(layer.attention, name), weight, bias)
+    for number, place in ((1, 0), (2, 2)):
+        weight, bias = stored(f"layer/W_ffn{number}"), stored(f"layer/b_ffn{number}")
+        load(layer.feed_forward[place], weight, bias)
+    for norm, name in ((layer.attention_norm, "ln1"), (layer.feed_forward_norm, "ln2")):
+        load(norm, stored(f"layer/{name}.gamma"), stored(f"layer/{name}.beta"))
+    x, bias = stored("layer/x").to(dtype), stored("layer/attn_bias").to(dtype)
+    rows = bias[:, 0].isfinite().any(1)
+    out = layer.to(dtype)(x, bias)[rows]  # -inf in the bias, as the model masks its padding
+    torch.testing.assert_close(out, stored("layer/out").to(dtype)[rows], rtol=0, atol=atol)
+
+
+@pytest.fixture(scope="module")
+def molecules() -> list[Data]:
+    stored = reference("graphormer")
+    given = [
+        Data(
+            x=torch.zeros(int(stored(f"graph{i}/num_nodes")), 1),
+            edge_index=stored(f"graph{i}/edge_index").long(),
+            edge_attr=stored(f"graph{i}/bond").long()[:, None],
+        )
+        for i in range(30)
+    ]
+    return encode(given, AddShortestPaths(), AddPathEdges(20))
+
+
+def test_edges_along_the_only_shortest_path_are_those_of_the_authors_fixed_code(molecules):
+    stored, compared, differed_before = reference("graphormer"), 0, 0
+    for i, graph in enumerate(molecules):
+        only = stored(f"graph{i}/n_shortest_paths_capped2") == 1
+        behind = torch.arange(20) >= graph.distance[..., None]
+        ours = (graph.path_edges[..., 0].long() + 2).masked_fill(behind, -1)
+        fixed, first = (stored(f"graph{i}/{v}").long() for v in ("edge_input", "edge_input_v1"))
+        length = fixed.shape[-1]
+        assert torch.equal(ours[..., :length][only], fixed[only])
+        assert bool((ours[..., length:][only] == -1).all())
+        compared += int(only.sum())
+        differs = (ours[..., : first.shape[-1]] != first).any(-1)
+        differed_before += int(differs[only].sum())
+    assert compared > 9000
+    assert differed_before > 500  # paths through node 0 were cut short in every release of 2021

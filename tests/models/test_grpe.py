@@ -1,4 +1,4 @@
-"""GRPE beside the paper's equations, and what must hold for every graph."""
+"""GRPE's attention and inputs; the whole model stands beside its loop in ``tests/properties``."""
 
 from dataclasses import replace
 
@@ -6,24 +6,14 @@ import pytest
 import torch
 
 from gtcourse import collate
-from gtcourse.models import GRPE
+from gtcourse.models import GRPE, GRPEAttention, RelationTables
 from tests.graphs.random_graphs import graph_of
 from tests.models.graphormers import large_weights
-from tests.models.grpes import CONFIGS, SMALL, encoded
-from tests.properties.test_loops import LOOPS
+from tests.models.grpes import SMALL, encoded
+from tests.models.largest import Largest
+from tests.models.reference import PRECISIONS, load, reference
 
-CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-
-
-@pytest.mark.parametrize("name", ["all terms", "as the authors' code", "L = 0"])
-def test_far_and_unreachable_pairs_equal_the_loop(name):
-    path_and_pair = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (6, 7)]
-    both_ways = path_and_pair + [(j, i) for i, j in path_and_pair]
-    (graph,) = encoded(graph_of(8, both_ways))
-    assert int(graph.distance.max()) == 5
-    assert int(graph.distance.min()) == -1
-    for got, expected in LOOPS["GRPE"](large_weights(GRPE(CONFIGS[name])), graph):
-        torch.testing.assert_close(got, expected, **CLOSE)
+CONTEXTS = {"paper": "key_column", "official": "query_row"}
 
 
 @torch.no_grad()
@@ -34,5 +24,73 @@ def test_noise_is_added_to_the_nodes_in_training_alone():
     noise = model.train().embed(batch) - plain
     assert -0.2 - 1e-6 <= float(noise.min()) < -0.1  # of 32 numbers in both directions
     assert 0.1 < float(noise.max()) <= 0.2 + 1e-6
-    assert not torch.equal(noise[0, 0], noise[0, 1])
     assert torch.equal(model.eval().embed(batch), plain)
+
+
+def test_numbers_are_cut_off_to_types():
+    graph = graph_of(2, [(0, 1), (1, 0)])
+    model = GRPE(replace(SMALL, num_edge_types=(11,), edge_step=0.1))
+    tenths = [(n / 10, n) for n in range(11)]  # floats just below 0.3, 0.6 and 0.7 are these types
+    for length, kind in (*tenths, (0.26, 2), (0.95, 9), (7.0, 10)):
+        for dtype in (torch.float32, torch.float64):
+            graph.edge_attr = torch.tensor([[length], [0.0]], dtype=dtype)
+            relation = model.relations(collate(encoded(graph)))[0]
+            assert int(relation[1, 2]) == 1 + kind
+
+
+def test_the_two_key_contexts_differ_even_where_relations_are_symmetric():
+    x, relation = torch.randn(1, 4, 8).double(), torch.randint(0, 3, (1, 4, 4))
+    relation = relation + relation.transpose(1, 2)
+    tables = RelationTables(query=torch.randn(5, 8).double())
+    one, other = (
+        large_weights(GRPEAttention(8, 2, key_context=name))(x, relation, tables)
+        for name in CONTEXTS.values()
+    )
+    assert bool(((one - other).abs() > 1e-3).any())
+
+
+def test_dropout_drops_values_and_their_relations_together():
+    attention = large_weights(GRPEAttention(8, 2, dropout=0.5)).train()
+    attention.value.weight.data.zero_()  # v = 1, R = -1: their sum is 0, whatever is dropped
+    attention.value.bias.data.fill_(1.0)
+    x, relation = torch.randn(1, 6, 8).double(), torch.zeros(1, 6, 6, dtype=torch.int64)
+    tables = RelationTables(value=-torch.ones(1, 8).double())
+    z = attention(x, relation, tables) - attention.output.bias
+    torch.testing.assert_close(z, torch.zeros_like(z))
+
+
+@pytest.mark.parametrize("key_context", CONTEXTS.values())
+def test_no_tensor_has_a_vector_for_each_pair(key_context):
+    N, H, T, d = 40, 4, 9, 64
+    attention = GRPEAttention(d, H, dropout=0.1, key_context=key_context)
+    x, relation = torch.randn(1, N, d, requires_grad=True), torch.randint(0, T, (1, N, N))
+    tables = RelationTables(*torch.randn(3, T, d, requires_grad=True), torch.randn(T, H))
+    with Largest() as seen:
+        attention(x, relation, tables, mask=torch.rand(1, N) > 0.2).sum().backward()
+    assert seen.most == N * N * H < N * N * d
+
+
+@PRECISIONS
+@pytest.mark.parametrize("form", CONTEXTS)
+def test_the_attention_is_the_published_one(form, dtype, atol):
+    stored, attention = reference("grpe"), GRPEAttention(16, 4, key_context=CONTEXTS[form])
+    for name in ("query", "key", "value", "output"):
+        letter = name[0].upper()
+        load(getattr(attention, name), stored(f"w.W_{letter}"), stored(f"w.b_{letter}"))
+    query, key, value = (  # all sums of a row of P and a row of E
+        (stored(f"w.P_{name}")[:, None] + stored(f"w.E_{name}")).flatten(0, 1).to(dtype)
+        for name in ("query", "key", "value")
+    )
+    # In Eqs. 6 and 7 queries meet the tables called key; in the authors' code, those called query.
+    if form == "paper":
+        tables = RelationTables(key=key, query=query, value=value)
+    else:
+        tables = RelationTables(key=query, query=key, value=value)
+    relation, mask = stored("distance_index") * 8 + stored("edge_index_table"), ~stored("mask")
+    z, attended = attention.to(dtype)(
+        stored("x").to(dtype), relation, tables, mask=mask, return_attention=True
+    )
+    close = {"rtol": 0, "atol": atol}
+    torch.testing.assert_close(z[mask], stored(f"{form}.out").to(dtype)[mask], **close)
+    rows = mask[:, None, :, None].expand_as(attended)
+    torch.testing.assert_close(attended[rows], stored(f"{form}.probs").to(dtype)[rows], **close)

@@ -1,4 +1,4 @@
-"""Every encoding of the package: its settings, how it follows a renumbering, and its loop twin."""
+"""Every encoding of the package: its settings and its loop twin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from gtcourse.encodings import (
     AddSVD,
     Encoding,
 )
-from gtcourse.encodings.distances import anchor_sets, distances_to_sets
+from gtcourse.encodings.distances import anchor_sets
 from gtcourse.graphs.batch import ENCODINGS
 from tests.loops.encodings import (
     distances_loop,
@@ -30,9 +30,6 @@ from tests.loops.encodings import (
     walk_loop,
 )
 
-Made = dict[str, Tensor]
-"""What an encoding has set on a graph, by attribute."""
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -40,39 +37,30 @@ class Subject:
 
     Attributes:
         settings: ways to call it.
-        follows: what an encoding, a graph that has it and the order of a renumbering make of that
-            which must be the same in the renumbered graph; numbers of nodes and bases are not.
         loop: what it makes of a graph and the graph's loops; ``(got, expected)`` each.
+        by_number: whether it holds numbers of nodes, or one of several right bases, which a
+            renumbering does not permute.
     """
 
     settings: tuple[Encoding, ...]
-    follows: Callable[[Encoding, Data, Tensor], Made]
     loop: Callable[[Encoding, Data], list[tuple[Tensor, Tensor]]]
+    by_number: bool = False
 
 
-def made(graph: Data) -> Made:
+def made(graph: Data) -> dict[str, Tensor]:
+    """What an encoding has set on a graph, by attribute."""
     return {name: graph[name] for name in ENCODINGS if name in graph}
 
 
-def rows_and_columns(encoding: Encoding, graph: Data, order: Tensor) -> Made:
-    """Every node axis in the new order."""
-    found = made(graph)
-    for name, values in found.items():
-        for axis in range(ENCODINGS[name]):
-            values = values.index_select(axis, order)
-        found[name] = values
-    return found
-
-
-def paths_of_trees(encoding: Encoding, graph: Data, order: Tensor) -> Made:
-    """A tree holds node numbers; the features along its paths do not."""
+def paths_of_tree(graph: Data) -> Tensor:
+    """The features along its paths as a table, ``[n, n, n, F]``."""
     edges, tree = edges_of(graph), graph.path_tree.tolist()
 
     def path(i: int, j: int) -> list:
         k = tree[i][j]
         return [*path(i, k), edges[k, j]] if k >= 0 else []
 
-    return {"paths": of_paths(graph, path)[order][:, order]}
+    return of_paths(graph, path)
 
 
 def of_paths(graph: Data, path: Callable[[int, int], list]) -> Tensor:
@@ -86,52 +74,13 @@ def of_paths(graph: Data, path: Callable[[int, int], list]) -> Tensor:
     return table
 
 
-def distances_to_the_same_sets(encoding: Encoding, graph: Data, order: Tensor) -> Made:
-    """The sets are of node numbers; here they are those of the renumbered graph, moved back."""
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order))
-    sets = anchor_sets(graph.num_nodes, encoding.num_sets, encoding.seed)[:, place]
-    distance = AddShortestPaths()(graph).distance
-    return {"anchor_distances": distances_to_sets(distance[None], sets)[0][order]}
-
-
-def projectors(encoding: AddLaplacianEigenvectors, graph: Data, order: Tensor) -> Made:
-    """Of a repeated eigenvalue any basis is right: all of its vectors make one projector.
-
-    Eigenvalues of which some vectors may be missing, before the first or behind the last, are left
-    out, and so are the projectors of "random_walk", whose vectors are not orthogonal.
-    """
-    vectors, values = graph.laplacian_eigenvectors[order], graph.laplacian_eigenvalues
-    real = min(encoding.k, graph.num_nodes - int(encoding.skip_first))
-    found: Made = {"laplacian_eigenvalues": values}
-    if encoding.normalization == "random_walk" or not real:
-        return found
-    ends = values[:1] if encoding.skip_first else values[:0]
-    if real == encoding.k:
-        ends = torch.cat([ends, values[-1:]])
-    for number, value in enumerate(values[:real]):
-        if not bool(((ends - value).abs() < 1e-6).any()):
-            same = vectors[:, :real][:, (values[:real] - value).abs() < 1e-6]
-            found[f"projector {number}"] = same @ same.T
-    return found
-
-
-def product(encoding: Encoding, graph: Data, order: Tensor) -> Made:
-    """All singular vectors together restore the adjacency, whatever their basis is."""
-    left, right = graph.svd[order].chunk(2, dim=-1)
-    singular = {"sizes": left.norm(dim=0) ** 2}
-    return singular | ({"product": left @ right.T} if encoding.rank >= graph.num_nodes else {})
-
-
 def degrees(encoding: AddDegrees, graph: Data) -> list[tuple]:
     edges = edges_of(graph)
-    ends = [
-        [sum(edge[end] == i for edge in edges) for i in range(graph.num_nodes)] for end in (1, 0)
-    ]
-    return [
-        (graph.in_degree, torch.tensor(ends[0])),
-        (graph.out_degree, torch.tensor(ends[1])),
-    ]
+    incoming, outgoing = (
+        torch.tensor([sum(edge[end] == i for edge in edges) for i in range(graph.num_nodes)])
+        for end in (1, 0)
+    )
+    return [(graph.in_degree, incoming), (graph.out_degree, outgoing)]
 
 
 def distances(encoding: AddShortestPaths, graph: Data) -> list[tuple]:
@@ -151,8 +100,7 @@ def path_edges(encoding: AddPathEdges, graph: Data) -> list[tuple]:
 
 def path_trees(encoding: AddPathTree, graph: Data) -> list[tuple]:
     expected = of_paths(graph, lambda i, j: path_edges_loop(graph, i, j))
-    as_it_is = torch.arange(graph.num_nodes)
-    return [(paths_of_trees(encoding, graph, as_it_is)["paths"], expected)]
+    return [(paths_of_tree(graph), expected)]
 
 
 def walks(encoding: AddRandomWalks, graph: Data) -> list[tuple]:
@@ -217,15 +165,11 @@ def anchors(encoding: AddAnchorDistances, graph: Data) -> list[tuple]:
 
 
 EVERY = {
-    "AddDegrees": Subject((AddDegrees(),), rows_and_columns, degrees),
-    "AddShortestPaths": Subject(
-        (AddShortestPaths(), AddShortestPaths(2)), rows_and_columns, distances
-    ),
-    "AddPathEdges": Subject((AddPathEdges(1), AddPathEdges(5)), rows_and_columns, path_edges),
-    "AddPathTree": Subject((AddPathTree(),), paths_of_trees, path_trees),
-    "AddRandomWalks": Subject(
-        (AddRandomWalks(4), AddRandomWalks(4, pairs=False)), rows_and_columns, walks
-    ),
+    "AddDegrees": Subject((AddDegrees(),), degrees),
+    "AddShortestPaths": Subject((AddShortestPaths(), AddShortestPaths(2)), distances),
+    "AddPathEdges": Subject((AddPathEdges(1), AddPathEdges(5)), path_edges),
+    "AddPathTree": Subject((AddPathTree(),), path_trees, by_number=True),
+    "AddRandomWalks": Subject((AddRandomWalks(4), AddRandomWalks(4, pairs=False)), walks),
     "AddLaplacianEigenvectors": Subject(
         (
             AddLaplacianEigenvectors(3),
@@ -233,14 +177,14 @@ EVERY = {
             AddLaplacianEigenvectors(5, "symmetric", skip_first=True),
             AddLaplacianEigenvectors(4, "random_walk"),
         ),
-        projectors,
         eigenvectors,
+        by_number=True,
     ),
     "AddSVD": Subject(
-        (AddSVD(2), AddSVD(45), AddSVD(4, self_loops=False)), product, singular_vectors
+        (AddSVD(2), AddSVD(45), AddSVD(4, self_loops=False)), singular_vectors, by_number=True
     ),
-    "AddRings": Subject((AddRings(3), AddRings(4)), rows_and_columns, rings),
+    "AddRings": Subject((AddRings(3), AddRings(4)), rings),
     "AddAnchorDistances": Subject(
-        (AddAnchorDistances(3), AddAnchorDistances(7, seed=1)), distances_to_the_same_sets, anchors
+        (AddAnchorDistances(3), AddAnchorDistances(7, seed=1)), anchors, by_number=True
     ),
 }

@@ -13,10 +13,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gtcourse.encodings import (
-    AddLaplacianEigenvectors,
-    AddRandomWalks,
-)
+from gtcourse.encodings import AddLaplacianEigenvectors, AddRandomWalks
 from gtcourse.graphs import GraphBatch
 from gtcourse.models import (
     EGT,
@@ -36,15 +33,14 @@ from gtcourse.models import (
     WalkEncoding,
 )
 from tests.models import csas
-from tests.properties.counting import of_each
 from tests.properties.graph_transformers import (
     cgt_variants,
     egt_variants,
     graphormer_variants,
     grpe_variants,
 )
-from tests.properties.graphs import NONE, Example, examples
-from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant
+from tests.properties.graphs import NONE, examples
+from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant, enough
 
 Results = dict[str, tuple[Tensor, int]]
 """A model's outputs by name: ``[B, …]``, and how many axes of nodes follow the first."""
@@ -78,8 +74,8 @@ def prediction_attention(model: nn.Module, batch: GraphBatch, variant: Variant) 
 
 
 def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
-    asks = {"return_distances": model.config.distance_hops > 0}
-    output, *distances, attention = model(batch, return_attention=True, **asks)
+    options = {"return_distances": model.config.distance_hops > 0}
+    output, *distances, attention = model(batch, return_attention=True, **options)
     results = {"prediction": (output, variant.level)}
     results["attention"] = of_pairs(attention, model.q), 2
     if distances:
@@ -97,24 +93,20 @@ PHI = SignNetConfig(
     k=3, d_model=D, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
 )
 NODE_ENCODINGS = {
-    "alone": (lambda: None, (), False),
-    "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,), False),
-    "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,), False),
-    "returns": (
-        lambda: WalkEncoding(csas.STEPS, D),
-        (AddRandomWalks(csas.STEPS, pairs=False),),
-        False,
-    ),
-    "singular vectors": (lambda: SVDEncoding(2, D), (SVD,), False),
-    "signnet": (lambda: SignNet(PHI), (SPECTRUM,), True),
+    "alone": (lambda: None, ()),
+    "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,)),
+    "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,)),
+    "returns": (lambda: WalkEncoding(csas.STEPS, D), (AddRandomWalks(csas.STEPS, pairs=False),)),
+    "singular vectors": (lambda: SVDEncoding(2, D), (SVD,)),
+    "signnet": (lambda: SignNet(PHI), (SPECTRUM,)),
 }
 
 
-def with_node_encodings(build: Callable[[nn.Module | None], nn.Module], **reads) -> dict:
+def with_node_encodings(build: Callable[[nn.Module | None], nn.Module]) -> dict:
     """A model with each of the node encodings."""
     return {
-        name: Variant(lambda make=make: build(make()), transforms, signs=signs, **reads)
-        for name, (make, transforms, signs) in NODE_ENCODINGS.items()
+        name: Variant(lambda make=make: build(make()), transforms)
+        for name, (make, transforms) in NODE_ENCODINGS.items()
     }
 
 
@@ -148,9 +140,8 @@ def gatedgcn_variants() -> dict[str, Variant]:
     config = GatedGCNConfig(
         num_node_types=28, num_node_features=0, num_edge_types=4, d_model=D, num_layers=2
     )
-    bare = replace(config, num_edge_types=0)
-    found = baseline_variants(GatedGCN, config)
-    return found | {"no edge features": Variant(partial(GatedGCN, bare), edges=NONE)}
+    bare = Variant(partial(GatedGCN, replace(config, num_edge_types=0)), edges=NONE)
+    return baseline_variants(GatedGCN, config) | {"no edge features": bare}
 
 
 def signnet_variants() -> dict[str, Variant]:
@@ -162,9 +153,7 @@ def signnet_variants() -> dict[str, Variant]:
     configs["any number"] = replace(PHI, k=None, rho="sum")
     reads = {"any number": (AddLaplacianEigenvectors(6, "symmetric", skip_first=True),)}
     return {
-        name: Variant(
-            partial(SignNet, config), reads.get(name, (SPECTRUM,)), edges=NONE, level=1, signs=True
-        )
+        name: Variant(partial(SignNet, config), reads.get(name, (SPECTRUM,)), edges=NONE, level=1)
         for name, config in configs.items()
     }
 
@@ -210,19 +199,14 @@ def try_on_graphs(
     variants = {name: v for name, v in MODELS[model].variants.items() if chosen(name, v)}
     for name, variant in variants.items():
         graphs = examples(variant.x, variant.edges, **sizes)
-        holds = given(graphs, st.fixed_dictionaries(others or {}))(
-            _of_variant(promise, model, name)
-        )
+        holds = given(graphs, st.fixed_dictionaries(others or {}))(_of(promise, model, name))
         if settings.default.derandomize:
             holds = seed(crc32(f"{model}, {name}: {promise.__name__}".encode()))(holds)
-        of_each(len(variants))(holds)()
+        enough(1 / len(variants))(holds)()
 
 
-def _of_variant(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
-    def holds(example: Example, drawn: dict) -> None:
-        promise(model, variant, example, **drawn)
-
-    return holds
+def _of(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
+    return lambda example, drawn: promise(model, variant, example, **drawn)
 
 
 @cache
@@ -230,13 +214,6 @@ def in_use(model: str, variant: str) -> nn.Module:
     """In float64 and evaluation mode, with weights and statistics behind which nothing hides."""
     torch.manual_seed(0)
     return csas.in_use(MODELS[model].variants[variant].build())
-
-
-@cache
-def at_start(model: str, variant: str) -> nn.Module:
-    """In float32, as a run begins."""
-    torch.manual_seed(0)
-    return MODELS[model].variants[variant].build()
 
 
 def assert_same(got: Tensor, expected: Tensor, what: str) -> None:

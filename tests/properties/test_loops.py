@@ -11,12 +11,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gtcourse.encodings import encode
-from gtcourse.graphs import collate
-from tests.loops.convolutions import gat_layer_loop, gated_gcn_layer_loop, gin_layer_loop
+from gtcourse.graphs import GraphBatch, collate
+from tests.loops.attention import bag_loop
+from tests.loops.convolutions import gat_loop, gated_gcn_loop, gin_loop
 from tests.loops.csa import cgt_loop
 from tests.loops.egt import egt_loop
 from tests.loops.graphormer import graphormer_loop
 from tests.loops.grpe import grpe_loop
+from tests.loops.parts import linear
 from tests.loops.signnet import signnet_loop
 from tests.models.csas import MAX_RING
 from tests.models.graphormers import default_dtype
@@ -31,8 +33,8 @@ def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
 
 def egt(model: nn.Module, graph: Data) -> list[tuple]:
     config = model.config
-    asks = {"return_distances": config.distance_hops > 0, "return_attention": True}
-    output, *distances, attention = model(collate([graph]), **asks)
+    options = {"return_distances": config.distance_hops > 0, "return_attention": True}
+    output, *distances, attention = model(collate([graph]), **options)
     loop = egt_loop(model, graph)
     output = output[0] if config.num_targets > 1 else output[0][..., None]
     if config.target == "edge":
@@ -74,25 +76,41 @@ def signnet(model: nn.Module, graph: Data) -> list[tuple]:
     return [(model(batch)[0], expected)]
 
 
-def layers(loop: Callable) -> Callable:
-    """Of a message-passing baseline: each layer on what it is given, as the model gives it."""
+def bag(model: nn.Module, graph: Data) -> list[tuple]:
+    batch, n = collate([graph]), graph.num_nodes
+    h = model.embedding.weight[graph.x[:, 0].long()]
+    if model.node_encoding is not None:
+        h = h + model.node_encoding(batch)[0]
+    masked = getattr(model, "masked_heads", 0)
+    near = torch.eye(n).bool()
+    near[graph.edge_index[1], graph.edge_index[0]] = True  # along the edges
+    masks = [near] * masked + [torch.ones(n, n).bool()] * (model.config.num_heads - masked)
+    return [(model(batch).flatten(), bag_loop(model, h, masks))]
 
+
+def message_passing(loop: Callable) -> Callable:
     def compared(model: nn.Module, graph: Data) -> list[tuple]:
-        pairs, edges = [], collate([graph]).edge_index.T.tolist()
-
-        def compare(layer, given, result):
-            *tensors, _ = given
-            expected = loop(layer, *tensors, edges)
-            many = isinstance(result, tuple)
-            pairs.extend(zip(result, expected, strict=True) if many else [(result, expected)])
-
-        hooks = [layer.register_forward_hook(compare) for layer in model.layers]
-        model(collate([graph]))
-        for hook in hooks:
-            hook.remove()
-        return pairs
+        batch, parts = collate([graph]), []
+        if model.input.types is not None:
+            parts.append(model.input.types.weight[graph.x[:, 0].long()])
+        if model.input.features is not None:
+            parts.append(linear(model.input.features, graph.x.double()))
+        if model.input.encoding is not None:
+            parts.append(model.input.encoding(batch)[0])
+        given = [sum(parts)]
+        if loop is gated_gcn_loop:
+            given.append(edge_vectors(model, batch))
+        expected = loop(model, *given, batch.edge_index.T.tolist())
+        return [(model(batch).flatten(), expected)]
 
     return compared
+
+
+def edge_vectors(model: nn.Module, batch: GraphBatch) -> Tensor:
+    source, destination = batch.edge_index
+    if model.edge_input.types is None:
+        return linear(model.edge_input.constant, torch.ones(len(source), 1).double())
+    return model.edge_input.types.weight[batch.edge_attr[0, source, destination, 0].long()]
 
 
 def _stacked(rows: Tensor | list[Tensor]) -> Tensor:
@@ -105,9 +123,11 @@ LOOPS = {
     "GRPE": grpe,
     "CGT": cgt,
     "SignNet": signnet,
-    "GIN": layers(gin_layer_loop),
-    "GAT": layers(gat_layer_loop),
-    "GatedGCN": layers(gated_gcn_layer_loop),
+    "BagTransformer": bag,
+    "NeighbourTransformer": bag,
+    "GIN": message_passing(gin_loop),
+    "GAT": message_passing(gat_loop),
+    "GatedGCN": message_passing(gated_gcn_loop),
 }
 NOT_IN_THE_LOOPS = {"Graphormer": {"eigenvectors", "sums over paths"}}
 """Variants with a module from outside, which is not an equation of the model's paper."""

@@ -1,18 +1,19 @@
 """The encoder-decoder: sequences of 1 to 40 tokens, where padding is a shorter sequence."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder
+from gtcourse.models import Transformer, TransformerConfig
 from tests.models.csas import in_use
-from tests.properties.counting import enough
 from tests.properties.graphs import MAX_NODES, sizes
 from tests.properties.models import PRECISIONS, assert_same
+from tests.properties.variants import enough
 
 WORDS = 11
 POST = TransformerConfig(
@@ -30,34 +31,17 @@ CONFIGS = {
     "pre-LN": replace(POST, norm_first=True, activation="gelu"),
     "one head": replace(POST, num_heads=1, activation="elu"),
 }
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """Sources and targets of any lengths, for one of the configurations."""
-
-    config: str
-    sources: list[int]
-    targets: list[int]
-    seed: int
-
-    @property
-    def generator(self) -> torch.Generator:
-        return torch.Generator().manual_seed(self.seed)
-
-    def tokens(self) -> tuple[list[Tensor], list[Tensor]]:
-        generator = self.generator
-        return tuple(
-            [torch.randint(WORDS, (n,), generator=generator) for n in lengths]
-            for lengths in (self.sources, self.targets)
-        )
+EVERY_CONFIG = pytest.mark.parametrize("config", CONFIGS)
 
 
 @st.composite
-def sentences(draw, most: int = 3) -> Sentences:
-    count = draw(st.integers(1, most))
+def sentences(draw) -> tuple[list[Tensor], list[Tensor], torch.Generator]:
+    """Sources and targets of any lengths, and a generator for whatever else is random."""
+    count = draw(st.integers(1, 3))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
     lengths = [[draw(sizes(MAX_NODES)) for _ in range(count)] for _ in range(2)]
-    return Sentences(draw(st.sampled_from([*CONFIGS])), *lengths, draw(st.integers(0, 2**31)))
+    words = [[torch.randint(WORDS, (n,), generator=generator) for n in some] for some in lengths]
+    return *words, generator
 
 
 @cache
@@ -75,38 +59,28 @@ def padded(sequences: list[Tensor], generator: torch.Generator, extra: int) -> t
     return tokens, torch.arange(length) < torch.tensor([*map(len, sequences)])[:, None]
 
 
-@enough()
+@EVERY_CONFIG
+@enough(1 / len(CONFIGS))
 @given(given=sentences(), extra=st.integers(0, 3))
 @torch.no_grad()
-def test_neither_padding_nor_company_nor_later_words_change_a_prediction(given, extra):
+def test_neither_padding_nor_company_nor_later_words_change_a_prediction(config, given, extra):
     """Behind a target's end stand other words: the causal mask keeps what comes before as it is."""
-    model, (sources, targets) = model_of(given.config), given.tokens()
-    source, mask = padded(sources, given.generator, extra)
-    target, _ = padded(targets, given.generator, extra)
+    model, (sources, targets, generator) = model_of(config), given
+    source, mask = padded(sources, generator, extra)
+    target, _ = padded(targets, generator, extra)
     together = model(source, target, mask)
     for row, (one, other) in enumerate(zip(sources, targets, strict=True)):
         assert_same(together[row, : len(other)], model(one[None], other[None])[0], f"row {row}")
 
 
-@enough()
-@given(given=sentences(most=1))
-@torch.no_grad()
-def test_without_positions_permuting_the_tokens_permutes_the_encoding(given):
-    (source,), _ = given.tokens()
-    model = model_of(given.config)
-    order = torch.randperm(len(source), generator=given.generator)
-    words = model.source_embedding.embedding(source)[None]
-    encoder: TransformerEncoder = model.encoder
-    assert_same(encoder(words[:, order]), encoder(words)[:, order], "encoding")
-
-
-@enough()
+@EVERY_CONFIG
+@enough(1 / len(CONFIGS))
 @given(given=sentences(), extra=st.integers(0, 2), training=st.booleans())
-def test_predictions_and_gradients_are_finite(given, extra, training):
-    torch.manual_seed(given.seed)
-    model, (sources, targets) = Transformer(CONFIGS[given.config]).train(training), given.tokens()
-    source, mask = padded(sources, given.generator, extra)
-    target, _ = padded(targets, given.generator, extra)
+def test_predictions_and_gradients_are_finite(config, given, extra, training):
+    torch.manual_seed(0)
+    model, (sources, targets, generator) = Transformer(CONFIGS[config]).train(training), given
+    source, mask = padded(sources, generator, extra)
+    target, _ = padded(targets, generator, extra)
     for half in PRECISIONS.values():
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             logits, attention = model(source, target, mask, return_attention=True)

@@ -1,20 +1,17 @@
-"""What a model is tried with: one of its configurations, and the graphs that it reads."""
+"""A configuration of a model and the graphs that it reads; on how many graphs it is tried."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hypothesis import settings
 from torch import nn
 
 from gtcourse.encodings import AddLaplacianEigenvectors, AddRandomWalks, AddSVD
 from tests.models import csas
 from tests.properties.graphs import ATOMS, BONDS, Features
 
-TWO_COLUMNS = Features((28, 7))
-TWO_BOND_COLUMNS = Features((4, 3))
-NUMBERS = Features(numbers=2)
-NUMBER = Features(numbers=1)
-
-
+TWO_COLUMNS, TWO_BOND_COLUMNS = Features((28, 7)), Features((4, 3))
+NUMBERS, NUMBER = Features(numbers=2), Features(numbers=1)
 LEVELS = {"graph": 0, "node": 1, "edge": 2}
 WALKS, SPECTRUM, SVD = AddRandomWalks(csas.STEPS), AddLaplacianEigenvectors(3), AddSVD(2)
 
@@ -28,7 +25,6 @@ class Variant:
         transforms: what it reads beside nodes and edges.
         x, edges: the features that it reads.
         level: axes of nodes of its prediction: 0 of a graph, 1 of nodes, 2 of edges.
-        signs: whether it is the same for each eigenvector's other sign.
     """
 
     build: Callable[[], nn.Module]
@@ -36,4 +32,9 @@ class Variant:
     x: Features = ATOMS
     edges: Features = BONDS
     level: int = 0
-    signs: bool = False
+
+
+def enough(share: float = 1.0) -> settings:
+    """A share of 20 examples, or of the nightly profile's number; 2 at least."""
+    most = settings.default.max_examples
+    return settings(max_examples=max(2, round(share * (most if most > 100 else 20))))

@@ -1,0 +1,140 @@
+"""From a batch to vectors: encodings added to the nodes, their signs, norms of padded nodes."""
+
+from itertools import combinations, product
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from torch import nn
+
+from gtcourse.encodings import signs
+from gtcourse.encodings.spectral import laplacian_eigenvectors
+from gtcourse.graphs import collate
+from gtcourse.models import (
+    BagTransformer,
+    BagTransformerConfig,
+    LaplacianEncoding,
+    SVDEncoding,
+    WalkEncoding,
+)
+from gtcourse.models.embeddings import FlatBatchNorm, NodeBatchNorm
+from tests.graphs.random_graphs import graph_of
+from tests.loops.encodings import laplacian_loop
+
+
+def batch_with(**columns):
+    """Graphs of three nodes and of one, with random encodings of so many columns."""
+    graphs = [graph_of(3, [(0, 1), (1, 2)]), graph_of(1, [])]
+    generator = torch.Generator().manual_seed(0)
+    for graph in graphs:
+        n = len(graph.x)
+        del graph.laplacian_eigenvectors
+        for name, width in columns.items():
+            shape = (n, n, width) if name == "random_walks" else (n, width)
+            graph[name] = torch.randn(shape, generator=generator, dtype=torch.float64)
+    return collate(graphs)
+
+
+@pytest.mark.holds("GRPE, Eq. 5")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (LaplacianEncoding(4, 5), "laplacian_eigenvectors"),
+        (WalkEncoding(4, 5), "rwse"),
+        (WalkEncoding(4, 5), "random_walks"),
+        (SVDEncoding(2, 5), "svd"),
+    ],
+)
+def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
+    batch = batch_with(**{name: 4})
+    weight, bias = module.projection.weight.double(), module.projection.bias.double()
+    got = module.double()(batch)
+    assert got.shape == (2, 3, 5)
+    for graph, node in batch.mask.nonzero().tolist():
+        row = batch.encodings[name][graph, node]
+        row = row[node] if name == "random_walks" else row  # returns are the diagonal
+        expected = torch.stack([(weight[c] * row).sum() + bias[c] for c in range(5)])
+        torch.testing.assert_close(got[graph, node], expected, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        LaplacianEncoding(4, 5, True),
+        SVDEncoding(2, 5, True),
+        SVDEncoding(2, 5, "pairs"),
+        SVDEncoding(2, 5, "nodes"),
+    ],
+)
+def test_signs_are_flipped_in_training_alone(module):
+    batch = batch_with(laplacian_eigenvectors=4, svd=4)
+    module.double().train()
+    torch.manual_seed(0)
+    assert not torch.equal(module(batch), module(batch))
+    module.eval()
+    assert torch.equal(module(batch), module(batch))
+    module.flip_signs = False
+    assert torch.equal(module(batch), module.train()(batch))
+
+
+@pytest.mark.holds("CS224W, S12")
+def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_predictions():
+    """On a tree in which no two nodes are alike, so that no sign is another numbering."""
+    torch.manual_seed(0)
+    config, K = BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8), 3
+    model = BagTransformer(config, LaplacianEncoding(K, 8)).double().eval()
+    edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (2, 6)]
+    graph = graph_of(7, edges + [(j, i) for i, j in edges])
+    values, vectors = laplacian_eigenvectors(collate([graph]).adjacency)
+    values, vectors = values[0, 1 : K + 1], vectors[0, :, 1 : K + 1]
+    L, predictions = laplacian_loop(graph, "combinatorial"), []
+    patterns = set(product((1.0, -1.0), repeat=K))
+    for pattern in patterns:
+        graph.laplacian_eigenvectors = vectors * torch.tensor(pattern)
+        signed = graph.laplacian_eigenvectors
+        torch.testing.assert_close(L @ signed, signed * values, rtol=0, atol=1e-10)
+        predictions.append(float(model(collate([graph])).detach()))
+    assert min(abs(one - other) for one, other in combinations(predictions, 2)) > 1e-6
+    drawn = signs.flip_signs(vectors.expand(50, -1, -1)) / vectors
+    assert {tuple(row) for row in drawn[:, 0].round().tolist()} == patterns
+
+
+def padded(sizes, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    h = torch.randn(len(sizes), max(sizes), 3, generator=generator, dtype=torch.float64)
+    return h, torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans(), st.integers(0, 99))
+def test_real_nodes_are_normalised_as_torch_does_it_without_padding(sizes, training, seed):
+    h, mask = padded(sizes, seed)
+    assume(not training or mask.sum() > 1)  # torch raises at a single row
+    ours, theirs = NodeBatchNorm(3).double(), nn.BatchNorm1d(3).double()
+    for layer in (ours, theirs):
+        layer.train(training)
+        layer.running_mean += 0.5
+        layer.weight.data = torch.tensor([1.0, -2.0, 3.0]).double()
+        layer.bias.data = torch.tensor([0.5, 0.0, -1.0]).double()
+    h.requires_grad_()
+    found, expected = ours(h, mask), theirs(h[mask])
+    torch.testing.assert_close(found[mask], expected)
+    assert (found[~mask] == 0).all()
+    pull = torch.randn_like(found)  # a sum of squares would be the same for whatever h
+    gradients = [
+        torch.autograd.grad((out * pull_of).sum(), [h, *layer.parameters()])
+        for out, pull_of, layer in ((found, pull, ours), (expected, pull[mask], theirs))
+    ]
+    torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(dict(ours.named_buffers()), dict(theirs.named_buffers()))
+
+
+@pytest.mark.parametrize("norm", [NodeBatchNorm, FlatBatchNorm])
+def test_one_node_or_none_leaves_the_running_statistics_alone(norm):
+    layer = norm(3).double()
+    layer.running_mean += 1.0
+    h, mask = padded([1])
+    given = (h, mask) if norm is NodeBatchNorm else (h[mask],)
+    torch.testing.assert_close(layer(*given).flatten(), ((h - 1) / (1 + 1e-5) ** 0.5).flatten())
+    assert layer(*(part[:0] for part in given)).numel() == 0
+    torch.testing.assert_close(layer.running_mean, torch.ones(3, dtype=torch.float64))
