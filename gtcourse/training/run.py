@@ -27,8 +27,14 @@ from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.checkpoint import exclusive
 from gtcourse.training.data import Graphs, Loader, first, loaders
-from gtcourse.training.fit import check_output, count_parameters, evaluate
-from gtcourse.training.processes import PRECISIONS, is_first_process, processes, take_own_gpu
+from gtcourse.training.fit import (
+    PRECISIONS,
+    count_parameters,
+    evaluate,
+    is_first_process,
+    processes,
+    take_own_gpu,
+)
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import (
     Record,
@@ -134,7 +140,6 @@ def train(
     a_seed(seed=seed)
     at_least(1, buckets=buckets, devices=options.get("devices", 1))
     one_of(PRECISIONS, precision=options.get("precision", PRECISIONS[0]))
-    check_output(out, options.get("checkpoint_every"), options.get("tensorboard"))
     _check_resume(out, resume)
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gtcourse.prepare import prepare
-from gtcourse.training.processes import is_first_process, launch, processes
+from gtcourse.training.fit import is_first_process, launch, processes
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.training.tiny_data import tiny
 from tests.training.two_processes import MODELS, gradients, graphs
