@@ -26,8 +26,8 @@ from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
-from gtcourse.training.checkpoint import Board, Checkpoint, exclusive, write_curve
 from gtcourse.training.flag import Flag
+from gtcourse.training.records import Board, Checkpoint, exclusive, write_curve
 from gtcourse.training.tasks import Task
 
 PRECISIONS = ("32-true", "bf16-mixed")

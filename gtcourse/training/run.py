@@ -25,7 +25,6 @@ from gtcourse.graphs.batch import collate
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
-from gtcourse.training.checkpoint import exclusive
 from gtcourse.training.data import Graphs, Loader, first, loaders
 from gtcourse.training.fit import (
     PRECISIONS,
@@ -39,6 +38,7 @@ from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import (
     Record,
     current_commit,
+    exclusive,
     read_json,
     read_record,
     record_filename,

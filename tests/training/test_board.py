@@ -4,7 +4,7 @@ import struct
 
 from tensorboardX.proto.event_pb2 import Event
 
-from gtcourse.training.checkpoint import Board
+from gtcourse.training.records import Board
 
 
 def events(path) -> list[Event]:
