@@ -13,11 +13,10 @@ from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.training.budget import device
 from gtcourse.training.costs import step_costs
-from gtcourse.training.data import Graphs, loaders
 from gtcourse.training.fit import compiled, launch, train_step
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import device_name
-from gtcourse.training.run import for_compiler
+from gtcourse.training.run import Graphs, for_compiler, loaders
 
 
 def measure(

@@ -6,7 +6,7 @@ from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.graphs import GraphDataset
 from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
-from gtcourse.training.data import data_for, first, loaders
+from gtcourse.training.run import data_for, first, loaders
 from tests.graphs.test_prepare import assert_same
 from tests.training.tiny_data import tiny, tiny_zinc_file
 

@@ -105,7 +105,7 @@ def test_a_budget_is_remembered_with_the_graphs_it_leaves():
 def test_a_folder_holds_one_run(tmp_path):
     what = {"config": {"epochs": 3, "lr": 0.1}, "data": {"name": "zinc"}, "seed": 0}
     with pytest.raises(ValueError, match="holds no run to resume"):
-        claim(tmp_path, what, resume=True)
+        run(tmp_path, resume=True)
     claim(tmp_path, what | {"seed": 7}, resume=False)  # and stopped before it had done anything
     claim(tmp_path, what, resume=False)
     claim(tmp_path, what, resume=None)
