@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
+from gtcourse.graphs.molecules import molecule_graph, smiles_graph
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.tasks import Task, graph_classification, graph_regression
@@ -60,16 +60,16 @@ def own_recipe(
     config, *rest = build.args
     node_columns = FEATURES[features].node_columns if node_columns is None else node_columns
     edge_columns = FEATURES[features].edge_columns if edge_columns is None else edge_columns
+    known = {each.name: getattr(config, each.name) for each in fields(config)}
+    if node_features and "num_node_features" not in known:
+        raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
     wanted = {
         "num_node_types": _like(config.num_node_types, node_columns),
         "num_node_features": node_features,
-        "num_edge_types": _like(getattr(config, "num_edge_types", ()), edge_columns),
+        "num_edge_types": _like(known.get("num_edge_types"), edge_columns),
         "num_targets": len(targets),
         "target": "graph",
     }
-    known = {field.name for field in fields(config)}
-    if node_features and "num_node_features" not in known:
-        raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
     own = {
         "recipe": recipe.name,
@@ -89,26 +89,40 @@ def own_recipe(
     )
 
 
+def _like(config: int | tuple | None, columns: Sequence[int]) -> int | tuple:
+    """The columns' sizes as a model's configuration has them.
+
+    A tuple if it is one; otherwise the rows of one table with 512 rows per column.
+    """
+    if isinstance(config, tuple):
+        return tuple(columns)
+    return columns[0] if len(columns) == 1 else 512 * len(columns)
+
+
 def recipe_for(recipe: Recipe, graphs: Sequence[Data], task: str) -> Recipe:
     """A recipe for a list of PyG graphs with graph targets ``y``, all inferred from them.
 
     Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; float ``x``
     is taken as it is.
     """
-    x = torch.cat([graph.x.reshape(graph.num_nodes, -1) for graph in graphs])
-    is_float = x.is_floating_point()
-    edge_columns = ()
-    if graphs[0].get("edge_attr") is not None:
-        rows = [graph.edge_attr.reshape(graph.num_edges, -1) for graph in graphs]
-        edge_columns = _categories(torch.cat(rows))
-    targets = [f"target {i}" for i in range(graphs[0].y.numel())]
+
+    def categories(rows: list[torch.Tensor]) -> tuple[int, ...]:
+        return tuple((torch.cat(rows).amax(dim=0) + 1).tolist())
+
+    x = [graph.x.reshape(graph.num_nodes, -1) for graph in graphs]
+    is_float = x[0].is_floating_point()
+    edges = [
+        graph.edge_attr.reshape(graph.num_edges, -1)
+        for graph in graphs
+        if graph.get("edge_attr") is not None
+    ]
     return own_recipe(
         recipe,
         task,
-        targets,
-        node_columns=() if is_float else _categories(x),
-        edge_columns=edge_columns,
-        node_features=x.shape[1] if is_float else 0,
+        targets=[f"target {i}" for i in range(graphs[0].y.numel())],
+        node_columns=() if is_float else categories(x),
+        edge_columns=categories(edges) if edges else (),
+        node_features=x[0].shape[1] if is_float else 0,
     )
 
 
@@ -141,15 +155,11 @@ def zinc_data(smiles: str) -> Data:
     with BlockLogs():
         atoms, bonds = molecule_graph(smiles)
     if not atoms:
-        raise UnsuitableMolecule("empty", f"{smiles!r} has no atoms; expected at least one.")
+        raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
     both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
     both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
-    return Data(
-        x=torch.tensor(atoms)[:, None],
-        edge_index=both[:, :2].T.contiguous(),
-        edge_attr=both[:, 2:],
-        smiles=smiles,
-    )
+    x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous()
+    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:], smiles=smiles)
 
 
 def ogb_data(smiles: str) -> Data:
@@ -159,12 +169,9 @@ def ogb_data(smiles: str) -> Data:
         ValueError: RDKit cannot read it, or it has no atoms.
     """
     graph = smiles_graph(smiles, 0)
-    return Data(
-        x=torch.from_numpy(graph["node_feat"]),
-        edge_index=torch.from_numpy(graph["edge_index"]),
-        edge_attr=torch.from_numpy(graph["edge_feat"]),
-        smiles=smiles,
-    )
+    names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
+    arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}
+    return Data(**arrays, smiles=smiles)
 
 
 @dataclass(frozen=True)
@@ -208,9 +215,8 @@ def read_csv(
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; expected a CSV file.")
     table = pd.read_csv(path)
-    if missing := [
-        name for name in (smiles, *targets, *filter(None, [split])) if name not in table
-    ]:
+    columns = [smiles, *targets, *([split] if split else [])]
+    if missing := [name for name in columns if name not in table]:
         raise ValueError(
             f"{path} has no column {missing[0]!r}; expected one of {', '.join(table.columns)}."
         )
@@ -226,8 +232,9 @@ def read_csv(
         except ValueError as error:
             skipped.append(f"row {row + 2}: {error}")
             continue
-        graph.y = torch.tensor(y.iloc[row].to_numpy(), dtype=torch.float32)
-        graphs.append(graph if len(targets) == 1 else graph.update({"y": graph.y[None]}))
+        values = torch.tensor(y.iloc[row].to_numpy(), dtype=torch.float32)
+        graph.y = values if len(targets) == 1 else values[None]
+        graphs.append(graph)
         rows.append(row)
     if not graphs:
         raise ValueError(f"{path} has no molecule that RDKit can read in column {smiles!r}.")
@@ -238,13 +245,8 @@ def read_csv(
         if unknown := sorted({*words} - {*SPLIT_NAMES}):
             raise ValueError(f"column {split!r} holds {unknown[0]!r}; expected train, val or test.")
         parts = [SPLIT_NAMES[word] for word in words]
-    dataset = GraphDataset(
-        name=path.name.partition(".")[0],
-        source=f"file: {path.name}",
-        graphs=graphs,
-        split=torch.tensor(parts),
-    )
-    return dataset, skipped
+    name, source = path.name.partition(".")[0], f"file: {path.name}"
+    return GraphDataset(name, source, graphs, torch.tensor(parts)), skipped
 
 
 def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
@@ -262,23 +264,10 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
     random.Random(seed).shuffle(order)  # noqa: S311
     parts, room = [0] * len(smiles), {1: len(smiles) // 10, 2: len(smiles) // 10}
     for members in order:
-        part = next((p for p, left in room.items() if 0 < len(members) <= left), 0)
-        if part:
-            room[part] -= len(members)
-        for i in members:
-            parts[i] = part
+        for part in room:
+            if len(members) <= room[part]:
+                room[part] -= len(members)
+                for i in members:
+                    parts[i] = part
+                break
     return parts
-
-
-def _categories(values: torch.Tensor) -> tuple[int, ...]:
-    return tuple((values.amax(dim=0) + 1).tolist())
-
-
-def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
-    """The columns' sizes as a model's configuration states them.
-
-    A tuple where it has one; otherwise the rows of one table with 512 rows per column.
-    """
-    if isinstance(config, tuple):
-        return tuple(columns)
-    return columns[0] if len(columns) == 1 else 512 * len(columns)
