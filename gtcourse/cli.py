@@ -221,13 +221,13 @@ def bench(
 ) -> None:
     """Measure a recipe's training step here, and how long the whole recipe would take."""
     from gtcourse.recipes import get_recipe
-    from gtcourse.training import speed
+    from gtcourse.training.costs import measure
     from gtcourse.training.run import data_for
 
     chosen = get_recipe(recipe)
     graphs = data_for(chosen, data)
     mode = "reduce-overhead" if compile else False
-    measured = speed.measure(
+    measured = measure(
         chosen, graphs, steps=steps, precision=precision, compile=mode, buckets=buckets
     )
     for name, value in measured.items():

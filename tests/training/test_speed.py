@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gtcourse.recipes import get_recipe
-from gtcourse.training.speed import measure
+from gtcourse.training.costs import measure
 from tests.training.tiny_data import tiny
 
 
