@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csr_matrix, hstack, lil_matrix
 from torch_geometric.data import Data
 
 from gtcourse.graphs.ragged import GraphDataset
@@ -28,20 +28,18 @@ def simple_errors(dataset: GraphDataset) -> dict[str, float]:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import Ridge
 
-    train, test = dataset.train, dataset.test
-    y, y_test = (torch.cat([g.y for g in part]).double().numpy() for part in (train, test))
+    parts = dataset.train, dataset.test
+    y, y_test = (torch.cat([g.y for g in part]).double().numpy() for part in parts)
+    atoms = [_counts(part, "x") for part in parts]
+    bonds = [_counts(part, "edge_attr") / 2 for part in parts]
+    atoms_and_bonds = [hstack(pair).tocsr() for pair in zip(atoms, bonds, strict=True)]
+    morgan = morgan_counts(*parts)
+    common = (morgan[0] > 0).sum(axis=0).A1 >= MINIMUM
+    dense = [x[:, common].toarray() for x in morgan]
 
     def error(model: object, x: csr_matrix, x_test: csr_matrix) -> float:
         return float(np.abs(model.fit(x, y).predict(x_test) - y_test).mean())
 
-    atoms = [_counts(part, "x") for part in (train, test)]
-    atoms_and_bonds = [
-        hstack([x, _counts(part, "edge_attr") / 2]).tocsr()
-        for x, part in zip(atoms, (train, test), strict=True)
-    ]
-    morgan = morgan_counts(train, test)
-    common = (morgan[0] > 0).sum(axis=0).A1 >= MINIMUM
-    dense = [x[:, common].toarray() for x in morgan]
     ridge = Ridge(alpha=1.0, solver="sparse_cg", tol=1e-8)
     return {
         "mean": float(np.abs(y_test - y.mean()).mean()),
@@ -74,26 +72,21 @@ def morgan_counts(train: list[Data], test: list[Data]) -> list[csr_matrix]:
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
     generator = GetMorganGenerator(radius=1)
-    rows = [
-        [
-            generator.GetSparseCountFingerprint(MolFromSmiles(graph.smiles)).GetNonzeroElements()
-            for graph in part
-        ]
-        for part in (train, test)
-    ]
-    column = {key: i for i, key in enumerate(sorted(set().union(*rows[0])))}
-    return [_matrix(part, column) for part in rows]
 
+    def counts(graph: Data) -> dict[int, int]:
+        molecule = MolFromSmiles(graph.smiles)
+        return generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
 
-def _matrix(rows: list[dict[int, int]], column: dict[int, int]) -> csr_matrix:
-    entries = [
-        (count, i, column[key])
-        for i, row in enumerate(rows)
-        for key, count in row.items()
-        if key in column
-    ]
-    values, i, j = zip(*entries, strict=True)
-    return csr_matrix((np.array(values, dtype=float), (i, j)), shape=(len(rows), len(column)))
+    rows = [[counts(graph) for graph in part] for part in (train, test)]
+    columns = {key: i for i, key in enumerate(sorted(set().union(*rows[0])))}
+    matrices = []
+    for part in rows:
+        matrix = lil_matrix((len(part), len(columns)))
+        for i, row in enumerate(part):
+            for key in row.keys() & columns.keys():
+                matrix[i, columns[key]] = row[key]
+        matrices.append(matrix.tocsr())
+    return matrices
 
 
 def _counts(graphs: list[Data], attribute: str) -> csr_matrix:
