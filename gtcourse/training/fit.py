@@ -38,9 +38,9 @@ class History:
     """What a run did.
 
     Attributes:
-        epochs: a row for each epoch: epoch, lr, train_loss, val_<metric>, seconds.
-        best: the row with the best monitored metric, whose weights the model has; the last row
-            without validation; None if the metric was NaN in every epoch.
+        epochs: rows of epoch, lr, train_loss, val_<metric> and seconds.
+        best: the row of the weights that the model has: the best by the monitored metric, or the
+            last without validation; None if the metric was always NaN.
         steps: of the optimizer.
     """
 
@@ -104,13 +104,11 @@ def fit(
             :func:`gtcourse.device`; otherwise each batch is moved there.
         epochs: passes over ``train``, at most.
         lr: Adam's, if no ``optimizer`` is given.
-        schedule: of ``optimizer``, stepped after each of its steps; a ``ReduceLROnPlateau`` after
-            each epoch.
+        schedule: of ``optimizer``; stepped after each step, a ``ReduceLROnPlateau`` each epoch.
         patience: stop after this many epochs without a better monitored metric.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
-        flag: perturbs the node embeddings (:class:`gtcourse.training.flag.Flag`); the training
-            loss is then the mean over its passes.
+        flag: perturbs the node embeddings; the training loss is then the mean over its passes.
         precision: Fabric's: "32-true" or "bf16-mixed".
         compile: use ``torch.compile``; a string is its mode. "reduce-overhead" replays CUDA graphs,
             for batches of few shapes.
@@ -123,21 +121,17 @@ def fit(
         tensorboard: also log the curve for TensorBoard, below ``out``.
         progress: show a bar with the remaining time.
 
-    Returns:
-        History: the curve. Its seconds include those of the epochs before a resumption.
-
     Raises:
         ValueError: arguments do not fit together, nothing can be learned from the targets or with
-            the optimizer, ``out`` holds the checkpoint of another run, or another process is
-            training there.
+            the optimizer, ``out`` holds the checkpoint of another run or is in use.
         TypeError: a loader is not one of the course's.
         RuntimeError: the training loss is no longer a finite number.
         OSError: ``out`` cannot be written. The run can be continued from its last checkpoint.
     """
-    counts = {"epochs": epochs, "patience": patience, "checkpoint_every": checkpoint_every}
-    at_least(1, **{name: value for name, value in counts.items() if value is not None})
-    limits = {"lr": lr or None, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
-    positive(**{name: value for name, value in limits.items() if value is not None})
+    optional = {"patience": patience, "checkpoint_every": checkpoint_every}
+    at_least(1, epochs=epochs, **{k: v for k, v in optional.items() if v is not None})
+    optional = {"lr": lr or None, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
+    positive(**{k: v for k, v in optional.items() if v is not None})
     a_seed(seed=seed)
     for name, wanted in (("checkpoint_every", checkpoint_every), ("tensorboard", tensorboard)):
         if wanted and out is None:
@@ -195,13 +189,10 @@ def fit(
             if world > 1:  # the checkpoint holds the random state of one process alone
                 torch.manual_seed(hash((seed, current.epoch, current.batches, rank)))
 
-        def save(current: Progress | None = None) -> None:
+        def save(current: Progress | None) -> None:
             if checkpoint is not None and rank == 0:
-                checkpoint.save(
-                    history=asdict(history),
-                    best_weights=best_weights,
-                    current=current and asdict(current),
-                )
+                done = current and asdict(current)
+                checkpoint.save(history=asdict(history), best_weights=best_weights, current=done)
             if current is not None:
                 reseed(current)
 
@@ -231,7 +222,7 @@ def fit(
             if val is None or task.improves(row[monitored], best and best[monitored]):
                 history.best = row
                 best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
-            save()
+            save(None)
             if checkpoint is not None and rank == 0:
                 write_curve(out / "curve.csv", history.epochs)
             if board is not None:
@@ -254,9 +245,6 @@ def train_epoch(fabric, loader, step, current: Progress, every: int | None, save
     Args:
         step: moves the weights by a batch and returns its loss.
         every: call ``save(current)`` after every so many batches, except at the end.
-
-    Raises:
-        RuntimeError: the loss is no longer a finite number.
     """
     start = time.perf_counter() - current.seconds
     loader.set_epoch(current.epoch, current.batches)
@@ -300,8 +288,7 @@ def train_step(
 ) -> Tensor:
     """Moves the weights once and returns the loss, without waiting for a GPU.
 
-    Args:
-        fabric, model, optimizer: as set up by Fabric. Others as of :func:`fit`.
+    ``model`` and ``optimizer`` are set up by Fabric; the others are as in :func:`fit`.
     """
     optimizer.zero_grad()
     weight = weight_among_processes(fabric, task, batch)
@@ -348,12 +335,6 @@ def count_parameters(model: nn.Module) -> int:
 
 def launch(accelerator: str, devices: int, precision: str):
     """A Fabric whose processes run; the others run the same program from its start.
-
-    Args:
-        accelerator: "cuda", "mps" or "cpu".
-        devices: processes on this machine; under ``torchrun`` its processes are taken, on however
-            many machines.
-        precision: one of ``PRECISIONS``.
 
     Raises:
         ValueError: ``devices`` is below 1 or more than there are, or the precision is unknown.
@@ -411,20 +392,17 @@ def weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | fl
     """
     if fabric.world_size == 1:
         return 1.0
-    own = torch.zeros((), dtype=torch.float64, device=fabric.device) + task.size(batch)
+    own = torch.as_tensor(task.size(batch), dtype=torch.float64, device=fabric.device)
     of_all = fabric.all_reduce(own.clone(), reduce_op="sum")
     return own * fabric.world_size / of_all.clamp(min=torch.finfo(own.dtype).tiny)
 
 
 def sums_over_processes(fabric, total: Tensor | float, count: int) -> tuple[float, int]:
     """``total`` and ``count``, each summed over the processes."""
-    if fabric.world_size == 1:
-        return float(total), count
-    own = torch.zeros(2, dtype=torch.float64, device=fabric.device)
-    own[0] += total
-    own[1] += count
-    total, count = fabric.all_reduce(own, reduce_op="sum").tolist()
-    return total, round(count)
+    if fabric.world_size > 1:
+        own = torch.tensor([float(total), count], dtype=torch.float64, device=fabric.device)
+        total, count = fabric.all_reduce(own, reduce_op="sum").tolist()
+    return float(total), round(count)
 
 
 def _check_loaders(task, train, val, schedule, patience) -> None:
@@ -440,28 +418,27 @@ def _check_loaders(task, train, val, schedule, patience) -> None:
             raise ValueError("the loader has no batches; expected at least one.")
         if getattr(loader, "targets", None) is not None:  # not of data streamed from a folder
             task.check(loader.targets, validation=loader is val)
-    plateau = isinstance(schedule, ReduceLROnPlateau)
-    if val is None and (patience is not None or plateau):
-        name = "ReduceLROnPlateau" if plateau else "patience"
-        raise ValueError(f"{name} needs validation data; expected val as well.")
+    if val is None and (patience is not None or isinstance(schedule, ReduceLROnPlateau)):
+        raise ValueError("patience and ReduceLROnPlateau need validation data; expected val.")
 
 
 def _check_model(model, task, optimizer, schedule, flag) -> None:
+    name = type(model).__name__
     if schedule is not None and schedule.optimizer is not optimizer:
         raise ValueError("the schedule is of another optimizer; expected the one that is given.")
     moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
     if not any(p.requires_grad and id(p) in moved for p in model.parameters()):
         raise ValueError(
-            f"the optimizer has no trainable parameter of this {type(model).__name__}; expected "
-            "one that is made with model.parameters(), not all of them frozen."
+            f"the optimizer has no trainable parameter of this {name}; expected one that is made "
+            "with model.parameters(), not all of them frozen."
         )
     try:
         inspect.signature(model.forward).bind(None, **task.asks)
     except TypeError:
-        asked = "".join(f", {name}={value!r}" for name, value in task.asks.items())
+        asked = "".join(f", {key}={value!r}" for key, value in task.asks.items())
         raise ValueError(
-            f"{type(model).__name__} cannot be trained on {task.name}; expected a model that is "
-            f"called as model(batch{asked})."
+            f"{name} cannot be trained on {task.name}; expected a model that is called as "
+            f"model(batch{asked})."
         ) from None
     if flag is not None:
         flag.check(model)

@@ -250,7 +250,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     ("options", "sentence"),
     [
         ({"epochs": 0}, "epochs is 0; expected a whole number, 1 or more"),
-        ({"patience": 2}, "patience needs validation data"),
+        ({"patience": 2}, "patience and ReduceLROnPlateau need validation data"),
         ({"schedule": StepLR(Adam([torch.ones(1)]), 1)}, "the schedule is of another optimizer"),
         ({"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)}, "the loader has no batches"),
         ({"tensorboard": True}, "tensorboard needs a folder for its files; expected out as well"),
