@@ -44,10 +44,7 @@ def own_recipe(
         features: of molecules, one of ``FEATURES``.
         node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``; those of
             ``features`` by default.
-        node_features: width of float ``x``, where it holds no categories.
-
-    Raises:
-        ValueError: the recipe's model is built for one data set only.
+        node_features: width of float ``x``, which holds no categories.
     """
     if task not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")

@@ -35,14 +35,13 @@ class Record:
     """One run.
 
     Attributes:
-        name: what was run, for instance "bag/molecules".
+        name: what was run, such as "bag/molecules".
         config: every number that the run depends on.
         data: name, source, checksum and sizes of the data.
         seed: of weights, order and dropout.
         seconds: wall time.
         parameters: trainable numbers.
-        curve: a row for each epoch.
-        result: final metrics by name, for instance ``{"test_mae": …}``.
+        curve: a row for each epoch; result: final metrics, such as ``{"test_mae": …}``.
         command: what to type for the same run.
         commit, device, versions, date: where it ran; filled in when it is made.
         weights: SHA-256 of the file of trained weights (:func:`write_weights`); empty if not kept.
@@ -97,7 +96,7 @@ def read_record(path: Path | str) -> Record:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is no record, or a field is missing, empty, unknown or of another type.
+        ValueError: it is no record.
     """
     content = read_json(path, "the record of a run")
     _check_fields(content, str(path))
@@ -165,10 +164,6 @@ def read_json(path: str | Path, expected: str) -> dict:
 
     Args:
         expected: what the file should be, for the message: "the record of a run".
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no JSON object or holds NaN.
     """
     path = Path(path)
     if not path.is_file():
@@ -254,11 +249,7 @@ class Checkpoint:
         folder.mkdir(parents=True, exist_ok=True)
 
     def save(self, **progress) -> None:
-        """Replaces the checkpoint.
-
-        Args:
-            progress: tensors, numbers and text that :meth:`load` gives back.
-        """
+        """Replaces the checkpoint; ``progress`` holds tensors, numbers and text."""
         state = {name: part.state_dict() for name, part in self.parts.items()}
         cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
         state |= {"run": self.run, "rng": torch.get_rng_state(), "cuda_rng": cuda}
@@ -302,7 +293,7 @@ def read_tensors(path: Path, expected: str) -> object:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is damaged, it is something else, or it would run code.
+        ValueError: it is damaged, something else, or would run code.
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; expected {expected}.")
@@ -322,11 +313,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """A run's folder for this process alone, cleared of what a killed one was writing.
-
-    Raises:
-        ValueError: another process is training there.
-    """
+    """A run's folder for this process alone, cleared of what a killed one was writing."""
     refusal = f"another process is training in {folder}; expected a folder for each run."
     with locked(folder / ".lock", otherwise=refusal):
         for place in (folder, folder / "weights"):

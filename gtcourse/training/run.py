@@ -19,9 +19,9 @@ import torch
 from torch import nn
 from torch_geometric.data import Data
 
-from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batch
+from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
-from gtcourse.graphs.batch import GraphBatch, collate
+from gtcourse.graphs.batch import collate
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
 from gtcourse.graphs.files import brief
 from gtcourse.graphs.loader import DenseLoader
@@ -141,9 +141,6 @@ def at_budget(
 
     Args:
         epochs, batch_size, graphs, learning_rate: in place of the budget's and the recipe's.
-
-    Raises:
-        ValueError: one of the first three is below 1, or the learning rate is not positive.
     """
     if epochs is None and budget.share < 1:
         epochs = max(2, round(budget.share * recipe.epochs))
@@ -166,8 +163,8 @@ def loaders(
     """Training, validation and test data with the recipe's encodings, on the device.
 
     Raises:
-        ValueError: several buckets, or one with ``few_shapes``, do not fill a batch each; or the
-            folder lacks an encoding that has to be stored.
+        ValueError: a bucket does not fill a batch, or a folder lacks an encoding that has to be
+            stored.
     """
     count = data.split_sizes["train"]
     if (buckets > 1 or few_shapes) and count // buckets < recipe.batch_size:
@@ -177,7 +174,14 @@ def loaders(
         )
     options = {"few_shapes": few_shapes, "buckets": buckets, "device": device()}
     if isinstance(data, MappedGraphs):
-        options["then"] = partial(_encoded, _not_stored(recipe, data))
+        computed = [t for t in recipe.transforms if repr(t) not in data.stored]
+        if missing := [repr(t) for t in computed if not computed_on_device(t)]:
+            raise ValueError(
+                f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} "
+                f"reads {', '.join(missing)} as well, which has to be stored: expected a folder "
+                f"that was prepared with --recipe {recipe.name}."
+            )
+        options["then"] = lambda batch: encode_batch(batch, *computed)
     else:
         data = encode(data, *recipe.transforms)
     # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
@@ -187,22 +191,6 @@ def loaders(
     at_once = EVALUATED_AT_ONCE * recipe.batch_size
     val, test = (DenseLoader(graphs, at_once, **options) for graphs in (data.val, data.test))
     return train, val, test
-
-
-def _not_stored(recipe: Recipe, data: MappedGraphs) -> list[Encoding]:
-    """The recipe's encodings that are computed for each batch."""
-    computed = [t for t in recipe.transforms if repr(t) not in data.stored]
-    if missing := [repr(t) for t in computed if not computed_on_device(t)]:
-        raise ValueError(
-            f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} reads "
-            f"{', '.join(missing)} as well, which has to be stored: expected a folder that was "
-            f"prepared with --recipe {recipe.name}."
-        )
-    return computed
-
-
-def _encoded(transforms: list[Encoding], batch: GraphBatch) -> GraphBatch:
-    return encode_batch(batch, *transforms)
 
 
 def run_name(recipe: Recipe, data: Graphs) -> str:
@@ -230,14 +218,11 @@ def train(
         out: the run's folder; None to keep nothing.
         resume: continue the run that is there; one that is over is not run again. None: begin one
             where there is none.
-        buckets, compile: as :class:`DenseLoader` and ``fit`` take them.
-        options: ``fit``'s others: ``devices``, ``precision``, ``checkpoint_every``,
-            ``tensorboard``, ``progress``.
+        buckets: of :class:`DenseLoader`; compile, options: of ``fit``.
 
     Raises:
-        ValueError: the recipe cannot take the data, an argument is invalid, ``out`` holds a run
-            that is not to be resumed, or another one, or none; or another process is training
-            there.
+        ValueError: the recipe cannot take the data, an argument is invalid, or ``out`` holds a run
+            that is not to be resumed, another one, or none to resume, or is in use.
         OSError: ``out`` cannot be written.
     """
     a_seed(seed=seed)
@@ -319,9 +304,6 @@ def check_data(recipe: Recipe, data: Graphs) -> None:
     """Puts the graphs with the first and last category of each column through the recipe's model.
 
     On a GPU a category without a row would be an error of the device in the middle of an epoch.
-
-    Raises:
-        ValueError: a split is empty, or the model or the task cannot take a graph.
     """
     for split in SPLITS:
         if not data.split_sizes[split]:
@@ -372,9 +354,6 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
 
     Returns:
         str: the commit at which the run began.
-
-    Raises:
-        ValueError: the folder holds another run, or one that should not be resumed.
     """
     path, checkpoint = out / "run.json", out / "last.ckpt"
     what = json.loads(json.dumps(what))  # as it will be read again

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Literal
 
 import torch
@@ -26,16 +27,13 @@ class Task:
     """A loss, metrics, and the metric that decides which weights are best.
 
     Attributes:
-        loss: (predictions, batch) to the mean loss over the batch's targets. The predictions are
-            ``model(batch, **asks)``.
-        update: (metrics, predictions, batch): adds the batch's targets to the metrics, which are
-            over all graphs at the end. The predictions are ``model(batch)``.
+        loss: (``model(batch, **asks)``, batch) to the mean loss over the batch's targets.
+        update: (metrics, ``model(batch)``, batch): adds the batch's targets to the metrics.
         metrics: makes a fresh collection.
         monitor: the metric that decides; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
-            Several processes weigh their losses by it, which gives the gradient of one process.
-        asks: keyword arguments of the model in training, where the loss needs more than the
-            predictions.
+            Several processes weigh their losses by it.
+        asks: keyword arguments of the model in training.
         check: (targets, validation): raises a ValueError before training if the loss or, in
             validation, the metric cannot be computed from all targets of a loader.
     """
@@ -46,9 +44,7 @@ class Task:
     metrics: Callable[[], MetricCollection]
     monitor: str
     mode: Literal["min", "max"]
-    size: Callable[[GraphBatch], Tensor | int] = field(
-        default_factory=lambda: lambda batch: batch.num_graphs
-    )
+    size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
     asks: dict[str, object] = field(default_factory=dict)
     check: Callable[[Tensor, bool], None] = lambda targets, validation: None
 
@@ -86,12 +82,9 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
 
     Args:
         num_tasks: T.
-        metric: "auroc", the area under the ROC curve, or "ap", average precision; each a mean over
-            the T targets (:class:`MeanOverQuestions`). By default "auroc" for T = 1 and otherwise
-            "ap", as in OGB for ogbg-molhiv and ogbg-molpcba.
-
-    Raises:
-        ValueError: ``num_tasks`` is below 1, or there is no such metric.
+        metric: "auroc" (area under the ROC curve) or "ap" (average precision), averaged over the T
+            targets (:class:`MeanOverQuestions`). By default "auroc" for T = 1 and otherwise "ap",
+            as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
     at_least(1, num_tasks=num_tasks)
     default = "auroc" if num_tasks == 1 else "ap"
@@ -226,11 +219,7 @@ def with_distances(
         reduction: "sum" of a graph's pairs, averaged over graphs, as in the authors' code; the
             paper does not say. With "mean" :math:`\mathcal{D}` is the mean over the batch's pairs.
         self_is_one_hop: a node's distance to itself is 1, as in the authors' code, which counts
-            the walks of A + I. No pair is then of class 0. (Their classes are numbered the other
-            way round, ν + 1 - D, and their class 0 is what is left out.)
-
-    Raises:
-        ValueError: ν is below 1, κ is not above 0, or ``reduction`` is neither of the two.
+            the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
     """
     at_least(1, hops=hops)
     positive(weight=weight)
@@ -329,13 +318,7 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
         )
 
 
-def _classes(
-    name: str,
-    num_classes: int,
-    metric: Metric,
-    score: str,
-    weights: Sequence[float] | None = None,
-) -> Task:
+def _classes(name, num_classes, metric: Metric, score: str, weights=None) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
 
     Args:
