@@ -53,3 +53,7 @@ def run(
 def digest(model: torch.nn.Module) -> str:
     numbers = torch.cat([p.detach().flatten() for p in model.parameters()])
     return hashlib.sha256(numbers.numpy().tobytes()).hexdigest()
+
+
+def without_time(history: History) -> list[dict[str, float]]:
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in history.epochs]

@@ -13,7 +13,7 @@ from torch_geometric.loader import DataLoader
 from gtcourse.graphs import DenseLoader
 from gtcourse.training.fit import evaluate, fit, train_step
 from gtcourse.training.tasks import graph_regression
-from tests.training.small_run import EPOCHS, graphs, run, small_model
+from tests.training.small_run import EPOCHS, graphs, run, small_model, without_time
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,10 +21,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def reference(tmp_path):
     return run(tmp_path / "reference")
-
-
-def without_time(history):
-    return [{k: v for k, v in row.items() if k != "seconds"} for row in history.epochs]
 
 
 @pytest.mark.parametrize("stop", [3, EPOCHS])
@@ -272,9 +268,7 @@ def test_what_trains_nothing_or_cannot_be_read_raises_before_training():
     frozen = small_model().requires_grad_(False)
     of_another = torch.optim.Adam(small_model().parameters())
     for wrong, optimizer in ((model, of_another), (frozen, None)):
-        with pytest.raises(
-            ValueError, match="the optimizer has no trainable parameter of this"
-        ):
+        with pytest.raises(ValueError, match="the optimizer has no trainable parameter of this"):
             fit(wrong, task, train, epochs=1, optimizer=optimizer)
     with pytest.raises(TypeError, match="train is a list; expected gtcourse's loader of dense bat"):
         fit(model, task, graphs(4, seed=0), epochs=1)

@@ -8,43 +8,25 @@ import torch
 from torch.optim import Adam
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader
-from gtcourse.graphs.cycles import build_cycles
 from gtcourse.recipes import get_recipe
-from gtcourse.training.fit import fit
 from gtcourse.training.records import Record, read_record, write_record
 from gtcourse.training.schedules import warmup_then_linear
 from tests.training.small_run import graphs, small_model
 
 
-def cosine(optimizer, steps):
-    return CosineAnnealingLR(optimizer, steps)
-
-
-def test_a_smaller_budget_trains_and_its_record_says_so(tmp_path):
+def test_a_smaller_budget_is_in_the_record(tmp_path):
     published = get_recipe("gin-pe/cycles")
-    recipe = published.at(epochs=2, optimizer=partial(Adam, lr=1e-3), schedule=cosine)
-    graphs = encode(build_cycles((20, 10, 10)).to_data(), *recipe.transforms)
-    train = DenseLoader(graphs[:20], recipe.batch_size, shuffle=True)
-    torch.manual_seed(0)
-    model = recipe.build_model()
-    optimizer = recipe.optimizer(model.parameters())
-    schedule = recipe.schedule(optimizer, recipe.epochs * len(train))
-    history = fit(
-        model, recipe.task, train, DenseLoader(graphs[20:30], 10), epochs=recipe.epochs,
-        optimizer=optimizer, schedule=schedule, progress=False,
-    )  # fmt: skip
-    assert optimizer.param_groups[0]["lr"] == pytest.approx(0)
-    assert set(history.best) >= {"val_accuracy", "train_loss"}
+    recipe = published.at(epochs=2, optimizer=partial(Adam, lr=1e-3), schedule=CosineAnnealingLR)
     record = Record(
         name="test/cycles", config=recipe.config(), data={"name": "cycles", "source": "made"},
-        seed=1, seconds=1.0,
-        parameters=1, curve=history.epochs, result={"accuracy": 0.5}, command="none",
+        seed=1, seconds=1.0, parameters=1, curve=[{"epoch": 0}], result={"accuracy": 0.5},
+        command="none",
     )  # fmt: skip
     write_record(record, tmp_path / "record.json")
     config = read_record(tmp_path / "record.json").config
-    assert config["changed"] == {"epochs": 2, "optimizer": "Adam(lr=0.001)", "schedule": "cosine"}
+    changed = {"epochs": 2, "optimizer": "Adam(lr=0.001)", "schedule": "CosineAnnealingLR"}
+    assert config["changed"] == changed
     assert config["epochs"] == 2
     assert config["transforms"] == [repr(published.transforms[0])]
     assert published.epochs == 1000
