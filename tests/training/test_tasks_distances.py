@@ -82,13 +82,11 @@ def test_a_path_of_three_by_hand():
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_pairs_that_are_all_too_far_add_nothing(reduction):
-    batch = batched([path(2)])
+    batch, task = batched([path(2)]), with_distances(graph_regression(), HOPS, 1.0, reduction)
     batch.encodings["distance"] = torch.full((1, 3, 3), -1)
     prediction, logits = outputs(batch)
     logits.requires_grad_()
-    loss = with_distances(graph_regression(), HOPS, 1.0, reduction).loss(
-        (prediction, logits), batch
-    )
+    loss = task.loss((prediction, logits), batch)
     loss.backward()
     assert loss.item() == graph_regression().loss(prediction, batch).item()
     assert (logits.grad == 0).all()
