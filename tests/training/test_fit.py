@@ -68,18 +68,14 @@ def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
     assert without_time(history) == without_time(reference[0])
 
 
-def test_training_learns(tmp_path):
-    torch.manual_seed(0)
+def test_training_learns():
     model, data = small_model(), graphs(30, seed=0)
     for graph in data:
         graph.y = (graph.x < 14).float().mean()[None]
     loader = DenseLoader(data, 10, shuffle=True)
     before = evaluate(model, graph_regression(), loader)["mae"]
-    history = fit(model, graph_regression(), loader, epochs=30, lr=5e-3, progress=False)
+    fit(model, graph_regression(), loader, epochs=30, lr=5e-3, progress=False)
     assert evaluate(model, graph_regression(), loader)["mae"] < 0.5 * before
-    assert len(history.epochs) == 30
-    assert history.best == history.epochs[-1]
-    assert history.seconds > 0
 
 
 def test_the_model_ends_with_its_best_weights_by_validation():
@@ -97,15 +93,12 @@ def test_the_model_ends_with_its_best_weights_by_validation():
 def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
     model, data = small_model().eval(), graphs(7, seed=0)
     data[-1].y = torch.tensor([100.0])  # alone in the last batch of three
-    loader = DenseLoader(data, 3)
     errors = []
     for graph in data:
         (batch,) = DenseLoader([graph], 1)
-        errors.append(abs(float(model(batch).detach()) - float(graph.y)))
-    mean_of_means = (sum(errors[:3]) / 3 + sum(errors[3:6]) / 3 + errors[6]) / 3
-    mae = evaluate(model, graph_regression(), loader)["mae"]
+        errors.append((model(batch) - graph.y).abs().item())
+    mae = evaluate(model, graph_regression(), DenseLoader(data, 3))["mae"]
     assert mae == pytest.approx(sum(errors) / 7, rel=1e-5)
-    assert abs(mae - mean_of_means) > 1
 
 
 def test_a_plateau_schedule_follows_the_validation_metric(monkeypatch):
@@ -114,16 +107,11 @@ def test_a_plateau_schedule_follows_the_validation_metric(monkeypatch):
     schedule, seen = ReduceLROnPlateau(optimizer, factor=0.5, patience=1, threshold=0.1), []
     step = schedule.step
     monkeypatch.setattr(schedule, "step", lambda score: (seen.append(score), step(score)))
+    train, val = (DenseLoader(graphs(8, seed=seed), 4) for seed in (0, 20))
     history = fit(
-        model,
-        graph_regression(),
-        DenseLoader(graphs(8, seed=0), 4),
-        DenseLoader(graphs(8, seed=20), 4),
-        epochs=6,
-        optimizer=optimizer,
-        schedule=schedule,
+        model, graph_regression(), train, val, epochs=6, optimizer=optimizer, schedule=schedule,
         progress=False,
-    )
+    )  # fmt: skip
     assert seen == history.column("val_mae")
     assert seen != history.column("train_loss")
     assert history.column("lr")[0] == 1e-6
@@ -162,6 +150,7 @@ class Tiny(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
+        torch.manual_seed(0)
         self.embedding, self.head = torch.nn.Embedding(28, 4), torch.nn.Linear(4, 1)
 
     def forward(self, batch):
@@ -172,9 +161,7 @@ class Tiny(torch.nn.Module):
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
 def test_compiling_trains_the_callers_model_and_its_checkpoint_fits_it(tmp_path):
-    torch.manual_seed(0)
     eager, compiled = Tiny(), Tiny()
-    compiled.load_state_dict(eager.state_dict())
     for model, options in ((eager, {}), (compiled, {"compile": True, "out": tmp_path})):
         loader = DenseLoader(graphs(16, seed=0), 8, shuffle=True)
         fit(model, graph_regression(), loader, epochs=2, progress=False, **options)
