@@ -94,19 +94,24 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another():
     assert run().curve[-1]["train_loss"] != run(seed=1).curve[-1]["train_loss"]
 
 
-def test_a_budget_is_remembered_with_the_graphs_it_leaves():
-    recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["smoke"])
-    assert recipe.changed == {"epochs": 2, "graphs": 256}
-    assert len(data.train) == 12
-    recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["paper"])
-    assert recipe.changed == {}
-    recipe, data = at_budget(
-        get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["short"], None, 5, 8, 0.01
-    )
-    rate = recipe.changed.pop("optimizer")
-    assert rate == "Adam(lr=0.01)"
-    assert recipe.changed == {"epochs": 10, "batch_size": 5, "graphs": 8}
-    assert data.split_sizes == {"train": 8, "val": 2, "test": 2}
+@pytest.mark.parametrize(
+    ("budget", "options", "changed", "sizes"),
+    [
+        ("smoke", {}, {"epochs": 2, "graphs": 256}, (12, 12, 12)),
+        ("paper", {}, {}, (12, 12, 12)),
+        (
+            "short",
+            {"batch_size": 5, "graphs": 8, "learning_rate": 0.01},
+            {"epochs": 10, "batch_size": 5, "optimizer": "Adam(lr=0.01)", "graphs": 8},
+            (8, 2, 2),
+        ),
+    ],
+)
+def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, changed, sizes):
+    recipe = get_recipe("gin-100k/zinc")
+    recipe, data = at_budget(recipe, tiny("zinc", 12), BUDGETS[budget], **options)
+    assert recipe.changed == changed
+    assert tuple(data.split_sizes.values()) == sizes
 
 
 def test_a_folder_holds_one_run(tmp_path):
@@ -150,16 +155,9 @@ def loaded(recipe, data, buckets=1, few_shapes=False):
     return loaders(recipe, data, seed=0, buckets=buckets, few_shapes=few_shapes)
 
 
-@pytest.mark.parametrize(
-    ("recipe", "source", "sentence"),
-    [
-        ("csa/zinc", "nowhere.npz", "data is 'nowhere.npz'; expected 'embedded', 'real', the path"),
-        ("csa-small/pcqm4mv2", "embedded", "nothing embedded stands in for 'pcqm4mv2'; expected"),
-    ],
-)
-def test_data_that_is_not_there_is_refused(recipe, source, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        data_for(get_recipe(recipe), source)
+def test_data_that_nothing_embedded_stands_in_for_is_refused():
+    with pytest.raises(ValueError, match="nothing embedded stands in for 'pcqm4mv2'; expected"):
+        data_for(get_recipe("csa-small/pcqm4mv2"), "embedded")
 
 
 def test_a_path_is_a_graph_file_or_a_prepared_folder(tmp_path):
