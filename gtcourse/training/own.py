@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch_geometric.data import Data
@@ -57,7 +58,7 @@ def own_recipe(
     config, *rest = build.args
     node_columns = FEATURES[features].node_columns if node_columns is None else node_columns
     edge_columns = FEATURES[features].edge_columns if edge_columns is None else edge_columns
-    known = {each.name: getattr(config, each.name) for each in fields(config)}
+    known = vars(config)
     if node_features and "num_node_features" not in known:
         raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
     wanted = {
@@ -67,7 +68,7 @@ def own_recipe(
         "num_targets": len(targets),
         "target": "graph",
     }
-    config = replace(config, **{name: value for name, value in wanted.items() if name in known})
+    config = replace(config, **{name: wanted[name] for name in wanted.keys() & known.keys()})
     own = {
         "recipe": recipe.name,
         "task": task,
@@ -87,10 +88,7 @@ def own_recipe(
 
 
 def _like(config: int | tuple | None, columns: Sequence[int]) -> int | tuple:
-    """The columns' sizes as a model's configuration has them.
-
-    A tuple if it is one; otherwise the rows of one table with 512 rows per column.
-    """
+    """A tuple if the configuration has one, else the rows of one table with 512 for a column."""
     if isinstance(config, tuple):
         return tuple(columns)
     return columns[0] if len(columns) == 1 else 512 * len(columns)
@@ -127,7 +125,7 @@ def own_data(smiles: str) -> Data:
     """The graph of any molecule: ``x`` ``[n, 9]`` and ``edge_attr`` ``[E, 3]``, by PyG.
 
     Raises:
-        ValueError: RDKit cannot read it, or it has no atoms.
+        ValueError: RDKit cannot read it, or it has no atoms; as in the two functions below.
     """
     from rdkit import Chem
     from rdkit.rdBase import BlockLogs
@@ -142,11 +140,7 @@ def own_data(smiles: str) -> Data:
 
 
 def zinc_data(smiles: str) -> Data:
-    """The graph of a molecule as in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``.
-
-    Raises:
-        ValueError: RDKit cannot read it, it has no atoms, or one of a type that ZINC lacks.
-    """
+    """As in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``; others are refused."""
     from rdkit.rdBase import BlockLogs
 
     with BlockLogs():
@@ -160,19 +154,14 @@ def zinc_data(smiles: str) -> Data:
 
 
 def ogb_data(smiles: str) -> Data:
-    """The graph of a molecule with ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``.
-
-    Raises:
-        ValueError: RDKit cannot read it, or it has no atoms.
-    """
+    """With ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``."""
     graph = smiles_graph(smiles, 0)
     names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
     arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}
     return Data(**arrays, smiles=smiles)
 
 
-@dataclass(frozen=True)
-class Features:
+class Features(NamedTuple):
     """How SMILES become graphs, and the categories of each column of ``x`` and ``edge_attr``."""
 
     featurize: Callable[[str], Data]
@@ -199,13 +188,12 @@ def read_csv(
     """A data set from a CSV file of molecules, and one line for each row that was left out.
 
     Args:
-        smiles: the column with SMILES; targets: those with numbers, empty where unknown.
+        smiles: the column with SMILES; targets: those with numbers, empty if unknown.
         split: a column with train, val and test; otherwise :func:`scaffold_split` by ``seed``.
         features: one of ``FEATURES``.
 
     Raises:
-        ValueError: a column is missing, a target is no number (or, for "binary", not 0 or 1), or
-            no molecule can be read.
+        ValueError: a column is missing or has other values, or no molecule can be read.
     """
     import pandas as pd
 

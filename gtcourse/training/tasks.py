@@ -100,14 +100,14 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
         if [*targets.shape] != expected:
             raise ValueError(
                 f"the targets are {[*targets.shape]}; expected {expected}, one for each of "
-                f"num_tasks = {num_tasks} questions. Is graph_classification(num_tasks=T) meant?"
+                f"num_tasks = {num_tasks}."
             )
         known = ~targets.isnan()
         _check_any_known(known, validation)
         if values := {*targets[known].unique().tolist()} - {0, 1}:
             raise ValueError(
-                f"the targets hold {', '.join(f'{v:g}' for v in sorted(values)[:3])}; expected 0 "
-                "for no, 1 for yes and NaN for unknown."
+                f"the targets hold {min(values):g}; expected 0 for no, 1 for yes and NaN for "
+                "unknown."
             )
         y = targets.reshape(len(targets), -1)
         if validation and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
