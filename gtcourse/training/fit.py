@@ -14,6 +14,7 @@ import time
 import warnings
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -248,32 +249,27 @@ def train_epoch(fabric, loader, step, current: Progress, every: int | None, save
     """
     start = time.perf_counter() - current.seconds
     loader.set_epoch(current.epoch, current.batches)
-
-    def sums() -> tuple[float, int]:  # the first process goes on with the sums of all
-        return (current.loss, current.graphs) if fabric.global_rank == 0 else (0.0, 0)
-
-    def update() -> None:
+    batches = iter(loader)
+    stops = range(0, len(loader), every or len(loader))
+    for stop in [stop for stop in stops if stop > current.batches] + [len(loader)]:
+        # The first process goes on with the sums of all, as it does after a resumption.
+        first = fabric.global_rank == 0
+        total, graphs = (current.loss, current.graphs) if first else (0.0, 0)
+        for batch in islice(batches, stop - current.batches):
+            batch = batch.to(fabric.device)
+            # Summed on the device: reading it here would make the device wait at every step.
+            total = total + step(batch) * batch.num_graphs
+            graphs += batch.num_graphs
+            current.batches += 1
         current.loss, current.graphs = sums_over_processes(fabric, total, graphs)
         current.seconds = time.perf_counter() - start
-        loss = current.loss / current.graphs
-        if not math.isfinite(loss):
+        if not math.isfinite(current.loss):
             raise RuntimeError(
-                f"the training loss is {loss} in epoch {current.epoch}; expected a finite number. "
-                "A lower learning rate or a gradient clipped by its norm may help."
+                f"the training loss is {current.loss} in epoch {current.epoch}; expected a finite "
+                "number. A lower learning rate or a gradient clipped by its norm may help."
             )
-
-    total, graphs = sums()
-    for batch in loader:
-        batch = batch.to(fabric.device)
-        # Summed on the device: reading it here would make the device wait at every step.
-        total = total + step(batch) * batch.num_graphs
-        graphs += batch.num_graphs
-        current.batches += 1
-        if every is not None and current.batches % every == 0 and current.batches < len(loader):
-            update()
+        if stop < len(loader):
             save(current)
-            total, graphs = sums()  # the same numbers as after a resumption
-    update()
 
 
 def train_step(
