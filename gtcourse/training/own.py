@@ -9,15 +9,14 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.molecules import molecule_graph, smiles_graph
+from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.tasks import Task, graph_classification, graph_regression
@@ -45,7 +44,10 @@ def own_recipe(
         features: of molecules, one of ``FEATURES``.
         node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``; those of
             ``features`` by default.
-        node_features: width of float ``x``, which holds no categories.
+        node_features: width of float ``x``, where it holds no categories.
+
+    Raises:
+        ValueError: the recipe's model is built for one data set only.
     """
     if task not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")
@@ -58,17 +60,17 @@ def own_recipe(
     config, *rest = build.args
     node_columns = FEATURES[features].node_columns if node_columns is None else node_columns
     edge_columns = FEATURES[features].edge_columns if edge_columns is None else edge_columns
-    known = vars(config)
-    if node_features and "num_node_features" not in known:
-        raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
     wanted = {
         "num_node_types": _like(config.num_node_types, node_columns),
         "num_node_features": node_features,
-        "num_edge_types": _like(known.get("num_edge_types"), edge_columns),
+        "num_edge_types": _like(getattr(config, "num_edge_types", ()), edge_columns),
         "num_targets": len(targets),
         "target": "graph",
     }
-    config = replace(config, **{name: wanted[name] for name in wanted.keys() & known.keys()})
+    known = {field.name for field in fields(config)}
+    if node_features and "num_node_features" not in known:
+        raise ValueError(f"the model of {recipe.name} takes categories, not float features.")
+    config = replace(config, **{name: value for name, value in wanted.items() if name in known})
     own = {
         "recipe": recipe.name,
         "task": task,
@@ -87,37 +89,26 @@ def own_recipe(
     )
 
 
-def _like(config: int | tuple | None, columns: Sequence[int]) -> int | tuple:
-    """A tuple if the configuration has one, else the rows of one table with 512 for a column."""
-    if isinstance(config, tuple):
-        return tuple(columns)
-    return columns[0] if len(columns) == 1 else 512 * len(columns)
-
-
 def recipe_for(recipe: Recipe, graphs: Sequence[Data], task: str) -> Recipe:
     """A recipe for a list of PyG graphs with graph targets ``y``, all inferred from them.
 
     Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; float ``x``
     is taken as it is.
     """
-
-    def categories(rows: list[torch.Tensor]) -> tuple[int, ...]:
-        return tuple((torch.cat(rows).amax(dim=0) + 1).tolist())
-
-    x = [graph.x.reshape(graph.num_nodes, -1) for graph in graphs]
-    is_float = x[0].is_floating_point()
-    edges = [
-        graph.edge_attr.reshape(graph.num_edges, -1)
-        for graph in graphs
-        if graph.get("edge_attr") is not None
-    ]
+    x = torch.cat([graph.x.reshape(graph.num_nodes, -1) for graph in graphs])
+    is_float = x.is_floating_point()
+    edge_columns = ()
+    if graphs[0].get("edge_attr") is not None:
+        rows = [graph.edge_attr.reshape(graph.num_edges, -1) for graph in graphs]
+        edge_columns = _categories(torch.cat(rows))
+    targets = [f"target {i}" for i in range(graphs[0].y.numel())]
     return own_recipe(
         recipe,
         task,
-        targets=[f"target {i}" for i in range(graphs[0].y.numel())],
-        node_columns=() if is_float else categories(x),
-        edge_columns=categories(edges) if edges else (),
-        node_features=x[0].shape[1] if is_float else 0,
+        targets,
+        node_columns=() if is_float else _categories(x),
+        edge_columns=edge_columns,
+        node_features=x.shape[1] if is_float else 0,
     )
 
 
@@ -146,7 +137,7 @@ def zinc_data(smiles: str) -> Data:
     with BlockLogs():
         atoms, bonds = molecule_graph(smiles)
     if not atoms:
-        raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
+        raise UnsuitableMolecule("empty", f"{smiles!r} has no atoms; expected at least one.")
     both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
     both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
     x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous()
@@ -161,7 +152,8 @@ def ogb_data(smiles: str) -> Data:
     return Data(**arrays, smiles=smiles)
 
 
-class Features(NamedTuple):
+@dataclass(frozen=True)
+class Features:
     """How SMILES become graphs, and the categories of each column of ``x`` and ``edge_attr``."""
 
     featurize: Callable[[str], Data]
@@ -188,12 +180,13 @@ def read_csv(
     """A data set from a CSV file of molecules, and one line for each row that was left out.
 
     Args:
-        smiles: the column with SMILES; targets: those with numbers, empty if unknown.
+        smiles: the column with SMILES; targets: those with numbers, empty where unknown.
         split: a column with train, val and test; otherwise :func:`scaffold_split` by ``seed``.
         features: one of ``FEATURES``.
 
     Raises:
-        ValueError: a column is missing or has other values, or no molecule can be read.
+        ValueError: a column is missing, a target is no number (or, for "binary", not 0 or 1), or
+            no molecule can be read.
     """
     import pandas as pd
 
@@ -256,3 +249,17 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
                     parts[i] = part
                 break
     return parts
+
+
+def _categories(values: torch.Tensor) -> tuple[int, ...]:
+    return tuple((values.amax(dim=0) + 1).tolist())
+
+
+def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
+    """The columns' sizes as a model's configuration states them.
+
+    A tuple where it has one; otherwise the rows of one table with 512 rows per column.
+    """
+    if isinstance(config, tuple):
+        return tuple(columns)
+    return columns[0] if len(columns) == 1 else 512 * len(columns)

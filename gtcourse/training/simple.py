@@ -28,18 +28,20 @@ def simple_errors(dataset: GraphDataset) -> dict[str, float]:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import Ridge
 
-    parts = dataset.train, dataset.test
-    y, y_test = (torch.cat([g.y for g in part]).double().numpy() for part in parts)
-    atoms = [_counts(part, "x") for part in parts]
-    bonds = [_counts(part, "edge_attr") / 2 for part in parts]
-    atoms_and_bonds = [hstack(pair).tocsr() for pair in zip(atoms, bonds, strict=True)]
-    morgan = morgan_counts(*parts)
-    common = (morgan[0] > 0).sum(axis=0).A1 >= MINIMUM
-    dense = [x[:, common].toarray() for x in morgan]
+    train, test = dataset.train, dataset.test
+    y, y_test = (torch.cat([g.y for g in part]).double().numpy() for part in (train, test))
 
     def error(model: object, x: csr_matrix, x_test: csr_matrix) -> float:
         return float(np.abs(model.fit(x, y).predict(x_test) - y_test).mean())
 
+    atoms = [_counts(part, "x") for part in (train, test)]
+    atoms_and_bonds = [
+        hstack([x, _counts(part, "edge_attr") / 2]).tocsr()
+        for x, part in zip(atoms, (train, test), strict=True)
+    ]
+    morgan = morgan_counts(train, test)
+    common = (morgan[0] > 0).sum(axis=0).A1 >= MINIMUM
+    dense = [x[:, common].toarray() for x in morgan]
     ridge = Ridge(alpha=1.0, solver="sparse_cg", tol=1e-8)
     return {
         "mean": float(np.abs(y_test - y.mean()).mean()),
