@@ -117,11 +117,7 @@ def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
 def against_nodes(
     model: nn.Module, task: Task, batch: GraphBatch, nodes: Sequence[int], graphs: int = 1
 ) -> list[StepCosts]:
-    """The step's costs for graphs of several sizes, none of which is ever made.
-
-    Args:
-        batch: one that the model takes, for its fields; nodes: values of N; graphs: B.
-    """
+    """The step's costs for ``graphs`` graphs like those of ``batch``, at several sizes."""
     return [step_costs(model, task, stretched(batch, graphs, N)) for N in nodes]
 
 

@@ -64,8 +64,8 @@ class Budget:
     """How much of a recipe is run.
 
     Attributes:
-        share: of the recipe's epochs, at least two; graphs: the first so many of the training set,
-            and a quarter as many of the others; None for all.
+        share: of the recipe's epochs, at least two.
+        graphs: of the training set, and a quarter as many of the others; None for all.
     """
 
     share: float = 1.0
@@ -83,10 +83,9 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
     """The data that a recipe is to be run on.
 
     Args:
-        source: "embedded", without a network: what stands in for the recipe's data set, or our own
-            graphs by its published rules; "real", the published graphs, downloaded; the name of
-            another data set; or the path of an ``.npz`` graph file, of a publisher's folder, or of
-            a folder that :func:`gtcourse.prepare.prepare` wrote.
+        source: "embedded", what stands in for the recipe's data set without a network; "real", the
+            published graphs, downloaded; the name of another data set; or the path of an ``.npz``
+            graph file, of a publisher's folder, or of one from :func:`gtcourse.prepare.prepare`.
 
     Raises:
         ValueError: there is no such data.

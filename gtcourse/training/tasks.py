@@ -285,9 +285,7 @@ class MeanOverQuestions(Metric):
         return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 
-def _mean_over_known(
-    loss_of: Callable[[Tensor, Tensor], Tensor],
-) -> Callable[[Tensor, GraphBatch], Tensor]:
+def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
     """``loss_of(prediction, y)``, a number for each target, as a mean over the known targets."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
@@ -321,9 +319,7 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
 def _classes(name, num_classes, metric: Metric, score: str, weights=None) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
 
-    Args:
-        metric: of predicted classes and targets, both flat; score: its name.
-        weights: of the classes in the loss; the same for all by default.
+    ``metric`` is of predicted classes and targets, both flat, and called ``score``.
     """
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
@@ -362,7 +358,7 @@ def _cross_entropy(
     r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, :math:`\sum_n w_{y_n}`.
 
     Shapes:
-        logits: ``[..., C]``; y: ``[...]``, ``MISSING_LABEL`` to be left out; weights: ``[C]``
+        logits: ``[..., C]``; y: ``[...]``; weights: ``[C]``
     """
     rows, y = logits.flatten(0, -2), y.flatten().long()
     of_class = None if weights is None else logits.new_tensor(weights)
