@@ -17,8 +17,7 @@ import torch
 
 from benchmarks.shards import RECIPES, loader
 from gtcourse.graphs import open_graphs
-from gtcourse.training.fit import train_step
-from gtcourse.training.processes import launch
+from gtcourse.training.fit import launch, train_step
 
 BATCH = 64
 """Graphs in a step of one process. As many for each, however many there are: on a CPU the time of a

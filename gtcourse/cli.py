@@ -137,8 +137,8 @@ def train(
         raise typer.Exit(_one_process_for_each(seed, jobs))
     from gtcourse.recipes import get_recipe
     from gtcourse.training import run
-    from gtcourse.training.data import data_for
     from gtcourse.training.results import printed
+    from gtcourse.training.run import data_for
 
     if budget not in run.BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
@@ -221,13 +221,13 @@ def bench(
 ) -> None:
     """Measure a recipe's training step here, and how long the whole recipe would take."""
     from gtcourse.recipes import get_recipe
-    from gtcourse.training import speed
-    from gtcourse.training.data import data_for
+    from gtcourse.training.costs import measure
+    from gtcourse.training.run import data_for
 
     chosen = get_recipe(recipe)
     graphs = data_for(chosen, data)
     mode = "reduce-overhead" if compile else False
-    measured = speed.measure(
+    measured = measure(
         chosen, graphs, steps=steps, precision=precision, compile=mode, buckets=buckets
     )
     for name, value in measured.items():
@@ -247,7 +247,7 @@ def costs(
     from gtcourse.graphs.arguments import at_least
     from gtcourse.recipes import get_recipe
     from gtcourse.training.costs import against_nodes
-    from gtcourse.training.data import data_for, first, loaders
+    from gtcourse.training.run import data_for, first, loaders
 
     chosen = get_recipe(recipe)
     for number in nodes:

@@ -5,16 +5,10 @@ and the tasks need Fabric and torchmetrics, which take seconds to import and whi
 data do without. ``RECIPES``, ``Recipe`` and ``get_recipe`` are handed on when they are asked for.
 """
 
-_HANDED_ON = ("RECIPES", "Recipe", "get_recipe")
-
 
 def __getattr__(name: str):
-    if name not in _HANDED_ON:
+    if name not in ("RECIPES", "Recipe", "get_recipe"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from gtcourse import recipes
 
     return getattr(recipes, name)
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_HANDED_ON]

@@ -37,13 +37,11 @@ def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
     if name not in choices:
         raise ValueError(f"GTCOURSE_BUDGET is {name!r}; expected one of {', '.join(choices)}.")
     chosen = choices[name]
-    listed = chosen if not isinstance(chosen, dict) else _listed(chosen)
+    listed = chosen
+    if isinstance(chosen, dict):
+        listed = ", ".join(f"{key} = {value}" for key, value in chosen.items())
     print(f"Budget {name} on {device().type}: {listed}")
     return chosen
-
-
-def _listed(values: dict) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in values.items())
 
 
 def _shrink(value: T) -> T:

@@ -1,8 +1,8 @@
-"""What a training step costs, counted and not timed: products, operations, allocations, bytes.
+"""What a training step costs: counted by tensors without numbers, and measured on this machine.
 
-On ``meta`` tensors, which have shapes and no numbers, nothing is computed or held: a step can be
-counted at any size, on any machine, in less than a second. What a GPU may do in one fused kernel,
-``scaled_dot_product_attention``, is counted there step by step, its N² weights held.
+On ``meta`` tensors, which have shapes and no numbers, a step is counted at any size, on any
+machine, in less than a second. ``scaled_dot_product_attention``, which a GPU may fuse, is counted
+there step by step, its N² weights held.
 
 The counts are polynomials (:class:`StepFormula`): what is held for a graph of N nodes is
 a + b N + c N² bytes at every moment of the step, and the peak is the largest of these moments.
@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain, repeat
+from statistics import median
 
 import numpy as np
 import torch
@@ -27,7 +30,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.training.budget import device
+from gtcourse.training.fit import compiled, launch, train_step
+from gtcourse.training.recipe import Recipe
+from gtcourse.training.records import device_name
+from gtcourse.training.run import Graphs, for_compiler, loaders
 from gtcourse.training.tasks import Task
 
 
@@ -36,14 +45,13 @@ class StepCosts:
     """The costs of one training step; memory in bytes.
 
     Attributes:
-        flops: of products of matrices, forward and backward; a multiplication and an addition are
-            two. Others (a softmax, a sum, a lookup) are not in it.
+        flops: of matrix products, forward and backward; a multiplication and an addition are two.
         operations: calls of PyTorch's operators, about as many as a GPU gets kernels.
-        allocations: tensors for which memory is asked.
+        allocations: tensors that are allocated.
         parameters, gradients: of the model; optimizer: of its state.
-        kept: what the forward pass leaves for the backward pass.
-        activations: the most that is held at a time besides the other three: ``kept`` and what is
-            in work. Memory that an operator takes and gives back inside itself is not seen.
+        kept: what the forward pass keeps for the backward pass.
+        activations: the most that is held at a time besides parameters, gradients and optimizer,
+            without what an operator allocates and frees within itself.
     """
 
     flops: int
@@ -64,17 +72,16 @@ class StepCosts:
 def step_costs(
     model: nn.Module, task: Task, batch: GraphBatch, optimizer: type[Optimizer] = AdamW
 ) -> StepCosts:
-    """Counts one training step: forward, loss, backward and the optimiser's move.
+    """Counts one training step: forward, loss, backward and the optimizer's step.
 
     Args:
-        model: left as it is; a copy takes the step, on the batch's device.
-        batch: on any device; for "meta", a model that works on lists of edges (GIN, GAT, GatedGCN,
-            SignNet, EGT where it predicts of edges) or of paths (Graphormer with ``path_tree``)
-            cannot be counted, because how many there are is a number.
+        model: left unchanged; a copy takes the step, on the batch's device.
+        batch: on any device. On "meta", models on lists of edges (GIN, GAT, GatedGCN, SignNet, EGT
+            with edge targets) or of paths (Graphormer with ``path_tree``) cannot be counted.
         optimizer: its class.
 
     Raises:
-        NotImplementedError: the model asks for numbers of ``meta`` tensors.
+        NotImplementedError: the model reads values of ``meta`` tensors.
     """
     model = copy.deepcopy(model).to(batch.mask.device).train()
     moves = optimizer(model.parameters())
@@ -84,14 +91,14 @@ def step_costs(
         loss.backward()
         moves.step()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [leaf for leaf in tree_leaves(moves.state_dict()["state"]) if _is_tensor(leaf)]
+    state = [leaf for leaf in tree_leaves(moves.state_dict()["state"]) if torch.is_tensor(leaf)]
     return StepCosts(
         flops=flops.get_total_flops(),
         operations=ledger.operations,
         allocations=ledger.allocations,
-        parameters=_bytes(model.parameters()),
-        gradients=_bytes(gradients),
-        optimizer=_bytes(state),
+        parameters=sum(p.nbytes for p in model.parameters()),
+        gradients=sum(gradient.nbytes for gradient in gradients),
+        optimizer=sum(tensor.nbytes for tensor in state),
         kept=kept,
         activations=ledger.peak_without([*gradients, *state]),
     )
@@ -110,11 +117,7 @@ def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
 def against_nodes(
     model: nn.Module, task: Task, batch: GraphBatch, nodes: Sequence[int], graphs: int = 1
 ) -> list[StepCosts]:
-    """The step's costs for graphs of several sizes, none of which is ever made.
-
-    Args:
-        batch: one that the model takes, for its fields; nodes: values of N; graphs: B.
-    """
+    """The step's costs for ``graphs`` graphs like those of ``batch``, at several sizes."""
     return [step_costs(model, task, stretched(batch, graphs, N)) for N in nodes]
 
 
@@ -136,7 +139,7 @@ class StepFormula:
 
     def held(self, graphs: int, nodes: int) -> float:
         """Bytes held for the graphs at the worst moment."""
-        return graphs * max(_at(moment, nodes) for moment in self.activations)
+        return graphs * max(a + b * nodes + c * nodes**2 for a, b, c in self.activations)
 
     def memory(self, graphs: int, nodes: int) -> float:
         """Bytes, all together."""
@@ -144,7 +147,8 @@ class StepFormula:
 
     def products(self, graphs: int, nodes: int) -> float:
         """Floating-point operations in products of matrices."""
-        return graphs * _at(self.flops, nodes)
+        a, b, c = self.flops
+        return graphs * (a + b * nodes + c * nodes**2)
 
 
 def recorded_formulas() -> dict[str, StepFormula]:
@@ -167,26 +171,23 @@ class _Ledger(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        for tensor in filter(_is_tensor, tree_leaves((args, kwargs))):
-            if tensor.untyped_storage()._cdata not in self._alive:
-                self._watch(tensor, stood_before=True)
+        self._watch((args, kwargs), existed=True)
         result = func(*args, **kwargs)
         self.operations += 1
-        for tensor in filter(_is_tensor, tree_leaves(result)):
-            if tensor.untyped_storage()._cdata not in self._alive:
-                self._watch(tensor, stood_before=False)
+        self._watch(result, existed=False)
         return result
 
-    def _watch(self, tensor: Tensor, stood_before: bool) -> None:
-        storage = tensor.untyped_storage()
-        if stood_before:
-            number, size = -1, 0
-        else:
-            number, size = self.allocations, storage.nbytes()
-            self.allocations += 1
-        self._alive[storage._cdata] = number
-        self._change(number, size)
-        weakref.finalize(storage, self._release, storage._cdata, size).atexit = False
+    def _watch(self, tree, existed: bool) -> None:
+        """Follows the tensors that are not followed yet; those that existed take no memory."""
+        for tensor in filter(torch.is_tensor, tree_leaves(tree)):
+            storage = tensor.untyped_storage()
+            if storage._cdata in self._alive:
+                continue
+            number, size = (-1, 0) if existed else (self.allocations, storage.nbytes())
+            self.allocations += not existed
+            self._alive[storage._cdata] = number
+            self._change(number, size)
+            weakref.finalize(storage, self._release, storage._cdata, size).atexit = False
 
     def _release(self, address: int, size: int) -> None:
         self._change(self._alive.pop(address), -size)
@@ -196,20 +197,73 @@ class _Ledger(TorchDispatchMode):
         self._changes.append((number, size))
 
     def peak_without(self, tensors: Sequence[Tensor]) -> int:
-        """The most bytes held at a time, these tensors' own left out; they have to live still."""
+        """The most bytes held at a time without these tensors, which have to be alive still."""
         left_out = {self._alive.get(tensor.untyped_storage()._cdata) for tensor in tensors}
         sizes = [size for number, size in self._changes if number not in left_out]
         return int(max(np.cumsum(sizes), default=0))
 
 
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, Tensor)
+def measure(
+    recipe: Recipe,
+    data: Graphs,
+    *,
+    steps: int = 20,
+    precision: str = "32-true",
+    compile: bool | str = False,
+    buckets: int = 1,
+) -> dict[str, str]:
+    """Medians of ``steps`` training steps and forward passes after as many to warm up, with units.
+
+    Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
+    in float32 and not compiled.
+
+    Raises:
+        ValueError: ``steps`` is below 1.
+    """
+    at_least(1, steps=steps, buckets=buckets)
+    recipe = for_compiler(recipe) if compile else recipe
+    train, *_ = loaders(recipe, data, 0, buckets, few_shapes=isinstance(compile, str))
+    fabric = launch(device().type, 1, precision)
+    model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))
+    model, optimizer = fabric.setup(compiled(model, compile), optimizer)
+    batches = chain.from_iterable(repeat(train))
+
+    def step() -> None:
+        rest = optimizer, schedule, recipe.grad_clip, recipe.flag
+        train_step(fabric, model, recipe.task, next(batches), *rest)
+
+    @torch.no_grad()
+    def forward() -> None:
+        model(next(batches))
+
+    trained = _seconds(step, steps)
+    model.eval()
+    predicted = _seconds(forward, steps)
+    if device().type == "cuda":
+        memory = f"{torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB"
+    else:
+        counted = step_costs(recipe.build_model(), recipe.task, next(batches))
+        held = f"{counted.activations / 2**20:,.0f} of it for the step alone"
+        memory = f"{counted.memory / 2**20:,.0f} MiB, {held} (counted)"
+    epochs = recipe.steps / len(train) if recipe.steps else recipe.epochs
+    return {
+        "device": device_name(),
+        "step": f"{1000 * trained:.2f} ms of {recipe.batch_size} graphs",
+        "forward": f"{1000 * predicted:.2f} ms",
+        "graphs per second": f"{recipe.batch_size / trained:,.0f}",
+        "epoch": f"{trained * len(train):.2f} s of {len(train)} steps",
+        "whole recipe": f"{trained * len(train) * epochs / 3600:.2f} hours",
+        "peak memory": memory,
+    }
 
 
-def _bytes(tensors) -> int:
-    return sum(tensor.nbytes for tensor in tensors)
-
-
-def _at(polynomial: tuple[float, float, float], nodes: int) -> float:
-    a, b, c = polynomial
-    return a + b * nodes + c * nodes**2
+def _seconds(step: Callable[[], None], steps: int) -> float:
+    """The median of ``steps`` calls, after as many to warm up."""
+    times = []
+    for _ in range(2 * steps):
+        start = time.perf_counter()
+        step()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return median(times[steps:])

@@ -1,17 +1,20 @@
 """The training loop: any model, any task, any device; interrupted anywhere, it resumes.
 
-Lightning Fabric handles devices, precision and processes. Each of several processes has its share
-of every batch, and together they have the same gradient as one.
+Lightning Fabric handles devices, precision and processes. Each of several processes takes its
+share of every batch. DDP averages their gradients, and a loss is a mean over graphs or known
+targets, so each process weighs its loss by its share of these.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import os
 import time
 import warnings
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -20,14 +23,15 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
-from gtcourse.graphs.arguments import a_seed, at_least, positive
+from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
-from gtcourse.training.checkpoint import Board, Checkpoint, exclusive, write_curve
 from gtcourse.training.flag import Flag
-from gtcourse.training.processes import launch, sums_over_processes, weight_among_processes
+from gtcourse.training.records import Board, Checkpoint, exclusive, write_curve
 from gtcourse.training.tasks import Task
+
+PRECISIONS = ("32-true", "bf16-mixed")
 
 
 @dataclass
@@ -35,10 +39,10 @@ class History:
     """What a run did.
 
     Attributes:
-        epochs: a row for each epoch: epoch, lr, train_loss, val_<metric> and the seconds it took.
-        best: the row with the best monitored metric, of which the model has the weights; the last
-            row where there was no validation; None where the metric was never a number.
-        steps: of the optimiser.
+        epochs: rows of epoch, lr, train_loss, val_<metric> and seconds.
+        best: the row of the weights that the model has: the best by the monitored metric, or the
+            last without validation; None if the metric was always NaN.
+        steps: of the optimizer.
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
@@ -55,12 +59,11 @@ class History:
 
 @dataclass
 class Progress:
-    """How far an epoch has come, over all processes.
+    """The state of an unfinished epoch, over all processes.
 
     Attributes:
-        epoch: its number; lr: the learning rate that it began with; of: its number of batches.
-        batches: that are over; loss: the sum of the graphs' losses; graphs: that had one.
-        seconds: that it took.
+        lr: the learning rate at its beginning; of: its number of batches; batches: done so far.
+        loss: the sum of the graphs' losses; graphs: their number.
     """
 
     epoch: int
@@ -98,57 +101,51 @@ def fit(
     """Trains ``model`` in place and leaves it with its best weights by validation.
 
     Args:
-        train, val: loaders; ``train`` is shuffled by its own seed and the epoch. Best on the device
-            of :func:`gtcourse.device`; otherwise each batch is moved there.
+        train, val: loaders; ``train`` is shuffled by its own seed and the epoch. Fastest on
+            :func:`gtcourse.device`; otherwise each batch is moved there.
         epochs: passes over ``train``, at most.
-        lr: Adam's, where no ``optimizer`` is given.
-        schedule: moves the learning rate of ``optimizer`` after each step; a
-            ``ReduceLROnPlateau`` after each epoch.
+        lr: Adam's, if no ``optimizer`` is given.
+        schedule: of ``optimizer``; stepped after each step, a ``ReduceLROnPlateau`` each epoch.
         patience: stop after this many epochs without a better monitored metric.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
-        flag: perturbs the node embeddings in each step (:class:`gtcourse.training.flag.Flag`); the
-            training loss is then the mean over its passes.
+        flag: perturbs the node embeddings; the training loss is then the mean over its passes.
         precision: Fabric's: "32-true" or "bf16-mixed".
-        compile: use ``torch.compile``; a word is its mode, such as "reduce-overhead", which replays
-            CUDA graphs and wants batches of few shapes.
-        devices: processes on this machine. Under ``torchrun`` its number counts.
-        seed: of dropout, and of whatever else is random in training.
-        out: a folder for ``last.ckpt`` and ``curve.csv``. If it holds a run's checkpoint, that run
-            is continued: on a CPU, bit for bit what it would have been.
-        checkpoint_every: a checkpoint after so many steps of an epoch, besides the one at its end.
-            Several processes draw other random numbers after it.
+        compile: use ``torch.compile``; a string is its mode. "reduce-overhead" replays CUDA graphs,
+            for batches of few shapes.
+        devices: processes on this machine; ``torchrun``'s number takes precedence.
+        seed: of dropout and everything else random in training.
+        out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
+            continued; on a CPU the result is the same bit for bit.
+        checkpoint_every: also save after every so many steps of an epoch. Several processes draw
+            other random numbers after it.
         tensorboard: also log the curve for TensorBoard, below ``out``.
-        progress: show a bar while it runs.
-
-    Returns:
-        History: the curve. Its seconds include those of the epochs before a resumption.
+        progress: show a bar with the remaining time.
 
     Raises:
         ValueError: arguments do not fit together, nothing can be learned from the targets or with
-            the optimizer, ``out`` holds the checkpoint of another run, or another process is
-            training there.
+            the optimizer, ``out`` holds the checkpoint of another run or is in use.
         TypeError: a loader is not one of the course's.
         RuntimeError: the training loss is no longer a finite number.
         OSError: ``out`` cannot be written. The run can be continued from its last checkpoint.
     """
-    at_least(1, epochs=epochs, patience=1 if patience is None else patience)
+    optional = {"patience": patience, "checkpoint_every": checkpoint_every}
+    at_least(1, epochs=epochs, **{k: v for k, v in optional.items() if v is not None})
+    optional = {"lr": lr or None, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
+    positive(**{k: v for k, v in optional.items() if v is not None})
     a_seed(seed=seed)
-    limits = {"lr": lr or None, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
-    positive(**{name: value for name, value in limits.items() if value is not None})
-    _check_loaders(train, val, optimizer, schedule, patience)
-    check_output(out, checkpoint_every, tensorboard)
-    _check_model(model, task, optimizer, flag)
-    for loader in (train, val):
-        if getattr(loader, "targets", None) is not None:  # what is streamed is not held anywhere
-            task.check(loader.targets, validation=loader is val)
+    for name, wanted in (("checkpoint_every", checkpoint_every), ("tensorboard", tensorboard)):
+        if wanted and out is None:
+            raise ValueError(f"{name} needs a folder for its files; expected out as well.")
+    optimizer = optimizer or Adam(model.parameters(), lr=lr)
+    _check_loaders(task, train, val, schedule, patience)
+    _check_model(model, task, optimizer, schedule, flag)
 
     fabric = launch(device().type, devices, precision)
     rank, world = fabric.global_rank, fabric.world_size
     if world > 1:
         train = train.shard(rank, world, even=True)
         val = None if val is None else val.shard(rank, world, even=False)
-    optimizer = optimizer or Adam(model.parameters(), lr=lr)
     torch.manual_seed(seed)
     # The wrapped model shares its weights with the caller's.
     wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
@@ -159,16 +156,14 @@ def fit(
             out = Path(out)
             if rank == 0:
                 stack.enter_context(exclusive(out))
-            run = (
-                {"seed": str(seed)}
-                | _identity(model, optimizer, schedule)
-                | {
-                    "task": task.name,
-                    "flag": repr(flag),
-                    "grad_clip": repr(grad_clip),
-                    "training data": train.order,
-                }
-            )
+            run = {
+                "seed": str(seed),
+                **_identity(model, optimizer, schedule),
+                "task": task.name,
+                "flag": repr(flag),
+                "grad_clip": repr(grad_clip),
+                "training data": train.order,
+            }
             checkpoint = Checkpoint(out, run, model=model, optimizer=optimizer, schedule=schedule)
             if state := checkpoint.load():
                 history, best_weights = History(**state["history"]), state["best_weights"]
@@ -178,12 +173,15 @@ def fit(
             if tensorboard and rank == 0:
                 board = stack.enter_context(closing(Board(out / "tensorboard")))
 
-        estimate = _Estimate(steps=(epochs - len(history.epochs)) * len(train))
-        timed = progress and rank == 0 and fabric.device.type == "cpu"
+        # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
+        silent = {} if progress and rank == 0 else {"disable": True}
+        done = len(history.epochs) * len(train) + (current.batches if current else 0)
+        bar = stack.enter_context(
+            tqdm(total=epochs * len(train), initial=done, unit="step", leave=False, **silent)
+        )
 
         def step(batch: GraphBatch) -> Tensor:
-            if timed:
-                estimate.step()
+            bar.update()
             return train_step(
                 fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
             )
@@ -192,21 +190,19 @@ def fit(
             if world > 1:  # the checkpoint holds the random state of one process alone
                 torch.manual_seed(hash((seed, current.epoch, current.batches, rank)))
 
-        def save(current: Progress | None = None) -> None:
+        def save(current: Progress | None) -> None:
             if checkpoint is not None and rank == 0:
-                checkpoint.save(
-                    history=asdict(history),
-                    best_weights=best_weights,
-                    current=current and asdict(current),
-                )
+                done = current and asdict(current)
+                checkpoint.save(history=asdict(history), best_weights=best_weights, current=done)
             if current is not None:
                 reseed(current)
 
-        bar = _bar(range(len(history.epochs), epochs), progress and rank == 0)
-        for epoch in bar:
+        for epoch in range(len(history.epochs), epochs):
             rate = optimizer.param_groups[0]["lr"]
             too_slow = stop_below_lr is not None and rate < stop_below_lr
-            if current is None and (too_slow or _patience_is_over(history, patience)):
+            waited = epoch - 1 - (history.best["epoch"] if history.best else -1)
+            no_better = patience is not None and waited >= patience
+            if current is None and (too_slow or no_better):
                 break
             current = current or Progress(epoch, rate, len(train))
             start = time.perf_counter() - current.seconds
@@ -223,17 +219,16 @@ def fit(
                     schedule.step(scores[task.monitor])
             row["seconds"] = time.perf_counter() - start
             history.epochs.append(row)
-            if _is_best(task, row, history.best, val is not None):
+            monitored, best = f"val_{task.monitor}", history.best
+            if val is None or task.improves(row[monitored], best and best[monitored]):
                 history.best = row
                 best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
-            save()
+            save(None)
             if checkpoint is not None and rank == 0:
                 write_curve(out / "curve.csv", history.epochs)
             if board is not None:
                 board.write(row, epoch)
-            bar.set_postfix(
-                {k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds")}
-            )
+            bar.set_postfix({name: f"{v:.4g}" for name, v in row.items() if name != "seconds"})
     if best_weights is not None:
         model.load_state_dict(best_weights)
     elif history.epochs:
@@ -246,51 +241,35 @@ def fit(
 
 
 def train_epoch(fabric, loader, step, current: Progress, every: int | None, save) -> None:
-    """The rest of an epoch, all of it where ``current`` is its beginning; updates ``current``.
+    """The rest of an epoch; updates ``current``.
 
     Args:
-        loader: a :class:`~gtcourse.graphs.loader.DenseLoader`, or another with its ``set_epoch``.
         step: moves the weights by a batch and returns its loss.
-        every: call ``save(current)`` after so many batches, again and again, except at the end.
-
-    Raises:
-        ValueError: ``current`` is of an epoch of more or fewer batches than the loader's.
-        RuntimeError: the loss is no longer a finite number.
+        every: call ``save(current)`` after every so many batches, except at the end.
     """
-    if current.of != len(loader):
-        raise ValueError(
-            f"the run stopped after {current.batches} of {current.of} batches of epoch "
-            f"{current.epoch}, and the loader has {len(loader)}; expected the data, batch size and "
-            "number of processes that the epoch began with."
-        )
-    before, start = current.seconds, time.perf_counter()
+    start = time.perf_counter() - current.seconds
     loader.set_epoch(current.epoch, current.batches)
-
-    def own() -> tuple[float, int]:  # the first process goes on with the sums of all
-        return (current.loss, current.graphs) if fabric.global_rank == 0 else (0.0, 0)
-
-    def update() -> None:
+    batches = iter(loader)
+    stops = range(0, len(loader), every or len(loader))
+    for stop in [stop for stop in stops if stop > current.batches] + [len(loader)]:
+        # The first process goes on with the sums of all, as it does after a resumption.
+        first = fabric.global_rank == 0
+        total, graphs = (current.loss, current.graphs) if first else (0.0, 0)
+        for batch in islice(batches, stop - current.batches):
+            batch = batch.to(fabric.device)
+            # Summed on the device: reading it here would make the device wait at every step.
+            total = total + step(batch) * batch.num_graphs
+            graphs += batch.num_graphs
+            current.batches += 1
         current.loss, current.graphs = sums_over_processes(fabric, total, graphs)
-        current.seconds = before + time.perf_counter() - start
-        loss = current.loss / current.graphs
-        if not math.isfinite(loss):
+        current.seconds = time.perf_counter() - start
+        if not math.isfinite(current.loss):
             raise RuntimeError(
-                f"the training loss is {loss} in epoch {current.epoch}; expected a finite number. "
-                "A lower learning rate or a gradient clipped by its norm may help."
+                f"the training loss is {current.loss} in epoch {current.epoch}; expected a finite "
+                "number. A lower learning rate or a gradient clipped by its norm may help."
             )
-
-    total, graphs = own()
-    for batch in loader:
-        batch = batch.to(fabric.device)
-        # Summed on the device: reading it here would make the device wait at every step.
-        total = total + step(batch) * batch.num_graphs
-        graphs += batch.num_graphs
-        current.batches += 1
-        if every is not None and current.batches % every == 0 and current.batches < len(loader):
-            update()
+        if stop < len(loader):
             save(current)
-            total, graphs = own()  # as they will be, should it go on from here
-    update()
 
 
 def train_step(
@@ -305,8 +284,7 @@ def train_step(
 ) -> Tensor:
     """Moves the weights once and returns the loss, without waiting for a GPU.
 
-    Args:
-        fabric, model, optimizer: as set up by Fabric. Others as of :func:`fit`.
+    ``model`` and ``optimizer`` are set up by Fabric; the others are as in :func:`fit`.
     """
     optimizer.zero_grad()
     weight = weight_among_processes(fabric, task, batch)
@@ -316,7 +294,7 @@ def train_step(
     else:
         loss = flag.backward(model, task, batch, lambda part: fabric.backward(part * weight))
     if grad_clip is not None:
-        # Whether the norm is finite is not asked here: the answer would have to be waited for.
+        # To check the norm, the device would have to be waited for.
         fabric.clip_gradients(model, optimizer, max_norm=grad_clip, error_if_nonfinite=False)
     optimizer.step()
     if isinstance(schedule, LRScheduler) and not isinstance(schedule, ReduceLROnPlateau):
@@ -325,7 +303,7 @@ def train_step(
 
 
 def compiled(model: nn.Module, mode: bool | str) -> nn.Module:
-    """The model by ``torch.compile``, in a mode if it is a word; as it is if that is False."""
+    """The model by ``torch.compile``, in a mode if it is a string; unchanged if that is False."""
     if not mode:
         return model
     # One graph for each shape: those that serve all shapes cannot be replayed.
@@ -340,7 +318,7 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
     where = next(model.parameters()).device
     metrics = task.metrics().to(where)
     for batch in loader:
-        batch = batch.to(where)  # costs nothing where the loader is there already
+        batch = batch.to(where)
         task.update(metrics, model(batch), batch)
     model.train(was_training)
     return {name: float(value) for name, value in metrics.compute().items()}
@@ -351,8 +329,80 @@ def count_parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def _check_loaders(train, val, optimizer, schedule, patience) -> None:
-    for name, loader in (("train", train), ("val", val)):
+def launch(accelerator: str, devices: int, precision: str):
+    """A Fabric whose processes run; the others run the same program from its start.
+
+    Raises:
+        ValueError: ``devices`` is below 1 or more than there are, or the precision is unknown.
+    """
+    at_least(1, devices=devices)
+    one_of(PRECISIONS, precision=precision)
+    if accelerator == "cuda" and devices > torch.cuda.device_count():
+        raise ValueError(
+            f"devices is {devices}; expected at most {torch.cuda.device_count()}, as many as this "
+            "machine has."
+        )
+    from lightning_fabric import Fabric  # seconds to import, and only training needs it
+    from lightning_fabric.strategies import DDPStrategy
+
+    devices, machines = processes(devices)
+    several = devices * machines > 1
+    fabric = Fabric(
+        accelerator=accelerator,
+        devices=devices,
+        num_nodes=machines,
+        # The loss does not depend on GatedGCN's last edges, nor on EGT's heads for other targets.
+        strategy=DDPStrategy(find_unused_parameters=True) if several else "auto",
+        precision=precision,
+    )
+    if several:
+        fabric.launch()
+    return fabric
+
+
+def processes(devices: int) -> tuple[int, int]:
+    """A run's processes on this machine, and its machines; ``torchrun``'s if it started them."""
+    names = {"LOCAL_WORLD_SIZE": devices, "GROUP_WORLD_SIZE": 1}
+    here, machines = (int(os.environ.get(name, number)) for name, number in names.items())
+    return here, machines
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that writes, of one or of several."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
+
+
+def take_own_gpu() -> None:
+    """Makes "cuda" this process's own GPU; until then all would put their data on the first."""
+    number = int(os.environ.get("LOCAL_RANK", 0))
+    if 0 < number < torch.cuda.device_count():
+        torch.cuda.set_device(number)
+
+
+def weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | float:
+    r"""The factor of this process's loss with which the mean of all is the loss of the batch.
+
+    .. math:: w_r = W \frac{s_r}{\sum_{r'} s_{r'}}
+
+    with W processes and :math:`s_r` the size of process r's share (:attr:`Task.size`).
+    """
+    if fabric.world_size == 1:
+        return 1.0
+    own = torch.as_tensor(task.size(batch), dtype=torch.float64, device=fabric.device)
+    of_all = fabric.all_reduce(own.clone(), reduce_op="sum")
+    return own * fabric.world_size / of_all.clamp(min=torch.finfo(own.dtype).tiny)
+
+
+def sums_over_processes(fabric, total: Tensor | float, count: int) -> tuple[float, int]:
+    """``total`` and ``count``, each summed over the processes."""
+    if fabric.world_size > 1:
+        own = torch.tensor([float(total), count], dtype=torch.float64, device=fabric.device)
+        total, count = fabric.all_reduce(own, reduce_op="sum").tolist()
+    return float(total), round(count)
+
+
+def _check_loaders(task, train, val, schedule, patience) -> None:
+    for name, loader in {"train": train, "val": val}.items():
         if loader is None and name == "val":
             continue
         if not hasattr(loader, "set_epoch") or not hasattr(loader, "order"):
@@ -362,46 +412,29 @@ def _check_loaders(train, val, optimizer, schedule, patience) -> None:
             )
         if len(loader) == 0:
             raise ValueError("the loader has no batches; expected at least one.")
-    plateau = isinstance(schedule, ReduceLROnPlateau)
-    if val is None and (patience is not None or plateau):
-        name = "ReduceLROnPlateau" if plateau else "patience"
-        raise ValueError(f"{name} needs validation data; expected val as well.")
+        if getattr(loader, "targets", None) is not None:  # not of data streamed from a folder
+            task.check(loader.targets, validation=loader is val)
+    if val is None and (patience is not None or isinstance(schedule, ReduceLROnPlateau)):
+        raise ValueError("patience and ReduceLROnPlateau need validation data; expected val.")
+
+
+def _check_model(model, task, optimizer, schedule, flag) -> None:
+    name = type(model).__name__
     if schedule is not None and schedule.optimizer is not optimizer:
         raise ValueError("the schedule is of another optimizer; expected the one that is given.")
-
-
-def check_output(out, checkpoint_every, tensorboard) -> None:
-    """Options that need a folder."""
-    if checkpoint_every is not None:
-        at_least(1, checkpoint_every=checkpoint_every)
-    for name, wanted in (("checkpoint_every", checkpoint_every), ("tensorboard", tensorboard)):
-        if wanted and out is None:
-            raise ValueError(f"{name} needs a folder for its files; expected out as well.")
-
-
-def _check_model(
-    model: nn.Module, task: Task, optimizer: Optimizer | None, flag: Flag | None
-) -> None:
-    trained = [p for p in model.parameters() if p.requires_grad]
-    if not trained:
+    moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if not any(p.requires_grad and id(p) in moved for p in model.parameters()):
         raise ValueError(
-            f"no parameter of {type(model).__name__} requires a gradient; expected one or more "
-            "that do."
+            f"the optimizer has no trainable parameter of this {name}; expected one that is made "
+            "with model.parameters(), not all of them frozen."
         )
-    if optimizer is not None:
-        moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        if not moved & {*map(id, trained)}:
-            raise ValueError(
-                f"the optimizer has no trainable parameter of this {type(model).__name__}; "
-                "expected one that is made with model.parameters()."
-            )
     try:
         inspect.signature(model.forward).bind(None, **task.asks)
     except TypeError:
-        asked = "".join(f", {name}={value!r}" for name, value in task.asks.items())
+        asked = "".join(f", {key}={value!r}" for key, value in task.asks.items())
         raise ValueError(
-            f"{type(model).__name__} cannot be trained on {task.name}; expected a model that is "
-            f"called as model(batch{asked})."
+            f"{name} cannot be trained on {task.name}; expected a model that is called as "
+            f"model(batch{asked})."
         ) from None
     if flag is not None:
         flag.check(model)
@@ -417,39 +450,3 @@ def _identity(model: nn.Module, optimizer: Optimizer, schedule) -> dict[str, str
         "schedule": f"{type(schedule).__name__} {getattr(schedule, 'total_steps', '')}",
         **{f"model's {f.name}": repr(getattr(config, f.name)) for f in settings},
     }
-
-
-def _is_best(task: Task, row: dict, best: dict | None, validated: bool) -> bool:
-    name = f"val_{task.monitor}"
-    return not validated or task.improves(row[name], best and best[name])
-
-
-def _patience_is_over(history: History, patience: int | None) -> bool:
-    best = -1 if history.best is None else history.best["epoch"]
-    return patience is not None and len(history.epochs) - 1 - best >= patience
-
-
-class _Estimate:
-    """Prints, after the first steps, how long all of them will take if that is an hour or more."""
-
-    def __init__(self, steps: int, first: int = 5):
-        self.steps, self.first, self.done, self.start = steps, first, 0, 0.0
-
-    def step(self) -> None:
-        """To be called before each step; the first one, which is slower, is not timed."""
-        self.done += 1
-        if self.done == 2:
-            self.start = time.perf_counter()
-        if self.done == 2 + self.first:
-            each = (time.perf_counter() - self.start) / self.first
-            hours = each * self.steps / 3600
-            if hours >= 1:
-                tqdm.write(
-                    f"About {hours:,.0f} hours on this machine: {self.steps:,} steps of "
-                    f"{each:.2g} s. A smaller budget is shorter."
-                )
-
-
-def _bar(epochs: range, progress: bool) -> tqdm:
-    # `disable` is given only to switch the bar off, so that TQDM_DISABLE=1 can do so as well.
-    return tqdm(epochs, unit="epoch", leave=False, **({} if progress else {"disable": True}))

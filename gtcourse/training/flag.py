@@ -7,10 +7,8 @@ Shapes: B graphs, N nodes (padded), d width of the node embeddings, m steps.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
 import torch
 from torch import Tensor, nn
@@ -22,22 +20,20 @@ from gtcourse.training.tasks import Task
 
 @dataclass(frozen=True)
 class Flag:
-    r"""m forward and backward passes for one optimiser step, each against the last.
+    r"""m forward and backward passes for one optimizer step, each on a stronger perturbation.
 
-    The perturbation :math:`\delta` starts uniform in :math:`[-\alpha, \alpha]`; where there is a
-    bound, in :math:`[-\epsilon / \sqrt d, \epsilon / \sqrt d]`, inside of it, as FreeLB starts and
-    Graphormer's code does. A pass adds an m-th of its gradient to the parameters', and between two
-    passes
+    :math:`\delta` starts uniform in :math:`[-\alpha, \alpha]`, or with a bound in
+    :math:`[-\epsilon / \sqrt d, \epsilon / \sqrt d]`, as in FreeLB and Graphormer's code. The
+    step's gradient is the mean of the m passes', and between two passes
 
     .. math:: \delta \leftarrow \Pi_\epsilon\bigl(
               \delta + \alpha\,\operatorname{sign}(\nabla_\delta J)\bigr),
 
     where :math:`\Pi_\epsilon` scales each node's vector back to a Euclidean norm of at most
-    :math:`\epsilon`. The gradient of the step is the mean of the m, which take m times the time of
-    one. A pass keeps nothing for the next but :math:`\delta`.
+    :math:`\epsilon`.
 
-    A model that can be trained so takes ``model(batch, perturbation=δ)``, adds it to its node
-    embeddings, and says their width as ``model.config.d_model``.
+    The model takes ``model(batch, perturbation=δ)``, adds it to its node embeddings, and has their
+    width as ``model.config.d_model``.
 
     Args:
         steps: m; 1 is plain training on randomly perturbed embeddings.
@@ -56,8 +52,8 @@ class Flag:
     def __post_init__(self) -> None:
         at_least(1, steps=self.steps)
         positive(step_size=self.step_size)
-        if self.bound != 0 and not (isinstance(self.bound, Real) and 0 < self.bound < math.inf):
-            raise ValueError(f"bound is {self.bound!r}; expected a number above 0, or 0 for none.")
+        if self.bound != 0:
+            positive(bound=self.bound)
 
     def backward(
         self,
@@ -66,7 +62,7 @@ class Flag:
         batch: GraphBatch,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> Tensor:
-        """Adds the gradient of a step to the parameters'; the optimiser's step is the caller's.
+        """Adds the gradient of a step to the parameters'; the optimizer's step is the caller's.
 
         Args:
             backward: takes a loss to the gradients, such as ``fabric.backward``.
@@ -74,10 +70,19 @@ class Flag:
         Returns:
             Tensor: the mean of the m losses, whose gradient that is.
         """
-        delta, total = self._start(model, batch), 0.0
+        like, width = next(model.parameters()), model.config.d_model
+        mask = batch.mask[..., None]
+        radius = self.bound / width**0.5 if self.bound else self.step_size
+        delta = torch.empty(*batch.mask.shape, width, dtype=like.dtype, device=like.device)
+        delta = delta.uniform_(-radius, radius) * mask
+        total = 0.0
         for step in range(self.steps):
             if step > 0:
-                delta = self._ascend(delta, batch)
+                # Neither 1/m nor a scale of the loss changes the sign.
+                delta = delta.detach() + self.step_size * (delta.grad.sign() * mask)
+                if self.bound:
+                    norm = delta.norm(dim=-1, keepdim=True)
+                    delta = delta * (self.bound / norm.clamp(min=self.bound))
             delta.requires_grad_()
             predictions = model(batch, perturbation=delta, **task.asks)
             loss = task.loss(predictions, batch) / self.steps
@@ -86,32 +91,10 @@ class Flag:
         return total
 
     def check(self, model: nn.Module) -> None:
-        """Checks that a model can be perturbed.
-
-        Raises:
-            ValueError: its ``forward`` takes no ``perturbation``, or it has no ``config.d_model``.
-        """
+        """Raises a ValueError if the model cannot be perturbed."""
         takes = "perturbation" in inspect.signature(model.forward).parameters
         if not takes or not hasattr(getattr(model, "config", None), "d_model"):
             raise ValueError(
                 f"{type(model).__name__} cannot be trained with FLAG; expected a model that is "
                 "called as model(batch, perturbation=…) and has config.d_model, such as Graphormer."
             )
-
-    def _start(self, model: nn.Module, batch: GraphBatch) -> Tensor:
-        like = next(model.parameters())
-        shape = (*batch.mask.shape, model.config.d_model)
-        delta = torch.empty(shape, dtype=like.dtype, device=like.device)
-        radius = self.bound / shape[-1] ** 0.5 if self.bound else self.step_size
-        return delta.uniform_(-radius, radius) * batch.mask[..., None]
-
-    def _ascend(self, delta: Tensor, batch: GraphBatch) -> Tensor:
-        # The sign is that of the whole loss: neither 1/m nor a scale of the loss changes it.
-        uphill = delta.grad.sign() * batch.mask[..., None]
-        return self._project(delta.detach() + self.step_size * uphill)
-
-    def _project(self, delta: Tensor) -> Tensor:
-        if self.bound == 0:
-            return delta
-        norm = delta.norm(dim=-1, keepdim=True)
-        return delta * (self.bound / norm.clamp(min=self.bound))

@@ -71,46 +71,37 @@ class Entry:
         return self.name.rsplit("-", 1)[1]
 
 
-MESSAGE_PASSING = {"num_node_types": ATOMS, "num_node_features": 0}
-GATED = {**MESSAGE_PASSING, "num_edge_types": BONDS}
-NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
-
-
 def _entries(small: bool) -> dict[str, tuple[Callable[[], nn.Module], tuple[Encoding, ...]]]:
     """Each model's builder and encodings."""
 
     def of(at_100k: int, at_500k: int) -> int:
         return at_100k if small else at_500k
 
-    layers = {"num_layers": of(4, 16)}
+    nodes = {"num_node_types": ATOMS, "num_node_features": 0, "num_layers": of(4, 16)}
+    both = {**nodes, "num_edge_types": BONDS}
+    dense = {"d_model": of(64, 80), "num_layers": of(4, 12)}
+    dense |= {"dropout": 0.0, "attention_dropout": 0.0}
     bag = BagTransformerConfig(ATOMS, of(56, 80), 8, of(4, 10), of(112, 152))
-    gin = GINConfig(**MESSAGE_PASSING, **layers, d_model=of(108, 122))
-    gat = GATConfig(**MESSAGE_PASSING, **layers, d_model=of(144, 168))
-    gatedgcn = GatedGCNConfig(**GATED, **layers, d_model=of(68, 77))
-    signnet = GatedGCNConfig(**GATED, **layers, d_model=of(62, 76))
-    graphormer = GraphormerConfig(**NO_DROPOUT, d_model=of(64, 80), num_layers=of(4, 12))
     egt = EGTConfig(
         d_model=of(56, 72), d_edge=of(16, 32), num_layers=of(4, 10), svd_rank=EIGENVECTORS,
         flip_signs="pairs",
     )  # fmt: skip
-    grpe = GRPEConfig(**NO_DROPOUT, d_model=of(64, 80), num_layers=of(4, 12))
     csa = CGTConfig(
         d_model=of(52, 76), d_position=of(16, 28), num_layers=of(4, 10), rings="categorical",
         edge_ablation=0.0,
     )  # fmt: skip
+    signnet = GatedGCNConfig(**both, d_model=of(62, 76))
     eigenvectors = AddLaplacianEigenvectors(EIGENVECTORS, skip_first=True)
+    paths = AddDegrees(), AddShortestPaths(), AddPathEdges(20)
     return {
         "transformer": (partial(BagTransformer, bag), ()),
-        "gin": (partial(GIN, gin), ()),
-        "gat": (partial(GAT, gat), ()),
-        "gatedgcn": (partial(GatedGCN, gatedgcn), ()),
+        "gin": (partial(GIN, GINConfig(**nodes, d_model=of(108, 122))), ()),
+        "gat": (partial(GAT, GATConfig(**nodes, d_model=of(144, 168))), ()),
+        "gatedgcn": (partial(GatedGCN, GatedGCNConfig(**both, d_model=of(68, 77))), ()),
         "signnet": (partial(_signnet, signnet), (eigenvectors,)),
-        "graphormer": (
-            partial(Graphormer, graphormer),
-            (AddDegrees(), AddShortestPaths(), AddPathEdges(20)),
-        ),
+        "graphormer": (partial(Graphormer, GraphormerConfig(**dense)), paths),
         "egt": (partial(EGT, egt), (AddSVD(EIGENVECTORS),)),
-        "grpe": (partial(GRPE, grpe), (AddShortestPaths(),)),
+        "grpe": (partial(GRPE, GRPEConfig(**dense)), (AddShortestPaths(),)),
         "csa": (partial(CGT, csa), (AddRandomWalks(20), AddRings(18))),
     }
 

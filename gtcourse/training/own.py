@@ -156,7 +156,7 @@ def own_data(smiles: str) -> Data:
     """The graph of any molecule: ``x`` ``[n, 9]`` and ``edge_attr`` ``[E, 3]``, by PyG.
 
     Raises:
-        ValueError: RDKit cannot read it, or it has no atoms.
+        ValueError: RDKit cannot read it, or it has no atoms; as in the two functions below.
     """
     from rdkit import Chem
     from rdkit.rdBase import BlockLogs
@@ -171,11 +171,7 @@ def own_data(smiles: str) -> Data:
 
 
 def zinc_data(smiles: str) -> Data:
-    """The graph of a molecule as in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``.
-
-    Raises:
-        ValueError: RDKit cannot read it, it has no atoms, or one of a type that ZINC lacks.
-    """
+    """As in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``; others are refused."""
     from rdkit.rdBase import BlockLogs
 
     with BlockLogs():
@@ -184,27 +180,16 @@ def zinc_data(smiles: str) -> Data:
         raise UnsuitableMolecule("empty", f"{smiles!r} has no atoms; expected at least one.")
     both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
     both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
-    return Data(
-        x=torch.tensor(atoms)[:, None],
-        edge_index=both[:, :2].T.contiguous(),
-        edge_attr=both[:, 2:],
-        smiles=smiles,
-    )
+    x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous()
+    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:], smiles=smiles)
 
 
 def ogb_data(smiles: str) -> Data:
-    """The graph of a molecule with ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``.
-
-    Raises:
-        ValueError: RDKit cannot read it, or it has no atoms.
-    """
+    """With ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``."""
     graph = smiles_graph(smiles, 0)
-    return Data(
-        x=torch.from_numpy(graph["node_feat"]),
-        edge_index=torch.from_numpy(graph["edge_index"]),
-        edge_attr=torch.from_numpy(graph["edge_feat"]),
-        smiles=smiles,
-    )
+    names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
+    arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}
+    return Data(**arrays, smiles=smiles)
 
 
 @dataclass(frozen=True)
@@ -250,9 +235,8 @@ def read_csv(
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; expected a CSV file.")
     table = pd.read_csv(path)
-    if missing := [
-        name for name in (smiles, *targets, *filter(None, [split])) if name not in table
-    ]:
+    columns = [smiles, *targets, *([split] if split else [])]
+    if missing := [name for name in columns if name not in table]:
         raise ValueError(
             f"{path} has no column {missing[0]!r}; expected one of {', '.join(table.columns)}."
         )
@@ -268,8 +252,9 @@ def read_csv(
         except ValueError as error:
             skipped.append(f"row {row + 2}: {error}")
             continue
-        graph.y = torch.tensor(y.iloc[row].to_numpy(), dtype=torch.float32)
-        graphs.append(graph if len(targets) == 1 else graph.update({"y": graph.y[None]}))
+        values = torch.tensor(y.iloc[row].to_numpy(), dtype=torch.float32)
+        graph.y = values if len(targets) == 1 else values[None]
+        graphs.append(graph)
         rows.append(row)
     if not graphs:
         raise ValueError(f"{path} has no molecule that RDKit can read in column {smiles!r}.")
@@ -280,13 +265,8 @@ def read_csv(
         if unknown := sorted({*words} - {*SPLIT_NAMES}):
             raise ValueError(f"column {split!r} holds {unknown[0]!r}; expected train, val or test.")
         parts = [SPLIT_NAMES[word] for word in words]
-    dataset = GraphDataset(
-        name=path.name.partition(".")[0],
-        source=f"file: {path.name}",
-        graphs=graphs,
-        split=torch.tensor(parts),
-    )
-    return dataset, skipped
+    name, source = path.name.partition(".")[0], f"file: {path.name}"
+    return GraphDataset(name, source, graphs, torch.tensor(parts)), skipped
 
 
 def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
@@ -304,11 +284,12 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
     random.Random(seed).shuffle(order)  # noqa: S311
     parts, room = [0] * len(smiles), {1: len(smiles) // 10, 2: len(smiles) // 10}
     for members in order:
-        part = next((p for p, left in room.items() if 0 < len(members) <= left), 0)
-        if part:
-            room[part] -= len(members)
-        for i in members:
-            parts[i] = part
+        for part in room:
+            if len(members) <= room[part]:
+                room[part] -= len(members)
+                for i in members:
+                    parts[i] = part
+                break
     return parts
 
 

@@ -1,7 +1,4 @@
-"""What a recipe is: one published run, with everything that it depends on.
-
-:meth:`Recipe.fit` trains with it; :meth:`Recipe.at` gives a smaller budget and remembers it.
-"""
+"""What a recipe is: one published run, with everything that it depends on."""
 
 from __future__ import annotations
 
@@ -14,12 +11,14 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
-from gtcourse.graphs.arguments import at_least, positive
+from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.fit import History, fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
+
+BUDGET = {"epochs", "steps", "batch_size", "optimizer", "schedule", "stop_below_lr", "flag"}
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,13 @@ class Recipe:
         dataset: a name that ``load_dataset`` knows.
         transforms: the encodings that the model reads, for :func:`gtcourse.encodings.encode`.
         task: loss and metric.
-        optimizer: parameters to optimiser.
-        schedule: optimiser and number of steps to schedule.
-        epochs: at most this many.
-        batch_size: graphs in a step.
+        optimizer: of parameters; schedule: of the optimizer and its number of steps.
+        epochs: at most; batch_size: graphs in a step.
         source: paper and table.
         paper_parameters: as printed there.
-        paper_result: metric to (mean, standard deviation), in the metric's own unit; to
-            ``{training graphs: (mean, standard deviation)}`` where several sizes were run. The
-            deviation is None where none is printed.
-        steps: where the paper counts in optimiser steps: the schedule's length, and at most this
+        paper_result: metric to (mean, standard deviation or None), in the metric's own unit; to
+            ``{training graphs: (mean, standard deviation)}`` where several sizes were run.
+        steps: where the paper counts optimizer steps: the schedule's length, and at most this
             many, to the end of an epoch.
         stop_below_lr: the published run ends when the learning rate falls below this.
         grad_clip: the largest norm of the gradient.
@@ -70,47 +66,34 @@ class Recipe:
     changed: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        where = f"recipe {self.name!r}: "
-        at_least(1, **{f"{where}{name}": getattr(self, name) for name in ("epochs", "batch_size")})
-        if self.steps is not None:
-            at_least(1, **{f"{where}steps": self.steps})
-        for name in ("stop_below_lr", "grad_clip"):
-            if getattr(self, name) is not None:
-                positive(**{f"{where}{name}": getattr(self, name)})
-        kinds = {
-            "name": str, "dataset": str, "task": Task, "build_model": Callable,
-            "optimizer": Callable, "schedule": Callable, "flag": Flag | None,
-        }  # fmt: skip
-        for name, kind in kinds.items():
-            if not isinstance(getattr(self, name), kind):
-                expected = getattr(kind, "__name__", str(kind)).lower()
-                raise ValueError(
-                    f"{where}{name} is {getattr(self, name)!r}; expected a {expected}."
-                )
+        counts = {"epochs": self.epochs, "batch_size": self.batch_size, "steps": self.steps or 1}
+        at_least(1, **{f"recipe {self.name!r}: {name}": n for name, n in counts.items()})
         for transform in self.transforms:
             if not isinstance(transform, Encoding):
                 raise ValueError(
-                    f"{where}transforms holds {transform!r}; expected the course's encodings, such "
-                    "as AddDegrees()."
+                    f"recipe {self.name!r}: transforms holds {transform!r}; expected the course's "
+                    "encodings, such as AddDegrees()."
                 )
 
     def fit(
         self, model: nn.Module, train: DenseLoader, val: DenseLoader | None = None, **options
     ) -> History:
-        """Trains ``model`` as the recipe says: :func:`gtcourse.training.fit.fit` with all it takes.
+        """Trains ``model`` as the recipe says, with :func:`gtcourse.training.fit.fit`.
 
         Args:
-            model: made by ``build_model``, or one to be compared with it.
-            train: with batches of ``batch_size`` graphs, shuffled; val: as ``fit`` takes it.
+            train: with batches of ``batch_size`` graphs, shuffled.
             options: ``fit``'s others, such as ``seed``, ``out``, ``precision`` and ``patience``.
         """
         model, optimizer, schedule = self.start(model, len(train))
+        epochs = self.epochs
+        if self.steps is not None:
+            epochs = min(epochs, -(-self.steps // len(train)))
         return fit(
             model,
             self.task,
             train,
             val,
-            epochs=self._epochs(len(train)),
+            epochs=epochs,
             optimizer=optimizer,
             schedule=schedule,
             stop_below_lr=self.stop_below_lr,
@@ -122,7 +105,7 @@ class Recipe:
     def start(
         self, model: nn.Module, steps_per_epoch: int
     ) -> tuple[nn.Module, Optimizer, LRScheduler | ReduceLROnPlateau]:
-        """The model on its device, its optimiser (fused on a GPU) and the schedule of that."""
+        """The model on its device, its optimizer (fused on a GPU) and the schedule of that."""
         model, fused = model.to(device()), {"fused": True} if device().type == "cuda" else {}
         optimizer = self.optimizer(model.parameters(), **fused)
         return model, optimizer, self.schedule(optimizer, self.total_steps(steps_per_epoch))
@@ -131,39 +114,29 @@ class Recipe:
         """The schedule's length: ``steps``, or those of all epochs where the paper counts these."""
         return self.steps or self.epochs * steps_per_epoch
 
-    def _epochs(self, steps_per_epoch: int) -> int:
-        if self.steps is None:
-            return self.epochs
-        return min(self.epochs, -(-self.steps // steps_per_epoch))
-
     def at(self, **changes) -> Recipe:
         """The same recipe at another budget; ``changed`` says what is not the paper's.
 
         Args:
-            changes: any of ``epochs``, ``steps``, ``batch_size``, ``optimizer``, ``schedule``,
-                ``stop_below_lr`` and ``flag``. New ``epochs`` alone also take the place of
-                ``steps``, so that the schedule ends with the run.
+            changes: any of ``BUDGET``. New ``epochs`` alone also replace ``steps``, so that the
+                schedule ends with the run.
 
         Raises:
             ValueError: something else, which would make it another recipe.
         """
-        other = sorted({*changes} - BUDGET)
-        if other:
+        if other := sorted({*changes} - BUDGET):
             raise ValueError(
                 f"a budget cannot change {', '.join(other)}; expected {', '.join(sorted(BUDGET))}."
             )
         if self.steps is not None and "epochs" in changes:
             changes.setdefault("steps", None)
-        said = {name: as_text(value) for name, value in changes.items()}
-        return replace(self, **changes, changed=self.changed | said)
+        texts = {name: as_text(value) for name, value in changes.items()}
+        return replace(self, **changes, changed=self.changed | texts)
 
     def config(self) -> dict:
         """For a record: the recipe as text and numbers, its changes among them."""
         names = {f.name for f in fields(self)} - {"paper_parameters", "paper_result"}
         return {name: as_text(getattr(self, name)) for name in sorted(names)}
-
-
-BUDGET = {"epochs", "steps", "batch_size", "optimizer", "schedule", "stop_below_lr", "flag"}
 
 
 def as_text(value: object) -> object:

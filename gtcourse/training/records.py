@@ -1,12 +1,23 @@
-"""What a run was and what came out, as JSON: the only source of a number in the book."""
+"""The files of a run: its record as JSON, the only source of a number in the book; its weights,
+checkpoint, curve and TensorBoard log.
+
+A file is written beside the old one and renamed over it, so a kill at any moment leaves the old one
+or the new one. Tensors are read without executing anything (``weights_only``).
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import math
+import os
 import platform
 import subprocess
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -16,11 +27,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.files import replacing, write_tensors
-from gtcourse.training.checkpoint import read_tensors
-
-LARGEST_FILE = 2**24
-"""Bytes of a JSON file that is read, a hundred times a long run's record."""
+from gtcourse.graphs.files import in_a_sentence, locked, remove_halves, replacing, write_tensors
 
 
 @dataclass
@@ -28,18 +35,16 @@ class Record:
     """One run.
 
     Attributes:
-        name: what was run, for instance "bag/molecules".
+        name: what was run, such as "bag/molecules".
         config: every number that the run depends on.
         data: name, source, checksum and sizes of the data.
         seed: of weights, order and dropout.
         seconds: wall time.
         parameters: trainable numbers.
-        curve: a row for each epoch.
-        result: final metrics by name, for instance ``{"test_mae": …}``.
+        curve: a row for each epoch; result: final metrics, such as ``{"test_mae": …}``.
         command: what to type for the same run.
         commit, device, versions, date: where it ran; filled in when it is made.
-        weights: SHA-256 of the file of the trained weights, where they are kept
-            (:func:`write_weights`); otherwise empty.
+        weights: SHA-256 of the file of trained weights (:func:`write_weights`); empty if not kept.
     """
 
     name: str
@@ -65,18 +70,14 @@ class Record:
     @property
     def weights_filename(self) -> str:
         """Where :func:`read_weights` looks for its weights, in the same folder."""
-        return f"weights/{_stem(self.name)}{self.seed}.pt"
+        return f"weights/{Path(self.filename).stem}.pt"
 
 
-TYPES = {
-    **dict.fromkeys(("name", "command", "commit", "device", "date", "weights"), str),
-    **dict.fromkeys(("config", "data", "result", "versions"), dict),
-    **{"seed": int, "parameters": int, "seconds": int | float, "curve": list},
-}
+TYPES = {"str": str, "dict": dict, "int": int, "float": int | float, "list[dict]": list}
 
 
 def write_record(record: Record, path: Path | str) -> None:
-    """Writes a record; where a row of the curve has no number (NaN), null.
+    """Writes a record; NaN in its curve becomes null.
 
     Raises:
         ValueError: a field is empty or of another type.
@@ -95,7 +96,7 @@ def read_record(path: Path | str) -> Record:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is no record, or a field is missing, empty, unknown or of another type.
+        ValueError: it is no record.
     """
     content = read_json(path, "the record of a run")
     _check_fields(content, str(path))
@@ -109,12 +110,13 @@ def recorded(name: str) -> list[Record]:
         KeyError: there is none.
     """
     folder = files("gtcourse") / "recorded"
-    paths = sorted(p for p in folder.iterdir() if p.name.startswith(_stem(name)))
+    stem = record_filename(name, "").removesuffix(".json")
+    paths = [path for path in folder.iterdir() if path.name.startswith(stem)]
     if not paths:
         raise KeyError(
             f"no run called {name!r} is recorded in {folder}; expected the name of a run there."
         )
-    return sorted((read_record(path) for path in paths), key=lambda record: record.seed)
+    return sorted(map(read_record, paths), key=lambda record: record.seed)
 
 
 def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> None:
@@ -128,7 +130,7 @@ def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor
     """The weights that a recorded run ended with, by the names of ``state_dict``.
 
     Args:
-        folder: of the records; the package's own where it is None.
+        folder: of the records; the package's own by default.
 
     Raises:
         ValueError: none are kept, or the file is missing or not the one that was recorded.
@@ -147,12 +149,8 @@ def read_weights(record: Record, folder: Path | None = None) -> dict[str, Tensor
     return weights
 
 
-def record_filename(name: str, seed: int) -> str:
-    return f"{_stem(name)}{seed}.json"
-
-
-def _stem(name: str) -> str:
-    return name.replace("/", "-") + "-seed"
+def record_filename(name: str, seed: int | str) -> str:
+    return f"{name.replace('/', '-')}-seed{seed}.json"
 
 
 def write_json(path: str | Path, content: dict) -> None:
@@ -162,20 +160,14 @@ def write_json(path: str | Path, content: dict) -> None:
 
 
 def read_json(path: str | Path, expected: str) -> dict:
-    """The object that a JSON file holds; the seal of older files is left out.
+    """The object that a JSON file holds, without the checksum in older files.
 
     Args:
         expected: what the file should be, for the message: "the record of a run".
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no JSON object, or holds NaN, or is larger than ``LARGEST_FILE``.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; expected {expected}.")
-    if path.stat().st_size > LARGEST_FILE:
-        raise ValueError(f"{path} is larger than {LARGEST_FILE:,} bytes; expected {expected}.")
     try:
         content = json.loads(path.read_bytes(), parse_constant=_not_a_number)
     except (ValueError, RecursionError) as error:
@@ -191,21 +183,18 @@ def _not_a_number(word: str) -> None:
 
 
 def _check_fields(content: dict, what: str) -> None:
-    names = {f.name for f in fields(Record)}
-    if unknown := sorted({*content} - names):
+    types = {f.name: TYPES[f.type] for f in fields(Record)}
+    if unknown := sorted({*content} - {*types}):
         raise ValueError(f"{what} has {unknown[0][:60]}; expected only the fields of a record.")
-    empty = {n for n in names - {"weights"} if content.get(n) in (None, "", {}, [])}
-    if empty:
-        raise ValueError(
-            f"{what} has no {', '.join(sorted(empty))}; expected every field of a record."
-        )
-    for name, value in content.items():
-        if not isinstance(value, TYPES[name]) or isinstance(value, bool):
+    for name, kind in types.items():
+        value = content.get(name, "" if name == "weights" else None)
+        if value in (None, "", {}, []) and name != "weights":
+            raise ValueError(f"{what} has no {name}; expected every field of a record.")
+        if not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"{what} has {name} = {value!r:.60}; expected another type.")
     for name, value in content["result"].items():
-        if not isinstance(value, list) and not (
-            isinstance(value, int | float) and math.isfinite(value)
-        ):
+        number = isinstance(value, int | float) and math.isfinite(value)
+        if not number and not isinstance(value, list):
             raise ValueError(f"{what} has {name} = {value!r:.60}; expected a finite number.")
 
 
@@ -217,15 +206,12 @@ def current_commit() -> str:
         done = subprocess.run(["git", *arguments], cwd=source, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    try:
-        commit = git("rev-parse", "HEAD") if git("ls-files", Path(__file__).name) else ""
-        # The records themselves lie in the package, and are no part of what ran.
-        watched = (str(source.parent), f":(exclude){source.parent / 'recorded'}")
-        changed = bool(git("status", "--porcelain", "--untracked-files=no", "--", *watched))
-    except FileNotFoundError:  # no git on this machine
-        commit = ""
-    if commit:
-        return commit + ("+changes" if changed else "")
+    with suppress(FileNotFoundError):  # no git on this machine
+        if git("ls-files", Path(__file__).name):
+            # The records themselves lie in the package, and are no part of what ran.
+            watched = (str(source.parent), f":(exclude){source.parent / 'recorded'}")
+            changed = git("status", "--porcelain", "--untracked-files=no", "--", *watched)
+            return git("rev-parse", "HEAD") + ("+changes" if changed else "")
     return f"gtcourse {version('gtcourse')}"
 
 
@@ -242,8 +228,134 @@ def installed_versions() -> dict[str, str]:
     """Versions of Python and of what results depend on, where it is installed."""
     versions = {"python": platform.python_version()}
     for package in ("gtcourse", "torch", "torch-geometric", "numpy", "rdkit"):
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions
+
+
+class Checkpoint:
+    """Saves and restores one run in ``folder``.
+
+    Args:
+        folder: created if need be.
+        run: what makes it this run, by name, as text. A checkpoint of another run is refused.
+        parts: what has a ``state_dict``: model, optimizer, schedule. Restored in place.
+    """
+
+    def __init__(self, folder: Path, run: dict[str, str], **parts):
+        self.path = folder / "last.ckpt"
+        self.run = run
+        self.parts = {name: part for name, part in parts.items() if part is not None}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def save(self, **progress) -> None:
+        """Replaces the checkpoint; ``progress`` holds tensors, numbers and text."""
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+        state |= {"run": self.run, "rng": torch.get_rng_state(), "cuda_rng": cuda}
+        write_tensors(self.path, {**state, "progress": progress})
+
+    def load(self) -> dict:
+        """Restores the run, if there is one, and returns its progress.
+
+        Raises:
+            ValueError: the file is damaged, or belongs to another run.
+        """
+        if not self.path.exists():
+            return {}
+        state = read_tensors(self.path, "the checkpoint of a run; delete it to start afresh")
+        try:
+            differs = [
+                f"its {name} is {state['run'].get(name)}, not {value}"
+                for name, value in self.run.items()
+                if state["run"].get(name) != value
+            ]
+            if differs:
+                raise ValueError(
+                    f"{self.path} belongs to another run ({'; '.join(differs)}); expected the run "
+                    "that began there. Choose another folder, or delete it."
+                )
+            for name, part in self.parts.items():
+                part.load_state_dict(state[name])
+            torch.set_rng_state(state["rng"])
+            if torch.cuda.is_available() and state["cuda_rng"] is not None:
+                torch.cuda.set_rng_state(state["cuda_rng"])
+            return dict(state["progress"])
+        except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
+            raise ValueError(
+                f"{self.path} is not this run's checkpoint ({_first_line(error)}); expected the "
+                "one that the run left. Delete it to start afresh."
+            ) from error
+
+
+def read_tensors(path: Path, expected: str) -> object:
+    """What ``torch.save`` wrote: tensors, numbers and text in lists and dictionaries.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, something else, or would run code.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; expected {expected}.")
+    try:
+        with zipfile.ZipFile(path) as archive:  # torch compares no checksums
+            if damaged := archive.testzip():
+                raise ValueError(f"{damaged!r} does not have its checksum")
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of a broken pickle torch raises anything
+        why = "it would run code" if "nsupported" in str(error) else _first_line(error)
+        raise ValueError(f"{path} cannot be read ({why}); expected {expected}.") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:150].rstrip(".")
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """A run's folder for this process alone, cleared of what a killed one was writing."""
+    refusal = f"another process is training in {folder}; expected a folder for each run."
+    with locked(folder / ".lock", otherwise=refusal):
+        for place in (folder, folder / "weights"):
+            if place.is_dir():
+                remove_halves(place)
+        yield
+
+
+def write_curve(path: Path, rows: list[dict[str, float]]) -> None:
+    """The curve as a CSV file, a row for each epoch."""
+    with replacing(path) as temporary, open(temporary, "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+class Board:
+    """Appends rows to a new TensorBoard file in ``folder``.
+
+    Without tensorboardX's thread, which dies unnoticed when the disk is full: the run would wait
+    for it forever.
+    """
+
+    def __init__(self, folder: Path):
+        from tensorboardX.event_file_writer import EventsWriter  # half a second to import
+
+        self.folder = folder
+        with in_a_sentence(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            # The name has the second in it, within which a run may be continued.
+            self._writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
+
+    def close(self) -> None:
+        with suppress(OSError):  # :meth:`write` has reported it
+            self._writer.close()
+
+    def write(self, row: dict[str, float], step: int) -> None:
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.summary_pb2 import Summary
+
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
+        event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
+        with in_a_sentence(self.folder):
+            self._writer.write_event(event)
+            self._writer.flush()

@@ -14,13 +14,13 @@ from gtcourse.training.records import Record, read_record
 
 @dataclass(frozen=True)
 class Result:
-    """What several seeds of one recipe gave, at one budget on the same data.
+    """Several seeds of one recipe, at one budget on the same data.
 
     Attributes:
-        recipe: as published; None where the runs are of a reader's own.
+        recipe: as published; None for a reader's own.
         metric: the one that is compared, for instance "test_mae".
         paper: (mean, standard deviation or None), as printed; None for a reader's own.
-        records: the runs, by seed; none where the recipe was not run.
+        records: the runs, by seed; none if the recipe was not run.
     """
 
     recipe: Recipe | None
@@ -38,7 +38,7 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """What the paper's number has to be added to give ours; None where there is none."""
+        """Our mean less the paper's; None if one of them is missing."""
         return mean(self.values) - self.paper[0] if self.records and self.paper else None
 
     @property
@@ -53,49 +53,40 @@ class Result:
         config = self.records[0].config
         if self.recipe is None:
             return f"{config['epochs']} epochs" if "epochs" in config else ""
-        changed = config.get("changed", {})
-        if not changed:
+        if not (changed := config.get("changed", {})):
             return "the paper's"
-        ours, theirs = config["epochs"], self.recipe.epochs
         graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
         batches = f", batches of {changed['batch_size']}" if "batch_size" in changed else ""
-        return f"{ours} of {theirs:,} epochs{graphs}{batches}"
+        return f"{config['epochs']} of {self.recipe.epochs:,} epochs{graphs}{batches}"
 
 
 def read_results(folders: Iterable[Path]) -> list[Record]:
     """Every record of a run in folders and the folders in them.
 
     Raises:
-        ValueError: a file is no record, or a field of it is missing.
+        ValueError: a file is no record, or lacks a field.
     """
     records = []
-    for folder in folders:
-        for path in sorted(Path(folder).rglob("*-seed*.json")):
-            record = read_record(path)
-            if recipe_of(record) in RECIPES:
-                _refuse_without_what_is_shown(path, record)
-            records.append(record)
+    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*-seed*.json"))):
+        record = read_record(path)
+        records.append(record)
+        for part, names in {"config": {"epochs"}, "data": {"checksum", "name"}}.items():
+            missing = sorted(names - {*getattr(record, part)})
+            if missing and recipe_of(record) in RECIPES:
+                raise ValueError(
+                    f"{path} has no {', '.join(missing)} in its {part}; expected the record of a "
+                    "recipe's run."
+                )
     return records
 
 
-def _refuse_without_what_is_shown(path: Path, record: Record) -> None:
-    """What the table shows of a run, it has to have."""
-    for field, names in {"config": {"epochs"}, "data": {"checksum", "name"}}.items():
-        missing = sorted(names - {*getattr(record, field)})
-        if missing:
-            raise ValueError(
-                f"{path} has no {', '.join(missing)} in its {field}; expected the record of a "
-                "recipe's run."
-            )
-
-
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
-    """A result for each recipe, data and budget; one without records where a recipe has none.
+    """A result for each recipe, data and budget; one without records for a recipe that has none.
 
-    Runs of recipes that are a reader's own come last, with all that was measured on the test set.
+    Runs of recipes that are a reader's own come last, with all metrics of the test set.
 
     Args:
-        dataset: only what is of this one.
+        dataset: only recipes for this one.
     """
     runs = defaultdict(list)
     for record in sorted(records, key=lambda record: record.seed):
@@ -107,8 +98,9 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
     for name, recipe in RECIPES.items():
         if dataset is None or recipe.dataset == dataset:
             groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
-            scores = printed(recipe)
-            found += [_result(recipe, *score, group) for score in scores for group in groups]
+            found += [
+                _result(recipe, *score, group) for score in printed(recipe) for group in groups
+            ]
     for (name, *_), group in runs.items():
         if name not in RECIPES and dataset in (None, group[0].data.get("name")):
             metrics = [metric for metric in group[0].result if metric.startswith("test_")]
@@ -123,9 +115,7 @@ def _result(recipe: Recipe | None, metric: str, paper, group: list[Record]) -> R
 
 def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
     """The paper's numbers by metric; without those for several sizes of the training set."""
-    return [
-        (metric, score) for metric, score in recipe.paper_result.items() if isinstance(score, tuple)
-    ]
+    return [item for item in recipe.paper_result.items() if isinstance(item[1], tuple)]
 
 
 def _name(record: Record) -> str:
@@ -143,9 +133,9 @@ def spread(values: list[float]) -> str:
     """Mean ± standard deviation over seeds, and how many there are."""
     if not values:
         return "not yet run"
-    seeds = f"({len(values)} seed{'s' if len(values) > 1 else ''})"
-    deviation = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
-    return f"{mean(values):.3f}{deviation} {seeds}"
+    if len(values) == 1:
+        return f"{values[0]:.3f} (1 seed)"
+    return f"{mean(values):.3f} ± {stdev(values):.3f} ({len(values)} seeds)"
 
 
 COLUMNS = ("recipe", "metric", "paper", "recorded", "gap", "budget", "data")

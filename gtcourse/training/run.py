@@ -19,20 +19,29 @@ import torch
 from torch import nn
 from torch_geometric.data import Data
 
-from gtcourse.encodings import encode
+from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import collate
+from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
+from gtcourse.graphs.files import brief
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
-from gtcourse.training.checkpoint import exclusive
-from gtcourse.training.data import Graphs, Loader, first, loaders
-from gtcourse.training.fit import check_output, count_parameters, evaluate
-from gtcourse.training.processes import PRECISIONS, is_first_process, processes, take_own_gpu
+from gtcourse.training.fit import (
+    PRECISIONS,
+    count_parameters,
+    evaluate,
+    is_first_process,
+    processes,
+    take_own_gpu,
+)
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import (
     Record,
     current_commit,
+    exclusive,
     read_json,
     read_record,
     record_filename,
@@ -41,14 +50,22 @@ from gtcourse.training.records import (
     write_weights,
 )
 
+EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
+"""What stands in for data that has to be downloaded; communities, tours and cycles are made."""
+
+EVALUATED_AT_ONCE = 4
+"""Times the batch size: without gradients that many graphs fit into memory as easily."""
+
+Graphs = GraphDataset | MappedGraphs
+
 
 @dataclass(frozen=True)
 class Budget:
     """How much of a recipe is run.
 
     Attributes:
-        share: of the recipe's epochs, at least two; graphs: the first so many of the training set,
-            and a quarter as many of the others; None for all.
+        share: of the recipe's epochs, at least two.
+        graphs: of the training set, and a quarter as many of the others; None for all.
     """
 
     share: float = 1.0
@@ -60,6 +77,54 @@ BUDGETS = {
     "short": Budget(share=0.01),
     "smoke": Budget(share=0.0, graphs=256),
 }
+
+
+def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
+    """The data that a recipe is to be run on.
+
+    Args:
+        source: "embedded", what stands in for the recipe's data set without a network; "real", the
+            published graphs, downloaded; the name of another data set; or the path of an ``.npz``
+            graph file, of a publisher's folder, or of one from :func:`gtcourse.prepare.prepare`.
+
+    Raises:
+        ValueError: there is no such data.
+    """
+    name = recipe.dataset
+    if source == "embedded":
+        name = EMBEDDED.get(name, name)
+        if name not in GENERATED:
+            raise ValueError(
+                f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
+                "graph file."
+            )
+        return load_dataset(name, root=root)
+    if source == "real":
+        return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None, root=root)
+    if source in NAMES:
+        return load_dataset(source, root=root)
+    try:
+        exists = Path(source).exists()
+    except (OSError, ValueError):  # a name too long, or with a null byte
+        exists = False
+    if not exists:
+        raise ValueError(
+            f"data is {brief(Path(source))!r}; expected 'embedded', 'real', the path of an .npz "
+            f"graph file or of a prepared folder, or one of {', '.join(NAMES)}."
+        )
+    if (Path(source) / META).is_file():
+        return open_graphs(source)
+    return load_dataset(name, source, root=root)
+
+
+def first(data: Graphs, count: int) -> Graphs:
+    """The first ``count`` training graphs, and a quarter as many of the others."""
+    if isinstance(data, MappedGraphs):
+        return data.first(count)
+    counts = (count, max(1, count // 4), max(1, count // 4))
+    rows = [(data.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
+    rows = torch.cat(rows)
+    return replace(data, graphs=[data.graphs[i] for i in rows.tolist()], split=data.split[rows])
 
 
 def at_budget(
@@ -75,17 +140,12 @@ def at_budget(
 
     Args:
         epochs, batch_size, graphs, learning_rate: in place of the budget's and the recipe's.
-
-    Raises:
-        ValueError: one of the first three is below 1, or the learning rate is not positive.
     """
-    for name, value in (("epochs", epochs), ("batch_size", batch_size), ("graphs", graphs)):
-        if value is not None:
-            at_least(1, **{name: value})
     if epochs is None and budget.share < 1:
         epochs = max(2, round(budget.share * recipe.epochs))
     changes = {"epochs": epochs, "batch_size": batch_size}
     changes = {name: value for name, value in changes.items() if value is not None}
+    at_least(1, **changes, graphs=1 if graphs is None else graphs)
     if learning_rate is not None:
         positive(learning_rate=learning_rate)
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
@@ -96,8 +156,45 @@ def at_budget(
     return replace(recipe, changed=recipe.changed | {"graphs": graphs}), first(data, graphs)
 
 
+def loaders(
+    recipe: Recipe, data: Graphs, seed: int, buckets: int, few_shapes: bool
+) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
+    """Training, validation and test data with the recipe's encodings, on the device.
+
+    Raises:
+        ValueError: a bucket does not fill a batch, or a folder lacks an encoding that has to be
+            stored.
+    """
+    count = data.split_sizes["train"]
+    if (buckets > 1 or few_shapes) and count // buckets < recipe.batch_size:
+        raise ValueError(
+            f"{count} training graphs in {buckets} bucket(s) do not fill a batch of "
+            f"{recipe.batch_size} in each; expected more graphs, smaller batches or fewer buckets."
+        )
+    options = {"few_shapes": few_shapes, "buckets": buckets, "device": device()}
+    if isinstance(data, MappedGraphs):
+        computed = [t for t in recipe.transforms if repr(t) not in data.stored]
+        if missing := [repr(t) for t in computed if not computed_on_device(t)]:
+            raise ValueError(
+                f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} "
+                f"reads {', '.join(missing)} as well, which has to be stored: expected a folder "
+                f"that was prepared with --recipe {recipe.name}."
+            )
+        options["then"] = lambda batch: encode_batch(batch, *computed)
+    else:
+        options["target"] = data.target
+        data = encode(data, *recipe.transforms)
+    # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
+    train = DenseLoader(
+        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=few_shapes, **options
+    )
+    at_once = EVALUATED_AT_ONCE * recipe.batch_size
+    val, test = (DenseLoader(graphs, at_once, **options) for graphs in (data.val, data.test))
+    return train, val, test
+
+
 def run_name(recipe: Recipe, data: Graphs) -> str:
-    """The recipe's name and, where it is run on other data, theirs."""
+    """The recipe's name and, if it is run on other data, theirs."""
     return recipe.name if data.name == recipe.dataset else f"{recipe.name}-on-{data.name}"
 
 
@@ -113,7 +210,7 @@ def train(
     compile: bool | str = False,
     **options,
 ) -> Record:
-    """Trains with a recipe, and says what came out at the best validation epoch.
+    """Trains with a recipe and evaluates the weights of the best validation epoch.
 
     Args:
         command: what to type for the same run.
@@ -121,21 +218,18 @@ def train(
         out: the run's folder; None to keep nothing.
         resume: continue the run that is there; one that is over is not run again. None: begin one
             where there is none.
-        buckets, compile: as :class:`DenseLoader` and ``fit`` take them.
-        options: ``fit``'s others: ``devices``, ``precision``, ``checkpoint_every``,
-            ``tensorboard``, ``progress``.
+        buckets: of :class:`DenseLoader`; compile, options: of ``fit``.
 
     Raises:
-        ValueError: the recipe cannot take the data, an argument cannot be meant, ``out`` holds a
-            run that is not to be resumed, or another one, or none; or another process is training
-            there.
+        ValueError: the recipe cannot take the data, an argument is invalid, or ``out`` holds a run
+            that is not to be resumed, another one, or none to resume, or is in use.
         OSError: ``out`` cannot be written.
     """
     a_seed(seed=seed)
     at_least(1, buckets=buckets, devices=options.get("devices", 1))
     one_of(PRECISIONS, precision=options.get("precision", PRECISIONS[0]))
-    check_output(out, options.get("checkpoint_every"), options.get("tensorboard"))
-    _check_resume(out, resume)
+    if resume and not (out / "run.json").exists():
+        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
     take_own_gpu()
     recipe = for_compiler(recipe) if compile else recipe
     devices = math.prod(processes(options.get("devices", 1)))
@@ -143,12 +237,13 @@ def train(
     # After a checkpoint several processes draw other random numbers; a single one does not.
     decisive = ["precision", "checkpoint_every"] if devices > 1 else ["precision"]
     settings |= {name: options[name] for name in decisive if options.get(name) is not None}
+    name = run_name(recipe, data)
     what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
-    record = None if out is None else out / record_filename(run_name(recipe, data), seed)
-    if record is not None and record.exists() and resume is not False:
+    path = None if out is None else out / record_filename(name, seed)
+    if path is not None and path.exists() and resume is not False:
         if is_first_process():
             claim(out, what, resume)
-        return read_record(record)
+        return read_record(path)
     check_data(recipe, data)
     with ExitStack() as stack:
         commit = current_commit()
@@ -156,47 +251,46 @@ def train(
             stack.enter_context(exclusive(out))
             begun = claim(out, what, resume)
             commit = commit if commit == begun else f"{begun}, then {commit}"
-        return _train(recipe, data, what, command, commit, out, buckets, compile, options)
-
-
-def _train(recipe, data, what, command, commit, out, buckets, compile, options) -> Record:
-    seed = what["seed"]
-    train, val, test = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
-    torch.manual_seed(seed)
-    model = recipe.build_model()
-    history = recipe.fit(model, train, val, seed=seed, out=out, compile=compile, **options)
-    model.to(device())
-    scores = _scores("test", model, recipe, test)
-    if any(name.startswith("train_") for name in recipe.paper_result):
-        scores |= _scores("train", model, recipe, train)
-    monitor = f"val_{recipe.task.monitor}"
-    best = history.best or history.epochs[-1]
-    if not math.isnan(best[monitor]):
-        scores[monitor] = best[monitor]
-    record = Record(
-        name=run_name(recipe, data),
-        **what,
-        seconds=round(history.seconds, 1),
-        parameters=count_parameters(model),
-        curve=history.epochs,
-        result={**scores, "best_epoch": best["epoch"], "steps": history.steps},
-        command=command,
-        commit=commit,
-    )
-    if out is not None and is_first_process():
-        write_weights(record, model.state_dict(), out)
-        write_record(record, out / record.filename)
+        loaded = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
+        torch.manual_seed(seed)
+        model = recipe.build_model()
+        history = recipe.fit(model, *loaded[:2], seed=seed, out=out, compile=compile, **options)
+        record = Record(
+            name=name,
+            **what,
+            seconds=round(history.seconds, 1),
+            parameters=count_parameters(model),
+            curve=history.epochs,
+            result=_result(recipe, model, history, *loaded),
+            command=command,
+            commit=commit,
+        )
+        if out is not None and is_first_process():
+            write_weights(record, model.state_dict(), out)
+            write_record(record, path)
     return record
 
 
-def _scores(split: str, model: nn.Module, recipe: Recipe, loader: Loader) -> dict[str, float]:
-    """The metrics of a split; none where its publisher keeps all targets back."""
-    scores = evaluate(model, recipe.task, loader)
-    return {f"{split}_{name}": value for name, value in scores.items() if not math.isnan(value)}
+def _result(recipe: Recipe, model: nn.Module, history, train, val, test) -> dict[str, float]:
+    """The metrics at the best epoch; none of a split whose publisher keeps all targets back."""
+    model.to(device())
+    splits = {"test": test}
+    if any(name.startswith("train_") for name in recipe.paper_result):
+        splits["train"] = train
+    best = history.best or history.epochs[-1]
+    scores = {
+        f"{split}_{name}": value
+        for split, loader in splits.items()
+        for name, value in evaluate(model, recipe.task, loader).items()
+    }
+    monitor = f"val_{recipe.task.monitor}"
+    scores[monitor] = best[monitor]
+    scores = {name: value for name, value in scores.items() if not math.isnan(value)}
+    return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
 
 
 def for_compiler(recipe: Recipe) -> Recipe:
-    """A recipe of CSA with its attention as the equations read; any other as it is.
+    """A recipe of CSA with its attention as the equations read; any other unchanged.
 
     A compiler fuses that form by itself, and cannot look into a backward pass written by hand.
     """
@@ -210,9 +304,6 @@ def check_data(recipe: Recipe, data: Graphs) -> None:
     """Puts the graphs with the first and last category of each column through the recipe's model.
 
     On a GPU a category without a row would be an error of the device in the middle of an epoch.
-
-    Raises:
-        ValueError: a split is empty, or the model or the task cannot take a graph.
     """
     for split in SPLITS:
         if not data.split_sizes[split]:
@@ -229,16 +320,16 @@ def check_data(recipe: Recipe, data: Graphs) -> None:
             try:
                 batch = collate(encode([graph], *recipe.transforms), target=data.target)
                 recipe.task.loss(model(batch, **recipe.task.asks), batch)
-            except IndexError:  # torch's, of an embedding or of a class
-                reason = (
-                    f"it has a category or class beyond the model's; expected graphs like those of "
-                    f"{recipe.dataset}."
-                )
-            except ValueError as error:
+            except (IndexError, ValueError) as error:
                 reason = str(error)
-            else:
-                continue
-            raise ValueError(f"graph {number} of {data.name} does not fit {recipe.name}: {reason}")
+                if isinstance(error, IndexError):  # torch's, of an embedding or of a class
+                    reason = (
+                        "it has a category or class beyond the model's; expected graphs like those "
+                        f"of {recipe.dataset}."
+                    )
+                raise ValueError(
+                    f"graph {number} of {data.name} does not fit {recipe.name}: {reason}"
+                ) from None
 
 
 def _extremes(graphs: Sequence[Data]) -> list[int]:
@@ -263,11 +354,7 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
 
     Returns:
         str: the commit at which the run began.
-
-    Raises:
-        ValueError: the folder holds another run, or one that should not be resumed.
     """
-    _check_resume(out, resume)
     path, checkpoint = out / "run.json", out / "last.ckpt"
     what = json.loads(json.dumps(what))  # as it will be read again
     is_over = any(out.glob("*-seed*.json"))
@@ -284,26 +371,21 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
             f"{out} holds a run {state}; expected --resume to continue it, or another folder."
         )
     begun = read_json(path, "what a run is")
-    differs = sorted(
-        f"{part} {name}".strip()
-        for part in {*what, *begun} - {"commit"}
-        for name, ours, theirs in _compared(what.get(part), begun.get(part))
-        if ours != theirs
-    )
+    commit = str(begun.pop("commit", None))
+    ours, theirs = _named(what), _named(begun)
+    differs = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
     if differs:
         raise ValueError(
             f"{out} holds another run, which differs in {', '.join(differs)}; expected the run "
             "that began there, or another folder."
         )
-    return str(begun.get("commit"))
+    return commit
 
 
-def _compared(ours: object, theirs: object) -> list[tuple[str, object, object]]:
-    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
-        return [("", ours, theirs)]
-    return [(name, ours.get(name), theirs.get(name)) for name in {*ours, *theirs}]
-
-
-def _check_resume(out: Path | None, resume: bool | None) -> None:
-    if resume and not (out / "run.json").exists():
-        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+def _named(what: dict) -> dict[str, object]:
+    """Values by their names, such as "config epochs" and "seed"."""
+    named = {}
+    for part, value in what.items():
+        values = value if isinstance(value, dict) else {"": value}
+        named |= {f"{part} {name}".strip(): each for name, each in values.items()}
+    return named

@@ -12,7 +12,7 @@ from typing import Literal
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from gtcourse.graphs.arguments import at_least, one_of
+from gtcourse.graphs.arguments import at_least
 
 
 def warmup_then_linear(
@@ -20,7 +20,7 @@ def warmup_then_linear(
 ) -> LambdaLR:
     r"""Linear warm-up to the optimizer's own rate, then linear decay (Graphormer, Sec. 4.1).
 
-    With W warm-up steps of T in all and the optimizer's rate :math:`\eta` as the peak, step k has
+    With W warm-up steps of T and the rate :math:`\eta` of the optimizer, step k has
 
     .. math::
         \eta\,\frac{k}{W} \quad (k \le W), \qquad
@@ -52,23 +52,17 @@ def warmup_then_cosine(
 ) -> LambdaLR:
     r"""Linear warm-up to the optimizer's own rate, then cosine decay to zero (EGT, Table 6).
 
-    With W warm-up steps of T in all and the optimizer's rate :math:`\eta` as the peak, step k has
+    After the warm-up of :func:`warmup_then_linear`, step k has
 
-    .. math::
-        \eta\,\frac{k}{W} \quad (k \le W), \qquad
-        \frac{\eta}{2} \Bigl(1 + \cos \pi\,\frac{k - W}{T - W}\Bigr) \quad (W < k \le T),
+    .. math:: \frac{\eta}{2} \Bigl(1 + \cos \pi\,\frac{k - W}{T - W}\Bigr)
+              \quad\text{or}\quad \eta \cos \frac{\pi}{2} \frac{k - W}{T - W}
+              \qquad (W < k \le T),
 
-    or with a quarter of the cosine :math:`\eta \cos \frac{\pi}{2} \frac{k - W}{T - W}`. Every
-    later step has 0.
+    and every later step 0.
 
     Args:
-        total: T, in optimizer steps.
-        warmup: W, in steps, or as a share of ``total`` (a float below 1).
-        quarter: as in the code that made EGT's results. The paper says only "cosine"; its authors'
-            later code has the half.
-
-    Raises:
-        ValueError: the warm-up leaves no step for the decay.
+        quarter: the second, as in the code that made EGT's results. The paper says only "cosine";
+            its authors' later code has the first.
 
     Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
     to have 0.
@@ -87,10 +81,8 @@ def halve_on_plateau(
 
     Args:
         total: not used.
-        patience: epochs that may be no better; mode: whether a better score is small or large.
+        mode: whether a better score is small or large.
     """
-    at_least(0, patience=patience)
-    one_of(("min", "max"), mode=mode)
     return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
 
 

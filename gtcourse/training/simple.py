@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csr_matrix, hstack, lil_matrix
 from torch_geometric.data import Data
 
 from gtcourse.graphs.ragged import GraphDataset
@@ -81,26 +81,21 @@ def morgan_counts(train: list[Data], test: list[Data]) -> list[csr_matrix]:
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
     generator = GetMorganGenerator(radius=1)
-    rows = [
-        [
-            generator.GetSparseCountFingerprint(MolFromSmiles(graph.smiles)).GetNonzeroElements()
-            for graph in part
-        ]
-        for part in (train, test)
-    ]
-    column = {key: i for i, key in enumerate(sorted(set().union(*rows[0])))}
-    return [_matrix(part, column) for part in rows]
 
+    def counts(graph: Data) -> dict[int, int]:
+        molecule = MolFromSmiles(graph.smiles)
+        return generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
 
-def _matrix(rows: list[dict[int, int]], column: dict[int, int]) -> csr_matrix:
-    entries = [
-        (count, i, column[key])
-        for i, row in enumerate(rows)
-        for key, count in row.items()
-        if key in column
-    ]
-    values, i, j = zip(*entries, strict=True)
-    return csr_matrix((np.array(values, dtype=float), (i, j)), shape=(len(rows), len(column)))
+    rows = [[counts(graph) for graph in part] for part in (train, test)]
+    columns = {key: i for i, key in enumerate(sorted(set().union(*rows[0])))}
+    matrices = []
+    for part in rows:
+        matrix = lil_matrix((len(part), len(columns)))
+        for i, row in enumerate(part):
+            for key in row.keys() & columns.keys():
+                matrix[i, columns[key]] = row[key]
+        matrices.append(matrix.tocsr())
+    return matrices
 
 
 def _counts(graphs: list[Data], attribute: str) -> csr_matrix:

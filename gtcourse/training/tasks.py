@@ -2,14 +2,14 @@
 
 A :class:`Task` of your own is a loss, metrics, and the metric that decides.
 
-Shapes: B graphs, N nodes (padded), T targets of a graph, C classes, ν farthest distance asked for.
+Shapes: B graphs, N nodes (padded), T targets of a graph, C classes, ν largest distance predicted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from operator import attrgetter
 from typing import Any, Literal
 
 import torch
@@ -27,17 +27,14 @@ class Task:
     """A loss, metrics, and the metric that decides which weights are best.
 
     Attributes:
-        loss: (predictions, batch) to the mean loss over the batch's targets. The predictions are
-            ``model(batch, **asks)``.
-        update: (metrics, predictions, batch): adds the batch's targets to the metrics. They hold
-            sums, so a value at the end is over all graphs. The predictions are ``model(batch)``.
+        loss: (``model(batch, **asks)``, batch) to the mean loss over the batch's targets.
+        update: (metrics, ``model(batch)``, batch): adds the batch's targets to the metrics.
         metrics: makes a fresh collection.
         monitor: the metric that decides; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
-            Several processes weigh their losses by it, which gives the gradient of one process.
-        asks: keyword arguments of the model in training, where the loss needs more than the
-            predictions.
-        check: (targets, validation): raises a ValueError before training where the loss or, in
+            Several processes weigh their losses by it.
+        asks: keyword arguments of the model in training.
+        check: (targets, validation): raises a ValueError before training if the loss or, in
             validation, the metric cannot be computed from all targets of a loader.
     """
 
@@ -47,9 +44,7 @@ class Task:
     metrics: Callable[[], MetricCollection]
     monitor: str
     mode: Literal["min", "max"]
-    size: Callable[[GraphBatch], Tensor | int] = field(
-        default_factory=lambda: lambda batch: batch.num_graphs
-    )
+    size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
     asks: dict[str, object] = field(default_factory=dict)
     check: Callable[[Tensor, bool], None] = lambda targets, validation: None
 
@@ -64,14 +59,15 @@ def graph_regression() -> Task:
     from torchmetrics import MeanAbsoluteError
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        known = _known(prediction, batch)
+        _check_shape(prediction, batch)
+        known = ~batch.y.isnan()
         metrics.update(prediction[known].float(), batch.y[known].float())
 
     return Task(
         name="graph regression",
         loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
         update=update,
-        metrics=_fresh(mae=MeanAbsoluteError()),
+        metrics=MetricCollection({"mae": MeanAbsoluteError()}).clone,
         monitor="mae",
         mode="min",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -80,42 +76,38 @@ def graph_regression() -> Task:
 
 
 def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | None = None) -> Task:
-    """Yes-or-no questions about a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
+    """Binary classification of a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
 
-    Targets are 0, 1, or NaN for an unknown answer, which is left out.
+    Targets are 0, 1, or NaN for unknown, which is left out.
 
     Args:
         num_tasks: T.
-        metric: "auroc", the area under the ROC curve, or "ap", average precision; each a mean over
-            the questions (:class:`MeanOverQuestions`). By default "auroc" for one question and
-            "ap" for several, as OGB has it for ogbg-molhiv and ogbg-molpcba.
-
-    Raises:
-        ValueError: ``num_tasks`` is below 1, or there is no such metric.
+        metric: "auroc" (area under the ROC curve) or "ap" (average precision), averaged over the T
+            targets (:class:`MeanOverQuestions`). By default "auroc" for T = 1 and otherwise "ap",
+            as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
     at_least(1, num_tasks=num_tasks)
     default = "auroc" if num_tasks == 1 else "ap"
     metric = metric or default
     one_of(("auroc", "ap"), metric=metric)
-    metrics = {metric: MeanOverQuestions(metric)}
 
-    def update(collection: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         _check_shape(prediction, batch)
-        collection.update(prediction, batch.y)
+        metrics.update(prediction, batch.y)
 
     def check(targets: Tensor, validation: bool) -> None:
         expected = [len(targets)] if num_tasks == 1 else [len(targets), num_tasks]
         if [*targets.shape] != expected:
             raise ValueError(
                 f"the targets are {[*targets.shape]}; expected {expected}, one for each of "
-                f"num_tasks = {num_tasks} questions. Is graph_classification(num_tasks=T) meant?"
+                f"num_tasks = {num_tasks}."
             )
         known = ~targets.isnan()
         _check_any_known(known, validation)
         if values := {*targets[known].unique().tolist()} - {0, 1}:
             raise ValueError(
-                f"the targets hold {', '.join(f'{v:g}' for v in sorted(values)[:3])}; expected 0 "
-                "for no, 1 for yes and NaN for unknown."
+                f"the targets hold {min(values):g}; expected 0 for no, 1 for yes and NaN for "
+                "unknown."
             )
         y = targets.reshape(len(targets), -1)
         if validation and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
@@ -124,11 +116,14 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
                 "ranking to judge; expected at least one that has."
             )
 
+    def loss_of(prediction: Tensor, y: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(prediction, y, reduction="none")
+
     return Task(
         name="graph classification" + (f" by {metric}" if metric != default else ""),
-        loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
+        loss=_mean_over_known(loss_of),
         update=update,
-        metrics=_fresh(**metrics),
+        metrics=MetricCollection({metric: MeanOverQuestions(metric)}).clone,
         monitor=metric,
         mode="max",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -140,9 +135,6 @@ def graph_multiclass(num_classes: int) -> Task:
     """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, judged by accuracy.
 
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
-
-    Args:
-        num_classes: C.
     """
     from torchmetrics.classification import MulticlassAccuracy
 
@@ -155,19 +147,18 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     r"""Which of C classes a node is: cross-entropy on logits ``[B, N, C]``.
 
     Targets ``[B, N]`` are 0 to C - 1; ``MISSING_LABEL`` is left out. A class of :math:`c_k` targets
-    weighs
+    has the weight
 
     .. math:: w_k = \frac{\sum_l c_l - c_k}{\sum_l c_l},
-              \qquad J = \frac{\sum_n w_{y_n} J_n}{\sum_n w_{y_n}},
+              \qquad J = \frac{\sum_n w_{y_n} J_n}{\sum_n w_{y_n}}.
 
-    which a factor common to all :math:`w_k` does not change. Judged by accuracy as the literature
-    on PATTERN and CLUSTER has it: the share that is right of each class's targets, and the mean of
-    these over the classes. A class without a target counts 0 where it was predicted, and otherwise
-    not at all.
+    Judged by accuracy as in the literature on PATTERN and CLUSTER: the mean over classes of the
+    share of their targets that is predicted. A class without a target counts 0 if it was predicted,
+    and otherwise not at all.
 
     Args:
         num_classes: C.
-        class_sizes: :math:`c_k`; by default all classes weigh the same. They are counted once for
+        class_sizes: :math:`c_k`; by default all weights are the same. They are counted once for
             a data set, as EGT's authors do; Dwivedi et al. (2020) count in each batch.
 
     Raises:
@@ -178,7 +169,13 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     accuracy = MulticlassAccuracy(num_classes, average="macro", ignore_index=MISSING_LABEL)
     name, weights = f"node classification, {num_classes} classes", None
     if class_sizes is not None:
-        weights = _shares_of_others(class_sizes, num_classes)
+        if len(class_sizes) != num_classes or min(class_sizes) <= 0:
+            raise ValueError(
+                f"class_sizes is {list(class_sizes)}; expected {num_classes} numbers of targets "
+                "above 0."
+            )
+        total = sum(class_sizes)
+        weights = [(total - size) / total for size in class_sizes]
         name += f", weighted by their sizes {list(class_sizes)}"
     return _classes(name, num_classes, accuracy, "accuracy", weights)
 
@@ -187,23 +184,13 @@ def edge_classification() -> Task:
     """Whether an edge is of class 1: cross-entropy on logits ``[B, N, N, 2]``, judged by F1.
 
     Targets ``[B, N, N]`` are 0 or 1, at ``[b, i, j]`` that of the edge from i to j;
-    ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of two shares
-    of class 1: of the edges predicted, how many are right, and of the edges to be found, how many
-    are.
+    ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
+    and recall of class 1.
     """
     from torchmetrics.classification import BinaryF1Score
 
     f1 = BinaryF1Score(ignore_index=MISSING_LABEL)
     return _classes("edge classification", 2, f1, "f1")
-
-
-def _shares_of_others(sizes: Sequence[int], num_classes: int) -> list[float]:
-    """The share of all targets that are not of a class, for each class."""
-    if len(sizes) != num_classes or not all(size > 0 for size in sizes):
-        raise ValueError(
-            f"class_sizes is {list(sizes)}; expected {num_classes} numbers of targets above 0."
-        )
-    return [(sum(sizes) - size) / sum(sizes) for size in sizes]
 
 
 def with_distances(
@@ -213,14 +200,14 @@ def with_distances(
     reduction: Literal["sum", "mean"] = "sum",
     self_is_one_hop: bool = False,
 ) -> Task:
-    r"""``task``, and the distance of each pair of nodes as a class to be told (EGT, Sec. 3.3).
+    r"""``task``, and the distance of each pair of nodes as a class to predict (EGT, Sec. 3.3).
 
     .. math:: J = J_\text{task} + \kappa\,\mathcal{D}, \qquad
               \mathcal{D} = \frac1B \sum_b \sum_{(i, j):\, 0 \le D_{b,ij} \le \nu}
               -\log \operatorname{softmax}(x_{b,ij})_{D_{b,ij}}
 
-    for the logits :math:`x` ``[B, N, N, ν + 1]`` that a model gives beside its prediction when it
-    is called as ``model(batch, return_distances=True)``. :math:`D` is the encoding ``distance``, of
+    for the logits :math:`x` ``[B, N, N, ν + 1]`` that a model returns beside its prediction when it
+    is called as ``model(batch, return_distances=True)``. :math:`D` is the encoding ``distance`` of
     :class:`gtcourse.encodings.AddShortestPaths`: pairs farther apart than ν, without a path or at
     padding are left out. The metrics are those of ``task``.
 
@@ -229,14 +216,10 @@ def with_distances(
             which therefore has to be above ν, or a pair farther apart would count as one at ν.
         weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, where that is about two hundred
             terms.
-        reduction: "sum", of a graph's pairs, and the mean over graphs, as in the authors' code; the
+        reduction: "sum" of a graph's pairs, averaged over graphs, as in the authors' code; the
             paper does not say. With "mean" :math:`\mathcal{D}` is the mean over the batch's pairs.
-        self_is_one_hop: a node's distance to itself is 1, as for the authors' code, which counts
-            the walks of A + I. No pair is then of class 0. (Their classes are numbered the other
-            way round, ν + 1 - D, and their class 0 is what is left out.)
-
-    Raises:
-        ValueError: ν is below 1, κ is not above 0, or ``reduction`` is neither of the two.
+        self_is_one_hop: a node's distance to itself is 1, as in the authors' code, which counts
+            the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
     """
     at_least(1, hops=hops)
     positive(weight=weight)
@@ -248,10 +231,8 @@ def with_distances(
         if self_is_one_hop:
             distance = torch.where(distance == 0, 1, distance)
         classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
-        if reduction == "sum":
-            distance_loss = total_cross_entropy(logits, classes) / batch.num_graphs
-        else:
-            distance_loss = mean_cross_entropy(logits, classes)
+        total, pairs = _cross_entropy(logits, classes)
+        distance_loss = total / (batch.num_graphs if reduction == "sum" else pairs.clamp(min=1))
         return task.loss(prediction, batch) + weight * distance_loss
 
     pairs = f"the {reduction} over pairs" + (", self 1 hop" if self_is_one_hop else "")
@@ -264,10 +245,9 @@ def with_distances(
 
 
 class MeanOverQuestions(Metric):
-    """ROC AUC or average precision, as a mean over the questions with both answers.
+    """ROC AUC or average precision, averaged over the targets that have both a 0 and a 1.
 
-    A question without a "yes", or without a "no", has no ranking to judge; OGB leaves it out too.
-    NaN where none is left.
+    Others have no ranking to judge; OGB leaves them out too. NaN if none is left.
 
     Args:
         score: "auroc" or "ap".
@@ -305,33 +285,22 @@ class MeanOverQuestions(Metric):
         return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 
-def _check_any_known(known: Tensor, validation: bool) -> None:
-    if not known.any():
-        split = "validation" if validation else "training"
-        raise ValueError(f"all {split} targets are missing; expected at least one that is known.")
-
-
-def _fresh(**metrics: Metric) -> Callable[[], MetricCollection]:
-    return lambda: MetricCollection({name: metric.clone() for name, metric in metrics.items()})
-
-
-def _mean_over_known(
-    loss_of: Callable[[Tensor, Tensor], Tensor],
-) -> Callable[[Tensor, GraphBatch], Tensor]:
+def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
     """``loss_of(prediction, y)``, a number for each target, as a mean over the known targets."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        known = _known(prediction, batch)
+        _check_shape(prediction, batch)
+        known = ~batch.y.isnan()
         losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
         return (losses * known).sum() / known.sum().clamp(min=1)
 
     return loss
 
 
-def _known(prediction: Tensor, batch: GraphBatch) -> Tensor:
-    """Where there is a target."""
-    _check_shape(prediction, batch)
-    return ~batch.y.isnan()
+def _check_any_known(known: Tensor, validation: bool) -> None:
+    if not known.any():
+        split = "validation" if validation else "training"
+        raise ValueError(f"all {split} targets are missing; expected at least one that is known.")
 
 
 def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
@@ -347,80 +316,60 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
         )
 
 
-def _classes(
-    name: str,
-    num_classes: int,
-    metric: Metric,
-    score: str,
-    weights: Sequence[float] | None = None,
-) -> Task:
+def _classes(name, num_classes, metric: Metric, score: str, weights=None) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
 
-    Args:
-        metric: of predicted classes and targets, both flat; score: what it is called.
-        weights: of the classes in the loss; all weigh the same where it is None.
+    ``metric`` is of predicted classes and targets, both flat, and called ``score``.
     """
 
-    def targets(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        _check_shape(prediction, batch, num_classes)
-        return batch.y.long()
-
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        y = targets(prediction, batch)
-        return mean_cross_entropy(prediction, y, weights_on(prediction))
-
-    def size(batch: GraphBatch) -> Tensor:
-        return total_weight(batch.y, weights_on(batch.mask.double()))
-
-    def check(targets: Tensor, validation: bool) -> None:
-        known = targets != MISSING_LABEL
-        _check_any_known(known, validation)
-        if (targets[known] < 0).any() or (targets[known] >= num_classes).any():
-            least, most = targets[known].min(), targets[known].max()
-            raise ValueError(
-                f"the targets are classes from {least:g} to {most:g}; expected 0 to "
-                f"{num_classes - 1}, or {MISSING_LABEL} for a missing one."
-            )
-
-    def weights_on(like: Tensor) -> Tensor | None:
-        return None if weights is None else like.new_tensor(weights)
+        _check_shape(prediction, batch, num_classes)
+        total, size = _cross_entropy(prediction, batch.y, weights)
+        return total / size.where(size > 0, 1)
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        y = targets(prediction, batch)
-        metrics.update(prediction.argmax(dim=-1).flatten(), y.flatten())
+        _check_shape(prediction, batch, num_classes)
+        metrics.update(prediction.argmax(dim=-1).flatten(), batch.y.flatten())
+
+    def check(targets: Tensor, validation: bool) -> None:
+        known = targets[targets != MISSING_LABEL]
+        _check_any_known(known == known, validation)
+        if known.min() < 0 or known.max() >= num_classes:
+            raise ValueError(
+                f"the targets are classes from {known.min():g} to {known.max():g}; expected 0 to "
+                f"{num_classes - 1}, or {MISSING_LABEL} for a missing one."
+            )
 
     return Task(
         name=name,
         loss=loss,
         update=update,
-        metrics=_fresh(**{score: metric}),
+        metrics=MetricCollection({score: metric}).clone,
         monitor=score,
         mode="max",
-        size=size,
+        size=lambda batch: _total_weight(batch.y, weights),
         check=check,
     )
 
 
-def total_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
-    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, without missing targets.
+def _cross_entropy(
+    logits: Tensor, y: Tensor, weights: Sequence[float] | None = None
+) -> tuple[Tensor, Tensor]:
+    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, :math:`\sum_n w_{y_n}`.
 
     Shapes:
-        logits: ``[..., C]``; y: ``[...]``, ``MISSING_LABEL`` to be left out; weights: ``[C]``
+        logits: ``[..., C]``; y: ``[...]``; weights: ``[C]``
     """
-    return F.cross_entropy(
-        logits.flatten(0, -2), y.flatten(), weights, ignore_index=MISSING_LABEL, reduction="sum"
-    )
+    rows, y = logits.flatten(0, -2), y.flatten().long()
+    of_class = None if weights is None else logits.new_tensor(weights)
+    total = F.cross_entropy(rows, y, of_class, ignore_index=MISSING_LABEL, reduction="sum")
+    return total, _total_weight(y, weights, logits.dtype)
 
 
-def mean_cross_entropy(logits: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
-    """:func:`total_cross_entropy` over the sum of the targets' weights; 0 where none is known."""
-    size = total_weight(y, weights)
-    return total_cross_entropy(logits, y, weights) / size.where(size > 0, 1)
-
-
-def total_weight(y: Tensor, weights: Tensor | None) -> Tensor:
-    """The sum of the known targets' weights; how many are known where all weigh the same."""
+def _total_weight(y: Tensor, weights: Sequence[float] | None, dtype=torch.float64) -> Tensor:
+    """The sum of the known targets' weights; how many are known if all weigh the same."""
     known = y != MISSING_LABEL
     if weights is None:
         return known.sum()
-    return (weights[y.where(known, 0).long()] * known).sum()
+    of_class = torch.tensor(weights, dtype=dtype, device=y.device)
+    return (of_class[y.where(known, 0).long()] * known).sum()

@@ -1,16 +1,23 @@
+"""What a step costs: counted as by hand and as the profiler sees it, as formulas, and measured."""
+
 import copy
+import re
 
 import pytest
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
+from experiments.chapter12 import NAMES
+from gtcourse import load_dataset
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
-from gtcourse.training.costs import step_costs
+from gtcourse.recipes import get_recipe
+from gtcourse.training.costs import StepFormula, measure, recorded_formulas, step_costs, stretched
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.tasks import graph_regression
 from tests.graphs.random_graphs import graph_of
+from tests.training.tiny_data import tiny
 
 TASK = graph_regression()
 DENSE = ["transformer-100k", "graphormer-100k", "egt-100k", "grpe-100k", "csa-100k"]
@@ -79,3 +86,45 @@ def test_a_step_without_numbers_has_the_products_of_one_with_them(name):
     assert counted.parameters == real.parameters
     assert counted.optimizer == real.optimizer
     assert not model.training
+
+
+# As formulas, at sizes that the counter never saw.
+
+
+def test_the_largest_moment_counts():
+    formula = StepFormula(1, 2, 3, (0.0, 0.0, 1.0), ((100.0, 0.0, 0.0), (0.0, 0.0, 4.0)))
+    assert formula.held(1, 4) == 100
+    assert formula.held(3, 10) == 1200
+    assert formula.memory(3, 10) == 1206
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_recorded_is_what_the_counter_counts_today(name):
+    entry, formula = LEADERBOARD[name], recorded_formulas()[name]
+    few = collate(encode(load_dataset("molecules").test[:2], *entry.transforms))
+    for graphs, nodes in ((4, 21), (64, 150)):
+        counted = step_costs(entry.build_model(), TASK, stretched(few, graphs, nodes))
+        for part in ("parameters", "gradients", "optimizer"):
+            assert getattr(formula, part) == getattr(counted, part)
+        assert formula.products(graphs, nodes) == pytest.approx(counted.flops, rel=1e-3)
+        # CSA works on blocks of a fixed size, which the formula takes for a share of the whole.
+        assert formula.held(graphs, nodes) == pytest.approx(counted.activations, rel=0.02)
+
+
+# Measured; how fast is not a matter of tests.
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_step_forward_pass_epoch_and_memory_are_measured(precision):
+    recipe = get_recipe("gin-100k/zinc").at(epochs=10, batch_size=8)
+    measured = measure(recipe, tiny("zinc", 24), steps=1, precision=precision)
+    assert [*measured] == [
+        "device", "step", "forward", "graphs per second", "epoch", "whole recipe", "peak memory",
+    ]  # fmt: skip
+    step, forward = (float(measured[name].split()[0]) for name in ("step", "forward"))
+    assert forward > 0
+    assert measured["step"].endswith("ms of 8 graphs")
+    batches = int(re.search(r"of (\d+) steps", measured["epoch"])[1])
+    epoch = float(measured["epoch"].split()[0])
+    assert epoch == pytest.approx(batches * step / 1000, abs=0.01)

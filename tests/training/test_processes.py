@@ -6,8 +6,9 @@ import sys
 import pytest
 import torch
 
+from gtcourse.graphs import collate
 from gtcourse.prepare import prepare
-from gtcourse.training.processes import is_first_process, launch, processes
+from gtcourse.training.fit import is_first_process, processes
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.training.tiny_data import tiny
 from tests.training.two_processes import MODELS, gradients, graphs
@@ -45,8 +46,6 @@ def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
 
 
 def test_a_loss_is_a_mean_over_what_its_task_says():
-    from gtcourse.graphs import collate
-
     batch = collate(graphs("graph"))
     assert int(graph_regression().size(batch)) == 6  # of seven targets one is missing
     batch = collate(graphs("node"))
@@ -66,8 +65,3 @@ def test_torchruns_processes_count_where_it_started_them(monkeypatch):
     monkeypatch.setenv("RANK", "4")
     assert processes(1) == (4, 2)
     assert not is_first_process()
-
-
-def test_no_process_is_none():
-    with pytest.raises(ValueError, match="devices is 0; expected a whole number, 1 or more"):
-        launch("cpu", 0, "32-true")

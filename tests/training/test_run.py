@@ -6,13 +6,26 @@ import math
 import pytest
 import torch
 
+from gtcourse.encodings import AddRings, AddShortestPaths
+from gtcourse.graphs import GraphDataset
+from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
-from gtcourse.training.run import BUDGETS, at_budget, claim, train
-from tests.training.tiny_data import tiny
+from gtcourse.training.run import (
+    BUDGETS,
+    at_budget,
+    claim,
+    data_for,
+    first,
+    for_compiler,
+    loaders,
+    train,
+)
+from tests.graphs.test_prepare import assert_same
+from tests.training.tiny_data import tiny, tiny_zinc_file
 
-WEIGHTS = "weights/gin-100k-zinc-seed0.pt"
 RECIPE = get_recipe("gin-100k/zinc").at(epochs=3, batch_size=4)
+CSA = get_recipe("csa-rings/zinc").at(batch_size=4)
 
 
 def run(out=None, data=None, **options):
@@ -37,17 +50,12 @@ def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
 
 
 def test_a_run_that_is_over_is_not_run_again(monkeypatch, tmp_path):
-    record = run(tmp_path)
-    monkeypatch.setattr("gtcourse.training.run.loaders", None)
-    assert run(tmp_path, resume=True) == record
-    with pytest.raises(ValueError, match=r"holds a run .*; expected --resume"):
-        run(tmp_path)
-
-
-def test_a_run_that_is_over_and_has_lost_its_checkpoint_is_no_other_run(tmp_path):
+    """Also where its checkpoint is lost."""
     record = run(tmp_path)
     (tmp_path / "last.ckpt").unlink()
-    assert run(tmp_path, resume=None) == record
+    monkeypatch.setattr("gtcourse.training.run.loaders", None)
+    for resume in (True, None):
+        assert run(tmp_path, resume=resume) == record
     with pytest.raises(ValueError, match="holds another run, which differs in config buckets;"):
         run(tmp_path, resume=None, buckets=2)
     with pytest.raises(ValueError, match=r"holds a run .*; expected --resume"):
@@ -64,8 +72,7 @@ def test_a_run_that_is_continued_at_another_commit_names_both(monkeypatch, tmp_p
 
 @pytest.mark.parametrize("compile", [False, "reduce-overhead"])
 def test_buckets_that_do_not_fill_a_batch_raise(compile):
-    sentence = "6 training graphs in 2 bucket.s. do not fill a batch of 4 in each"
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match="6 training graphs in 2 bucket"):
         run(buckets=2, compile=compile)
 
 
@@ -87,25 +94,30 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another():
     assert run().curve[-1]["train_loss"] != run(seed=1).curve[-1]["train_loss"]
 
 
-def test_a_budget_is_remembered_with_the_graphs_it_leaves():
-    recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["smoke"])
-    assert recipe.changed == {"epochs": 2, "graphs": 256}
-    assert len(data.train) == 12
-    recipe, data = at_budget(get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["paper"])
-    assert recipe.changed == {}
-    recipe, data = at_budget(
-        get_recipe("gin-100k/zinc"), tiny("zinc", 12), BUDGETS["short"], None, 5, 8, 0.01
-    )
-    rate = recipe.changed.pop("optimizer")
-    assert rate == "Adam(lr=0.01)"
-    assert recipe.changed == {"epochs": 10, "batch_size": 5, "graphs": 8}
-    assert data.split_sizes == {"train": 8, "val": 2, "test": 2}
+@pytest.mark.parametrize(
+    ("budget", "options", "changed", "sizes"),
+    [
+        ("smoke", {}, {"epochs": 2, "graphs": 256}, (12, 12, 12)),
+        ("paper", {}, {}, (12, 12, 12)),
+        (
+            "short",
+            {"batch_size": 5, "graphs": 8, "learning_rate": 0.01},
+            {"epochs": 10, "batch_size": 5, "optimizer": "Adam(lr=0.01)", "graphs": 8},
+            (8, 2, 2),
+        ),
+    ],
+)
+def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, changed, sizes):
+    recipe = get_recipe("gin-100k/zinc")
+    recipe, data = at_budget(recipe, tiny("zinc", 12), BUDGETS[budget], **options)
+    assert recipe.changed == changed
+    assert tuple(data.split_sizes.values()) == sizes
 
 
 def test_a_folder_holds_one_run(tmp_path):
     what = {"config": {"epochs": 3, "lr": 0.1}, "data": {"name": "zinc"}, "seed": 0}
     with pytest.raises(ValueError, match="holds no run to resume"):
-        claim(tmp_path, what, resume=True)
+        run(tmp_path, resume=True)
     claim(tmp_path, what | {"seed": 7}, resume=False)  # and stopped before it had done anything
     claim(tmp_path, what, resume=False)
     claim(tmp_path, what, resume=None)
@@ -123,13 +135,71 @@ def test_a_folder_holds_one_run(tmp_path):
 
 
 def test_a_compiler_gets_csas_attention_as_the_equations_read():
-    from gtcourse.training.run import for_compiler
-
-    csa = for_compiler(get_recipe("csa-rings/zinc"))
+    csa = for_compiler(CSA)
     assert csa.build_model.args[0].form == "direct"
-    assert csa.build_model.args[0].rings == "categorical"
-    assert (
-        csa.build_model().state_dict().keys()
-        == get_recipe(csa.name).build_model().state_dict().keys()
-    )
+    assert csa.build_model().state_dict().keys() == CSA.build_model().state_dict().keys()
     assert for_compiler(RECIPE) is RECIPE
+
+
+# What it is trained on: the data that a name or a path means, and its loaders.
+
+RINGS = AddRings(18)
+
+
+def prepared(folder, stored=(RINGS,), data: GraphDataset | None = None):
+    data = tiny("zinc", 12) if data is None else data
+    return prepare(data, folder / "graphs", stored=stored, rows_per_part=5, progress=False)
+
+
+def loaded(recipe, data, buckets=1, few_shapes=False):
+    return loaders(recipe, data, seed=0, buckets=buckets, few_shapes=few_shapes)
+
+
+def test_data_that_nothing_embedded_stands_in_for_is_refused():
+    with pytest.raises(ValueError, match="nothing embedded stands in for 'pcqm4mv2'; expected"):
+        data_for(get_recipe("csa-small/pcqm4mv2"), "embedded")
+
+
+def test_a_path_is_a_graph_file_or_a_prepared_folder(tmp_path):
+    folder = prepared(tmp_path)
+    found = data_for(CSA, str(tmp_path / "graphs"))
+    assert (found.columns, found.split_sizes) == (folder.columns, folder.split_sizes)
+    assert len(data_for(CSA, str(tiny_zinc_file(tmp_path)))) == 18
+
+
+def test_a_cut_keeps_the_first_graphs_and_one_of_each_split(tmp_path):
+    data = tiny("zinc", 6)
+    cut = first(data, 2)
+    assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
+    assert cut.train == data.train[:2]
+    assert first(prepared(tmp_path, data=data), 2).split_sizes == cut.split_sizes
+
+
+@pytest.mark.parametrize("stored", [(RINGS,), (RINGS, *CSA.transforms[:1])], ids=len)
+@pytest.mark.parametrize("few_shapes", [False, True])
+def test_batches_of_a_folder_are_those_of_its_graphs(tmp_path, stored, few_shapes):
+    """What is stored is read, the rest of the recipe's encodings computed."""
+    assert len(CSA.transforms) > 1
+    memory = loaded(CSA, tiny("zinc", 12), few_shapes=few_shapes)
+    folder = prepared(tmp_path, {repr(t): t for t in stored}.values())
+    mapped = loaded(CSA, folder, few_shapes=few_shapes)
+    for loader, other in zip(memory, mapped, strict=True):
+        for batch, expected in zip(other, loader, strict=True):
+            assert_same(batch, expected)
+
+
+def test_a_folder_without_what_has_to_be_stored_is_refused(tmp_path):
+    bare = prepared(tmp_path, stored=(AddRings(3), AddShortestPaths()))
+    sentence = (
+        r"holds AddRings\(max_size=3\), AddShortestPaths\(max_distance=None\); csa-rings/zinc "
+        r"reads AddRings\(max_size=18\) as well, which has to be stored: expected a folder that"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        loaded(CSA, bare)
+
+
+def test_a_split_without_graphs_is_refused(tmp_path):
+    data = tiny("zinc", 6)
+    data = GraphDataset("small", "made for a test", data.graphs, data.split.clamp(max=1))
+    with pytest.raises(ValueError, match=r"the split 'test' of .* has no graphs; exp"):
+        loaded(CSA, prepared(tmp_path, data=data))

@@ -1,6 +1,8 @@
 """Schedules: the authors' own rates, step by step, in and out of the training loop."""
 
 import math
+import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 from gtcourse.graphs import DenseLoader
+from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.schedules import warmup_then_cosine, warmup_then_linear
 from gtcourse.training.tasks import graph_regression
@@ -68,11 +71,21 @@ def test_each_group_of_parameters_has_its_own_peak_and_one_end():
 
 
 @pytest.mark.parametrize(
-    ("total", "warmup"), [(4, 4), (4, 40), (4, -1), (40, 1.0), (40, 2.0), (40, -0.1)]
+    ("total", "options", "sentence"),
+    [
+        *(
+            (total, {"warmup": warmup}, f"warmup is {warmup} and total {total}; expected fewer")
+            for total, warmup in ((4, 4), (4, -1), (40, 1.0), (40, 2.0), (40, -0.1))
+        ),
+        *(
+            (4, {"warmup": 1, "end": end}, f"end is {end} and the optimiser's learning rate 0.001")
+            for end in (-1e-9, 1e-3, 1.0)
+        ),
+    ],
 )
-def test_a_warm_up_that_leaves_nothing_to_decay_is_refused(total, warmup):
-    with pytest.raises(ValueError, match=f"warmup is {warmup} and total {total}; expected fewer"):
-        warmup_then_linear(sgd(1.0), total, warmup=warmup)
+def test_a_warm_up_without_decay_is_refused(total, options, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        warmup_then_linear(sgd(1e-3, 2e-3), total, **options)
 
 
 @pytest.mark.parametrize("warmup", [2, 0.25])
@@ -90,7 +103,31 @@ def test_the_cosine_comes_after_the_warm_up_by_hand(warmup):
     assert rates_at(quarter, steps) == pytest.approx([0.2 * r for r in expected], abs=1e-16)
 
 
-@pytest.mark.parametrize("end", [-1e-9, 1e-3, 1.0])
-def test_an_end_that_is_no_lower_than_the_peak_is_refused(end):
-    with pytest.raises(ValueError, match=rf"end is {end} and the optimiser's learning rate 0\.001"):
-        warmup_then_linear(sgd(1e-3, 2e-3), 4, warmup=1, end=end)
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize(
+    ("name", "waits", "threshold", "least"),
+    [("gin/cycles", 11, 1e-4, 0.0), ("egt-100k/zinc", 20, 0.0, 5e-6)],
+)
+def test_the_rate_is_halved_as_in_the_authors_loops(name, waits, threshold, least, mode):
+    """A loss in 400 epochs: lower and lower, with noise, and sometimes lower by next to nothing."""
+    generator, scores = random.Random(0), []
+    for epoch in range(400):
+        score = 0.2 + 0.5 / (1 + epoch / 5) + 0.02 * generator.random()
+        scores.append(min(scores) * (1 - 5e-5) if epoch % 60 == 59 else score)
+    optimizer = sgd(5e-4)
+    build = get_recipe(name).schedule
+    schedule = build.func(optimizer, 1, patience=build.keywords["patience"], mode=mode)
+    best, waited, rate = None, 0, 5e-4
+    for score in scores if mode == "min" else [1 - score for score in scores]:
+        enough = best and (best * (1 - threshold) if mode == "min" else best * (1 + threshold))
+        if best is None or (score < enough if mode == "min" else score > enough):
+            best, waited = score, 0
+        else:
+            waited += 1
+        if waited == waits:
+            rate, waited = max(rate / 2, least), 0
+        schedule.step(score)
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(rate, rel=1e-12)
+        if rate < 1e-6:  # where the runs end
+            break
+    assert rate < 1e-4

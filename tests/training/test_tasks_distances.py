@@ -1,8 +1,5 @@
 """The second objective: distances as classes, held to a loop over pairs."""
 
-import math
-from dataclasses import replace
-
 import pytest
 import torch
 from hypothesis import given
@@ -60,35 +57,13 @@ def test_the_loss_is_the_loop_over_pairs(reduction, self_is_one_hop, data, hops)
     assert loss == pytest.approx(mae / len(data) + 0.05 * pairs, rel=1e-12)
 
 
-def test_a_path_of_three_by_hand():
-    """Nine pairs: three of 0 hops, four of 1, two of 2, told by logits that say only 0."""
-    batch = replace(batched([path(3), path(1)]), y=torch.zeros(2).double())
-    logits = torch.zeros(2, 4, 4, 2).double()
-    logits[..., 0] = 1.0
-    right, wrong = math.log1p(math.exp(-1)), math.log1p(math.exp(1))
-    outcome = (torch.tensor([3.0, 1.0]).double(), logits)
-
-    def distance_loss(**options):
-        task = with_distances(graph_regression(), 1, 0.1, **options)
-        return (task.loss(outcome, batch).item() - 2.0) / 0.1
-
-    # The second graph has one pair, of 0 hops; pairs of 2 hops are left out.
-    assert distance_loss() == pytest.approx((3 * right + 4 * wrong + right) / 2, rel=1e-10)
-    assert distance_loss(reduction="mean") == pytest.approx((4 * right + 4 * wrong) / 8, rel=1e-10)
-    one_hop = {"self_is_one_hop": True}
-    assert distance_loss(**one_hop) == pytest.approx((7 * wrong + wrong) / 2, rel=1e-10)
-    assert distance_loss(reduction="mean", **one_hop) == pytest.approx(wrong, rel=1e-10)
-
-
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_pairs_that_are_all_too_far_add_nothing(reduction):
-    batch = batched([path(2)])
+    batch, task = batched([path(2)]), with_distances(graph_regression(), HOPS, 1.0, reduction)
     batch.encodings["distance"] = torch.full((1, 3, 3), -1)
     prediction, logits = outputs(batch)
     logits.requires_grad_()
-    loss = with_distances(graph_regression(), HOPS, 1.0, reduction).loss(
-        (prediction, logits), batch
-    )
+    loss = task.loss((prediction, logits), batch)
     loss.backward()
     assert loss.item() == graph_regression().loss(prediction, batch).item()
     assert (logits.grad == 0).all()

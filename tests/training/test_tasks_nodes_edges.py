@@ -1,10 +1,8 @@
 """Tasks on nodes and edges, held to a loop over the real ones."""
 
-import math
-
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gtcourse.graphs import MISSING_LABEL, collate
@@ -59,10 +57,8 @@ def test_the_loss_on_nodes_is_the_loop_over_real_nodes(sizes, data):
     logits = logits_like(batch, 3).requires_grad_()
     loss = node_classification(3, sizes).loss(logits, batch)
     rows = [logits[b, i].tolist() for b, g in enumerate(data) for i in range(len(g.x))]
-    targets = [y for g in data for y in g.y.tolist()]
-    assert loss.item() == pytest.approx(
-        weighted_cross_entropy_loop(rows, targets, sizes), abs=1e-12
-    )
+    expected = weighted_cross_entropy_loop(rows, [y for g in data for y in g.y.tolist()], sizes)
+    assert loss.item() == pytest.approx(expected, abs=1e-12)
     (gradient,) = torch.autograd.grad(loss, logits)
     assert (gradient[batch.y == MISSING_LABEL] == 0).all()
     assert (gradient[batch.y != MISSING_LABEL] != 0).any(dim=-1).all()
@@ -73,15 +69,12 @@ def test_the_loss_on_edges_is_the_loop_over_edges(data):
     batch = batched(data, "edge")
     logits = logits_like(batch, 2).requires_grad_()
     loss = edge_classification().loss(logits, batch)
-    rows, targets = [], []
+    first = {}  # of an edge given twice, the first counts
     for b, graph in enumerate(data):
-        first = {}  # of an edge given twice, the first counts
         for i, j, y in zip(*graph.edge_index.tolist(), graph.y.tolist(), strict=True):
-            first.setdefault((i, j), y)
-        for (i, j), y in first.items():
-            rows.append(logits[b, i, j].tolist())
-            targets.append(y)
-    expected = weighted_cross_entropy_loop(rows, targets, None)
+            first.setdefault((b, i, j), y)
+    rows = [logits[place].tolist() for place in first]
+    expected = weighted_cross_entropy_loop(rows, [*first.values()], None)
     assert loss.item() == pytest.approx(expected, abs=1e-12)
     (gradient,) = torch.autograd.grad(loss, logits)
     assert (gradient[batch.y == MISSING_LABEL] == 0).all()
@@ -103,68 +96,48 @@ def test_more_padding_changes_neither_loss_nor_metric(task, target, classes, ext
         assert padded == pytest.approx(bare, rel=1e-12)
 
 
-def test_a_rare_class_weighs_as_much_as_all_others_do():
-    """Class 0 has 1 target of 4: it weighs 3/4, and the others' 1/4."""
-    graph = graph_of(4, [])
-    graph.y = torch.tensor([0, 1, 1, 1])
-    batch = collate([graph], target="node")
-    logits = torch.tensor([[[2.0, 0], [2, 0], [2, 0], [0, 0]]]).double()
-    rare, common, even = math.log1p(math.exp(-2)), math.log1p(math.exp(2)), math.log(2)
-    expected = (3 * rare + 1 * (2 * common + even)) / (3 + 3)
-    loss = node_classification(2, [1, 3]).loss(logits, batch).item()
-    assert loss == pytest.approx(expected, rel=1e-12)
-    assert node_classification(2, [100, 300]).loss(logits, batch).item() == pytest.approx(loss)
-    plain = node_classification(2).loss(logits, batch).item()
-    assert plain == pytest.approx((rare + 2 * common + even) / 4, rel=1e-12)
+def test_only_the_shares_of_the_classes_count():
+    batch = batched([with_targets(graph_of(4, []), "node", 2)], "node")
+    logits = logits_like(batch, 2)
+    loss, same = (node_classification(2, s).loss(logits, batch) for s in ([1, 3], [100, 300]))
+    torch.testing.assert_close(loss, same)
 
 
+@pytest.mark.parametrize("target", ["node", "edge"])
 @given(seed=st.integers(0, 2**31))
-def test_the_metrics_are_the_loops_over_all_batches(seed):
-    node, edge = node_classification(3), edge_classification()
-    for task, target, classes in ((node, "node", 3), (edge, "edge", 2)):
-        metrics, predicted, targets = task.metrics(), [], []
-        for n in (7, 4):
-            edges = [(i, j) for i in range(n) for j in range(n) if (i + 2 * j) % 3]
-            data = [with_targets(graph_of(n, edges), target, classes, seed + n)]
-            batch = batched(data, target)
-            logits = logits_like(batch, classes, seed)
-            task.update(metrics, logits, batch)
-            known = batch.y != MISSING_LABEL
-            predicted += logits.argmax(-1)[known].tolist()
-            targets += batch.y[known].tolist()
-        if target == "node":
-            if len({*targets}) < 3:  # a class that is only predicted counts for torchmetrics
-                continue
-            expected = mean_recall_loop(predicted, targets, 3)
-        else:
-            expected = f1_loop(predicted, targets)
-        assert float(metrics.compute()[task.monitor]) == pytest.approx(expected, abs=1e-6)
+def test_the_metrics_are_the_loops_over_all_batches(target, seed):
+    task, classes = (node_classification(3), 3) if target == "node" else (edge_classification(), 2)
+    metrics, predicted, targets = task.metrics(), [], []
+    for n in (7, 4):
+        edges = [(i, j) for i in range(n) for j in range(n) if (i + 2 * j) % 3]
+        batch = batched([with_targets(graph_of(n, edges), target, classes, seed + n)], target)
+        logits = logits_like(batch, classes, seed)
+        task.update(metrics, logits, batch)
+        known = batch.y != MISSING_LABEL
+        predicted += logits.argmax(-1)[known].tolist()
+        targets += batch.y[known].tolist()
+    assume(len({*targets}) == classes)  # a class that is only predicted counts for torchmetrics
+    expected = (
+        mean_recall_loop(predicted, targets, 3) if target == "node" else f1_loop(predicted, targets)
+    )
+    assert float(metrics.compute()[task.monitor]) == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_edge_is_judged_by_the_logits_of_its_own_direction():
-    graph = graph_of(2, [(0, 1)])
-    graph.y = torch.tensor([1])
-    batch = collate([graph], target="edge")
-    logits = torch.zeros(1, 2, 2, 2)
-    logits[0, 0, 1, 1] = 50.0
-    logits[0, 1, 0, 0] = 50.0
-    assert edge_classification().loss(logits, batch).item() < 1e-6
-    assert score(edge_classification(), logits, batch) == 1.0
-
-
-def test_a_batch_without_anything_known_has_no_loss_and_no_gradient():
-    lonely = with_targets(graph_of(2, []), "edge", 2)
-    unknown = graph_of(3, [])
-    unknown.y = torch.full((3,), MISSING_LABEL)
-    for task, data, target, classes in (
-        (edge_classification(), lonely, "edge", 2),
-        (node_classification(3), unknown, "node", 3),
-        (node_classification(3, SIZES), unknown, "node", 3),
-    ):
-        batch = batched([data], target)
-        logits = logits_like(batch, classes).requires_grad_()
-        loss = task.loss(logits, batch)
-        loss.backward()
-        assert loss.item() == 0.0
-        assert (logits.grad == 0).all()
-        assert score(task, logits.detach(), batch) == 0.0
+@pytest.mark.parametrize(
+    ("task", "target", "classes"),
+    [
+        (edge_classification(), "edge", 2),
+        (node_classification(3), "node", 3),
+        (node_classification(3, SIZES), "node", 3),
+    ],
+)
+def test_a_batch_without_anything_known_has_no_loss_and_no_gradient(task, target, classes):
+    graph = graph_of(3, [])
+    graph.y = torch.full((3,), MISSING_LABEL) if target == "node" else torch.zeros(0).long()
+    batch = batched([graph], target)
+    logits = logits_like(batch, classes).requires_grad_()
+    loss = task.loss(logits, batch)
+    loss.backward()
+    assert loss.item() == 0.0
+    assert (logits.grad == 0).all()
+    assert score(task, logits.detach(), batch) == 0.0

@@ -21,10 +21,7 @@ from gtcourse.training.fit import fit
 from gtcourse.training.tasks import graph_regression, node_classification
 from tests.graphs.random_graphs import graph_of
 
-TASKS = {
-    "graph": graph_regression(),
-    "node": node_classification(2, [30, 70]),
-}
+TASKS = {"graph": graph_regression(), "node": node_classification(2, [30, 70])}
 WITHOUT_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 MODELS = {
     "batch norm of nodes": (
