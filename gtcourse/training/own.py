@@ -55,8 +55,8 @@ def own_recipe(
     """A recipe for other graphs: its model with their vocabularies and targets.
 
     Args:
-        task: "regression", "binary" (graphs only) or "classes", for which nodes are averaged where
-            the published model sums; targets: their names, or those of the classes.
+        task: "regression", "binary" (graphs only) or "classes"; targets: their names, or those of
+            the classes.
         features: of molecules, one of ``FEATURES``.
         node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``; those of
             ``features`` by default.
@@ -86,8 +86,6 @@ def own_recipe(
         "num_targets": len(targets),
         "target": level,
     }
-    if task != "regression":  # a sum over nodes makes the odds of a class grow with the graph
-        wanted["readout"] = "mean"
     known = {field.name: field for field in fields(config)}
     for name, width in (("node", node_features), ("edge", edge_features)):
         if width and f"num_{name}_features" not in known:
