@@ -28,6 +28,7 @@ from tests.graphs.random_graphs import graph_of, graphs
 from tests.models.csas import CONFIGS, RINGS, STEPS, encoded, in_use
 from tests.models.graphormers import large_weights, with_weights_of
 from tests.models.reference import PRECISIONS, reference
+from tests.properties.test_loops import LOOPS
 
 B, N, D, H = 2, 6, 8, 2
 K = D // H
@@ -142,6 +143,11 @@ def test_each_ablation_silences_its_keys_pairs_or_channels_and_scales_the_others
         assert abs(1 - left.numel() / part.numel() - 0.3) < 0.04
 
 
+def test_keys_and_pairs_are_silenced_together():
+    ratio = kept("direct", node_ablation=0.3, edge_ablation=0.3)
+    assert abs(float((ratio.abs() < 1e-12).double().mean()) - (1 - 0.7 * 0.7)) < 0.04
+
+
 @pytest.mark.parametrize("name", ABLATIONS)
 @FORMS
 def test_filters_are_returned_from_before_the_ablations(name, form):
@@ -187,6 +193,15 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
         for j in range(5):
             bound = i != j and i < 3 and j < 3
             torch.testing.assert_close(added[i, j], on_ring if bound else no_ring)
+
+
+@pytest.mark.holds("CSA, Eqs. 8, 11 and 13")
+@pytest.mark.parametrize("name", ["categories of rings", "distances and added rings"])
+def test_rings_loops_and_far_and_unreachable_pairs_equal_the_loop(name):
+    edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (5, 6), (6, 6)]
+    (graph,) = encoded(graph_of(7, edges + [(j, i) for i, j in edges]))
+    for got, expected in LOOPS["CGT"](in_use(CGT(CONFIGS[name])), graph):
+        torch.testing.assert_close(got, expected, **CLOSE)
 
 
 @pytest.mark.holds("CSA, Figure 2")
