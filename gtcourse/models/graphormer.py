@@ -1,4 +1,4 @@
-"""Graphormer (Ying et al., 2021): a Transformer whose attention logits know the graph.
+"""Graphormer (Ying et al., 2021): a Transformer whose attention logits depend on the graph.
 
 Shapes: B graphs, N nodes (padded), E edges in all, H heads, d width, K = d / H, L edges of a path
 that are read, F columns of categories. [VNode] is token 0 of N + 1.
