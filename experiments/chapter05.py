@@ -42,8 +42,7 @@ BASES = {
     ),
 }
 SIGNNET = SignNetConfig(k=K, phi_layers=3, phi_hidden=32, phi_out=8, rho_layers=2, rho_hidden=64)
-SIGN_DRAWS = 5
-"""How often the test set is evaluated anew with random signs."""
+SIGN_DRAWS = 5  # of the test set's signs
 
 
 class OneSign(SignNet):
@@ -100,7 +99,7 @@ def transform() -> AddLaplacianEigenvectors:
 
 
 def mae_with_random_signs(model: nn.Module, test: DenseLoader) -> float:
-    """The mean over some draws of every test graph's signs."""
+    """The mean over ``SIGN_DRAWS`` draws of every test graph's signs."""
     generator = torch.Generator().manual_seed(0)
     scores = []
     for _ in range(SIGN_DRAWS):

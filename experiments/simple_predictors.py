@@ -34,15 +34,13 @@ def main() -> None:
         "data": [molecules.provenance, zinc.provenance, molhiv.provenance],
         "test_mae": errors,
         "test_auroc": {"molhiv, 32901 molecules": simple_errors(molhiv, "auroc")},
-        "command": "python -m experiments.simple_predictors "
-        f"--zinc {args.zinc.name} --molhiv {args.molhiv.name}",
+        "command": f"python -m experiments.simple_predictors --zinc {args.zinc.name} --molhiv …",
         "commit": current_commit(),
         "device": device_name(),
         "versions": installed_versions() | {"scikit-learn": version("scikit-learn")},
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
     PATH.write_text(json.dumps(content, indent=1) + "\n")
-    print(json.dumps(errors, indent=1))
 
 
 if __name__ == "__main__":
