@@ -268,8 +268,8 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
 def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
     """The prediction less that without the node: what a node contributes, given all others.
 
-    The node is taken out with its edges, as padding is: nobody hears it, and it does not enter the
-    prediction. What the others' encodings say of their places (distances, degrees, walks) stays.
+    The node is taken out with its edges, as padding is: no node attends to it, and it does not
+    enter the prediction. The others keep their encodings (distances, degrees, walks).
 
     Shapes:
         returns: ``[B, N]``, with a sign, zeros at padding

@@ -69,7 +69,7 @@ def mean_layer(stream: Stream) -> GraphormerLayer:
 
     (Graphormer, Fact 1.)
     """
-    return step(stream, [linear(stream.degrees, reads(stream, heard=eye(stream.width)))])
+    return step(stream, [linear(stream.degrees, reads(stream, message=eye(stream.width)))])
 
 
 def sum_layer(stream: Stream) -> GraphormerLayer:
@@ -78,7 +78,7 @@ def sum_layer(stream: Stream) -> GraphormerLayer:
     (Graphormer, Fact 1.)
     """
     identity = eye(stream.width)
-    return step(stream, [linear([k], reads(stream, heard=k * identity)) for k in stream.degrees])
+    return step(stream, [linear([k], reads(stream, message=k * identity)) for k in stream.degrees])
 
 
 def max_layer(stream: Stream, temperature: float = 1e8) -> GraphormerLayer:
@@ -94,7 +94,7 @@ def max_layer(stream: Stream, temperature: float = 1e8) -> GraphormerLayer:
     Raises:
         ValueError: there are fewer heads than features.
     """
-    network = linear(stream.degrees, reads(stream, heard=eye(stream.width)))
+    network = linear(stream.degrees, reads(stream, message=eye(stream.width)))
     return step(stream, [network], temperature)
 
 
@@ -113,7 +113,7 @@ def gin_layer(
     """
     networks = []
     for k in stream.degrees:
-        U = reads(stream, own=(1 + eps) * W1, heard=k * W1)
+        U = reads(stream, own=(1 + eps) * W1, message=k * W1)
         networks.append(with_output_bias(Network([k], U, b1, W2), b2))
     return step(stream, networks)
 
@@ -136,7 +136,7 @@ def sage_layer(
     Shapes:
         W_neighbours, W_self: ``[F, F]``; b: ``[F]``
     """
-    U = reads(stream, own=W_self, heard=W_neighbours)
+    U = reads(stream, own=W_self, message=W_neighbours)
     return step(stream, [Network(stream.degrees, U, b, eye(len(b)))], temperature)
 
 
@@ -159,7 +159,7 @@ def gcn_layer(stream: Stream, W: Tensor, b: Tensor) -> GraphormerLayer:
     networks = []
     for k in stream.degrees:
         root = math.sqrt(k + 1)
-        networks.append(Network([k], reads(stream, heard=root * W), b, eye(len(b)) / root))
+        networks.append(Network([k], reads(stream, message=root * W), b, eye(len(b)) / root))
     return step(stream, networks)
 
 
@@ -182,4 +182,4 @@ def readout_layer(stream: Stream) -> GraphormerLayer:
     and key to T, so that "T² 1 1ᵀ dominates the Spatial Encoding term". It dominates nothing: a
     softmax does not change when the same number is added to all logits, however large.
     """
-    return step(stream, [linear(None, reads(stream, heard=eye(stream.width)))])
+    return step(stream, [linear(None, reads(stream, message=eye(stream.width)))])

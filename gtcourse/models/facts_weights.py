@@ -89,7 +89,7 @@ class Stream:
 
 
 class Network(NamedTuple):
-    r"""Hidden units that add :math:`V \operatorname{ReLU}(U x + b)` to the state, x = (own, heard).
+    r"""Hidden units that add :math:`V \operatorname{ReLU}(U x + b)` to the state, x = (own, message).
 
     Shapes:
         degrees: the units are shut at all other nodes, and at [VNode]; None: open at every token
@@ -102,11 +102,11 @@ class Network(NamedTuple):
     V: Tensor
 
 
-def reads(stream: Stream, own: Tensor | None = None, heard: Tensor | None = None) -> Tensor:
+def reads(stream: Stream, own: Tensor | None = None, message: Tensor | None = None) -> Tensor:
     """The maps of a node's own features and of its message, side by side: ``[U, 2F]``."""
-    units = len(heard if own is None else own)
+    units = len(message if own is None else own)
     U = torch.zeros(units, 2 * stream.width, dtype=torch.float64)
-    for start, weight in ((0, own), (stream.width, heard)):
+    for start, weight in ((0, own), (stream.width, message)):
         if weight is not None:
             U[:, start : start + weight.shape[1]] = weight
     return U

@@ -27,13 +27,13 @@ class Terms:
 
     Attributes:
         content: ``[B, C, N, N]``, the logits as far as the two nodes make them; row i receives.
-        value: ``[B, N, d]``, what node j hands to whoever hears it.
+        value: ``[B, N, d]``, the value of node j.
         structure: ``[B, C, N, N]``, what the pair adds to the logits, or multiplies node content
             with; None where it adds nothing.
         pair_value: ``[B, d, N, N]``, what the pair adds to the value; None for nothing.
         gate: ``[B, C, N, N]``, what the pair multiplies the weights by after the normaliser; None
             for nothing.
-        heard: bool, broadcast to ``[B, C, N, N]``, True where i may hear j; None for everybody.
+        mask: bool, broadcast to ``[B, C, N, N]``, True where i attends to j; None for all pairs.
         normaliser: a name in ``NORMALISERS``.
     """
 
@@ -42,21 +42,21 @@ class Terms:
     structure: Tensor | None = None
     pair_value: Tensor | None = None
     gate: Tensor | None = None
-    heard: Tensor | None = None
+    mask: Tensor | None = None
     normaliser: str = "softmax"
 
     @property
     def logits(self) -> Tensor:
-        r"""The sum, ``[B, C, N, N]``, and :math:`-\infty` where i does not hear j."""
+        r"""The sum, ``[B, C, N, N]``, and :math:`-\infty` where i does not attend to j."""
         logits = self.content if self.structure is None else self.content + self.structure
-        return logits if self.heard is None else logits.masked_fill(~self.heard, -math.inf)
+        return logits if self.mask is None else logits.masked_fill(~self.mask, -math.inf)
 
 
 def attend(terms: Terms) -> tuple[Tensor, Tensor]:
     """What each node gathers, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
 
-    A node that hears nobody gathers zeros. What a layer does with the sum (an output projection, a
-    node's own vector beside it) is not part of the form:
+    A node that attends to none gathers zeros. What a layer does with the sum (an output
+    projection, a node's own vector beside it) is not part of the form:
     :class:`gtcourse.models.frame_models.Frame` has it as ``after``.
     """
     weights = NORMALISERS[terms.normaliser](terms.logits)
@@ -72,18 +72,18 @@ def attend(terms: Terms) -> tuple[Tensor, Tensor]:
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """Weights that sum to one over j; zeros for a node that hears nobody."""
+    """Weights that sum to one over j; zeros for a node that attends to none."""
     alive = (logits > -math.inf).any(dim=-1, keepdim=True)
     return logits.masked_fill(~alive, 0.0).softmax(dim=-1).masked_fill(~alive, 0.0)
 
 
 def total(logits: Tensor) -> Tensor:
-    r""":math:`e^s`, divided by nothing: logits of 0 make a sum over those that are heard."""
+    r""":math:`e^s`, divided by nothing: logits of 0 make a sum over those attended to."""
     return logits.exp()
 
 
 def gates(logits: Tensor) -> Tensor:
-    r""":math:`\sigma(s)` over the sum of all that are heard and :math:`10^{-6}` (GatedGCN)."""
+    r""":math:`\sigma(s)` over the sum of all attended to and :math:`10^{-6}` (GatedGCN)."""
     opened = logits.sigmoid()
     return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
 
@@ -93,4 +93,4 @@ NORMALISERS: dict[str, Callable[[Tensor], Tensor]] = {
     "sum": total,
     "gates": gates,
 }
-r"""All of them take :math:`-\infty` for "not heard", and give it no weight."""
+r"""All of them take :math:`-\infty` for "masked", and give it no weight."""

@@ -1,7 +1,7 @@
 r"""Every model of the course as a choice in the form of :mod:`gtcourse.models.frame`.
 
 The terms are computed from the package's own layers, with their weights, so that the table of
-choices can be held to the code that it speaks of.
+choices can be held to the code that it describes.
 
 Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H.
 """
@@ -65,13 +65,13 @@ def transformer_terms(
     """Multi-head attention; mask: True at nodes, ``[B, N]``, or pairs, ``[B, N, N]``."""
     query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
     content = query @ key.mT / math.sqrt(query.shape[-1])
-    return Terms(content, attention.value(h), heard=over_heads(mask))
+    return Terms(content, attention.value(h), mask=over_heads(mask))
 
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
     """A sum over the nodes from which an edge leads here: logits of 0, not divided."""
     zeros = h.new_zeros(len(h), 1, 1, 1).expand(-1, -1, *adjacency.shape[1:])
-    return Terms(zeros, h, heard=adjacency.mT[:, None], normaliser="sum")
+    return Terms(zeros, h, mask=adjacency.mT[:, None], normaliser="sum")
 
 
 def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
@@ -80,7 +80,7 @@ def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
     by_head = value.unflatten(-1, (conv.heads, -1))
     sender, receiver = ((by_head * a).sum(-1).mT for a in (conv.att_src[0], conv.att_dst[0]))
     content = F.leaky_relu(receiver[..., None] + sender[:, :, None], conv.negative_slope)
-    return Terms(content, value, heard=adjacency.mT[:, None])
+    return Terms(content, value, mask=adjacency.mT[:, None])
 
 
 def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) -> Terms:
@@ -90,7 +90,7 @@ def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) 
         content=receiver[..., None] + sender[:, :, None],
         structure=conv.C(e).permute(0, 3, 2, 1),
         value=conv.B(h),
-        heard=adjacency.mT[:, None],
+        mask=adjacency.mT[:, None],
         normaliser="gates",
     )
 
@@ -102,13 +102,13 @@ def graphormer_terms(
     *,
     mask: Tensor | None = None,
 ) -> Terms:
-    r"""A bias for each head, which may be :math:`-\infty` where a pair is not to be heard."""
+    r"""A bias for each head, which may be :math:`-\infty` where a pair is masked."""
     terms = transformer_terms(attention, h, mask=mask)
     if bias is None:
         return terms
-    heard = bias > -math.inf
-    heard = heard if terms.heard is None else heard & terms.heard
-    return Terms(terms.content, terms.value, bias.masked_fill(~heard, 0.0), heard=heard)
+    mask = bias > -math.inf
+    mask = mask if terms.mask is None else mask & terms.mask
+    return Terms(terms.content, terms.value, bias.masked_fill(~mask, 0.0), mask=mask)
 
 
 def egt_terms(
@@ -133,7 +133,7 @@ def egt_terms(
         structure=shift,
         value=value,
         gate=gate[0].sigmoid() if gate else None,
-        heard=mask[:, None],
+        mask=mask[:, None],
     )
 
 
@@ -163,7 +163,7 @@ def grpe_terms(
         structure=sum(contexts) if contexts else None,
         value=terms.value,
         pair_value=None if vectors is None else vectors.permute(0, 3, 1, 2),
-        heard=terms.heard,
+        mask=terms.mask,
     )
 
 
@@ -178,7 +178,7 @@ def csa_terms(
         structure=edges.logits,
         value=terms.value,
         pair_value=edges.values,
-        heard=terms.heard,
+        mask=terms.mask,
     )
 
 
