@@ -89,8 +89,7 @@ class Stream:
 
 
 class Network(NamedTuple):
-    r"""Hidden units that add :math:`V \operatorname{ReLU}(U x + b)` to the state, with x = (own,
-    message).
+    r"""Hidden units adding :math:`V \operatorname{ReLU}(U x + b)` to the state, x = (own, message).
 
     Shapes:
         degrees: the units are shut at all other nodes, and at [VNode]; None: open at every token
