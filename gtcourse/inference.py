@@ -57,7 +57,7 @@ class Predictor:
         *,
         return_attention: bool = False,
         batch_size: int = 64,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
         """The model's outputs, in the order given.
 
@@ -65,7 +65,7 @@ class Predictor:
             graphs: SMILES, or PyG ``Data`` with the features the model was trained on.
             return_attention: also each graph's attention ``[L, H, n, n]`` without padding and
                 virtual nodes (of CSA one map per channel: ``[L, d, n, n]``).
-            progress: shows a bar.
+            progress: shows a bar; by default in a terminal, where it takes more than a second.
 
         Returns:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
@@ -85,7 +85,9 @@ class Predictor:
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
         predictions: list[Tensor] = [torch.empty(0)] * len(data)
         attentions: list[Tensor] = [torch.empty(0)] * len(data)
-        for start in tqdm(range(0, len(data), batch_size), disable=not progress, unit="batch"):
+        bar = {"unit": "batch", "delay": 0 if progress else 1, "leave": False}
+        bar["disable"] = None if progress is None else not progress
+        for start in tqdm(range(0, len(data), batch_size), **bar):
             members = order[start : start + batch_size]
             batch = collate([data[i] for i in members]).to(device())
             values, attention = self._forward(batch, return_attention)
@@ -131,7 +133,7 @@ class Predictor:
         names = [f"predicted {name}" for name in self.targets] or ["prediction"]
         values = torch.full((len(reasons), len(names)), torch.nan)
         if rows:
-            values[rows] = self.predict(graphs, progress=len(rows) > 256).reshape(len(rows), -1)
+            values[rows] = self.predict(graphs).reshape(len(rows), -1)
         columns = {name: values[:, i].tolist() for i, name in enumerate(names)}
         return columns | {"reason": reasons}
 

@@ -30,8 +30,13 @@ ENCODINGS = {
     "path_tree": 2,
     "random_walks": 2,
     "ring": 2,
+    "random_walk_pe": 1,
+    "laplacian_eigenvector_pe": 1,
 }
 """The attributes of a graph that are encodings, and how many node axes each has."""
+
+PYG_NAMES = {"random_walk_pe": "rwse", "laplacian_eigenvector_pe": "laplacian_eigenvectors"}
+"""What PyG's transforms set, and the name under which a batch has it for the models."""
 
 READ = {"x", "edge_index", "edge_attr", "y", *ENCODINGS}
 
@@ -44,20 +49,12 @@ NUMBERS = (
 TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
 
 
-def check_graph(graph: Data, index: int = 0) -> None:
-    """Refuses one malformed graph; ``index`` is its number in the sentence.
-
-    Raises:
-        ValueError: the graph has no nodes, no ``x``, a NaN, an edge to a node that is not there, …
-    """
-    _Checked([graph], first=index).run()
-
-
 def check_graphs(graphs: Sequence[Data]) -> None:
-    """Refuses a list with a malformed graph in it, or whose graphs do not fit together.
+    """Raises for a malformed graph, and for graphs that do not fit together.
 
     Raises:
-        ValueError: as :func:`check_graph`, or the list is empty, or dtypes and widths differ.
+        ValueError: a graph has no nodes, no ``x``, a NaN, an edge to a missing node, …; the list is
+            empty; or dtypes and widths differ.
     """
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence):
         raise ValueError(f"expected a list of graphs, got one {type(graphs).__name__}.")
@@ -119,8 +116,8 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
 class _Checked:
     """The attributes of a list of graphs, looked at together."""
 
-    def __init__(self, graphs: Sequence[Data], first: int = 0):
-        self.graphs, self.first = graphs, first
+    def __init__(self, graphs: Sequence[Data]):
+        self.graphs = graphs
 
     def run(self) -> None:
         self.check_present()
@@ -137,7 +134,7 @@ class _Checked:
         return any(graph.get(name) is not None for graph in self.graphs)
 
     def fail(self, index: int, what: str) -> None:
-        raise ValueError(f"graph {self.first + index} {what}")
+        raise ValueError(f"graph {index} {what}")
 
     def check_present(self) -> None:
         for index, graph in enumerate(self.graphs):
@@ -199,8 +196,7 @@ class _Checked:
                 if got != expected:
                     self.fail(
                         index,
-                        f"has {name} with {what} {got}; expected {expected}, as in graph "
-                        f"{self.first}.",
+                        f"has {name} with {what} {got}; expected {expected}, as in graph 0.",
                     )
 
     def check_encoding(self, name: str, node_axes: int) -> None:
@@ -217,8 +213,8 @@ class _Checked:
             if list(value.shape) != expected:
                 self.fail(index, f"has {name} of shape {list(value.shape)}; expected {expected}.")
             if value.dtype != first.dtype:
-                self.fail(index, f"has {name} of {value.dtype}; expected {first.dtype}, as in "
-                          f"graph {self.first}.")  # fmt: skip
+                kinds = f"{value.dtype}; expected {first.dtype}"
+                self.fail(index, f"has {name} of {kinds}, as in graph 0.")
             if value.is_floating_point() and not value.isfinite().all():
                 place = (~value.isfinite()).nonzero()[0].tolist()
                 self.fail(index, f"has {name}{place} = {value[tuple(place)].item()}; expected a "
@@ -399,8 +395,9 @@ def collate(
 
     Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
     with 0. Besides the course's encodings, every tensor ``[n, k]`` or ``[n, n, k]`` of the graphs
-    is one, such as PyG's ``random_walk_pe``, unless it could as well belong to the edges. Of an
-    edge given twice, the first counts.
+    is one, unless it could as well belong to the edges. PyG's ``random_walk_pe`` and
+    ``laplacian_eigenvector_pe`` are renamed to ``rwse`` and ``laplacian_eigenvectors``, which the
+    models read. Of an edge given twice, the first counts.
 
     Args:
         graphs: each with ``x`` ``[n, F]``, ``edge_index`` ``[2, E]`` and optionally
@@ -511,6 +508,7 @@ class RaggedTensors:
             arrays[target]["y"] = y[first] if target == "edge" else y
         for name, axes in encodings_of(graphs).items():
             values = [graph[name] for graph in graphs]
+            name = PYG_NAMES.get(name, name)
             if axes == 0:
                 arrays["graph"][name] = torch.stack(values)
             else:

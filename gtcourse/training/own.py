@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
+from tqdm import tqdm
 
 from gtcourse.graphs.batch import Target, check_graphs, target_level
 from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
@@ -244,7 +245,8 @@ def read_csv(
     if task == "binary" and not y.isin([0, 1]).where(y.notna(), True).all(axis=None):
         raise ValueError(f"the targets of {path} are not all 0 or 1, which task binary expects.")
     graphs, rows, skipped = [], [], []
-    for row, text in enumerate(table[smiles]):
+    bar = tqdm(table[smiles], unit="molecule", leave=False, delay=1, disable=None)
+    for row, text in enumerate(bar):
         try:
             graph = FEATURES[features].featurize(text)
         except ValueError as error:

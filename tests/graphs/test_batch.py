@@ -3,8 +3,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
-from torch_geometric.transforms import AddRandomWalkPE
+from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
+from gtcourse.encodings import AddRandomWalks
 from gtcourse.graphs import (
     MISSING_LABEL,
     UNREACHABLE,
@@ -183,18 +184,20 @@ def test_edge_index_and_graph_index_are_those_of_pygs_own_batch(several):
 
 
 def test_other_encodings_of_nodes_and_pairs_are_padded_under_their_names():
-    """PyG's own, and whatever a user sets; what could belong to the edges is left out."""
+    """PyG's as the models read them, and whatever a user sets; what may be of edges is left out."""
     graphs = [chain(0, 1, 2), chain(0, 1)]
     to_batch = []
     for graph in graphs:
-        graph = AddRandomWalkPE(3)(graph)
+        graph = AddLaplacianEigenvectorPE(1)(AddRandomWalkPE(3)(graph))
         n, edges = graph.num_nodes, graph.edge_index.shape[1]
         graph.mine = torch.arange(n * n * 2.0).reshape(n, n, 2)
         graph.of_edges = torch.zeros(edges, 2)
         to_batch.append(graph)
     batch = collate(to_batch)
-    assert {*batch.encodings} == {"random_walk_pe", "mine"}
-    assert batch.encodings["random_walk_pe"].shape == (2, 3, 3)
+    assert {*batch.encodings} == {"rwse", "laplacian_eigenvectors", "mine"}
+    assert batch.encodings["laplacian_eigenvectors"].shape == (2, 3, 1)
+    ours = AddRandomWalks(3, pairs=False)(chain(0, 1, 2)).rwse
+    torch.testing.assert_close(batch.encodings["rwse"][0], ours)
     assert torch.equal(batch.encodings["mine"][1, :2, :2], to_batch[1].mine)
     assert batch.encodings["mine"][1, 2].abs().sum() == 0
     assert torch.equal(unbatch(batch)[1].mine, to_batch[1].mine)
