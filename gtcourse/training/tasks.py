@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torchmetrics import Metric, MetricCollection
-from torchmetrics.utilities import dim_zero_cat
 
 from gtcourse.graphs.arguments import at_least, one_of, positive
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
+
+if TYPE_CHECKING:  # it takes a second to import, and a model that only predicts does without
+    from torchmetrics import Metric, MetricCollection
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ class Task:
 
 def graph_regression() -> Task:
     """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
-    from torchmetrics import MeanAbsoluteError
+
+    def metric() -> Metric:
+        from torchmetrics import MeanAbsoluteError
+
+        return MeanAbsoluteError()
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         _check_shape(prediction, batch)
@@ -67,7 +73,7 @@ def graph_regression() -> Task:
         name="graph regression",
         loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
         update=update,
-        metrics=MetricCollection({"mae": MeanAbsoluteError()}).clone,
+        metrics=partial(_collection, "mae", metric),
         monitor="mae",
         mode="min",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -83,13 +89,18 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
     Args:
         num_tasks: T.
         metric: "auroc" (area under the ROC curve) or "ap" (average precision), averaged over the T
-            targets (:class:`MeanOverQuestions`). By default "auroc" for T = 1 and otherwise "ap",
-            as in OGB for ogbg-molhiv and ogbg-molpcba.
+            targets (:class:`~gtcourse.training.metrics.MeanOverQuestions`). By default "auroc"
+            for T = 1 and otherwise "ap", as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
     at_least(1, num_tasks=num_tasks)
     default = "auroc" if num_tasks == 1 else "ap"
     metric = metric or default
     one_of(("auroc", "ap"), metric=metric)
+
+    def make() -> Metric:
+        from gtcourse.training.metrics import MeanOverQuestions
+
+        return MeanOverQuestions(metric)
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         _check_shape(prediction, batch)
@@ -123,7 +134,7 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
         name="graph classification" + (f" by {metric}" if metric != default else ""),
         loss=_mean_over_known(loss_of),
         update=update,
-        metrics=MetricCollection({metric: MeanOverQuestions(metric)}).clone,
+        metrics=partial(_collection, metric, make),
         monitor=metric,
         mode="max",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -136,9 +147,12 @@ def graph_multiclass(num_classes: int) -> Task:
 
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
     """
-    from torchmetrics.classification import MulticlassAccuracy
 
-    accuracy = MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
+    def accuracy() -> Metric:
+        from torchmetrics.classification import MulticlassAccuracy
+
+        return MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
+
     name = f"graph classification, {num_classes} classes"
     return _classes(name, num_classes, accuracy, "accuracy")
 
@@ -164,9 +178,12 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     Raises:
         ValueError: there are not C class sizes above 0.
     """
-    from torchmetrics.classification import MulticlassAccuracy
 
-    accuracy = MulticlassAccuracy(num_classes, average="macro", ignore_index=MISSING_LABEL)
+    def accuracy() -> Metric:
+        from torchmetrics.classification import MulticlassAccuracy
+
+        return MulticlassAccuracy(num_classes, average="macro", ignore_index=MISSING_LABEL)
+
     name, weights = f"node classification, {num_classes} classes", None
     if class_sizes is not None:
         if len(class_sizes) != num_classes or min(class_sizes) <= 0:
@@ -187,9 +204,12 @@ def edge_classification() -> Task:
     ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
     and recall of class 1.
     """
-    from torchmetrics.classification import BinaryF1Score
 
-    f1 = BinaryF1Score(ignore_index=MISSING_LABEL)
+    def f1() -> Metric:
+        from torchmetrics.classification import BinaryF1Score
+
+        return BinaryF1Score(ignore_index=MISSING_LABEL)
+
     return _classes("edge classification", 2, f1, "f1")
 
 
@@ -244,45 +264,10 @@ def with_distances(
     )
 
 
-class MeanOverQuestions(Metric):
-    """ROC AUC or average precision, averaged over the targets that have both a 0 and a 1.
+def _collection(name: str, metric: Callable[[], Metric]) -> MetricCollection:
+    from torchmetrics import MetricCollection
 
-    Others have no ranking to judge; OGB leaves them out too. NaN if none is left.
-
-    Args:
-        score: "auroc" or "ap".
-
-    Shapes:
-        prediction: ``[B, T]`` or ``[B]`` logits; y: the same, 0, 1 or NaN
-    """
-
-    higher_is_better = True
-    full_state_update = False
-
-    def __init__(self, score: Literal["auroc", "ap"]):
-        super().__init__()
-        self.score = score
-        self.add_state("predictions", [], dist_reduce_fx="cat")
-        self.add_state("targets", [], dist_reduce_fx="cat")
-
-    def update(self, prediction: Tensor, y: Tensor) -> None:
-        self.predictions.append(prediction.float().reshape(len(y), -1))
-        self.targets.append(y.reshape(len(y), -1))
-
-    def compute(self) -> Tensor:
-        from torchmetrics.functional.classification import binary_auroc, binary_average_precision
-
-        score_of = binary_auroc if self.score == "auroc" else binary_average_precision
-        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
-        scores = []
-        for prediction, y in zip(predictions.T, targets.T, strict=True):
-            known = ~y.isnan()
-            answers = y[known].long()
-            if 0 < answers.sum() < len(answers):
-                # Ranks in place of probabilities: large logits are one and the same sigmoid.
-                rank = prediction[known].unique(return_inverse=True)[1] / len(answers)
-                scores.append(score_of(rank, answers))
-        return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
+    return MetricCollection({name: metric()})
 
 
 def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
@@ -316,10 +301,10 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
         )
 
 
-def _classes(name, num_classes, metric: Metric, score: str, weights=None) -> Task:
+def _classes(name, num_classes, metric: Callable[[], Metric], score: str, weights=None) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
 
-    ``metric`` is of predicted classes and targets, both flat, and called ``score``.
+    ``metric()`` is of predicted classes and targets, both flat, and called ``score``.
     """
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
@@ -344,7 +329,7 @@ def _classes(name, num_classes, metric: Metric, score: str, weights=None) -> Tas
         name=name,
         loss=loss,
         update=update,
-        metrics=MetricCollection({score: metric}).clone,
+        metrics=partial(_collection, score, metric),
         monitor=score,
         mode="max",
         size=lambda batch: _total_weight(batch.y, weights),

@@ -17,7 +17,7 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
-from gtcourse.models.special_cases import SPECIAL_CASES
+from gtcourse.models.frame import SPECIAL_CASES
 from tests.models.graphormers import large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
