@@ -161,21 +161,27 @@ def test_a_scaffold_is_in_one_part_alone():
     assert parts == scaffold_split(smiles, seed=0)
 
 
-def test_a_recipe_for_graphs_takes_its_vocabularies_from_them():
-    graphs = [
-        Data(
-            x=torch.tensor([[0, 3], [4, 1]]),
-            edge_index=torch.tensor([[0, 1], [1, 0]]),
-            edge_attr=torch.tensor([2, 2]),
-            y=torch.tensor([0.5]),
-        )
-    ]
-    for name in ("csa-rings/zinc", "graphormer-slim/zinc", "grpe-small/zinc", "egt-100k/zinc"):
-        recipe = recipe_for(RECIPES[name], graphs, "regression")
-        predictions = recipe.build_model().eval()(
-            gtcourse.collate(encode(graphs, *recipe.transforms))
-        )
-        assert predictions.shape == (1,)
+@pytest.mark.parametrize(
+    "model",
+    ["gin", "gat", "gatedgcn", "signnet", "graphormer-slim", "egt-100k", "grpe-small", "csa-rings"],
+)
+def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model):
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    x, edge_attr = torch.tensor([[0, 3], [4, 1], [2, 0]]), torch.tensor([[2, 1]] * 4)
+    graph = Data(x=x, edge_index=edges, edge_attr=edge_attr, y=torch.tensor([0.5]))
+    others = [graph.clone().update({"x": torch.where(torch.arange(2) == c, 1, x)}) for c in (0, 1)]
+    if model not in ("gin", "gat"):  # they read no edge features
+        others += [
+            graph.clone().update({"edge_attr": edge_attr - torch.eye(2).long()[c]}) for c in (0, 1)
+        ]
+    recipe = recipe_for(RECIPES[f"{model}/zinc"], [graph], "regression")
+    network = recipe.build_model().eval()
+    for parameter in network.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.xavier_normal_(parameter)
+    with torch.no_grad():
+        batch = gtcourse.collate(encode([graph, *others], *recipe.transforms))
+        assert network(batch).sort().values.diff().min() > 1e-5
 
 
 def ring(n: int, y: torch.Tensor, floats: bool) -> Data:

@@ -28,7 +28,13 @@ from torch_geometric.nn import (
 )
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.embeddings import FlatBatchNorm, HalvingMLP, mean_pool, squeeze_one
+from gtcourse.models.embeddings import (
+    FlatBatchNorm,
+    HalvingMLP,
+    category_rows,
+    mean_pool,
+    squeeze_one,
+)
 from gtcourse.models.transformer import TransformerEncoder
 
 Readout = Literal["sum", "mean"]
@@ -39,7 +45,8 @@ class GINConfig:
     """The size of the lecture's table, for graphs whose nodes have a constant feature.
 
     Attributes:
-        num_node_types: of integer ``x[..., 0]``; 0 where x is not that.
+        num_node_types: rows of the table of integer ``x``, where value v of column c has row
+            v + 512 c; 0 where x is not that.
         num_node_features: of float ``x``; 0 where it is not read.
         num_targets: T, of targets or of classes.
         readout: "sum" or "mean" over the nodes.
@@ -117,7 +124,8 @@ class GatedGCNConfig:
     """The size of the lecture's table; as :class:`GINConfig`, and
 
     Attributes:
-        num_edge_types: of integer ``edge_attr[..., 0]``; 0 gives every edge the same embedding.
+        num_edge_types: rows of the table of integer ``edge_attr``, as of ``x``; 0 gives every edge
+            the same embedding.
     """
 
     num_node_types: int = 0
@@ -281,7 +289,8 @@ class NodeInput(nn.Module):
 
     Args:
         d_model: d.
-        num_node_types: an embedding of the integers ``x[..., 0]``; 0 where nodes have no types.
+        num_node_types: an embedding of integer ``x``, summed over its columns (``category_rows``);
+            0 where nodes have no types.
         num_node_features: a linear map of this many floats ``x``; 0 where they are not read.
         node_encoding: a module that makes ``[B, N, d]`` of a batch, added to the above; on its own
             where neither is given, as the benchmark has it for CYCLES.
@@ -305,7 +314,7 @@ class NodeInput(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         parts = []
         if self.types is not None:
-            parts.append(self.types(batch.x[batch.mask][:, 0]))
+            parts.append(self.types(category_rows(batch.x[batch.mask])).sum(dim=-2))
         if self.features is not None:
             parts.append(self.features(batch.x[batch.mask].to(self.features.weight.dtype)))
         if self.encoding is not None:
@@ -314,7 +323,7 @@ class NodeInput(nn.Module):
 
 
 class EdgeInput(nn.Module):
-    """An embedding of ``edge_attr[..., 0]``, or of a constant 1 where edges have no types.
+    """An embedding of integer ``edge_attr``, or of a constant 1 where edges have no types.
 
     Shapes:
         returns: ``[ΣE, d]``, in the order of ``batch.edge_index``
@@ -327,7 +336,7 @@ class EdgeInput(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         if self.types is not None:
-            return self.types(batch.edge_attr[batch.adjacency][:, 0])
+            return self.types(category_rows(batch.edge_attr[batch.adjacency])).sum(dim=-2)
         ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)
         return self.constant(ones)
 
@@ -362,7 +371,7 @@ class BagTransformer(nn.Module):
             (:mod:`gtcourse.models.embeddings`), added to the embedding.
 
     Shapes:
-        batch.x: ``[B, N, 1]`` integers; batch.mask: ``[B, N]``
+        batch.x: ``[B, N, c]`` integers in c columns; batch.mask: ``[B, N]``
         returns: ``[B]`` or ``[B, T]``; with ``return_attention`` also ``[B, L, H, N, N]``
     """
 
@@ -393,7 +402,7 @@ class BagTransformer(nn.Module):
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings with their encoding: ``[B, N, d]``."""
-        h = self.embedding(batch.x[..., 0])
+        h = self.embedding(category_rows(batch.x)).sum(dim=-2)
         return h if self.node_encoding is None else h + self.node_encoding(batch)
 
 

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from gtcourse.graphs.batch import Target, check_graphs, target_level
 from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
 from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.models.embeddings import CATEGORY_STRIDE
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.tasks import (
     Task,
@@ -300,4 +301,9 @@ def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
     """
     if isinstance(config, tuple):
         return tuple(columns)
-    return columns[0] if len(columns) == 1 else 512 * len(columns)
+    if len(columns) > 1 and max(columns) > CATEGORY_STRIDE:
+        raise ValueError(
+            f"a column has {max(columns)} categories; expected at most {CATEGORY_STRIDE}, the rows "
+            "that each of several columns has in this model's table."
+        )
+    return columns[0] if len(columns) == 1 else CATEGORY_STRIDE * len(columns)
