@@ -42,7 +42,8 @@ class DenseLoader:
         seed: of the order.
         buckets: the data are cut by size into this many parts of (almost) equal count, and a batch
             takes its graphs from one of them: less padding, but a batch's graphs are alike in size.
-            By default 8 where graphs are shuffled and each bucket has 8 batches or more, else 1,
+            At most one for each full batch. By default 8 where graphs are shuffled and each
+            bucket has 8 batches or more, else 1,
             which keeps the order of the graphs.
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
         few_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
@@ -98,7 +99,7 @@ class DenseLoader:
         # Without shuffling the order given is kept, unless buckets reorder it.
         if buckets > 1:
             rows = rows[self._data.num_nodes[rows].argsort(stable=True)]
-        self._buckets = list(rows.tensor_split(min(buckets, len(rows))))
+        self._buckets = list(rows.tensor_split(min(buckets, max(len(rows) // batch_size, 1))))
 
     def set_epoch(self, epoch: int, first_batch: int = 0) -> None:
         """Chooses the order of the next pass; without it, each pass moves on to the next.
