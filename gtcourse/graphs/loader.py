@@ -42,9 +42,8 @@ class DenseLoader:
         seed: of the order.
         buckets: the data are cut by size into this many parts of (almost) equal count, and a batch
             takes its graphs from one of them: less padding, but a batch's graphs are alike in size.
-            At most one for each full batch. By default 8 where graphs are shuffled and each
-            bucket has 8 batches or more, else 1,
-            which keeps the order of the graphs.
+            At most one for each full batch. By default 8 where graphs are shuffled and each bucket
+            has 8 batches or more, else 1, which keeps the order of the graphs.
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
         few_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
             model meets as many shapes as there are buckets (with ``drop_last``, no more).
