@@ -1,7 +1,10 @@
-"""Boxes and margin notes: a quotation that begins "**Main idea.**" or "**Aside.**".
+"""Boxes, margin notes, and what the lid of a hidden cell says.
 
-Colab shows them as quotations; here the first is a box, and the second stands in the margin.
+Colab shows a quotation that begins "**Main idea.**" or "**Aside.**" as a quotation; here the first
+is a box, and the second stands in the margin.
 """
+
+import ast
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -22,6 +25,31 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
             quote.replace_self(nodes.sidebar("", *quote.children, classes=["margin"]))
 
 
+def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
+    for cell in document.findall(nodes.container):
+        if cell.get("hide_mode") == "input":
+            source = next(iter(cell.findall(nodes.literal_block))).astext()
+            cell["prompt_show"] = cell["prompt_hide"] = label(source)
+
+
+def label(source: str) -> str:
+    """What a cell is for, as far as its code shows it."""
+    if source.startswith("# Colab only"):
+        return "Set-up, in Colab only"
+    if "plots.table(" in source:
+        return "Code: this table"
+    if "plt." in source or "plots.show" in source or "plots.molecules" in source:
+        return "Code: this figure"
+    if "plots.diagram(" in source:
+        return "Code: this diagram"
+    body = ast.parse(source).body
+    imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]
+    if 2 * len(imports) > len(body):
+        return "Code: imports"
+    return "Code: the check" if "assert" in source else "Code"
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", place_boxes)
+    app.connect("doctree-read", name_hidden_cells)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
