@@ -29,6 +29,7 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 METADATA = ("tags", "mystnb")  # what text and notebook both store of a cell's metadata
 LARGEST = 4_000_000  # bytes of a notebook with its outputs
 PROGRESS_BAR = re.compile(r"\d+%\|.*\||\bit/s\]|\bs/it\]|\r")
+SHOWS = re.compile(r"^(print|plots\.(show|table|molecules|diagram))\(", re.MULTILINE)
 LOCAL_PATH = re.compile(r"/(?:home|root|tmp|Users|usr/lib)/\w|site-packages|[A-Z]:\\\\Users")
 
 # One thread; no bars, no dates, no hash order in the outputs; the budget a reader gets by default.
@@ -217,6 +218,8 @@ def output_faults(nb: NotebookNode) -> list[str]:
             faults.append(f"cell {i} has changed since the chapter was executed")
         elif cell.execution_count != count:
             faults.append(f"cell {i} has execution count {cell.execution_count}, not {count}")
+        if SHOWS.search(cell.source) and not cell.outputs:
+            faults.append(f"cell {i} prints or shows something, but has no output")
         for output in cell.outputs:
             faults += [f"cell {i} stores {fault}" for fault in faults_of(output, cell)]
     size = len(nbformat.writes(nb))

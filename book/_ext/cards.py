@@ -1,8 +1,8 @@
 """A picture on every chapter's card: on the first page, and after the promise of the chapter.
 
-The pictures are book/_static/cards/NN.svg, NN being the beginning
-of the notebook's name; the <title> of each is its alt text. They are put in here and not in the
-notebooks, where Colab would look for them in vain.
+The pictures are book/_static/cards/NN.svg, named for the beginning of the notebook's name; the
+<title> of each is its alt text. They are put in here and not in the notebooks, where Colab would
+look for them in vain.
 """
 
 import html
@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-CHAPTER = re.compile(r"(?:^|/)notebooks/(?:(\d\d)_\w+|(data))$")
+CHAPTER = re.compile(r"(?:^|/)notebooks/(?:(\d\d)_\w+|(data|your_molecules))$")
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class CardPictures(SphinxTransform):
 
 
 def chapter(address: str) -> str | None:
-    """01 to 12 or data, if this is a chapter's page."""
+    """01 to 12, data or your_molecules, if this is a chapter's page."""
     found = CHAPTER.search(address.removesuffix(".ipynb"))
     return found and (found[1] or found[2])
 
