@@ -55,14 +55,14 @@ def numbering_faults(words: str) -> list[str]:
 
 
 def end_faults(words: str) -> list[str]:
-    """At the end a summary of five sentences, and where to read on."""
+    """At the end a summary of five points, and where to read on."""
     title = HEADING.findall(words)[-1][1]
     if title != "Summary":
         return [f"its last section is {title!r}; expected a summary"]
     summary, further = [*words.rsplit(" Summary\n\n", 1)[-1].split("\n\n"), ""][:2]
     found = []
-    if len(sentences(summary)) != 5:
-        found.append(f"its summary has {len(sentences(summary))} sentences; expected five")
+    if (points := f"\n{summary}".count("\n- ")) != 5:
+        found.append(f"its summary has {points} points; expected five")
     if not further.startswith("**Where to read on.** "):
         found.append("its summary is not followed by 'Where to read on.'")
     return found

@@ -218,7 +218,7 @@ def output_faults(nb: NotebookNode) -> list[str]:
             faults.append(f"cell {i} has changed since the chapter was executed")
         elif cell.execution_count != count:
             faults.append(f"cell {i} has execution count {cell.execution_count}, not {count}")
-        if SHOWS.search(cell.source) and not cell.outputs:
+        elif SHOWS.search(cell.source) and not cell.outputs:
             faults.append(f"cell {i} prints or shows something, but has no output")
         for output in cell.outputs:
             faults += [f"cell {i} stores {fault}" for fault in faults_of(output, cell)]

@@ -53,7 +53,11 @@ See section 7.2, and what $s_{ij}$ is.
 EXERCISES
 ## 7.3 Summary
 
-One. Two $x$. Three {cite:p}`paper`. Four? Five.
+- One.
+- Two $x$.
+- Three {cite:p}`paper`. Why?
+- Four.
+- Five.
 
 **Where to read on.** Nowhere.
 """.replace("EXERCISES", "\n".join(EXERCISE.format(n=n) for n in (1, 2, 3)))
@@ -74,7 +78,7 @@ def test_a_whole_chapter_has_no_fault():
         ("section 7.2", "section 7.9", "7.9, which does not exist"),
         ("chapter 07 |", "chapter 13 |", "13, which does not exist"),
         (EXERCISE.format(n=3), "", "2 exercises"),
-        ("Four? Five.", "Four.", "4 sentences"),
+        ("- Four.\n", "", "4 points"),
         ("## 7.3 Summary", "## 7.3 The end", "expected a summary"),
         ("**Where to read on.** ", "", "Where to read on"),
     ],
