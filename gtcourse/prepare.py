@@ -30,7 +30,15 @@ from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import ENCODINGS, check_graphs, distinct_edges, encodings_of
 from gtcourse.graphs.datasets import PUBLICATIONS, cause, pcqm4mv2_table, spelled
 from gtcourse.graphs.downloads import download, pin
-from gtcourse.graphs.files import locked, read_npz, remove_halves, replacing, work_folder, write_npz
+from gtcourse.graphs.files import (
+    locked,
+    narrow,
+    read_npz,
+    remove_halves,
+    replacing,
+    work_folder,
+    write_npz,
+)
 from gtcourse.graphs.mapped import META, MappedGraphs, fault_of, join_parts, open_graphs
 from gtcourse.graphs.molecules import smiles_graphs
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, check_ragged
@@ -40,8 +48,8 @@ LEVELS = ("graph", "node", "pair")
 """What an encoding with 0, 1 or 2 node axes belongs to."""
 
 PARTS, PLAN, LOCK = "parts", "plan.json", ".lock"
-NARROW = (np.uint8, np.int8, np.int16, np.int32)
-"""Without the wider unsigned types, which torch cannot index."""
+INDEXED = (np.uint8, np.int8, np.int16, np.int32)
+"""Integers that torch can index: no wider unsigned types."""
 
 
 @dataclass(frozen=True)
@@ -394,8 +402,8 @@ def make_part(path: Path, part: MoleculePart | GraphPart, stored: tuple[Encoding
         for level, held in levels.items()
         for name, values in held.items()
     ]
-    narrow = {name: narrowed(values) for name, values in arrays.items()}
-    write_npz(path, {**narrow, "columns": np.array(columns)})
+    narrowed = {name: narrow(values, INDEXED) for name, values in arrays.items()}
+    write_npz(path, {**narrowed, "columns": np.array(columns)})
 
 
 def _remove_repeated_edges(ragged: RaggedGraphs) -> None:
@@ -407,17 +415,6 @@ def _remove_repeated_edges(ragged: RaggedGraphs) -> None:
     ragged.num_edges = np.bincount(owner, minlength=len(ragged.num_nodes))
     ragged.edge_index = ragged.edge_index[:, first]
     ragged.edge = {name: values[first] for name, values in ragged.edge.items()}
-
-
-def narrowed(values: np.ndarray) -> np.ndarray:
-    """Integers in the smallest type that holds them and that torch can index."""
-    if values.dtype.kind not in "iu":
-        return values
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    for kind in NARROW:
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-            return values.astype(kind)
-    return values.astype(np.int64)
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:

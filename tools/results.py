@@ -38,7 +38,8 @@ def papers(found: list[Result], datasets: tuple[str, ...]) -> str:
             name, _, paper, recorded, gap, budget, _ = row(result)
             first = result.records[0]
             speed = mean(graphs_per_second(record) for record in result.records)
-            rows.append((f"`{name}`", paper, alone(recorded), gap, budget, f"{first.result['steps']:,}",
+            steps = f"{first.result['steps']:,}"
+            rows.append((f"`{name}`", paper, alone(recorded), gap, budget, steps,
                          f"{first.parameters:,}", f"{speed:,.0f}"))  # fmt: skip
     return markdown((COLUMNS[0], *COLUMNS[2:-1], "steps", "parameters", "graphs/s"), rows)
 
@@ -109,7 +110,9 @@ def cycles() -> str:
             f"{100 * printed[size][0]:.1f} ± {100 * printed[size][1]:.1f}" for size in printed
         )
         rows.append((f"`{name}`", "lecture", *theirs))
-        rows.append(("", "recorded", *(re.sub(r"(\.\d)\d\d", r"\1", alone(spread(v))) for v in ours)))
+        rows.append(
+            ("", "recorded", *(re.sub(r"(\.\d)\d\d", r"\1", alone(spread(v))) for v in ours))
+        )
     return markdown(("recipe", "", *map(str, CYCLES_SIZES)), rows)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial, singledispatch
+from functools import cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,13 +45,14 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
                 f"{transform!r} is not computed for a whole batch; expected it to be stored with "
                 "the graphs: encode(graphs, transform), or a folder that is prepared with it."
             )
-        batch = replace(batch, encodings=batch.encodings | _compute(transform, batch, distance))
+        computed = COMPUTED[type(transform)](transform, batch, distance)
+        batch = replace(batch, encodings=batch.encodings | computed)
     return batch
 
 
 def computed_on_device(transform: Encoding) -> bool:
     """Whether :func:`encode_batch` takes it."""
-    return _compute.dispatch(type(transform)) is not _compute.dispatch(object)
+    return type(transform) in COMPUTED
 
 
 def shortest_paths_by_products(adjacency: Tensor) -> Tensor:
@@ -80,40 +82,6 @@ def shortest_paths_by_products(adjacency: Tensor) -> Tensor:
     return missing.masked_fill(~reached, UNREACHABLE)
 
 
-@singledispatch
-def _compute(transform: object, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
-    """What an encoding's ``compute`` gives, at the nodes that are there."""
-    raise NotImplementedError(f"{transform!r}")
-
-
-@_compute.register
-def _(transform: AddDegrees, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
-    return transform.compute(batch.adjacency, None)
-
-
-@_compute.register
-def _(transform: AddRandomWalks, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
-    return transform.compute(batch.adjacency, None)
-
-
-@_compute.register
-def _(transform: AddShortestPaths, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
-    longest = transform.max_distance or batch.mask.shape[1]
-    return {"distance": distance().clamp(max=longest)}
-
-
-@_compute.register
-def _(transform: AddPathTree, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
-    tree = path_tree(batch.adjacency, _edge_attr(batch), distance())
-    return {"path_tree": tree.to(torch.int16)}
-
-
-@_compute.register
-def _(transform: AddPathEdges, batch: GraphBatch, distance: Distances) -> dict[str, Tensor]:
-    edge_attr, longest = _edge_attr(batch), transform.max_length
-    return {"path_edges": path_edges(batch.adjacency, edge_attr, distance(), longest)}
-
-
 def _distance(batch: GraphBatch) -> Tensor:
     """Between real nodes; a padded one has no distance, not even to itself."""
     distance = shortest_paths_by_products(batch.adjacency)
@@ -124,3 +92,19 @@ def _edge_attr(batch: GraphBatch) -> Tensor:
     if batch.edge_attr is None:
         raise ValueError("the graphs have no edge_attr; expected it, for the edges of paths.")
     return batch.edge_attr
+
+
+COMPUTED: dict[type[Encoding], Callable[[Any, GraphBatch, Distances], dict[str, Tensor]]] = {
+    AddDegrees: lambda t, batch, distance: t.compute(batch.adjacency, None),
+    AddRandomWalks: lambda t, batch, distance: t.compute(batch.adjacency, None),
+    AddShortestPaths: lambda t, batch, distance: {
+        "distance": distance().clamp(max=t.max_distance or batch.mask.shape[1])
+    },
+    AddPathTree: lambda t, batch, distance: {
+        "path_tree": path_tree(batch.adjacency, _edge_attr(batch), distance()).to(torch.int16)
+    },
+    AddPathEdges: lambda t, batch, distance: {
+        "path_edges": path_edges(batch.adjacency, _edge_attr(batch), distance(), t.max_length)
+    },
+}
+"""What an encoding's ``compute`` gives, at the nodes that are there."""

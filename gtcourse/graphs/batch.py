@@ -186,18 +186,15 @@ class _Checked:
         for index, graph in enumerate(self.graphs):
             value = graph.get(name)
             if not isinstance(value, Tensor) or value.dim() == 0:
-                self.fail(
-                    index, f"has {name} = {_brief(value)}; expected a tensor with a row axis."
-                )
+                said = f"has {name} = {_brief(value)}"
+                self.fail(index, f"{said}; expected a tensor with a row axis.")
             for what, got, expected in (
                 ("rows of shape", list(value.shape[1:]), list(first.shape[1:])),
                 ("the dtype", value.dtype, first.dtype),
             ):
                 if got != expected:
-                    self.fail(
-                        index,
-                        f"has {name} with {what} {got}; expected {expected}, as in graph 0.",
-                    )
+                    said = f"has {name} with {what} {got}"
+                    self.fail(index, f"{said}; expected {expected}, as in graph 0.")
 
     def check_encoding(self, name: str, node_axes: int) -> None:
         """Every graph has it, with its number of nodes along the node axes, and finite."""
@@ -205,10 +202,8 @@ class _Checked:
         for index, graph in enumerate(self.graphs):
             value, nodes = graph.get(name), [graph.x.shape[0]] * node_axes
             if not isinstance(value, Tensor) or value.dim() < max(1, node_axes):
-                said = f"has {name} = {_brief(value)}"
-                self.fail(
-                    index, f"{said}; expected a tensor with {max(1, node_axes)} axes or more."
-                )
+                said, axes = f"has {name} = {_brief(value)}", max(1, node_axes)
+                self.fail(index, f"{said}; expected a tensor with {axes} axes or more.")
             expected = [*nodes, *first.shape[node_axes:]]
             if list(value.shape) != expected:
                 self.fail(index, f"has {name} of shape {list(value.shape)}; expected {expected}.")
@@ -246,9 +241,8 @@ class _Checked:
         if bad.any():
             row = int(bad.nonzero()[0])
             index, last = int(owner[row]), int(sizes[owner[row]]) - 1
-            self.fail(
-                index, f"has an edge {tuple(ends[row].tolist())}; expected nodes 0 to {last}."
-            )
+            edge = tuple(ends[row].tolist())
+            self.fail(index, f"has an edge {edge}; expected nodes 0 to {last}.")
 
     def concatenated(self, name: str) -> tuple[Tensor, Tensor]:
         """All graphs' rows of an attribute, and the graph that each row belongs to."""

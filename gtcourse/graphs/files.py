@@ -55,6 +55,7 @@ ALIASES = {
     "bond_vocab": "edge_vocabulary",
 }
 LONGEST_NAME = 100
+INTEGERS = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)
 DESCRIPTIONS = ("split_names", "y_coef")
 """Arrays of a file that describe it and belong to no graph."""
 
@@ -154,7 +155,8 @@ def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     arrays["name"] = np.array(name)
     arrays["target"] = np.array(ragged.target)
     arrays["missing_targets"] = np.array(ragged.missing_targets)
-    return write_npz(path, {key: _narrow(values) for key, values in arrays.items()})
+    floats = {key: v.astype(np.float32) for key, v in arrays.items() if v.dtype.kind == "f"}
+    return write_npz(path, {key: narrow(values) for key, values in (arrays | floats).items()})
 
 
 def _ragged(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
@@ -264,17 +266,13 @@ def _encoded_lines(lines: list[str]) -> np.ndarray:
     return np.frombuffer("\n".join(lines).encode("utf-8"), dtype=np.uint8)
 
 
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """The smallest integer type that holds the values; float32 for floats."""
-    if values.dtype.kind == "f":
-        return values.astype(np.float32)
+def narrow(values: np.ndarray, kinds: Sequence[type] = INTEGERS) -> np.ndarray:
+    """Integers in the first of the types that holds them, else as int64; others as they are."""
     if values.dtype.kind not in "iu":
         return values
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    for kind in (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32):
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-            return values.astype(kind)
-    return values.astype(np.int64)
+    held = (k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return values.astype(next(held, np.int64))
 
 
 def kept(
@@ -369,9 +367,6 @@ DAMAGE = (
 )
 """What ``zipfile`` and numpy's ``.npy`` reader raise, depending on where a file is damaged."""
 
-UNPACKED, ALWAYS = 100, 2**28
-"""A file may unpack to so many times its size, or to 256 MiB; a zip bomb wants a thousand times."""
-
 
 def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
     """Writes arrays under their names; another process sees the old file or the whole new one.
@@ -394,8 +389,7 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no ``.npz``, it is damaged, it holds pickled objects or anything else that
-            is no array, or it would unpack to far more than its size.
+        ValueError: it is no ``.npz``, is damaged, or holds pickled objects or else no array.
     """
     path = Path(path)
     if not is_file(path):
@@ -408,9 +402,6 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     name = "the list of its arrays"
     try:
         with np.load(path, allow_pickle=False) as archive:
-            unpacked = sum(member.file_size for member in archive.zip.infolist())
-            if unpacked > max(ALWAYS, UNPACKED * path.stat().st_size):
-                raise ValueError(f"it would unpack to {unpacked:,} bytes")
             arrays = {}
             for name in archive.files:
                 arrays[name] = archive[name] if name.isidentifier() else None

@@ -1,4 +1,4 @@
-"""Metrics that torchmetrics does not have.
+"""The metrics of the tasks: torchmetrics' own, and one that it does not have.
 
 Shapes: B graphs, T targets of a graph.
 """
@@ -9,9 +9,12 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric
+from torchmetrics import MeanAbsoluteError, Metric
+from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy
 from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
+
+__all__ = ["BinaryF1Score", "MeanAbsoluteError", "MeanOverQuestions", "MulticlassAccuracy"]
 
 
 class MeanOverQuestions(Metric):

@@ -21,7 +21,7 @@ from gtcourse.graphs.arguments import at_least, one_of, positive
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 
 if TYPE_CHECKING:  # it takes a second to import, and a model that only predicts does without
-    from torchmetrics import Metric, MetricCollection
+    from torchmetrics import MetricCollection
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,6 @@ class Task:
 def graph_regression() -> Task:
     """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
 
-    def metric() -> Metric:
-        from torchmetrics import MeanAbsoluteError
-
-        return MeanAbsoluteError()
-
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         _check_shape(prediction, batch)
         known = ~batch.y.isnan()
@@ -73,7 +68,7 @@ def graph_regression() -> Task:
         name="graph regression",
         loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
         update=update,
-        metrics=partial(_collection, "mae", metric),
+        metrics=partial(_collection, "mae", "MeanAbsoluteError"),
         monitor="mae",
         mode="min",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -96,11 +91,6 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
     default = "auroc" if num_tasks == 1 else "ap"
     metric = metric or default
     one_of(("auroc", "ap"), metric=metric)
-
-    def make() -> Metric:
-        from gtcourse.training.metrics import MeanOverQuestions
-
-        return MeanOverQuestions(metric)
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
         _check_shape(prediction, batch)
@@ -134,7 +124,7 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
         name="graph classification" + (f" by {metric}" if metric != default else ""),
         loss=_mean_over_known(loss_of),
         update=update,
-        metrics=partial(_collection, metric, make),
+        metrics=partial(_collection, metric, "MeanOverQuestions", score=metric),
         monitor=metric,
         mode="max",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -147,14 +137,8 @@ def graph_multiclass(num_classes: int) -> Task:
 
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
     """
-
-    def accuracy() -> Metric:
-        from torchmetrics.classification import MulticlassAccuracy
-
-        return MulticlassAccuracy(num_classes, average="micro", ignore_index=MISSING_LABEL)
-
     name = f"graph classification, {num_classes} classes"
-    return _classes(name, num_classes, accuracy, "accuracy")
+    return _classes(name, num_classes, _accuracy(num_classes, "micro"))
 
 
 def node_classification(num_classes: int, class_sizes: Sequence[int] | None = None) -> Task:
@@ -178,12 +162,6 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     Raises:
         ValueError: there are not C class sizes above 0.
     """
-
-    def accuracy() -> Metric:
-        from torchmetrics.classification import MulticlassAccuracy
-
-        return MulticlassAccuracy(num_classes, average="macro", ignore_index=MISSING_LABEL)
-
     name, weights = f"node classification, {num_classes} classes", None
     if class_sizes is not None:
         if len(class_sizes) != num_classes or min(class_sizes) <= 0:
@@ -194,7 +172,7 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
         total = sum(class_sizes)
         weights = [(total - size) / total for size in class_sizes]
         name += f", weighted by their sizes {list(class_sizes)}"
-    return _classes(name, num_classes, accuracy, "accuracy", weights)
+    return _classes(name, num_classes, _accuracy(num_classes, "macro"), weights)
 
 
 def edge_classification() -> Task:
@@ -204,13 +182,8 @@ def edge_classification() -> Task:
     ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
     and recall of class 1.
     """
-
-    def f1() -> Metric:
-        from torchmetrics.classification import BinaryF1Score
-
-        return BinaryF1Score(ignore_index=MISSING_LABEL)
-
-    return _classes("edge classification", 2, f1, "f1")
+    f1 = partial(_collection, "f1", "BinaryF1Score", ignore_index=MISSING_LABEL)
+    return _classes("edge classification", 2, f1)
 
 
 def with_distances(
@@ -264,10 +237,18 @@ def with_distances(
     )
 
 
-def _collection(name: str, metric: Callable[[], Metric]) -> MetricCollection:
+def _collection(name: str, metric: str, **options) -> MetricCollection:
+    """A metric of :mod:`gtcourse.training.metrics`, called ``name``."""
     from torchmetrics import MetricCollection
 
-    return MetricCollection({name: metric()})
+    from gtcourse.training import metrics
+
+    return MetricCollection({name: getattr(metrics, metric)(**options)})
+
+
+def _accuracy(num_classes: int, average: str) -> partial[MetricCollection]:
+    options = {"num_classes": num_classes, "average": average, "ignore_index": MISSING_LABEL}
+    return partial(_collection, "accuracy", "MulticlassAccuracy", **options)
 
 
 def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
@@ -301,11 +282,8 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
         )
 
 
-def _classes(name, num_classes, metric: Callable[[], Metric], score: str, weights=None) -> Task:
-    """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of the classes.
-
-    ``metric()`` is of predicted classes and targets, both flat, and called ``score``.
-    """
+def _classes(name, num_classes, metrics: partial[MetricCollection], weights=None) -> Task:
+    """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of classes."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
         _check_shape(prediction, batch, num_classes)
@@ -329,8 +307,8 @@ def _classes(name, num_classes, metric: Callable[[], Metric], score: str, weight
         name=name,
         loss=loss,
         update=update,
-        metrics=partial(_collection, score, metric),
-        monitor=score,
+        metrics=metrics,
+        monitor=metrics.args[0],
         mode="max",
         size=lambda batch: _total_weight(batch.y, weights),
         check=check,
