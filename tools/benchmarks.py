@@ -56,9 +56,5 @@ def with_tables(text: str) -> str:
     return placed(text, {"models": table(record())}, MARK)
 
 
-def main() -> int:
-    return write_or_check("Benchmarks", PAGE, with_tables)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check("Benchmarks", PAGE, with_tables))
