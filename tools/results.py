@@ -39,14 +39,14 @@ def markdown(columns: tuple[str, ...], rows: Rows) -> str:
 def papers(found: list[Result], datasets: tuple[str, ...]) -> str:
     """Paper and recorded runs of each recipe that was run, and what the runs took."""
     rows = []
-    for result in found:
-        if result.recipe.dataset in datasets and result.records:
-            name, _, paper, recorded, *_ = row(result)
-            first = result.records[0]
-            speed = mean(graphs_per_second(record) for record in result.records)
-            rows.append((f"`{name}`", paper, alone(recorded), f"{first.result['steps']:,}",
-                         result.budget.split(" epochs")[0], f"{first.parameters:,}",
-                         f"{speed:,.0f}", f"{MEMORY[name]:,}" if name in MEMORY else ""))  # fmt: skip
+    for result in (r for r in found if r.recipe.dataset in datasets and r.records):
+        name, _, paper, recorded, *_ = row(result)
+        first, memory = result.records[0], MEMORY.get(name)
+        speed = mean(graphs_per_second(record) for record in result.records)
+        epochs = result.budget.split(" epochs")[0].replace("the paper's", "all")
+        rows.append((f"`{name.split('/')[0]}`", paper, alone(recorded),
+                     f"{first.result['steps']:,}", epochs, f"{first.parameters:,}",
+                     f"{speed:,.0f}", f"{memory:,}" if memory else ""))  # fmt: skip
     columns = ("recipe", "paper", "ours", "steps", "epochs", "parameters", "graphs/s", "MiB")
     return markdown(columns, rows)
 
