@@ -48,7 +48,7 @@ READS = {
     "Graphormer": {"centrality": True, "spatial": True, "edges": "bias"},
     "EGT": {
         "target": "graph", "structure": "adjacency", "variant": "full", "gated": True,
-        "virtual_nodes": 0, "degree_scaler": False, "scaled": True, "norm_eps": 1e-5, "clip": 5.0,
+        "virtual_nodes": 0, "degree_scaler": False, "scaled": True, "clip": 5.0,
     },
     "GRPE": {
         "target": "graph", "terms": ("query", "key", "value"), "bias": False, "edge_step": None,
@@ -118,6 +118,7 @@ def model(predictor: Predictor) -> dict:
         "kind": "csa" if own == "CGT" else own.lower(),
         "heads": config.num_heads,
         "layers": config.num_layers,
+        "eps": getattr(config, "norm_eps", None),
         "error": predictor.record.result.get("test_mae"),
         "shapes": {name: list(value.shape) for name, value in weights.items()},
         "data": base64.b64encode(b"".join(each.tobytes() for each in weights.values())).decode(),

@@ -6,12 +6,13 @@ from torch_geometric.data import Data
 from typer.testing import CliRunner
 
 import gtcourse
+from gtcourse import explore
 from gtcourse.cli import app
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphDataset
 from gtcourse.inference import available, fine_tuned, load
 from gtcourse.recipes import RECIPES
-from gtcourse.training.own import own_recipe, read_csv, recipe_for, scaffold_split
+from gtcourse.training.own import own_data, own_recipe, read_csv, recipe_for, scaffold_split
 from gtcourse.training.run import train
 
 # Without symmetry of order three, whose eigenvectors would be any basis of their space.
@@ -89,10 +90,11 @@ def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "").replace("http://www.rdkit.org", "")
 
 
-def test_a_model_that_the_explorer_cannot_compute_raises(tmp_path):
-    done = CliRunner().invoke(app, ["explore", "gin-100k/molecules", "CCO", "--out", str(tmp_path)])
-    assert done.exit_code != 0
-    assert "gin-100k/molecules cannot be explored; expected Graphormer" in str(done.exception)
+def test_a_model_that_the_explorer_cannot_compute_raises():
+    predictor = load("csa/zinc")
+    predictor.featurize = own_data
+    with pytest.raises(ValueError, match="csa/zinc cannot be explored; expected Graphormer"):
+        explore.model(predictor)
 
 
 @pytest.mark.parametrize(

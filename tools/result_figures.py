@@ -24,7 +24,7 @@ PAPER, OURS = MEANING["paper"], MEANING["ours"]
 LINES = {name: line_to_beat("zinc")[name] for name in
          ("ridge on atom counts", "ridge on Morgan counts")}  # fmt: skip
 
-BESIDE = {"signnet": (-6, -10), "gin-100k": (-6, -12), "egt-500k-spe-do": (5, 6)}
+BESIDE = {"gin-100k": (-6, -12)}
 """Where a label would lie on another, its offset in points."""
 
 

@@ -14,7 +14,7 @@ from gtcourse.plots.style import MEANING
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
-MODELS += ["csa/zinc", "csa-rings/zinc"]
+MODELS += ["egt-100k-spe-do/zinc", "grpe-small/zinc", "csa/zinc", "csa-rings/zinc"]
 RUN = """([model, molecule, changes]) => {
   for (const name of ["removed", "closed", "flips", "off"]) {
     if (name in changes) changes[name] = new Set(changes[name]);

@@ -188,15 +188,15 @@ gtcourse.models = (function () {
         type >= 0 ? row(w["edge_input.features.table.weight"], type) : w["edge_input.no_edge"].data);
     }));
     const network = (x, name) => {
-      const y = layerNorm(x, w[`${name}.0.weight`], w[`${name}.0.bias`], 1e-5);
+      const y = layerNorm(x, w[`${name}.0.weight`], w[`${name}.0.bias`], model.eps);
       const inner = elu(linear(y, w[`${name}.1.weight`], w[`${name}.1.bias`]));
       return linear(inner, w[`${name}.3.weight`], w[`${name}.3.bias`]);
     };
     const layers = [];
     for (let l = 0; l < model.layers; l++) {
       const part = (name) => w[`layers.${l}.${name}`];
-      const x = layerNorm(h, part("node_norm.weight"), part("node_norm.bias"), 1e-5);
-      const y = layerNorm(e, part("edge_norm.weight"), part("edge_norm.bias"), 1e-5);
+      const x = layerNorm(h, part("node_norm.weight"), part("node_norm.bias"), model.eps);
+      const y = layerNorm(e, part("edge_norm.weight"), part("edge_norm.bias"), model.eps);
       const all = linear(x, part("attention.qkv.weight"), part("attention.qkv.bias"));
       const d = x.length / T;
       const [query, key, value] = [0, 1, 2].map((which) => stack(Array.from({ length: T }, (_, i) =>
@@ -217,7 +217,7 @@ gtcourse.models = (function () {
         e = plus(e, network(e, `layers.${l}.edge_network`));
       }
     }
-    h = layerNorm(h, w["node_norm.weight"], w["node_norm.bias"], 1e-5);
+    h = layerNorm(h, w["node_norm.weight"], w["node_norm.bias"], model.eps);
     const d = h.length / T;
     const left = removed.filter((gone) => !gone).length;
     const mean = new Float64Array(d).map((_, c) => {
