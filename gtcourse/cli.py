@@ -96,6 +96,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(help="in place of the budget's")] = None,
     batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="its peak, likewise")] = None,
+    cosine: Annotated[bool, typer.Option("--cosine", help="decays to 0 by the end")] = False,
     graphs: Annotated[int | None, typer.Option(help="train on the first so many")] = None,
     seed: Annotated[list[int], typer.Option(help="give it again for several runs")] = [0],  # noqa: B006
     jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,
@@ -147,7 +148,8 @@ def train(
     else:
         wanted, whole = _own(get_recipe(recipe), csv, smiles, target, task, split, start)
     budgeted = run.BUDGETS[budget]
-    chosen, used = run.at_budget(wanted, whole, budgeted, epochs, batch_size, graphs, learning_rate)
+    changes = (epochs, batch_size, graphs, learning_rate, cosine)
+    chosen, used = run.at_budget(wanted, whole, budgeted, *changes)
     name = run.run_name(chosen, used)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     first = run.is_first_process()

@@ -49,6 +49,7 @@ from gtcourse.training.records import (
     write_record,
     write_weights,
 )
+from gtcourse.training.schedules import warmup_then_cosine
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that has to be downloaded; communities, tours and cycles are made."""
@@ -135,11 +136,14 @@ def at_budget(
     batch_size: int | None = None,
     graphs: int | None = None,
     learning_rate: float | None = None,
+    cosine: bool = False,
 ) -> tuple[Recipe, Graphs]:
     """A recipe and its data cut to a budget, which the recipe remembers.
 
     Args:
         epochs, batch_size, graphs, learning_rate: in place of the budget's and the recipe's.
+        cosine: the rate falls to zero by the last epoch. A short run of a recipe that waits for a
+            plateau would otherwise end at its first rate.
     """
     if epochs is None and budget.share < 1:
         epochs = max(2, round(budget.share * recipe.epochs))
@@ -149,6 +153,8 @@ def at_budget(
     if learning_rate is not None:
         positive(learning_rate=learning_rate)
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
+    if cosine:
+        changes |= {"schedule": partial(warmup_then_cosine, warmup=0), "stop_below_lr": None}
     recipe = recipe.at(**changes) if changes else recipe
     graphs = graphs or budget.graphs
     if graphs is None:

@@ -105,6 +105,12 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another():
             {"epochs": 10, "batch_size": 5, "optimizer": "Adam(lr=0.01)", "graphs": 8},
             (8, 2, 2),
         ),
+        (
+            "paper",
+            {"epochs": 5, "cosine": True},
+            {"epochs": 5, "schedule": "warmup_then_cosine(warmup=0)", "stop_below_lr": None},
+            (12, 12, 12),
+        ),
     ],
 )
 def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, changed, sizes):
