@@ -12,6 +12,7 @@ from gtcourse.encodings import AddDegrees, AddShortestPaths, encode
 from gtcourse.graphs import collate
 from gtcourse.models.facts import (
     TOLERANCE,
+    Stream,
     gcn_layer,
     gin_layer,
     max_layer,
@@ -22,7 +23,6 @@ from gtcourse.models.facts import (
     spatial_bias,
     sum_layer,
 )
-from gtcourse.models.facts_weights import Stream
 from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncoding
 from tests.loops.aggregations import aggregate_loop
 from tests.models.graphormers import large_weights

@@ -17,8 +17,7 @@ from gtcourse.models import (
     MultiHeadAttention,
 )
 from gtcourse.models.baselines import GatedGCNConv
-from gtcourse.models.frame import NORMALISERS, Terms, attend
-from gtcourse.models.frame_models import FRAMES
+from gtcourse.models.frame import FRAMES, NORMALISERS, Terms, attend
 from tests.models.graphormers import default_dtype
 from tests.properties.graphs import examples
 from tests.properties.models import MODELS, in_use
