@@ -1,4 +1,4 @@
-"""Boxes, margin notes, and what the lid of a hidden cell says.
+"""Boxes, margin notes, what the lid of a hidden cell says, and formulas that keep their full stop.
 
 Colab shows a quotation that begins "**Main idea.**" or "**Aside.**" as a quotation; here the first
 is a box, and the second stands in the margin.
@@ -32,24 +32,36 @@ def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
             cell["prompt_show"] = cell["prompt_hide"] = label(source)
 
 
+def hold_punctuation(app: Sphinx, document: nodes.document) -> None:
+    """Without this, a line may begin with the full stop that follows a formula."""
+    for formula in [*document.findall(nodes.math)]:
+        after = formula.next_node(descend=False, siblings=True)
+        if isinstance(after, nodes.Text) and after[:1] in tuple(".,;:?!)"):
+            after.parent.replace(after, nodes.Text(after[1:]))
+            together = nodes.inline(classes=["together"])
+            formula.replace_self(together)
+            together += [formula, nodes.Text(after[0])]
+
+
 def label(source: str) -> str:
     """What a cell is for, as far as its code shows it."""
     if source.startswith("# Colab only"):
         return "Set-up, in Colab only"
-    if "plots.table(" in source:
+    body = ast.parse(source).body
+    imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]
+    if 2 * len(imports) > len(body):
+        return "Code: imports"
+    if "plots.table(" in source or "plots.formula_table(" in source:
         return "Code: this table"
     if "plt." in source or "plots.show" in source or "plots.molecules" in source:
         return "Code: this figure"
     if "plots.diagram(" in source:
         return "Code: this diagram"
-    body = ast.parse(source).body
-    imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]
-    if 2 * len(imports) > len(body):
-        return "Code: imports"
     return "Code: the check" if "assert" in source else "Code"
 
 
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", place_boxes)
     app.connect("doctree-read", name_hidden_cells)
+    app.connect("doctree-read", hold_punctuation)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -53,8 +53,13 @@ def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
 
 def drawing(mol, cell: tuple[int, int]) -> str:
     """The molecule as SVG, its atoms numbered, on each a disc and, on top, a place to choose it."""
+    from rdkit.Chem import Mol
     from rdkit.Chem.Draw import rdMolDraw2D
 
+    mol = Mol(mol)
+    for atom in mol.GetAtoms():
+        if atom.GetAtomicNum() != 6 and not atom.GetFormalCharge():
+            atom.SetProp("_displayLabel", atom.GetSymbol())  # the H of HO would miss the disc
     drawer = rdMolDraw2D.MolDraw2DSVG(*cell)
     options = drawer.drawOptions()
     options.clearBackground = False
