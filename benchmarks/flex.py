@@ -1,12 +1,8 @@
-"""Biases looked up inside the kernel, or written out first: ``python -m benchmarks.flex``.
+"""A bias looked up inside the kernel, or written out first: ``python -m benchmarks.flex``.
 
-The forward pass of one attention between its projections, without gradients, one thread:
-
-1. Graphormer's: the bias ``[B, H, N, N]`` looked up by distance, then
-   ``F.scaled_dot_product_attention`` with it; and FlexAttention, compiled, with the lookup as its
-   score modifier;
-2. GRPE's logits with query and key contexts: gathered for every pair, as the package has it; and
-   FlexAttention. GRPE's value term is left out: on a CPU PyTorch does not compile what it needs.
+The forward pass of Graphormer's attention between its projections, without gradients, one thread:
+the bias ``[B, H, N, N]`` looked up by distance, then ``F.scaled_dot_product_attention`` with it;
+and FlexAttention, compiled, with the lookup as its score modifier.
 
 On chains of molecules of 32, 128, 512 and 1024 atoms, in batches with equally many pairs, or one
 graph. Both ways give the same numbers, which is checked. The compiler's work is timed apart, with
@@ -23,32 +19,21 @@ from torch.nn.attention.flex_attention import flex_attention
 from torch_geometric.data import Data
 
 from benchmarks.compiling import compare
-from benchmarks.flex_forms import graphormer_flex, grpe_flex
+from benchmarks.flex_forms import graphormer_flex
 from benchmarks.report import command_line, provenance, store
 from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models import (
-    GRPEAttention,
-    RelationTables,
-    SpatialEncoding,
-    scaled_dot_product_attention,
-)
-from gtcourse.models.grpe import Relations
+from gtcourse.models import SpatialEncoding, scaled_dot_product_attention
 
 SIZES, PAIRS = (32, 128, 512, 1024), 512**2
 D_MODEL, HEADS, MAX_DISTANCE = 64, 8, 20
-GRPE_DISTANCE, EDGE_TYPES = 5, (4,)
 THREADS = 1
 ROUNDS = 9
 WRITTEN, INSIDE = "bias written out", "FlexAttention"
 
 
 class Case:
-    """Queries, keys and values of one batch, and what both models know of its pairs.
-
-    Attributes:
-        query, key, value: ``[B, H, N, K]``; distance, relation: ``[B, N, N]``.
-    """
+    """Queries, keys and values of one batch ``[B, H, N, K]``, and its distances ``[B, N, N]``."""
 
     def __init__(self, batch: GraphBatch):
         B, N = batch.mask.shape
@@ -56,41 +41,17 @@ class Case:
         self.query, self.key, self.value = torch.randn(3, B, HEADS, N, D_MODEL // HEADS)
         self.distance = batch.encodings["distance"]
         self.spatial = SpatialEncoding(HEADS, MAX_DISTANCE).requires_grad_(False)
-        relations = Relations(EDGE_TYPES, None, GRPE_DISTANCE, virtual_node=False)
-        self.relation = relations(batch)
-        vectors = torch.randn(2, relations.num_relations, D_MODEL)
-        self.tables = RelationTables(key=vectors[0], query=vectors[1])
-        self.grpe = GRPEAttention(D_MODEL, HEADS)
 
-    def steps(self, model: str, inside: Callable) -> dict[str, Callable[[], Tensor]]:
+    def steps(self, inside: Callable) -> dict[str, Callable[[], Tensor]]:
         """Both ways; ``inside`` is ``flex_attention``, compiled or not."""
-        written = {"graphormer": self.graphormer, "grpe": self.grpe_written}[model]
-        by_flex = {"graphormer": self.graphormer_flex, "grpe": self.grpe_flex}[model]
-        return {WRITTEN: torch.no_grad()(written), INSIDE: torch.no_grad()(by_flex(inside))}
+        small = self.distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8)
+        given = self.query, self.key, self.value, small, self.spatial.scalars.weight, self.mask
+        by_flex = lambda: graphormer_flex(*given, attend=inside)  # noqa: E731
+        return {WRITTEN: torch.no_grad()(self.written), INSIDE: torch.no_grad()(by_flex)}
 
-    def graphormer(self) -> Tensor:
-        bias = self.spatial.of(self.distance)
-        mask = self.mask[:, None, None]
+    def written(self) -> Tensor:
+        bias, mask = self.spatial.of(self.distance), self.mask[:, None, None]
         return scaled_dot_product_attention(self.query, self.key, self.value, bias=bias, mask=mask)
-
-    def graphormer_flex(self, attend: Callable) -> Callable[[], Tensor]:
-        small, table = (
-            self.distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8),
-            self.spatial.scalars,
-        )
-        given = self.query, self.key, self.value, small, table.weight, self.mask
-        return lambda: graphormer_flex(*given, attend=attend)
-
-    def grpe_written(self) -> Tensor:
-        pair = self.relation[:, None].expand(-1, HEADS, -1, -1)
-        mask = self.mask[:, None, None]
-        logits = self.grpe._logits(self.query, self.key, pair, self.tables, mask)
-        return logits.softmax(dim=-1) @ self.value
-
-    def grpe_flex(self, attend: Callable) -> Callable[[], Tensor]:
-        small = self.relation.to(torch.int8)
-        given = self.query, self.key, self.value, small, self.tables, self.mask
-        return lambda: grpe_flex(*given, attend=attend)
 
 
 def case(data: GraphDataset, nodes: int) -> Case:
@@ -116,12 +77,12 @@ def chain(molecules: list[Data], size: int) -> Data:
     return Data(x=torch.zeros(size, 1).long(), edge_index=ends[:, inside], edge_attr=kind[inside])
 
 
-def of_size(given: Case, model: str, rounds: int, inside: Callable) -> dict:
+def of_size(given: Case, rounds: int, inside: Callable) -> dict:
     B, _, N, _ = given.query.shape
-    steps = given.steps(model, inside)
+    steps = given.steps(inside)
     compared, results = compare(steps, given.query.shape, rounds)
     torch.testing.assert_close(results[INSIDE], results[WRITTEN], rtol=1e-3, atol=1e-4)
-    return {"model": model, "nodes": N, "graphs": B, "compared": compared}
+    return {"model": "graphormer", "nodes": N, "graphs": B, "compared": compared}
 
 
 def measure(rounds: int, sizes: tuple[int, ...], inside: Callable | None = None) -> dict:
@@ -131,9 +92,8 @@ def measure(rounds: int, sizes: tuple[int, ...], inside: Callable | None = None)
     data = load_dataset("molecules")
     results = []
     for given in (case(data, nodes) for nodes in sizes):
-        for model in ("graphormer", "grpe"):
-            results.append(of_size(given, model, rounds, inside))
-            show(results[-1])
+        results.append(of_size(given, rounds, inside))
+        show(results[-1])
     return {
         "name": "flex-benchmark",
         "data": data.provenance,
