@@ -267,10 +267,12 @@ def prepare(
         "edge_vocabulary": source.edge_vocabulary and list(source.edge_vocabulary),
         "stored": [repr(transform) for transform in stored],
     }
-    if not _is_finished(out, plan):  # a folder that is may be read-only
+    # A finished folder may be read-only; parts are left where the process was killed just then.
+    if not _is_finished(out, plan) or (out / PARTS).exists():
         with locked(out / LOCK):
             if not _is_finished(out, plan, warn=True):
                 _complete(source, out, plan, tuple(stored), rows_per_part, executor, progress)
+            shutil.rmtree(out / PARTS, ignore_errors=True)
     return open_graphs(out)
 
 
@@ -353,7 +355,6 @@ def _complete(
     columns = [line.split() for line in read_npz(names[0])["columns"]]
     levels = {name: level for name, level, _ in columns}
     join_parts(out, names, levels, {name: dtype for name, _, dtype in columns}, plan)
-    shutil.rmtree(parts)
 
 
 def _is_part(path: Path) -> bool:

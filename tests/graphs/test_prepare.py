@@ -137,6 +137,15 @@ def test_a_finished_folder_is_left_as_it_is(layout, unbroken, tmp_path, monkeypa
     assert content(tmp_path) == unbroken
 
 
+def test_parts_left_by_a_kill_after_the_join_are_removed(layout, unbroken, tmp_path):
+    prepared(layout, tmp_path)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/00001.npz").write_bytes(b"left behind")
+    prepared(layout, tmp_path)
+    assert content(tmp_path) == unbroken
+    assert not (tmp_path / "parts").exists()
+
+
 def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch):
     calls = []
 
