@@ -12,6 +12,7 @@ an empty cache. On a CPU FlexAttention has no backward pass.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -46,7 +47,7 @@ class Case:
         """Both ways; ``inside`` is ``flex_attention``, compiled or not."""
         small = self.distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8)
         given = self.query, self.key, self.value, small, self.spatial.scalars.weight, self.mask
-        by_flex = lambda: graphormer_flex(*given, attend=inside)  # noqa: E731
+        by_flex = partial(graphormer_flex, *given, attend=inside)
         return {WRITTEN: torch.no_grad()(self.written), INSIDE: torch.no_grad()(by_flex)}
 
     def written(self) -> Tensor:

@@ -96,7 +96,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(help="in place of the budget's")] = None,
     batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="its peak, likewise")] = None,
-    cosine: Annotated[bool, typer.Option("--cosine", help="decays to 0 by the end")] = False,
+    cosine: Annotated[bool, typer.Option("--cosine", help="rate decays to 0")] = False,
     graphs: Annotated[int | None, typer.Option(help="train on the first so many")] = None,
     seed: Annotated[list[int], typer.Option(help="give it again for several runs")] = [0],  # noqa: B006
     jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,

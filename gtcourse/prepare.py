@@ -267,7 +267,7 @@ def prepare(
         "edge_vocabulary": source.edge_vocabulary and list(source.edge_vocabulary),
         "stored": [repr(transform) for transform in stored],
     }
-    # A finished folder may be read-only; parts are left where the process was killed just then.
+    # A finished folder may be read-only. A kill right after the join leaves its parts to remove.
     if not _is_finished(out, plan) or (out / PARTS).exists():
         with locked(out / LOCK):
             if not _is_finished(out, plan, warn=True):

@@ -48,7 +48,8 @@ def papers(found: list[Result], datasets: tuple[str, ...]) -> str:
                      f"{first.result['steps']:,}", epochs, f"{first.parameters:,}",
                      f"{speed:,.0f}", f"{memory:,}" if memory else ""))  # fmt: skip
     columns = ("recipe", "paper", "ours", "steps", "epochs", "parameters", "graphs/s", "MiB")
-    return markdown(columns, rows)
+    end = None if any(memory for *_, memory in rows) else -1
+    return markdown(columns[:end], [row[:end] for row in rows])
 
 
 def measure() -> None:

@@ -29,6 +29,7 @@ import secrets
 import shutil
 import struct
 import sys
+import time
 import tokenize
 import warnings
 import zipfile
@@ -461,6 +462,9 @@ def _npy(array: np.ndarray) -> bytes:
 HALF = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
 """The name of a file that is being written, and in it the name that it will have."""
 
+FORGOTTEN = 24 * 60 * 60
+"""Seconds after which nobody writes a half file any more: it is a killed process's."""
+
 NO_ROOM = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -472,12 +476,15 @@ NO_ROOM = {
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its place when the block ends without error.
 
+    Half files of the same name that a killed process left a day ago or earlier are removed.
+
     Raises:
         OSError: it cannot be written; one sentence says why. What was there is as it was.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     with in_a_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_halves(path.parent, path.name, older_than=FORGOTTEN)
         try:
             yield temporary
             os.replace(temporary, path)
@@ -497,16 +504,17 @@ def write_tensors(path: Path, content: dict) -> None:
         temporary.write_bytes(buffer.getbuffer())
 
 
-def remove_halves(folder: Path, name: str | None = None) -> None:
-    """Removes what killed processes were writing, for whoever holds the folder's lock.
+def remove_halves(folder: Path, name: str | None = None, older_than: float = 0) -> None:
+    """Removes what killed processes were writing, which never had the name of a file.
 
     Args:
         name: only of this file; otherwise of every file in the folder.
+        older_than: seconds since the last byte; 0 is for who holds the folder's lock.
     """
     for path in folder.iterdir():
         half = HALF.fullmatch(path.name)
         if half and name in (None, half[1]):
-            path.unlink(missing_ok=True)
+            _remove_if_older(path, older_than)
 
 
 @contextmanager
@@ -592,3 +600,11 @@ def in_a_sentence(path: Path) -> Iterator[None]:
 def _belongs(found: Path, path: Path) -> bool:
     """Whether it is the path, a folder above it, or lies beside or in it."""
     return found in (path, *path.parents) or found.parent in (path, path.parent)
+
+
+def _remove_if_older(path: Path, seconds: float) -> None:
+    try:
+        if time.time() - path.stat().st_mtime >= seconds:
+            path.unlink()
+    except FileNotFoundError:  # another process was quicker
+        return

@@ -126,15 +126,6 @@ def build_tours(
     )
 
 
-def shortest_tour(points: np.ndarray) -> np.ndarray:
-    """A closed walk through points ``[n, 2]``, as node numbers ``[n]``: the shortest, or nearly.
-
-    It begins at 0, in the direction of the smaller neighbour. Up to 50 points it is the shortest as
-    far as the tests could find. Needs fast-tsp.
-    """
-    return _tour(_distances(points), _fast_tsp())
-
-
 def _fast_tsp() -> ModuleType:
     try:
         import fast_tsp

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gtcourse.graphs.files import locked, remove_halves, replacing
+from gtcourse.graphs.files import FORGOTTEN, locked, remove_halves, replacing
 
 HALF = ".file.0123456789ab.tmp"
 BUSY = "another process has it; expected to be alone."
@@ -49,6 +49,18 @@ def test_a_fault_of_the_file_is_a_sentence_with_its_number_and_that_of_another_i
     with pytest.raises(FileNotFoundError, match="No such file or directory: '/nowhere/input'"):
         write(tmp_path / "another", Path("/nowhere/input"))
     assert sorted(os.listdir(tmp_path)) == ["file", "source"]
+
+
+@pytest.mark.parametrize(("age", "stays"), [(FORGOTTEN - 60, True), (FORGOTTEN + 60, False)])
+def test_a_half_file_is_removed_a_day_later_by_who_writes_the_file_again(tmp_path, age, stays):
+    half, other = tmp_path / HALF, tmp_path / HALF.replace("file", "another")
+    for path in (half, other):
+        path.touch()
+        os.utime(path, (time.time() - age,) * 2)
+    with replacing(tmp_path / "file") as temporary:
+        temporary.touch()
+    assert half.exists() == stays
+    assert other.exists()
 
 
 def test_who_holds_the_lock_removes_half_files_and_nothing_else(tmp_path):
