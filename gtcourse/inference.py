@@ -69,7 +69,7 @@ class Predictor:
 
         Returns:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
-            targets: penalized logP for ZINC and the embedded molecules, logits for classification.
+            targets: penalised logP for ZINC and the embedded molecules, logits for classification.
             A model of node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
 
         Raises:

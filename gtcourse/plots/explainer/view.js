@@ -198,7 +198,7 @@
     function drawPrediction() {
       const change = result.prediction - before.prediction;
       const moved = Math.abs(change) > 5e-4 ? ` (${change > 0 ? "+" : "−"}${number(Math.abs(change), 2)} by your changes)` : "";
-      find(".prediction").innerHTML = `predicted penalized logP <b>${number(result.prediction, 2)}</b>${moved}<br>
+      find(".prediction").innerHTML = `predicted penalised logP <b>${number(result.prediction, 2)}</b>${moved}<br>
         <span class="quiet">${state.molecule.smiles} · computed by RDKit: ${number(state.molecule.value, 2)}</span>`;
     }
 
