@@ -5,7 +5,7 @@
   const link = document.getElementById("live");
   const [LOW, HIGH] = [[191, 185, 173], [232, 121, 47]];
 
-  link.innerHTML = `${drawing}<span>What one atom attends to in a trained CSA. Point at another,
+  link.innerHTML = `${drawing}<span>What one atom attends to in CSA, the model of chapter 09. Point at another,
     or open the explainer.</span>`;
   const svg = link.querySelector("svg");
   svg.setAttribute("aria-hidden", "true");
