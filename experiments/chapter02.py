@@ -1,4 +1,4 @@
-"""Chapter 02's recorded runs: reading a molecule's SMILES and writing its atoms backwards.
+"""Chapter 02: reading a molecule's SMILES and writing its atoms backwards.
 
 python -m experiments.chapter02 smiles --seed 0
 python -m experiments.chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
@@ -14,13 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Adam
 from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
-from tqdm import tqdm
 
+from experiments.runs import store
 from gtcourse import device, load_dataset
 from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder, sinusoidal_encoding
 from gtcourse.training.fit import count_parameters
-from gtcourse.training.records import Record, write_record
-from tools.paths import PACKAGE
+from gtcourse.training.records import Record
 
 PAD, BEGIN, END = 0, 1, 2
 SYMBOL = re.compile(r"\[[^\]]+\]|Br|Cl|.")
@@ -42,27 +41,18 @@ def record_smiles(seed: int, steps: int) -> Record:
     return Record(
         name="transformer/smiles",
         config={
-            "model": asdict(config),
-            "max_atoms": MAX_ATOMS,
-            "steps": steps,
-            "batch_size": BATCH_SIZE,
-            "optimizer": "Adam",
-            "betas": BETAS,
-            "schedule": "OneCycleLR, 10 % warm-up",
-            "max_lr": MAX_LR,
-            "grad_clip": 1.0,
+            "model": asdict(config), "max_atoms": MAX_ATOMS, "steps": steps,
+            "batch_size": BATCH_SIZE, "optimizer": "Adam", "betas": BETAS,
+            "schedule": "OneCycleLR, 10 % warm-up", "max_lr": MAX_LR, "grad_clip": 1.0,
         },
         data=dataset.provenance | {"sizes": {name: len(s) for name, (s, _) in splits.items()}},
         seed=seed,
         seconds=round(time.perf_counter() - start, 1),
         parameters=count_parameters(model),
         curve=curve,
-        result={
-            "test_exact": exact_match(model, *splits["test"]),
-            "val_exact": exact_match(model, *splits["val"]),
-        },
+        result={f"{name}_exact": exact_match(model, *splits[name]) for name in ("test", "val")},
         command=f"python -m experiments.chapter02 smiles --seed {seed} --steps {steps}",
-    )
+    )  # fmt: skip
 
 
 def sequences(dataset) -> tuple[dict[str, tuple[Tensor, Tensor]], int]:
@@ -73,18 +63,12 @@ def sequences(dataset) -> tuple[dict[str, tuple[Tensor, Tensor]], int]:
     def encode(graphs) -> tuple[Tensor, Tensor]:
         texts = [SYMBOL.findall(g.smiles) for g in graphs if g.num_nodes <= MAX_ATOMS]
         texts = [text for text in texts if set(text) <= set(symbols)]
+        atoms = [[s for s in reversed(text) if s[0] == "[" or s[0].isalpha()] for text in texts]
         sources = [[*(number[s] for s in text), END] for text in texts]
-        targets = [
-            [BEGIN, *(number[s] for s in reversed(text) if is_atom(s)), END] for text in texts
-        ]
-        return padded(sources), padded(targets)
+        return padded(sources), padded([[BEGIN, *(number[s] for s in a), END] for a in atoms])
 
     splits = {name: encode(dataset[name]) for name in ("train", "val", "test")}
     return splits, len(symbols) + 3
-
-
-def is_atom(symbol: str) -> bool:
-    return symbol[0] == "[" or symbol[0].isalpha()
 
 
 def padded(rows: list[list[int]]) -> Tensor:
@@ -98,7 +82,7 @@ def train(model: nn.Module, splits: dict, steps: int, seed: int) -> list[dict]:
     generator = torch.Generator().manual_seed(seed)
     sources, targets = splits["train"]
     curve = []
-    for step in tqdm(range(1, steps + 1), leave=False):
+    for step in range(1, steps + 1):
         chosen = torch.randint(len(sources), (BATCH_SIZE,), generator=generator)
         source, target = trimmed(sources[chosen]), trimmed(targets[chosen])
         logits = model(source, target[:, :-1], source != PAD)
@@ -135,11 +119,6 @@ def record_warm_up(seed: int, steps: int) -> Record:
         "post-LN, warm-up": shift_losses(seed, steps, norm_first=False, warm_up=WARM_UP),
         "pre-LN": shift_losses(seed, steps, norm_first=True, warm_up=1),
     }
-    last = {name: sum(losses[-20:]) / 20 for name, losses in runs.items()}
-    curve = [
-        {"step": step, **{name: losses[step - 1] for name, losses in runs.items()}}
-        for step in range(10, steps + 1, 10)
-    ]
     return Record(
         name="transformer/warm-up",
         config={
@@ -149,15 +128,18 @@ def record_warm_up(seed: int, steps: int) -> Record:
         },
         data={
             "name": "digits",
-            "source": f"made: {LENGTH} random digits; at each place, name the digit before it",
-            "checksum": "made from the seed",
+            "source": f"generated: {LENGTH} random digits; at each place, name the digit before it",
+            "checksum": "generated from the seed",
             "sizes": {"train": 32 * steps},
         },
         seed=seed,
         seconds=round(time.perf_counter() - start, 1),
         parameters=count_parameters(shift_model(norm_first=True)),
-        curve=curve,
-        result=last,
+        curve=[
+            {"step": step, **{name: losses[step - 1] for name, losses in runs.items()}}
+            for step in range(10, steps + 1, 10)
+        ],
+        result={name: sum(losses[-20:]) / 20 for name, losses in runs.items()},
         command=f"python -m experiments.chapter02 warm-up --seed {seed} --steps {steps}",
     )  # fmt: skip
 
@@ -171,14 +153,14 @@ def shift_model(*, norm_first: bool) -> nn.ModuleDict:
 
 
 def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> list[float]:
-    """Losses while a deep encoder learns to say at each place which digit stands before it."""
+    """Losses while a deep encoder learns to predict at each place the digit before it."""
     torch.manual_seed(seed)
     model = shift_model(norm_first=norm_first)
     optimizer = Adam(model.parameters(), lr=DEEP_LR)
     schedule = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm_up))
     positions = sinusoidal_encoding(LENGTH, WIDTH)
     losses = []
-    for _ in tqdm(range(steps), leave=False):
+    for _ in range(steps):
         digits = torch.randint(DIGITS, (32, LENGTH))
         logits = model["head"](model["encoder"](model["embedding"](digits) + positions))
         loss = F.cross_entropy(logits.flatten(0, 1), digits.roll(1, 1).flatten())
@@ -190,19 +172,13 @@ def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> li
     return losses
 
 
-def main() -> None:
+RECORDERS = {"smiles": (record_smiles, 2000), "warm-up": (record_warm_up, 600)}
+
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", choices=["smiles", "warm-up"])
+    parser.add_argument("run", choices=RECORDERS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int)
     args = parser.parse_args()
-    if args.run == "smiles":
-        record = record_smiles(args.seed, args.steps or 2000)
-    else:
-        record = record_warm_up(args.seed, args.steps or 600)
-    write_record(record, PACKAGE / "recorded" / record.filename)
-    print(f"{record.filename}: {record.result} in {record.seconds:.0f} s")
-
-
-if __name__ == "__main__":
-    main()
+    recorder, steps = RECORDERS[args.run]
+    store(recorder(args.seed, args.steps or steps))

@@ -1,4 +1,4 @@
-"""The recorded runs of chapter 05: ``python -m experiments.chapter05``, about 35 CPU minutes.
+"""Chapter 05: ``python -m experiments.chapter05``, about 35 CPU minutes.
 
 One bag Transformer, told in seven ways where its atoms are: not at all, by Laplacian eigenvectors
 with the signs of a convention, with random signs, by SignNet, and by SignNet's networks without the
@@ -6,13 +6,14 @@ second sign, without the eigenvectors, or without messages. With ``--base gatedg
 same for a model that reads the bonds and their types anyway: about 15 CPU minutes.
 """
 
-from collections.abc import Callable
+import argparse
 from dataclasses import asdict, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from experiments.runs import command_line, record_all, record_run
+from experiments.runs import Run, main
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.encodings.signs import flip_signs
@@ -27,10 +28,10 @@ from gtcourse.models import (
     SignNetConfig,
 )
 from gtcourse.training.fit import evaluate
-from gtcourse.training.records import Record
 from gtcourse.training.tasks import graph_regression
 
 K = 8
+EIGENVECTORS = AddLaplacianEigenvectors(K, skip_first=True)
 BASES = {
     "bag": (
         BagTransformer,
@@ -60,7 +61,7 @@ class Constant(SignNet):
         return super().even(torch.ones_like(vectors) * mask[:, :, None], adjacency, mask)
 
 
-ENCODINGS: dict[str, Callable[[int], nn.Module | None]] = {
+ENCODINGS = {
     "no-pe": lambda d: None,
     "laplacian": lambda d: LaplacianEncoding(K, d),
     "flips": lambda d: LaplacianEncoding(K, d, flip_signs=True),
@@ -69,56 +70,51 @@ ENCODINGS: dict[str, Callable[[int], nn.Module | None]] = {
     "constant": lambda d: Constant(replace(SIGNNET, d_model=d)),
     "mlp": lambda d: SignNet(replace(SIGNNET, d_model=d, phi="mlp")),
 }
+WITHOUT_SIGNNET = ("no-pe", "laplacian", "flips")
 
 
-def record(base: str, name: str, seed: int, epochs: int, data: GraphDataset) -> Record:
-    model_class, config = BASES[base]
+def build(base: str, name: str) -> nn.Module:
+    model, config = BASES[base]
+    return model(config, node_encoding=ENCODINGS[name](config.d_model))
+
+
+def run_of(base: str, name: str) -> Run:
+    _, config = BASES[base]
     signnet = asdict(replace(SIGNNET, d_model=config.d_model))
-    return record_run(
-        f"{base}-{name}/molecules",
-        lambda: model_class(config, node_encoding=ENCODINGS[name](config.d_model)),
-        data,
-        config=asdict(config)
+    return Run(
+        partial(build, base, name),
+        asdict(config)
         | {
             "encoding": name,
-            "eigenvectors": repr(transform()),
-            "signnet": signnet if name in ("signnet", "one-sign", "constant", "mlp") else None,
+            "eigenvectors": repr(EIGENVECTORS),
+            "signnet": None if name in WITHOUT_SIGNNET else signnet,
         },
-        seed=seed,
-        epochs=epochs,
-        command=f"python -m experiments.chapter05 {name} --base {base} --seeds {seed} "
-        f"--epochs {epochs}",
-        more_scores=lambda model, test: {
-            "test_mae_random_signs": mae_with_random_signs(model, test)
-        },
+        scores=random_signs,
     )
 
 
-def transform() -> AddLaplacianEigenvectors:
-    return AddLaplacianEigenvectors(K, skip_first=True)
-
-
-def mae_with_random_signs(model: nn.Module, test: DenseLoader) -> float:
-    """The mean over ``SIGN_DRAWS`` draws of every test graph's signs."""
+def random_signs(model: nn.Module, test: DenseLoader) -> dict[str, float]:
+    """The error's mean over ``SIGN_DRAWS`` draws of every test graph's signs."""
     generator = torch.Generator().manual_seed(0)
     scores = []
     for _ in range(SIGN_DRAWS):
         flipped = []
         for batch in test:
-            vectors = batch.encodings["laplacian_eigenvectors"]
-            signed = {"laplacian_eigenvectors": flip_signs(vectors, generator)}
-            flipped.append(replace(batch, encodings=batch.encodings | signed))
+            vectors = flip_signs(batch.encodings["laplacian_eigenvectors"], generator)
+            encodings = batch.encodings | {"laplacian_eigenvectors": vectors}
+            flipped.append(replace(batch, encodings=encodings))
         scores.append(evaluate(model, graph_regression(), flipped)["mae"])
-    return sum(scores) / len(scores)
+    return {"test_mae_random_signs": sum(scores) / len(scores)}
 
 
-def main() -> None:
-    parser = command_line(__doc__.splitlines()[0], ENCODINGS, epochs=20)
-    parser.add_argument("--base", choices=BASES, default="bag")
-    args = parser.parse_args()
-    data = encode(load_dataset("molecules"), transform())
-    record_all(args, lambda name, seed: record(args.base, name, seed, args.epochs, data))
+def load(name: str) -> GraphDataset:
+    return encode(load_dataset(name), EIGENVECTORS)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--base", choices=BASES, default="bag")
+    args, others = parser.parse_known_args()
+    runs = {name: run_of(args.base, name) for name in ENCODINGS}
+    title, options = f"{args.base}-{{}}/molecules", f" --base {args.base}"
+    main("chapter05", runs, load, title=title, options=options, arguments=others)

@@ -3,16 +3,16 @@
 ``python -m experiments.encoding_table write`` computes it; the tests compute it again and compare.
 """
 
-import argparse
 import json
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Hashable
 
 import networkx as nx
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from experiments.runs import RECORDED
 from gtcourse.encodings import (
     AddAnchorDistances,
     AddDegrees,
@@ -23,58 +23,38 @@ from gtcourse.encodings import (
     AddSVD,
     encode,
 )
-from tools.paths import PACKAGE
 
-PATH = PACKAGE / "recorded" / "encoding-table.json"
+PATH = RECORDED / "encoding-table.json"
 STEPS = 16
+KINDS = ("graphs", "nodes", "pairs")  # by the number of nodes that are compared
 
 
-@dataclass(frozen=True)
-class Example:
-    """Two graphs, two nodes, or two pairs of nodes; of graphs ``nodes`` is empty."""
-
-    pair: str
-    kind: str
-    graphs: tuple[nx.Graph, nx.Graph]
-    nodes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-
-
-def examples() -> list[Example]:
-    ring, triangles = nx.cycle_graph(6), nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
+def examples() -> dict[str, tuple]:
+    """Name to (graph, its nodes…), (graph, its nodes…): two graphs, nodes or pairs of nodes."""
+    ring, path = nx.cycle_graph(6), nx.path_graph(5)
     decalin = nx.Graph([*nx.cycle_graph(10).edges, (0, 5)])
     bicyclopentyl = nx.disjoint_union(nx.cycle_graph(5), nx.cycle_graph(5))
     bicyclopentyl.add_edge(0, 5)
     # The smallest connected graphs with one Laplacian spectrum.
-    cospectral = (
-        nx.Graph([(0, 2), (1, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]),
-        nx.Graph([(0, 2), (0, 5), (1, 3), (1, 4), (2, 3), (3, 4), (3, 5)]),
-    )
-    skips = tuple(nx.circulant_graph(41, [1, skip]) for skip in (2, 3))
+    one = nx.Graph([(0, 2), (1, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)])
+    other = nx.Graph([(0, 2), (0, 5), (1, 3), (1, 4), (2, 3), (3, 4), (3, 5)])
     rook = nx.convert_node_labels_to_integers(nx.line_graph(nx.complete_bipartite_graph(4, 4)))
-    path, chain = nx.path_graph(5), nx.path_graph(6)
     diamond = nx.Graph([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)])
-    together = nx.disjoint_union(nx.cycle_graph(6), nx.cycle_graph(3))
-    return [
-        Example("ring of 6, two triangles", "graphs", (ring, triangles)),
-        Example("decalin, bicyclopentyl", "graphs", (decalin, bicyclopentyl)),
-        Example("CSL: 41 nodes, skips 2 and 3", "graphs", skips),
-        Example("two graphs of one Laplacian spectrum", "graphs", cospectral),
-        Example("rook's graph 4 × 4, Shrikhande's graph", "graphs", (rook, shrikhande())),
-        Example(
-            "ring and triangle side by side: a node of each", "nodes", (together,) * 2, ((0,), (6,))
-        ),
-        Example("path of 5: its two ends", "nodes", (path, path), ((0,), (4,))),
-        Example("ring of 6: two neighbours", "nodes", (ring, ring), ((0,), (1,))),
-        Example(
-            "middle edge of the diamond, of the path of 4",
-            "pairs",
-            (diamond, nx.path_graph(4)),
-            ((0, 1), (1, 2)),
-        ),
-        Example(
-            "3 steps apart in a ring of 6, in a path of 6", "pairs", (ring, chain), ((0, 3), (1, 4))
-        ),
-    ]
+    triangles = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
+    together = nx.disjoint_union(ring, nx.cycle_graph(3))
+    skips = [nx.circulant_graph(41, [1, skip]) for skip in (2, 3)]
+    return {
+        "ring of 6, two triangles": ((ring,), (triangles,)),
+        "decalin, bicyclopentyl": ((decalin,), (bicyclopentyl,)),
+        "CSL: 41 nodes, skips 2 and 3": ((skips[0],), (skips[1],)),
+        "two graphs of one Laplacian spectrum": ((one,), (other,)),
+        "rook's graph 4 × 4, Shrikhande's graph": ((rook,), (shrikhande(),)),
+        "ring and triangle side by side: a node of each": ((together, 0), (together, 6)),
+        "path of 5: its two ends": ((path, 0), (path, 4)),
+        "ring of 6: two neighbours": ((ring, 0), (ring, 1)),
+        "middle edge of the diamond, of the path of 4": ((diamond, 0, 1), (nx.path_graph(4), 1, 2)),
+        "3 steps apart in a ring of 6, in a path of 6": ((ring, 0, 3), (nx.path_graph(6), 1, 4)),
+    }
 
 
 def shrikhande() -> nx.Graph:
@@ -87,29 +67,22 @@ def shrikhande() -> nx.Graph:
 
 def table() -> dict:
     rows = []
-    for example in examples():
-        told = [colours(graph) for graph in example.graphs]
-        cells = {}
-        for name, encoding in COLUMNS.items():
-            first, second = (
-                encoding.of(data, nodes) for data, nodes in zip(told, example.nodes, strict=True)
-            )
-            cells[name] = None if first is None else first != second
-        rows.append({"pair": example.pair, "kind": example.kind, "cells": cells})
-    return {
-        "name": "encoding-table",
-        "columns": [*COLUMNS],
-        "rows": rows,
-        "command": "python -m experiments.encoding_table write",
-    }
+    for name, compared in examples().items():
+        (first, *i), (second, *j) = compared
+        graphs, cells = (encoded(first), encoded(second)), {}
+        for column, encoding in COLUMNS.items():
+            value = encoding.get(len(i))
+            cells[column] = value and value(graphs[0], *i) != value(graphs[1], *j)
+        rows.append({"pair": name, "kind": KINDS[len(i)], "cells": cells})
+    command = "python -m experiments.encoding_table write"
+    return {"name": "encoding-table", "columns": [*COLUMNS], "rows": rows, "command": command}
 
 
-def colours(graph: nx.Graph) -> Data:
+def encoded(graph: nx.Graph) -> Data:
     """A graph with all its encodings, and its nodes' colours after the Weisfeiler-Leman test."""
     edges = torch.tensor(sorted(graph.to_directed().edges)).T
-    data = Data(x=torch.zeros(len(graph), 1), edge_index=edges)
     (data,) = encode(
-        [data],
+        [Data(x=torch.zeros(len(graph), 1), edge_index=edges)],
         AddDegrees(),
         AddShortestPaths(),
         AddRandomWalks(STEPS),
@@ -125,47 +98,29 @@ def colours(graph: nx.Graph) -> Data:
     return data
 
 
-@dataclass(frozen=True)
-class Column:
-    """What an encoding says of a node, of a pair; of a graph, all that it says of the nodes."""
-
-    node: Callable[[Data, int], Hashable] | None = None
-    pair: Callable[[Data, int, int], Hashable] | None = None
-    graph: Callable[[Data], Hashable] | None = None
-
-    def of(self, data: Data, nodes: tuple[int, ...]) -> Hashable:
-        match nodes:
-            case ():
-                return self.graph(data) if self.graph else None
-            case (i,):
-                return self.node(data, i) if self.node else None
-            case (i, j):
-                return self.pair(data, i, j) if self.pair else None
+Encoding = dict[int, Callable[..., Hashable]]
+"""What an encoding tells of a graph (0), a node of it (1) and a pair of nodes (2)."""
 
 
-def of_nodes(node: Callable[[Data, int], Hashable]) -> Column:
+def of_nodes(node: Callable[[Data, int], Hashable]) -> Encoding:
     """An encoding of nodes: of a pair the two ends, of a graph the multiset."""
-    return Column(
-        node=node,
-        pair=lambda data, i, j: (node(data, i), node(data, j)),
-        graph=lambda data: multiset(node(data, i) for i in range(data.num_nodes)),
-    )
+    return {
+        0: lambda data: multiset(node(data, i) for i in range(data.num_nodes)),
+        1: node,
+        2: lambda data, i, j: (node(data, i), node(data, j)),
+    }
 
 
-def of_pairs(pair: Callable[[Data, int, int], Hashable]) -> Column:
+def of_pairs(pair: Callable[[Data, int, int], Hashable]) -> Encoding:
     """An encoding of pairs: of a node the multiset over the others, of a graph that over nodes."""
 
     def node(data: Data, i: int) -> Hashable:
         return pair(data, i, i), multiset(pair(data, i, j) for j in range(data.num_nodes))
 
-    return Column(
-        node=node,
-        pair=pair,
-        graph=lambda data: multiset(node(data, i) for i in range(data.num_nodes)),
-    )
+    return of_nodes(node) | {2: pair}
 
 
-def multiset(values: Iterable[Hashable]) -> tuple:
+def multiset(values) -> tuple:
     return tuple(sorted(values, key=repr))
 
 
@@ -190,25 +145,13 @@ COLUMNS = {
     "rings": of_pairs(lambda data, i, j: bool(data.ring[i, j])),
     "RWSE": of_nodes(lambda data, i: rounded(data.random_walks[i, i])),
     "random walks": of_pairs(lambda data, i, j: rounded(data.random_walks[i, j])),
-    "Laplacian eigenvalues": Column(graph=lambda data: rounded(data.laplacian_eigenvalues)),
+    "Laplacian eigenvalues": {0: lambda data: rounded(data.laplacian_eigenvalues)},
     "Laplacian projectors": of_pairs(projections),
-    "Laplacian coordinates": Column(node=lambda d, i: rounded(d.laplacian_eigenvectors[i])),
-    "SVD coordinates": Column(node=lambda data, i: rounded(data.svd[i])),
-    "anchor distances": Column(node=lambda data, i: rounded(data.anchor_distances[i])),
+    # Coordinates depend on signs, bases or node numbers: two graphs' cannot be compared.
+    "Laplacian coordinates": {1: lambda data, i: rounded(data.laplacian_eigenvectors[i])},
+    "SVD coordinates": {1: lambda data, i: rounded(data.svd[i])},
+    "anchor distances": {1: lambda data, i: rounded(data.anchor_distances[i])},
 }
-"""Coordinates depend on signs, bases or node numbers, so that two graphs' cannot be compared."""
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("action", choices=["write", "show"])
-    content = table()
-    if parser.parse_args().action == "write":
-        PATH.write_text(json.dumps(content, indent=1) + "\n")
-    for row in content["rows"]:
-        marks = {None: " ", True: "1", False: "0"}
-        print("".join(marks[cell] for cell in row["cells"].values()), row["pair"])
-
-
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__" and sys.argv[1:] == ["write"]:
+    PATH.write_text(json.dumps(table(), indent=1) + "\n")

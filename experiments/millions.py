@@ -4,23 +4,19 @@
 About five minutes on one core, and 1 GB of disk.
 """
 
-import argparse
-import json
 import resource
 import tempfile
 import time
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from experiments.runs import RECORDED, store_measurement
 from gtcourse.graphs import DenseLoader, open_graphs
 from gtcourse.graphs.ragged import RaggedGraphs
 from gtcourse.prepare import GraphPart, prepare
-from gtcourse.training.records import current_commit, device_name, installed_versions
-from tools.paths import PACKAGE
 
 SPLIT = (3_378_606, 73_545, 294_469)
 BATCH_SIZE, BATCHES = 64, 500
@@ -39,26 +35,19 @@ class Generated:
         nodes = rng.integers(8, 21, len(index))
         edges = 2 * nodes + 1
         graph = {"y": rng.random(len(index), dtype=np.float32), "split": self.split[rows]}
-        return GraphPart(
-            RaggedGraphs(
-                nodes,
-                edges,
-                rng.integers(0, np.repeat(nodes, edges), (2, edges.sum())),
-                {"x": rng.integers(0, 100, (nodes.sum(), 9))},
-                {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))},
-                graph | {"index": index},
-            )
-        )
+        ends = rng.integers(0, np.repeat(nodes, edges), (2, edges.sum()))
+        x = {"x": rng.integers(0, 100, (nodes.sum(), 9))}
+        edge_attr = {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))}
+        return GraphPart(RaggedGraphs(nodes, edges, ends, x, edge_attr, graph | {"index": index}))
 
 
 def measure(folder: Path) -> dict:
-    start = time.perf_counter()
+    times = [time.perf_counter()]
     prepare(Generated(), folder, stored=(), progress=False)
-    write = time.perf_counter() - start
     size = sum(path.stat().st_size for path in folder.glob("*"))
-    start = time.perf_counter()
+    times.append(time.perf_counter())
     loader = DenseLoader(open_graphs(folder).train, BATCH_SIZE, shuffle=True)
-    opening = time.perf_counter() - start
+    times.append(time.perf_counter())
     batches = iter(loader)
     next(batches)
     start = time.perf_counter()
@@ -68,30 +57,17 @@ def measure(folder: Path) -> dict:
         "graphs": sum(SPLIT),
         "bytes": size,
         "bytes_per_graph": round(size / sum(SPLIT), 1),
-        "write_seconds": round(write, 1),
-        "open_seconds": round(opening, 2),
+        "write_seconds": round(times[1] - times[0], 1),
+        "open_seconds": round(times[2] - times[1], 2),
         "batch_milliseconds": round(1e3 * reading / BATCHES, 2),
         "graphs_per_second": round(count / reading),
         "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 2),
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=PACKAGE / "recorded" / "millions.json")
-    out = parser.parse_args().out
+if __name__ == "__main__":
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        record = {
-            "result": measure(Path(folder) / "graphs"),
-            "command": "python -m experiments.millions",
-            "commit": current_commit(),
-            "device": device_name(),
-            "versions": installed_versions(),
-            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        }
-    out.write_text(json.dumps(record, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        result = measure(Path(folder) / "graphs")
+    command = "python -m experiments.millions"
+    store_measurement(RECORDED / "millions.json", {"result": result}, command)

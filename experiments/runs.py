@@ -1,7 +1,13 @@
-"""The run that chapters 03 and 05 to 10 record: one recipe, any model, any task."""
+"""What the recorders share: one recipe for any model and task, the command line, the record.
+
+AdamW with a one-cycle schedule, the best weights of validation, and the records that chapters read.
+"""
 
 import argparse
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
@@ -12,80 +18,99 @@ from torch.optim.lr_scheduler import OneCycleLR
 from gtcourse import DenseLoader, device
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.fit import count_parameters, evaluate, fit
-from gtcourse.training.records import Record, write_record, write_weights
+from gtcourse.training.records import (
+    Record,
+    current_commit,
+    device_name,
+    installed_versions,
+    write_record,
+    write_weights,
+)
 from gtcourse.training.tasks import Task, graph_regression
 
-BATCH_SIZE, BUCKETS = 128, 4
+RECORDED = Path("gtcourse/recorded")
 PEAK_LR = 2e-3
-
-Scores = Callable[[nn.Module, DenseLoader], dict[str, object]]
-Groups = Callable[[nn.Module], list[dict]]
-
-
-def one_group(model: nn.Module) -> list[dict]:
-    """All parameters, at one peak rate."""
-    return [{"params": [*model.parameters()], "lr": PEAK_LR}]
+RATIO = 10
+"""How much faster a run's ``faster`` parameters learn."""
 
 
-def record_run(
+@dataclass(frozen=True)
+class Run:
+    """One model on one data set.
+
+    Attributes:
+        build: makes the model, after the seed is set.
+        config: what the record says of the model.
+        data: the name of the data set, for the chapter's own ``load``.
+        faster: the part of the model that learns at ``RATIO`` times the rate, if any.
+        scores: of the trained model on the test loader, beside the task's.
+    """
+
+    build: Callable[[], nn.Module]
+    config: dict
+    data: str = "molecules"
+    task: Callable[[], Task] = graph_regression
+    epochs: int = 20
+    batch_size: int = 128
+    buckets: int = 4
+    faster: Callable[[nn.Module], nn.Module] | None = None
+    scores: Callable[[nn.Module, DenseLoader], dict] = lambda model, test: {}
+
+    def groups(self, model: nn.Module, peak: float) -> list[dict]:
+        """The optimizer's groups of parameters, each with its peak rate."""
+        if self.faster is None:
+            return [{"params": [*model.parameters()], "lr": peak}]
+        fast = [*self.faster(model).parameters()]
+        others = [p for p in model.parameters() if not any(p is q for q in fast)]
+        return [{"params": others, "lr": peak}, {"params": fast, "lr": RATIO * peak}]
+
+
+def train(
     name: str,
-    build: Callable[[], nn.Module],
+    run: Run,
     data: GraphDataset,
-    *,
-    config: dict,
     seed: int,
-    epochs: int,
     command: str,
-    more_scores: Scores = lambda model, test: {},
-    groups: Groups = one_group,
-    task: Task | None = None,
-    batch_size: int = BATCH_SIZE,
+    *,
+    peak: float = PEAK_LR,
     weights: Path | None = None,
 ) -> Record:
-    """Trains a model and says what came out.
-
-    Args:
-        build: makes the model, after the seed is set.
-        config: what of the run depends on the model; the recipe is added.
-        more_scores: of the trained model on the test loader, beside the task's.
-        groups: the optimiser's groups of parameters, each with its peak rate as "lr".
-        task: graph regression, judged by MAE, where it is None.
-        weights: the folder of records in which the trained weights are kept; None: nowhere.
-    """
-    train = DenseLoader(
-        data.train, batch_size, shuffle=True, seed=seed, buckets=BUCKETS, device=device()
+    """The record of one run; ``weights`` is the folder of records that keeps its weights too."""
+    batch_size, task = run.batch_size, run.task()
+    training = DenseLoader(
+        data.train, batch_size, shuffle=True, seed=seed, buckets=run.buckets, device=device()
     )
-    val = DenseLoader(data.val, 4 * batch_size, device=device())
-    test = DenseLoader(data.test, 4 * batch_size, device=device())
-
+    val, test = (
+        DenseLoader(data[part], 4 * batch_size, device=device()) for part in ("val", "test")
+    )
     torch.manual_seed(seed)
-    model = build()
-    optimizer = AdamW(groups(model))
+    model = run.build()
+    optimizer = AdamW(run.groups(model, peak))
     peaks = [group["lr"] for group in optimizer.param_groups]
-    schedule = OneCycleLR(optimizer, peaks, total_steps=epochs * len(train))
-    task = task or graph_regression()
+    schedule = OneCycleLR(optimizer, peaks, total_steps=run.epochs * len(training))
     history = fit(
-        model, task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule, seed=seed
-    )
+        model, task, training, val, epochs=run.epochs, optimizer=optimizer, schedule=schedule,
+        seed=seed,
+    )  # fmt: skip
+    settings = {
+        "epochs": run.epochs,
+        "task": task.name,
+        "batch_size": batch_size,
+        "buckets": run.buckets,
+        "optimizer": "AdamW, weight decay 0.01",
+        "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
+    }
     record = Record(
         name=name,
-        config=config
-        | {
-            "epochs": epochs,
-            "task": task.name,
-            "batch_size": batch_size,
-            "buckets": BUCKETS,
-            "optimizer": "AdamW, weight decay 0.01",
-            "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
-        },
+        config=run.config | settings,
         data=data.provenance,
         seed=seed,
         seconds=round(history.seconds, 1),
         parameters=count_parameters(model),
         curve=history.epochs,
         result={
-            **{f"test_{name}": value for name, value in evaluate(model, task, test).items()},
-            **more_scores(model, test),
+            **{f"test_{metric}": value for metric, value in evaluate(model, task, test).items()},
+            **run.scores(model, test),
             f"val_{task.monitor}": history.best[f"val_{task.monitor}"],
             "best_epoch": history.best["epoch"],
         },
@@ -96,24 +121,58 @@ def record_run(
     return record
 
 
-def command_line(
-    description: str, names: Iterable[str], epochs: int | None
-) -> argparse.ArgumentParser:
-    """What a recorder can be asked: which runs, which seeds, how many epochs, and where to."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument(
-        "names", nargs="*", default=[*names], help=f"of {', '.join(names)}; all by default"
-    )
+def main(
+    chapter: str,
+    runs: Mapping[str, Run],
+    load: Callable[[str], GraphDataset],
+    *,
+    title: str = "{}",
+    options: str = "",
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Trains what the command line asks for: which runs, which seeds, how many epochs.
+
+    Args:
+        load: gives a data set, with its encodings, by the name that a run has for it.
+        title: how a record is called, with a place for the run's name.
+        options: of the chapter's own, for the record's command; arguments: without them.
+    """
+    parser = argparse.ArgumentParser(description=f"The recorded runs of {chapter}.")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, default=epochs)
-    parser.add_argument("--out", type=Path, default=Path("gtcourse/recorded"))
-    return parser
-
-
-def record_all(args: argparse.Namespace, record: Callable[[str, int], Record]) -> None:
-    """Writes ``record(name, seed)`` for each name and seed, one seed after the other."""
+    parser.add_argument("--epochs", type=int, help="instead of each run's own")
+    parser.add_argument("--out", type=Path, default=RECORDED)
+    args = parser.parse_args(arguments)
+    chosen = {name: runs[name] for name in args.names or runs}
+    if args.epochs:
+        chosen = {name: replace(run, epochs=args.epochs) for name, run in chosen.items()}
+    data = {name: load(name) for name in {run.data for run in chosen.values()}}
     for seed in args.seeds:
-        for name in args.names:
-            run = record(name, seed)
-            write_record(run, args.out / run.filename)
-            print(f"{run.name}, seed {seed}: {run.result}, {run.seconds} s", flush=True)
+        for name, run in chosen.items():
+            command = f"python -m experiments.{chapter} {name}{options} --seeds {seed}"
+            command += f" --epochs {run.epochs}"
+            store(train(title.format(name), run, data[run.data], seed, command), args.out)
+
+
+def store(record: Record, folder: Path = RECORDED) -> None:
+    write_record(record, folder / record.filename)
+    print(f"{record.name}, seed {record.seed}: {record.result}, {record.seconds} s", flush=True)
+
+
+def store_measurement(path: Path, content: dict, command: str) -> None:
+    """A record of something other than a training run, with where it was measured."""
+    where = {
+        "command": command,
+        "commit": current_commit(),
+        "device": device_name(),
+        "versions": installed_versions(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+    path.write_text(json.dumps(content | where, indent=1) + "\n")
+
+
+def first_training(data: GraphDataset, count: int) -> GraphDataset:
+    """The data set with its first ``count`` training graphs alone."""
+    train = (data.split == 0).nonzero().flatten()
+    rows = torch.cat([train[:count], (data.split > 0).nonzero().flatten()])
+    return replace(data, graphs=[data[int(i)] for i in rows], split=data.split[rows])
