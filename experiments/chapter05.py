@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from experiments.runs import Run, main
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
-from gtcourse.encodings.signs import flip_signs
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import (
     BagTransformer,
@@ -27,6 +26,7 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
+from gtcourse.models.embeddings import flip_signs
 from gtcourse.training.fit import evaluate
 from gtcourse.training.tasks import graph_regression
 

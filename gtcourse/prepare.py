@@ -244,7 +244,7 @@ def prepare(
         out: the folder, which all workers have to see. One call at a time writes into it; another
             one waits for its end.
         stored: encodings that are slow to compute. The others are computed for each batch, on the
-            device (:func:`gtcourse.encodings.on_device.encode_batch`).
+            device (:func:`gtcourse.encodings.transform.encode_batch`).
         rows_per_part: graphs in a part.
         executor: where the parts are made: :func:`process_pool` for the cores of this machine,
             ``dask.distributed.Client(…).get_executor()`` for several machines, or any other of

@@ -6,14 +6,15 @@ from gtcourse.encodings.distances import (
     AddPathTree,
     AddShortestPaths,
 )
-from gtcourse.encodings.on_device import (
-    computed_on_device,
-    encode_batch,
-    shortest_paths_by_products,
-)
 from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
 from gtcourse.encodings.structure import AddDegrees, AddRings
-from gtcourse.encodings.transform import Encoding, encode
+from gtcourse.encodings.transform import (
+    Encoding,
+    computed_on_device,
+    encode,
+    encode_batch,
+    shortest_paths,
+)
 from gtcourse.encodings.walks import AddRandomWalks
 
 __all__ = [
@@ -30,5 +31,5 @@ __all__ = [
     "computed_on_device",
     "encode",
     "encode_batch",
-    "shortest_paths_by_products",
+    "shortest_paths",
 ]

@@ -1,6 +1,6 @@
-"""What an encoding is: a PyG transform that can also compute for a whole list of graphs at once.
+"""What an encoding is: a PyG transform that can also compute for many graphs at once.
 
-Shapes: B graphs of the same size, n nodes. Graphs of one size are stacked, so nothing is padded.
+Shapes: B graphs, N nodes (padded in a batch; graphs of one size are stacked without padding).
 """
 
 from __future__ import annotations
@@ -8,190 +8,170 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
-from gtcourse.graphs.batch import RaggedTensors, check_features
+from gtcourse.graphs.arguments import at_least
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, RaggedTensors, check_graphs
 from gtcourse.graphs.ragged import GraphDataset
 
 PAIRS_AT_ONCE = 2**18
 """Node pairs in a stack: large enough to amortise Python, small enough for a laptop's memory."""
 
-Graphs = TypeVar("Graphs", GraphDataset, Iterable[Data])
 
-
-def encode(graphs: Graphs, *transforms: BaseTransform) -> Graphs | list[Data]:
-    """The same graphs with what the transforms compute, one transform after the other.
+def encode(
+    graphs: GraphDataset | Iterable[Data], *transforms: BaseTransform
+) -> GraphDataset | list[Data]:
+    """Copies of the graphs with what the transforms compute, one transform after the other.
 
     Args:
-        graphs: a :class:`GraphDataset`, which gives another one, or PyG ``Data`` in a list or a PyG
-            data set, which give a list; they are left as they are.
-        transforms: the course's encodings; any other PyG transform goes through the graphs one at
-            a time. Encodings are not updated when a graph's edges change later: encode it again.
+        graphs: a :class:`GraphDataset`, or PyG ``Data`` in a list or a PyG data set.
+        transforms: encodings or other PyG transforms. An encoding is not updated when a graph's
+            edges change later.
 
     Raises:
-        ValueError: a graph is no ``Data``, has no nodes, or an edge to a node that is not there; or
-            a transform is none.
+        ValueError: a graph is malformed, or a transform is none.
     """
-    for transform in transforms:
-        if not isinstance(transform, BaseTransform):
-            raise ValueError(
-                f"expected transforms after the graphs, such as AddDegrees(), got {transform!r}."
-            )
     if isinstance(graphs, GraphDataset):
         return replace(graphs, graphs=encode(graphs.graphs, *transforms))
-    graphs = _listed(graphs)
+    if isinstance(graphs, Data):
+        raise ValueError("expected a list of graphs, got one; AddX()(graph) takes one.")
+    graphs = list(graphs)
     for transform in transforms:
-        if isinstance(transform, Encoding):
-            graphs = transform.encode(graphs)
-        else:
-            graphs = [transform(graph) for graph in graphs]
+        if not isinstance(transform, BaseTransform):
+            raise ValueError(f"expected transforms after the graphs, got {transform!r}.")
+        many = isinstance(transform, Encoding) and graphs
+        graphs = transform.encode(graphs) if many else [transform(graph) for graph in graphs]
     return graphs
 
 
-class Encoding(BaseTransform):
-    """Sets attributes that depend on a graph's edges alone, not on where the graph is stored.
+def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
+    """The batch with what the transforms compute, as if each graph had been encoded before.
 
-    ``transform(data)`` is PyG's way, for one graph; ``transform.encode(graphs)`` gives the same for
-    a whole list, in stacks. Node encodings may be a PyG data set's ``pre_transform`` as well as its
-    ``transform``. Pair encodings ``[n, n, …]`` cannot be a ``pre_transform`` of an
-    ``InMemoryDataset``, nor go through PyG's ``DataLoader``: PyG joins graphs along one axis, and
-    theirs are two. Give them as ``transform``, or use :func:`encode` and the ``DenseLoader``.
+    Raises:
+        ValueError: a transform takes a search or a decomposition, which is stored with the graphs.
+    """
+    pairs, encodings = Pairs(batch.adjacency, batch.edge_attr), dict(batch.encodings)
+    for transform in transforms:
+        if not computed_on_device(transform):
+            raise ValueError(
+                f"{transform!r} is not computed for a whole batch; expected it to be stored with "
+                "the graphs: encode(graphs, transform), or a folder that is prepared with it."
+            )
+        encodings |= transform.compute(pairs)
+    if "distance" in encodings:  # a padded node has none, not even to itself
+        encodings["distance"] = encodings["distance"].where(batch.pair_mask, UNREACHABLE)
+    return replace(batch, encodings=encodings)
+
+
+def computed_on_device(transform: BaseTransform) -> bool:
+    """Whether :func:`encode_batch` takes it."""
+    return getattr(transform, "on_device", False)
+
+
+@dataclass
+class Pairs:
+    """What encodings are computed from: adjacency ``[B, N, N]``, and features ``[B, N, N, F]``."""
+
+    adjacency: Tensor
+    features: Tensor | None = None
+
+    @property
+    def edge_attr(self) -> Tensor:
+        if self.features is None:
+            raise ValueError("the graphs have no edge_attr; expected it, for the edges of paths.")
+        return self.features
+
+    @cached_property
+    def distance(self) -> Tensor:
+        """``[B, N, N]``, read by several encodings."""
+        return shortest_paths(self.adjacency)
+
+
+def shortest_paths(adjacency: Tensor) -> Tensor:
+    r"""Distances ``[B, N, N]`` by products of boolean matrices, a step of all searches at a time.
+
+    .. math:: R_0 = I, \qquad R_{t+1} = R_t \lor R_t A, \qquad
+              d_{ij} = \min \{ t : (R_t)_{ij} \}
+
+    On a GPU all N - 1 steps are made: to ask whether any node is new would wait for the answer.
+    """
+    N = adjacency.shape[-1]
+    # A sum of ones beyond a half's largest number is infinite, which is as true as any above 0.
+    step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
+    reached = torch.eye(N, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
+    distance = torch.zeros_like(adjacency, dtype=torch.int64)
+    for _ in range(N - 1):
+        further = reached | (reached.to(step.dtype) @ step > 0)
+        if not adjacency.is_cuda and torch.equal(further, reached):
+            break
+        distance += ~reached
+        reached = further
+    return distance.masked_fill(~reached, UNREACHABLE)
+
+
+@dataclass(eq=False)
+class Encoding(BaseTransform):
+    """Sets attributes that depend on a graph's edges alone; ``transform(data)`` for one graph.
+
+    Node encodings may be a PyG data set's ``pre_transform`` as well as its ``transform``. Pair
+    encodings ``[n, n, …]`` cannot be a ``pre_transform``, nor go through PyG's ``DataLoader``: PyG
+    joins graphs along one axis, and theirs are two. Use them as ``transform``, or :func:`encode`.
     """
 
     reads_edge_attr = False
+    on_device = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.type == "int" or (each.type == "int | None" and value is not None):
+                at_least(0 if each.name == "seed" else 1, **{each.name: value})
 
     @abstractmethod
-    def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
-        """Attribute name to values, one a graph.
-
-        Shapes:
-            adjacency: ``[B, n, n]`` bool; of an edge given twice one is left
-            edge_attr: ``[B, n, n, F]``, of an edge given twice the first; None unless the encoding
-                says that it reads them
-            returns: tensors ``[B, …]``
-        """
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        """Attribute name to values ``[B, …]``, one a graph."""
 
     def forward(self, data: Data) -> Data:
         return self.encode([data])[0]
 
-    def encode(self, graphs: Iterable[Data]) -> list[Data]:
+    def encode(self, graphs: list[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
-        graphs = _listed(graphs)
-        sizes = _checked_sizes(graphs)
-        if self.reads_edge_attr:
-            _refuse_bad_edge_attr(graphs)
         encoded = [copy.copy(graph) for graph in graphs]
         # Shown where it takes more than a second, in a terminal.
-        bar = tqdm(total=len(graphs), desc=type(self).__name__, unit="graph", leave=False,
-                   delay=1, disable=None)  # fmt: skip
-        for size, members in _same_size(sizes):
-            adjacency, edge_attr = _stack([graphs[i] for i in members], size, self.reads_edge_attr)
-            for name, values in self.compute(adjacency, edge_attr).items():
-                # A copy each: a view would keep the whole stack alive, and be saved with it.
-                for i, value in zip(members, values, strict=True):
-                    encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
-            bar.update(len(members))
-        bar.close()
+        options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
+        with tqdm(total=len(graphs), desc=type(self).__name__, **options) as bar:
+            for members, pairs in self._stacks(graphs):
+                for name, values in self.compute(pairs).items():
+                    # A copy each: a view would keep the whole stack alive, and be saved with it.
+                    for i, value in zip(members, values, strict=True):
+                        encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
+                bar.update(len(members))
         return encoded
 
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"{type(self).__name__}({arguments})"
+    def _stacks(self, graphs: list[Data]) -> Iterator[tuple[list[int], Pairs]]:
+        """The graphs of each size, in portions that fit into memory."""
+        bare = [self._bare(graph) if isinstance(graph, Data) else graph for graph in graphs]
+        check_graphs(bare)
+        ragged, by_size = RaggedTensors.of(bare, "graph"), defaultdict(list)
+        for index, size in enumerate(ragged.num_nodes.tolist()):
+            by_size[size].append(index)
+        for size, same in by_size.items():
+            portion = max(1, PAIRS_AT_ONCE // size**2)
+            for start in range(0, len(same), portion):
+                members = same[start : start + portion]
+                batch = ragged.batch(torch.tensor(members))
+                yield members, Pairs(batch.adjacency, batch.edge_attr)
 
-
-def _same_size(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:
-    """Sizes, and the graphs that have them, in portions that fit into memory."""
-    groups = defaultdict(list)
-    for index, size in enumerate(sizes):
-        groups[size].append(index)
-    for size, members in groups.items():
-        portion = max(1, PAIRS_AT_ONCE // size**2)
-        for start in range(0, len(members), portion):
-            yield size, members[start : start + portion]
-
-
-def _stack(graphs: list[Data], size: int, read_edge_attr: bool) -> tuple[Tensor, Tensor | None]:
-    stripped = [
-        Data(
-            x=torch.zeros(size, 1),
-            edge_index=graph.edge_index.cpu(),
-            edge_attr=graph.edge_attr.cpu() if read_edge_attr else None,
-        )
-        for graph in graphs
-    ]
-    batch = RaggedTensors.of(stripped, "graph").batch(torch.arange(len(graphs)))
-    return batch.adjacency, batch.edge_attr
-
-
-def _listed(graphs: Iterable[Data]) -> list[Data]:
-    if isinstance(graphs, Data | Encoding | GraphDataset) or not isinstance(graphs, Iterable):
-        raise ValueError(
-            f"expected a list of graphs, got one {type(graphs).__name__}; encode(graphs, AddX()) "
-            "takes lists and data sets, AddX()(graph) one graph."
-        )
-    return list(graphs)
-
-
-def _checked_sizes(graphs: Sequence[Data]) -> list[int]:
-    sizes = []
-    for index, graph in enumerate(graphs):
-        if not isinstance(graph, Data) or isinstance(graph, Batch):
-            raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
-        edges = graph.get("edge_index")
-        if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.shape[0] != 2:
-            raise ValueError(f"graph {index} has no edge_index of shape [2, edges]; expected one.")
-        if edges.dtype != torch.int64:
-            raise ValueError(
-                f"graph {index} has edge_index of {edges.dtype}; expected torch.int64."
-            )
-        size = graph.num_nodes
-        rows = graph.x.shape[0] if isinstance(graph.get("x"), Tensor) else size
-        if rows != size:
-            raise ValueError(f"graph {index} has {size} nodes; expected {rows}, as rows of x.")
-        if not size:
-            raise ValueError(f"graph {index} has no nodes; expected at least one.")
-        sizes.append(size)
-    _refuse_edges_out_of_range(graphs, torch.tensor(sizes))
-    return sizes
-
-
-def _refuse_bad_edge_attr(graphs: Sequence[Data]) -> None:
-    for index, graph in enumerate(graphs):
-        edge_attr, edges = graph.get("edge_attr"), graph.edge_index.shape[1]
-        if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
-            given = list(edge_attr.shape) if isinstance(edge_attr, Tensor) else "none"
-            raise ValueError(
-                f"graph {index} has edge_attr of shape {given}; expected a tensor "
-                "[edges, features]."
-            )
-        if len(edge_attr) != edges:
-            rows = len(edge_attr)
-            raise ValueError(
-                f"graph {index} has {rows} rows of edge_attr; expected one for each of its "
-                f"{edges} edges."
-            )
-    if graphs:
-        check_features(graphs, "edge_attr")
-
-
-def _refuse_edges_out_of_range(graphs: Sequence[Data], sizes: Tensor) -> None:
-    if not len(graphs):
-        return
-    ends = torch.cat([graph.edge_index for graph in graphs], dim=1).cpu()
-    owner = torch.repeat_interleave(torch.tensor([g.edge_index.shape[1] for g in graphs]))
-    bad = ((ends < 0) | (ends >= sizes[owner])).any(dim=0)
-    if bad.any():
-        place = int(bad.nonzero()[0])
-        index = int(owner[place])
-        raise ValueError(
-            f"graph {index} has an edge {tuple(ends[:, place].tolist())}; expected nodes 0 to "
-            f"{int(sizes[index]) - 1}."
-        )
+    def _bare(self, graph: Data) -> Data:
+        """What is read of a graph, on the CPU."""
+        x, edge_attr = torch.zeros(graph.num_nodes or 0, 1), graph.get("edge_attr")
+        edge_attr = edge_attr if self.reads_edge_attr else None
+        return Data(x=x, edge_index=graph.get("edge_index"), edge_attr=edge_attr).cpu()

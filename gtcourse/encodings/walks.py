@@ -1,58 +1,44 @@
 """Where a random walk is after 1, 2, …, p steps: for pairs, and back home for nodes (CSA, Eq. 10).
 
-Shapes: B graphs of n nodes each, p steps.
+Shapes: n nodes, p steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from gtcourse.encodings.transform import Encoding
-from gtcourse.graphs.arguments import at_least, truth
+from gtcourse.encodings.transform import Encoding, Pairs
 
 
+@dataclass(eq=False)
 class AddRandomWalks(Encoding):
     r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
 
-    The chance that a walk from i, which takes each of its edges alike, is at j after k steps: what
-    CSA, Eq. 10, is made of, and what tells the pairs of CSA, Figure 2, apart. Its
-    diagonal, the chance to be back, is the node encoding RWSE. Directions are obeyed and loops are
-    taken; a node without an edge out has a row of zeros.
+    The chance that a walk from i is at j after k steps: what CSA, Eq. 10, is made of, and what
+    tells the pairs of CSA, Figure 2, apart. Its diagonal is the node encoding RWSE. Directions are
+    obeyed and loops are taken; a node without an edge out has a row of zeros.
 
     Args:
-        steps: p.
-        pairs: False sets only the diagonal, as ``rwse`` ``[n, p]``: for graphs with so many nodes
-            that n² p numbers are too many.
+        steps: p; pairs: False sets only the diagonal, as ``rwse`` ``[n, p]``, for large graphs.
     """
 
-    def __init__(self, steps: int, pairs: bool = True):
-        at_least(1, steps=steps)
-        truth(pairs=pairs)
-        self.steps, self.pairs = steps, pairs
+    on_device = True
+    steps: int
+    pairs: bool = True
 
-    def compute(self, adjacency: Tensor, edge_attr: Tensor | None) -> dict[str, Tensor]:
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        powers = self._powers(pairs.adjacency.double())
         if self.pairs:
-            return {"random_walks": random_walks(adjacency, self.steps)}
-        return {"rwse": return_probabilities(adjacency, self.steps)}
+            return {"random_walks": torch.stack([*powers], dim=-1)}
+        return {"rwse": torch.stack([p.diagonal(dim1=-2, dim2=-1) for p in powers], dim=-1)}
 
-
-def random_walks(adjacency: Tensor, steps: int) -> Tensor:
-    """``[B, n, n, p]``: powers 1 … p of the walk matrix of ``adjacency`` ``[B, n, n]`` bool."""
-    return torch.stack([*_powers(adjacency, steps)], dim=-1)
-
-
-def return_probabilities(adjacency: Tensor, steps: int) -> Tensor:
-    """``[B, n, p]``: the diagonals of :func:`random_walks`, without keeping the rest."""
-    diagonals = [power.diagonal(dim1=-2, dim2=-1) for power in _powers(adjacency, steps)]
-    return torch.stack(diagonals, dim=-1)
-
-
-def _powers(adjacency: Tensor, steps: int):
-    """Computed in float64, handed on in torch's default type."""
-    edges = adjacency.double()
-    walk = edges / edges.sum(dim=-1, keepdim=True).clamp(min=1)
-    power = walk
-    for step in range(steps):
-        power = power if step == 0 else power @ walk
-        yield power.to(torch.get_default_dtype())
+    def _powers(self, edges: Tensor) -> Iterator[Tensor]:
+        """Computed in float64, handed on in torch's default type."""
+        walk = power = edges / edges.sum(dim=-1, keepdim=True).clamp(min=1)
+        for step in range(self.steps):
+            power = power @ walk if step else walk
+            yield power.to(torch.get_default_dtype())

@@ -15,7 +15,6 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.encodings import signs
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 
 ALL = slice(None)
@@ -184,7 +183,7 @@ class LaplacianEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         vectors = batch.encodings["laplacian_eigenvectors"]
         if self.training and self.flip_signs:
-            vectors = signs.flip_signs(vectors)
+            vectors = flip_signs(vectors)
         return self.projection(vectors.to(self.projection.weight.dtype))
 
 
@@ -239,9 +238,44 @@ class SVDEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         svd = batch.encodings["svd"]
         if self.training and self.flip_signs:
-            flip = signs.flip_nodes if self.flip_signs == "nodes" else signs.flip_pairs
+            flip = flip_nodes if self.flip_signs == "nodes" else flip_pairs
             svd = flip(svd)
         return self.projection(svd.to(self.projection.weight.dtype))
+
+
+def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Multiplies each eigenvector of each graph by 1 or -1, with equal chances (CS224W, S12).
+
+    Differs from published code, where one sign for each column serves the whole batch
+    (benchmarking-gnns, GraphGPS).
+
+    Shapes:
+        vectors: ``[B, N, k]``, an eigenvector in each column; returns: the same
+    """
+    return vectors * _signs(vectors[:, :1], generator)
+
+
+def flip_pairs(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    r"""Flips :math:`u_m` together with :math:`v_m`, which leaves :math:`u_m s_m v_m^T` as it is.
+
+    Shapes:
+        svd: ``[B, N, 2r]``, the columns :math:`u_1 … u_r, v_1 … v_r`; returns: the same
+    """
+    return svd * _signs(svd[:, :1, ::2], generator).repeat(1, 1, 2)
+
+
+def flip_nodes(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    r"""Multiplies all that a node has by one sign: EGT's first augmentation, and no symmetry.
+
+    It changes the products :math:`\hat u_i \cdot \hat v_j` that the encoding is made of.
+    """
+    return svd * _signs(svd[..., :1], generator)
+
+
+def _signs(like: Tensor, generator: torch.Generator | None) -> Tensor:
+    device = like.device if generator is None else generator.device
+    bits = torch.randint(0, 2, like.shape, generator=generator, device=device)
+    return (2 * bits - 1).to(like)
 
 
 class PairEncoding(nn.Module):

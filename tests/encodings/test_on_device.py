@@ -7,7 +7,7 @@ from gtcourse.encodings import (
     AddSVD,
     computed_on_device,
     encode_batch,
-    shortest_paths_by_products,
+    shortest_paths,
 )
 from gtcourse.graphs import collate
 from tests.graphs.random_graphs import graph_of, graphs
@@ -23,7 +23,7 @@ def bare(graph):
 @given(graphs(max_nodes=10))
 def test_products_of_matrices_find_what_a_search_finds(graph):
     adjacency = collate([graph]).adjacency
-    assert shortest_paths_by_products(adjacency)[0].tolist() == distances_loop(graph)
+    assert shortest_paths(adjacency)[0].tolist() == distances_loop(graph)
 
 
 def test_what_a_batch_has_already_stays():

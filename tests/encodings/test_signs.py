@@ -1,6 +1,6 @@
 import torch
 
-from gtcourse.encodings.signs import flip_nodes, flip_pairs, flip_signs
+from gtcourse.models.embeddings import flip_nodes, flip_pairs, flip_signs
 
 
 def drawn(flip, width: int, graphs: int = 2000):

@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 
 from gtcourse import prepare as module
 from gtcourse.encodings import AddDegrees, AddLaplacianEigenvectors, AddRings, AddSVD, encode
-from gtcourse.encodings.on_device import encode_batch
+from gtcourse.encodings.transform import encode_batch
 from gtcourse.graphs import DenseLoader, GraphBatch, GraphDataset, collate, open_graphs
 from gtcourse.prepare import pcqm4mv2, prepare, process_pool
 from tests.graphs.layout import write_dataset, write_some

@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import nn
 
-from gtcourse.encodings import signs
 from gtcourse.encodings.spectral import laplacian_eigenvectors
 from gtcourse.graphs import collate
 from gtcourse.models import (
@@ -18,7 +17,7 @@ from gtcourse.models import (
     SVDEncoding,
     WalkEncoding,
 )
-from gtcourse.models.embeddings import FlatBatchNorm, NodeBatchNorm
+from gtcourse.models.embeddings import FlatBatchNorm, NodeBatchNorm, flip_signs
 from tests.graphs.random_graphs import graph_of
 from tests.loops.encodings import laplacian_loop
 
@@ -96,7 +95,7 @@ def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_pred
         torch.testing.assert_close(L @ signed, signed * values, rtol=0, atol=1e-10)
         predictions.append(float(model(collate([graph])).detach()))
     assert min(abs(one - other) for one, other in combinations(predictions, 2)) > 1e-6
-    drawn = signs.flip_signs(vectors.expand(50, -1, -1)) / vectors
+    drawn = flip_signs(vectors.expand(50, -1, -1)) / vectors
     assert {tuple(row) for row in drawn[:, 0].round().tolist()} == patterns
 
 
