@@ -2,7 +2,7 @@
 
 ``graphormer-100k`` on the 10,000 training molecules in batches of 64, one thread, shuffled:
 
-1. the data padded once and kept, in 1, 4 and 16 buckets by size (:class:`DenseLoader`);
+1. the data padded once and held, in 1, 4 and 16 buckets by size (:class:`DenseLoader`);
 2. the same graphs, encodings and all, collated for every batch (:func:`collate` in torch's
    ``DataLoader``, no workers: one thread is what every method has);
 3. as PyG's own tools do it: its ``DataLoader``, ``to_dense_batch`` and ``to_dense_adj``, for which
@@ -25,24 +25,18 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as PyGLoader
 from torch_geometric.utils import to_dense_adj, to_dense_batch
 
-from benchmarks.costs import milliseconds, rows, without_name
-from benchmarks.report import command_line, provenance, store
-from benchmarks.subjects import BATCH, ENTRIES, Step
+from benchmarks.measure import Step, here, in_turn, run
+from benchmarks.subjects import BATCH, ENTRIES, l1_loss
 from gtcourse import DenseLoader, GraphBatch, collate, load_dataset
 from gtcourse.encodings import encode
-from gtcourse.training.tasks import graph_regression
 
 MODEL = ENTRIES["graphormer"]
 BUCKETS = (1, 4, 16)
-THREADS = 1
-ROUNDS, STEPS = 3, 40
-TASK = graph_regression()
-
 Loader = Iterable[GraphBatch]
 
 
 class ByPyG:
-    """PyG's loader, and its functions to make padded tensors of what it gives."""
+    """PyG's loader, and its functions that pad what it gives."""
 
     def __init__(self, graphs: list[Data], batch_size: int, shuffle: bool = True):
         pairs = [with_pairs_as_lists(graph) for graph in graphs]
@@ -66,42 +60,36 @@ class ByPyG:
             }
             for name in ("in_degree", "out_degree"):
                 encodings[name] = to_dense_batch(graphs[name], graphs.batch)[0]
-            adjacency = edges[..., 0] > 0
             edge_attr = (edges - 1).clamp(min=0).long()
-            yield GraphBatch(x, adjacency, edge_attr, mask, graphs.y, encodings)
+            yield GraphBatch(x, edges[..., 0] > 0, edge_attr, mask, graphs.y, encodings)
 
 
 def with_pairs_as_lists(graph: Data) -> Data:
     """Pairs as PyG can join them: ``pair_index`` ``[2, n²]`` and ``pair_attr`` ``[n², 1 + L]``."""
     n = graph.num_nodes
-    i, j = torch.arange(n).repeat_interleave(n), torch.arange(n).repeat(n)
     parts = [graph.distance[..., None], graph.path_edges[..., 0]]
+    copied = ("x", "edge_index", "edge_attr", "y", "in_degree", "out_degree")
     return Data(
-        x=graph.x,
-        edge_index=graph.edge_index,
-        edge_attr=graph.edge_attr,
-        y=graph.y,
-        in_degree=graph.in_degree,
-        out_degree=graph.out_degree,
-        pair_index=torch.stack([i, j]),
+        **{name: graph[name] for name in copied},
+        pair_index=torch.stack([torch.arange(n).repeat_interleave(n), torch.arange(n).repeat(n)]),
         pair_attr=torch.cat(parts, dim=-1).flatten(0, 1).float(),
     )
 
 
-def loaders(graphs: list[Data], buckets: tuple[int, ...]) -> dict[str, Loader]:
+def loaders(graphs: list[Data]) -> dict[str, Loader]:
     """All of the same graphs, in batches of ``BATCH``, shuffled."""
-    kept = {
+    padded = {
         f"kept padded, {count} bucket{'s' if count > 1 else ''}": DenseLoader(
             graphs, BATCH, shuffle=True, buckets=count
         )
-        for count in buckets
+        for count in BUCKETS
     }
     each = DataLoader(graphs, BATCH, shuffle=True, collate_fn=collate)
-    return kept | {"collated for each batch": each, "by PyG for each batch": ByPyG(graphs, BATCH)}
+    return padded | {"collated for each batch": each, "by PyG for each batch": ByPyG(graphs, BATCH)}
 
 
 def check_equal(graphs: list[Data]) -> None:
-    """All of them make the same batch of the same graphs."""
+    """All of them give the same batch of the same graphs."""
     (ours,) = DenseLoader(graphs, len(graphs))
     (theirs,) = ByPyG(graphs, len(graphs), shuffle=False)
     for other in (theirs, collate(graphs)):
@@ -116,12 +104,7 @@ def tensors(batch: GraphBatch) -> dict[str, Tensor]:
 
 def reading(loader: Loader) -> Step:
     """A pass over all batches, and nothing else."""
-
-    def run() -> None:
-        for _ in loader:
-            pass
-
-    return run
+    return lambda: sum(1 for _ in loader)
 
 
 def training(loader: Loader, steps: int) -> Step:
@@ -130,13 +113,13 @@ def training(loader: Loader, steps: int) -> Step:
     model = MODEL.build_model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 
-    def run() -> None:
+    def train() -> None:
         for batch in islice(loader, steps):
             optimizer.zero_grad()
-            TASK.loss(model(batch), batch).backward()
+            l1_loss(model(batch), batch).backward()
             optimizer.step()
 
-    return run
+    return train
 
 
 def padding(loader: Loader) -> dict[str, float]:
@@ -145,32 +128,31 @@ def padding(loader: Loader) -> dict[str, float]:
     for batch in loader:
         B, N = batch.mask.shape
         sizes = batch.sizes.double()
-        real = sizes.sum(), sizes.square().sum()
-        sums += torch.tensor([*real, B * N, B * N**2])
-    nodes, pairs, all_nodes, all_pairs = sums.tolist()
+        sums += torch.tensor([sizes.sum(), B * N, sizes.square().sum(), B * N**2])
+    nodes, all_nodes, pairs, all_pairs = sums.tolist()
     return {
         "padded_nodes": round(1 - nodes / all_nodes, 4),
         "padded_pairs": round(1 - pairs / all_pairs, 4),
     }
 
 
-def compare(graphs: list[Data], rounds: int, steps: int, buckets: tuple[int, ...]) -> list[dict]:
-    given = loaders(graphs, buckets)
+def compare(graphs: list[Data], rounds: int, steps: int) -> list[dict]:
+    given = loaders(graphs)
     passes = {name: reading(loader) for name, loader in given.items()}
-    loading = rows(milliseconds(passes, rounds, warm_up=1))
-    trained = rows(
-        milliseconds({name: training(loader, steps) for name, loader in given.items()}, rounds, 1)
-    )
+    loading = in_turn(here(passes), rounds, warm_up=1)
+    trained = {name: training(loader, steps) for name, loader in given.items()}
+    trained = in_turn(here(trained), rounds, warm_up=1)
     results = []
-    for (name, loader), read, train in zip(given.items(), loading, trained, strict=True):
+    for name, loader in given.items():
         part = min(1, steps / len(loader))  # of the epoch, that was trained on
+        read, train = loading[name], trained[name]
         results.append(
             {
                 "method": name,
                 **padding(loader),
                 "batches": len(loader),
-                "loading": without_name(read),
-                "training": without_name(train),
+                "loading": read,
+                "training": train,
                 "epoch_seconds": round(train["ms"] / part / 1000, 2),
                 "loading_share": round(read["ms"] * part / train["ms"], 4),
                 "graphs_per_second": round(1000 * part * len(graphs) / train["ms"]),
@@ -179,45 +161,19 @@ def compare(graphs: list[Data], rounds: int, steps: int, buckets: tuple[int, ...
     return results
 
 
-def measure(rounds: int, steps: int, graphs: int | None = None) -> dict:
-    torch.set_num_threads(THREADS)
+def measure(rounds: int, steps: int, graphs: int) -> dict:
     data = load_dataset("molecules")
     train = encode(data.train[:graphs], *MODEL.transforms)
     check_equal(train[:BATCH])
     return {
-        "name": "epoch-benchmark",
         "data": data.provenance,
         "model": MODEL.name,
         "graphs": len(train),
         "batch": BATCH,
         "trained_batches": steps,
-        "rows": compare(train, rounds, steps, BUCKETS),
-        "precision": "float32",
-        "rounds": rounds,
-        "threads": THREADS,
-    } | provenance("epoch")
-
-
-def show(content: dict) -> None:
-    print(
-        f"{content['graphs']} molecules; training on {content['trained_batches']} batches of each"
-    )
-    for row in content["rows"]:
-        print(
-            f"{row['method']:26}{100 * row['padded_pairs']:5.1f} % of pairs are padding; loading"
-            f"{row['loading']['ms']:8.0f} ms, epoch{row['epoch_seconds']:6.1f} s"
-            f" × {row['training']['ratio']:.2f}, {100 * row['loading_share']:.1f} % of it loading"
-        )
-
-
-def main() -> None:
-    parser = command_line(__doc__, ROUNDS)
-    parser.add_argument("--steps", type=int, default=STEPS, help="batches of an epoch to train on")
-    args = parser.parse_args()
-    content = measure(args.rounds, args.steps)
-    show(content)
-    store(content, args.out)
+        "rows": compare(train, rounds, steps),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    run("epoch", measure, rounds=3, steps=40, graphs=10_000)

@@ -1,12 +1,14 @@
-"""A bias looked up inside the kernel, or written out first: ``python -m benchmarks.flex``.
+r"""A bias looked up inside the kernel, or written out first: ``python -m benchmarks.flex``.
 
 The forward pass of Graphormer's attention between its projections, without gradients, one thread:
 the bias ``[B, H, N, N]`` looked up by distance, then ``F.scaled_dot_product_attention`` with it;
-and FlexAttention, compiled, with the lookup as its score modifier.
+and FlexAttention (Dong et al., 2024), compiled, with the lookup as its *score modifier*, a function
+of one logit's place. Memory then holds a small integer for each pair, and neither logits nor bias.
 
 On chains of molecules of 32, 128, 512 and 1024 atoms, in batches with equally many pairs, or one
-graph. Both ways give the same numbers, which is checked. The compiler's work is timed apart, with
-an empty cache. On a CPU FlexAttention has no backward pass.
+graph. Both ways give the same numbers, which is checked. On a CPU, PyTorch 2.13 has the forward
+pass of FlexAttention alone, and compiles each size for itself (``dynamic=False``): for several
+sizes it writes invalid C++.
 """
 
 from __future__ import annotations
@@ -19,109 +21,111 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 from torch_geometric.data import Data
 
-from benchmarks.compiling import compare
-from benchmarks.flex_forms import graphormer_flex
-from benchmarks.report import command_line, provenance, store
-from gtcourse import GraphBatch, GraphDataset, collate, load_dataset
+from benchmarks.measure import compare_compiled, run
+from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
+from gtcourse.graphs.batch import UNREACHABLE
 from gtcourse.models import SpatialEncoding, scaled_dot_product_attention
 
 SIZES, PAIRS = (32, 128, 512, 1024), 512**2
 D_MODEL, HEADS, MAX_DISTANCE = 64, 8, 20
-THREADS = 1
-ROUNDS = 9
 WRITTEN, INSIDE = "bias written out", "FlexAttention"
 
 
-class Case:
-    """Queries, keys and values of one batch ``[B, H, N, K]``, and its distances ``[B, N, N]``."""
+def graphormer_flex(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    distance: Tensor,
+    table: Tensor,
+    mask: Tensor,
+    *,
+    virtual: Tensor | None = None,
+    edges: Tensor | None = None,
+    attend: Callable = flex_attention,
+) -> Tensor:
+    r"""Attention under Graphormer's biases, never written out (Graphormer, Eqs. 6 and 7).
 
-    def __init__(self, batch: GraphBatch):
-        B, N = batch.mask.shape
-        self.mask = batch.mask
-        self.query, self.key, self.value = torch.randn(3, B, HEADS, N, D_MODEL // HEADS)
-        self.distance = batch.encodings["distance"]
-        self.spatial = SpatialEncoding(HEADS, MAX_DISTANCE).requires_grad_(False)
+    .. math:: A_{ij} = q_i \cdot k_j / \sqrt K + b_{\phi(i, j)} + c_{ij}
 
-    def steps(self, inside: Callable) -> dict[str, Callable[[], Tensor]]:
-        """Both ways; ``inside`` is ``flex_attention``, compiled or not."""
-        small = self.distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8)
-        given = self.query, self.key, self.value, small, self.spatial.scalars.weight, self.mask
-        by_flex = partial(graphormer_flex, *given, attend=inside)
-        return {WRITTEN: torch.no_grad()(self.written), INSIDE: torch.no_grad()(by_flex)}
+    The same as :class:`~gtcourse.models.graphormer.GraphormerAttention` between its projections.
 
-    def written(self) -> Tensor:
-        bias, mask = self.spatial.of(self.distance), self.mask[:, None, None]
-        return scaled_dot_product_attention(self.query, self.key, self.value, bias=bias, mask=mask)
+    Args:
+        table: :math:`b`, the scalars' weight of ``SpatialEncoding``.
+        mask: False is never attended to. A row without keys gives zeros.
+        virtual: [VNode]'s scalars, where token 0 is [VNode] and the other N tokens are the nodes.
+        edges: :math:`c`, where there is one; it is read from memory.
+        attend: ``flex_attention``, or what ``torch.compile`` returns for it.
 
+    Shapes:
+        query, key, value: ``[B, H, N, K]``, or N + 1 tokens with ``virtual``
+        distance: ``[B, N, N]`` integers (of 8 bits where they fit), -1 for unreachable
+        table: ``[D + 2, H]``: unreachable, 0, 1, …, D and farther
+        mask: ``[B, N]``; virtual: ``[H]``; edges: ``[B, H, N, N]``, of nodes alone
+    """
+    last = len(table) - 1
 
-def case(data: GraphDataset, nodes: int) -> Case:
-    torch.manual_seed(0)
-    graphs = [chain(data.graphs, nodes)] * max(1, PAIRS // nodes**2)
-    return Case(collate(encode(graphs, AddShortestPaths())))
+    def nodes(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        row = (distance[b, i, j].to(torch.int32) - UNREACHABLE).clamp(max=last)
+        score = score + table[row, h]
+        if edges is not None:
+            score = score + edges[b, h, i, j]
+        return torch.where(mask[b, j], score, -torch.inf)
+
+    def tokens(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        node = (j - 1).clamp(min=0)
+        of_nodes = nodes(score, b, h, (i - 1).clamp(min=0), node)
+        with_virtual = torch.where((j == 0) | mask[b, node], score + virtual[h], -torch.inf)
+        return torch.where((i == 0) | (j == 0), with_virtual, of_nodes)
+
+    return attend(query, key, value, score_mod=nodes if virtual is None else tokens)
 
 
 def chain(molecules: list[Data], size: int) -> Data:
     """Molecules bonded in a row, cut off at ``size`` atoms."""
-    edges, kinds, n = [], [], 0
+    edges, n = [], 0
     for molecule in molecules:
         if n >= size:
             break
-        edges.append(molecule.edge_index + n)
-        kinds.append(molecule.edge_attr)
-        if n:
-            edges.append(torch.tensor([[n - 1, n], [n, n - 1]]))
-            kinds.append(torch.ones(2, 1).long())
+        edges += [molecule.edge_index + n, *([torch.tensor([[n - 1, n], [n, n - 1]])] if n else [])]
         n += molecule.num_nodes
-    ends, kind = torch.cat(edges, dim=1), torch.cat(kinds)
-    inside = (ends < size).all(dim=0)
-    return Data(x=torch.zeros(size, 1).long(), edge_index=ends[:, inside], edge_attr=kind[inside])
+    ends = torch.cat(edges, dim=1)
+    ends = ends[:, (ends < size).all(dim=0)]
+    attr = torch.ones(ends.shape[1], 1, dtype=torch.long)
+    return Data(x=torch.zeros(size, 1).long(), edge_index=ends, edge_attr=attr)
 
 
-def of_size(given: Case, rounds: int, inside: Callable) -> dict:
-    B, _, N, _ = given.query.shape
-    steps = given.steps(inside)
-    compared, results = compare(steps, given.query.shape, rounds)
+@torch.no_grad()
+def of_size(molecules: list[Data], nodes: int, rounds: int, inside: Callable) -> dict:
+    torch.manual_seed(0)
+    graphs = [chain(molecules, nodes)] * max(1, PAIRS // nodes**2)
+    batch = collate(encode(graphs, AddShortestPaths()))
+    query, key, value = torch.randn(3, len(graphs), HEADS, nodes, D_MODEL // HEADS)
+    distance, spatial = batch.encodings["distance"], SpatialEncoding(HEADS, MAX_DISTANCE)
+    small = distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8)
+
+    def written() -> Tensor:
+        mask = batch.mask[:, None, None]
+        return scaled_dot_product_attention(query, key, value, bias=spatial.of(distance), mask=mask)
+
+    arguments = query, key, value, small, spatial.scalars.weight, batch.mask
+    steps = {WRITTEN: written, INSIDE: partial(graphormer_flex, *arguments, attend=inside)}
+    steps = {name: torch.no_grad()(step) for name, step in steps.items()}
+    rows, results = compare_compiled(steps, rounds)
     torch.testing.assert_close(results[INSIDE], results[WRITTEN], rtol=1e-3, atol=1e-4)
-    return {"model": "graphormer", "nodes": N, "graphs": B, "compared": compared}
+    return {"model": "graphormer", "nodes": nodes, "graphs": len(graphs), "compared": rows}
 
 
-def measure(rounds: int, sizes: tuple[int, ...], inside: Callable | None = None) -> dict:
-    torch.set_num_threads(THREADS)
-    # One graph for each size: what it writes for several is no valid C++ in PyTorch 2.13.
-    inside = inside or torch.compile(flex_attention, dynamic=False)
+def measure(rounds: int) -> dict:
     data = load_dataset("molecules")
-    results = []
-    for given in (case(data, nodes) for nodes in sizes):
-        results.append(of_size(given, rounds, inside))
-        show(results[-1])
+    inside = torch.compile(flex_attention, dynamic=False)
     return {
-        "name": "flex-benchmark",
         "data": data.provenance,
-        "sizes": results,
+        "sizes": [of_size(data.graphs, nodes, rounds, inside) for nodes in SIZES],
         "d_model": D_MODEL,
         "heads": HEADS,
-        "precision": "float32",
-        "rounds": rounds,
-        "threads": THREADS,
-    } | provenance("flex")
-
-
-def show(result: dict) -> None:
-    print(f"{result['model']}, {result['nodes']} atoms, {result['graphs']} graphs")
-    for row in result["compared"]:
-        print(
-            f"  {row['method']:18}{row['ms']:8.1f} ms × {row['ratio']:.2f}{row['peak_mb']:9.2f} MB"
-            f"; first call {row['first_seconds']} s",
-            flush=True,
-        )
-
-
-def main() -> None:
-    args = command_line(__doc__, ROUNDS, SIZES).parse_args()
-    content = measure(args.rounds, tuple(args.sizes))
-    store(content, args.out)
+    }
 
 
 if __name__ == "__main__":
-    main()
+    run("flex", measure, rounds=9)

@@ -19,80 +19,49 @@ from contextlib import nullcontext
 
 import torch
 
-from benchmarks.costs import apart, milliseconds, peak_mb_of, rows, without_name
-from benchmarks.report import command_line, provenance, store
-from benchmarks.subjects import BATCH, Step, Subject, molecules, of_the_course, peers
+from benchmarks.measure import Step, apart, here, in_turn, peak_mb, run
+from benchmarks.subjects import BATCH, PEERS, READS, Subject, subject
 from gtcourse import load_dataset
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-THREADS = 1
-ROUNDS = 15
 
 
-def compared(steps: dict[str, Step], rounds: int) -> list[dict]:
-    """Times in turn; on a CPU each step in a process of its own."""
-    with apart(steps) if DEVICE == "cpu" else nullcontext(steps) as waiting:
-        return rows(milliseconds(waiting, rounds))
+def times(steps: dict[str, Step], rounds: int) -> dict[str, dict]:
+    with apart(steps) if DEVICE == "cpu" else nullcontext(here(steps)) as asks:
+        return in_turn(asks, rounds)
 
 
 def compare(subjects: list[Subject], rounds: int) -> list[dict]:
     """A row for each; ratios are to the first of them, round by round."""
-    forward = compared({s.name: s.forward() for s in subjects}, rounds)
-    step = compared({s.name: s.training_step() for s in subjects}, rounds)
+    forward = times({s.name: s.forward() for s in subjects}, rounds)
+    step = times({s.name: s.training_step() for s in subjects}, rounds)
     return [
         {
-            "model": subject.name,
-            "peer": subject.peer,
-            "parameters": subject.parameters,
-            "reads": subject.reads,
-            "forward": without_name(forward[i]),
-            "step": without_name(step[i]),
-            "graphs_per_second": round(1000 * batch_size(subject) / step[i]["ms"]),
-            "peak_mb": peak_mb_of(subject.training_step(), DEVICE),
+            "model": one.name,
+            "peer": one.name in PEERS,
+            "parameters": one.parameters,
+            "reads": READS[one.name],
+            "forward": forward[one.name],
+            "step": step[one.name],
+            "graphs_per_second": round(1000 * one.graphs.num_graphs / step[one.name]["ms"]),
+            "peak_mb": peak_mb(one.training_step()),
         }
-        for i, subject in enumerate(subjects)
+        for one in subjects
     ]
 
 
-def batch_size(subject: Subject) -> int:
-    return subject.graphs.num_graphs
-
-
-def measure(rounds: int, graphs: int = BATCH) -> dict:
-    torch.set_num_threads(THREADS)
+def measure(rounds: int, graphs: int) -> dict:
     data = load_dataset("molecules")
-    chosen = molecules(data, graphs)
-    subjects = peers(chosen, DEVICE) + of_the_course(chosen, DEVICE)
+    subjects = [subject(name, data.train[:graphs], DEVICE) for name in READS]
     sizes = subjects[0].graphs.sizes
     return {
-        "name": "models-benchmark",
         "data": data.provenance,
         "rows": compare(subjects, rounds),
         "graphs": graphs,
         "padded_to": int(sizes.max()),
         "mean_nodes": round(float(sizes.float().mean()), 1),
-        "precision": "float32",
-        "rounds": rounds,
-        "threads": THREADS,
-    } | provenance("models")
-
-
-def show(content: dict) -> None:
-    print(f"{content['graphs']} molecules of at most {content['padded_to']} atoms")
-    for row in content["rows"]:
-        print(
-            f"{row['model']:24}{row['parameters']:9,}{row['forward']['ms']:8.1f} ms forward"
-            f"{row['step']['ms']:8.1f} ms a step × {row['step']['ratio']:.2f}"
-            f"{row['peak_mb']:8.1f} MB"
-        )
-
-
-def main() -> None:
-    args = command_line(__doc__, ROUNDS).parse_args()
-    content = measure(args.rounds)
-    show(content)
-    store(content, args.out)
+    }
 
 
 if __name__ == "__main__":
-    main()
+    run("models", measure, rounds=15, graphs=BATCH)

@@ -1,32 +1,23 @@
-"""Where time and memory go in each model's training step: ``python -m benchmarks.profile``.
+"""Where time goes in each model's training step: ``python -m benchmarks.profile``.
 
-The nine models of the leaderboard at 100,000 parameters, one CPU thread, 64 molecules:
-
-1. time, from PyTorch's profiler: what each operator takes without those that it calls, by kind of
-   operator and by phase. The profiler itself costs some microseconds an operator, which the Python
-   between them seems to take;
-2. memory: the most that is held at a time, and what the forward pass keeps for the backward pass,
-   by what it belongs to: pairs of nodes, edges or nodes.
+The nine models of the leaderboard at 100,000 parameters, one CPU thread, 64 molecules: what each
+operator takes without those that it calls, from PyTorch's profiler, by kind of operator and by
+phase. The profiler itself costs some microseconds an operator, which the Python between them seems
+to take.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from statistics import median, quantiles
 
-import torch
-from torch import Tensor
-from torch.autograd.graph import saved_tensors_hooks
+from benchmarks.measure import Step, apart, peak_of, run, traced
+from benchmarks.subjects import BATCH, ENTRIES, PHASES, subject
+from gtcourse import load_dataset
 
-from benchmarks.costs import alone, peak_mb, traced
-from benchmarks.peers import l1_loss
-from benchmarks.report import command_line, provenance, store
-from benchmarks.subjects import BATCH, PHASES, Subject, molecules, of_the_course
-from gtcourse import GraphBatch, load_dataset
-
-THREADS = 1
-ROUNDS, WARM_UP = 7, 2
+WARM_UP = 2
 OPTIMISER, PYTHON, OTHER = "optimiser", "Python and autograd", "other operators"
 KINDS = {
     "matrix products": "mm addmm bmm baddbmm matmul linear einsum dot mv",
@@ -84,66 +75,12 @@ def shares(trace: list[dict]) -> tuple[dict[str, float], dict[str, float], float
         kinds[OPTIMISER if phase == OPTIMISER else kind_of(operator)] += time
         phases[phase] += time
     total = sum(phases.values())
-    return percent(kinds, total), percent(phases, total), total / 1000
+    percent = [{name: 100 * t / total for name, t in each.items()} for each in (kinds, phases)]
+    return *percent, total / 1000
 
 
-def percent(times: dict[str, float], total: float) -> dict[str, float]:
-    return {name: 100 * time / total for name, time in times.items()}
-
-
-def operators(trace: list[dict]) -> int:
-    """How many calls of operators there are, those of one by another included."""
-    return sum(e.get("cat") == "cpu_op" and e["name"].startswith("aten::") for e in trace)
-
-
-def kept(subject: Subject) -> dict[str, float]:
-    """MB that the forward pass keeps for the backward pass, by what they belong to.
-
-    A tensor that is kept twice counts once; weights and the batch itself stand there anyway.
-    """
-    given = [*subject.model.parameters(), *subject.model.buffers(), *tensors(subject.graphs)]
-    seen = {tensor.untyped_storage().data_ptr() for tensor in given}
-    found: dict[str, float] = dict.fromkeys(("pairs", "edges", "nodes", "others"), 0.0)
-    held = []  # or a storage's address would be given to the next one
-
-    def keep(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in seen:
-            seen.add(storage.data_ptr())
-            held.append(storage)
-            found[belongs_to(tensor, subject.graphs)] += storage.nbytes() / 2**20
-        return tensor
-
-    with saved_tensors_hooks(keep, lambda tensor: tensor):
-        l1_loss(subject.model.train()(subject.graphs), subject.graphs)
-    return found
-
-
-def tensors(batch: GraphBatch) -> list[Tensor]:
-    values = [*vars(batch).values(), *batch.encodings.values()]
-    return [value for value in values if isinstance(value, Tensor)]
-
-
-def belongs_to(tensor: Tensor, batch: GraphBatch) -> str:
-    """By the tensor's axes, which may be flattened: two of nodes, one of edges, or one of nodes."""
-    B, N = batch.mask.shape
-    real, edges = int(batch.sizes.sum()), int(batch.adjacency.sum())
-    pairs = int(batch.sizes.square().sum())
-    axes = {*tensor.shape}
-    on_nodes = sum(axis in (N, N + 1) for axis in tensor.shape)  # one more: a virtual node
-    if on_nodes >= 2 or axes & {pairs, N**2, (N + 1) ** 2, B * N**2}:
-        return "pairs"
-    if any(axis and axis % edges == 0 for axis in axes):
-        return "edges"
-    if on_nodes or axes & {B * N, B * (N + 1)} or any(axis and axis % real == 0 for axis in axes):
-        return "nodes"
-    # The edges along all shortest paths are a list that is longer than that of all pairs.
-    return "pairs" if max(axes, default=0) > pairs else "others"
-
-
-def profiled(subject: Subject, rounds: int) -> dict:
+def profiled(step: Step, rounds: int) -> dict:
     """Shares are those of the fastest round: the machine's other work was in its way the least."""
-    step = subject.training_step()
     for _ in range(WARM_UP):
         step()
     traces = [traced(step) for _ in range(rounds)]
@@ -151,52 +88,29 @@ def profiled(subject: Subject, rounds: int) -> dict:
     times = [time for *_, time in measured]
     kinds, phases, _ = measured[0]
     return {
-        "model": subject.name,
-        "parameters": subject.parameters,
-        "kinds": rounded(kinds),
-        "phases": rounded(phases),
+        "kinds": {name: round(share, 2) for name, share in kinds.items()},
+        "phases": {name: round(share, 2) for name, share in phases.items()},
         "ms": round(median(times), 1),
         "quartiles": [round(q, 1) for q in quantiles(times)[::2]],
-        "operators": operators(traces[-1]),
-        "peak_mb": peak_mb(traces[-1]),
-        "kept_mb": rounded(kept(subject)),
+        "peak_mb": peak_of(traces[-1]),
     }
 
 
-def rounded(values: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 2) for name, value in values.items()}
-
-
-def measure(rounds: int, graphs: int = BATCH) -> dict:
-    torch.set_num_threads(THREADS)
+def measure(rounds: int, graphs: int) -> dict:
     data = load_dataset("molecules")
-    subjects = of_the_course(molecules(data, graphs))
-    sizes = subjects[0].graphs.sizes
-    return {
-        "name": "profile-benchmark",
-        "data": data.provenance,
-        "rows": [alone(profiled, subject, rounds) for subject in subjects],
-        "graphs": graphs,
-        "padded_to": int(sizes.max()),
-        "precision": "float32",
-        "rounds": rounds,
-        "threads": THREADS,
-    } | provenance("profile")
-
-
-def show(content: dict) -> None:
-    for row in content["rows"]:
-        print(f"{row['model']}: {row['ms']} ms, {row['operators']} operators, {row['peak_mb']} MB")
-        parts = (f"{name} {share:.0f} %" for name, share in row["kinds"].items())
-        print(f"  {', '.join(parts)}\n  {row['phases']}\n  kept, MB: {row['kept_mb']}")
-
-
-def main() -> None:
-    args = command_line(__doc__, ROUNDS).parse_args()
-    content = measure(args.rounds)
-    show(content)
-    store(content, args.out)
+    subjects = {name: subject(name, data.train[:graphs]) for name in ENTRIES}
+    with apart({name: one.training_step() for name, one in subjects.items()}) as asks:
+        rows = [
+            {
+                "model": name,
+                "parameters": subjects[name].parameters,
+                **ask(partial(profiled, rounds=rounds)),
+            }
+            for name, ask in asks.items()
+        ]
+    padded_to = int(subjects["transformer"].graphs.sizes.max())
+    return {"data": data.provenance, "rows": rows, "graphs": graphs, "padded_to": padded_to}
 
 
 if __name__ == "__main__":
-    main()
+    run("profile", measure, rounds=7, graphs=BATCH)

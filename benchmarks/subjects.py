@@ -1,24 +1,118 @@
-"""Models to be measured, each with the same molecules in the form that it takes."""
+"""The models that are measured, all on the same molecules: the course's nine, and three peers.
+
+The course's are the leaderboard's at 100,000 parameters. A peer is a stack of a library's layers
+with about as many, and the embeddings and the mean that it takes to predict a number for a graph.
+Shapes: B graphs, N nodes (padded), ΣN nodes and E edges of all graphs, d width.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.profiler import record_function
 from torch_geometric.data import Batch, Data
+from torch_geometric.nn import GINEConv, GPSConv, TransformerConv, global_mean_pool
 
-from benchmarks.peers import PEERS, l1_loss
-from gtcourse import GraphBatch, GraphDataset, collate
+from benchmarks.measure import Step
+from gtcourse import GraphBatch, collate
 from gtcourse.encodings import encode
 from gtcourse.training.fit import count_parameters
-from gtcourse.training.leaderboard import LEADERBOARD, Entry
+from gtcourse.training.leaderboard import ATOMS, BONDS, LEADERBOARD
 
-SIZE, BATCH = "100k", 64
-ENTRIES = {entry.model: entry for entry in LEADERBOARD.values() if entry.size == SIZE}
-READS = {
+BATCH, LAYERS = 64, 4
+ENTRIES = {entry.model: entry for entry in LEADERBOARD.values() if entry.size == "100k"}
+PHASES = ("forward", "backward", "optimiser")
+
+
+def network(d_model: int, d_out: int, d_hidden: int | None = None) -> nn.Sequential:
+    d_hidden = d_hidden or d_model
+    return nn.Sequential(nn.Linear(d_model, d_hidden), nn.ReLU(), nn.Linear(d_hidden, d_out))
+
+
+class TorchEncoder(nn.Module):
+    """``nn.TransformerEncoder`` on a padded batch, as wide and deep as ``transformer-100k``."""
+
+    reads = "atoms; no bond, no distance, no bias that is learned from a graph"
+
+    def __init__(self, d_model: int = 56, num_heads: int = 8, d_hidden: int = 112):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(
+            d_model, num_heads, d_hidden, 0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        norm = nn.LayerNorm(d_model)
+        self.embedding = nn.Embedding(ATOMS, d_model)
+        self.encoder = nn.TransformerEncoder(layer, LAYERS, norm, enable_nested_tensor=False)
+        self.head = network(d_model, 1)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        h = self.encoder(self.embedding(batch.x[..., 0]), src_key_padding_mask=~batch.mask)
+        mean = (h * batch.mask[..., None]).sum(dim=1) / batch.sizes[:, None]
+        return self.head(mean).squeeze(-1)
+
+
+class GPS(nn.Module):
+    """PyG's ``GPSConv``: GINE along the bonds, and attention of all with all, side by side.
+
+    Shapes:
+        graphs: PyG's batch, x ``[ΣN, 1]``, edge_index ``[2, E]``, edge_attr ``[E, 1]``
+        returns: ``[B]``
+    """
+
+    reads = "atoms and bonds along the bonds; its attention of all with all takes no bias"
+
+    def __init__(self, d_model: int = 48, num_heads: int = 8):
+        super().__init__()
+        self.atoms, self.bonds = nn.Embedding(ATOMS, d_model), nn.Embedding(BONDS, d_model)
+        self.layers = nn.ModuleList(
+            GPSConv(d_model, GINEConv(network(d_model, d_model)), num_heads) for _ in range(LAYERS)
+        )
+        self.head = network(d_model, 1)
+
+    def forward(self, graphs: Batch) -> Tensor:
+        h, edges = self.atoms(graphs.x[:, 0]), self.bonds(graphs.edge_attr[:, 0])
+        for layer in self.layers:
+            h = layer(h, graphs.edge_index, graphs.batch, edge_attr=edges)
+        return self.head(global_mean_pool(h, graphs.batch)).squeeze(-1)
+
+
+class BondTransformer(nn.Module):
+    """PyG's ``TransformerConv``, attention along the bonds alone, completed to Transformer layers:
+    norms, residuals and the feed-forward network are not PyG's. Shapes: as :class:`GPS`."""
+
+    reads = "atoms and bonds; two atoms without a bond never meet in a layer"
+
+    def __init__(self, d_model: int = 52, num_heads: int = 4):
+        super().__init__()
+        self.atoms, self.bonds = nn.Embedding(ATOMS, d_model), nn.Embedding(BONDS, d_model)
+        self.layers = nn.ModuleList(
+            nn.ModuleList(
+                [
+                    nn.LayerNorm(d_model),
+                    TransformerConv(d_model, d_model // num_heads, num_heads, edge_dim=d_model),
+                    nn.Sequential(nn.LayerNorm(d_model), network(d_model, d_model, 2 * d_model)),
+                ]
+            )
+            for _ in range(LAYERS)
+        )
+        self.head = network(d_model, 1)
+
+    def forward(self, graphs: Batch) -> Tensor:
+        h, edges = self.atoms(graphs.x[:, 0]), self.bonds(graphs.edge_attr[:, 0])
+        for norm, attention, feed_forward in self.layers:
+            h = h + attention(norm(h), graphs.edge_index, edges)
+            h = h + feed_forward(h)
+        return self.head(global_mean_pool(h, graphs.batch)).squeeze(-1)
+
+
+PEERS = {
+    "nn.TransformerEncoder": TorchEncoder,
+    "PyG GPSConv": GPS,
+    "PyG TransformerConv": BondTransformer,
+}
+READS = {name: peer.reads for name, peer in PEERS.items()} | {
     "transformer": "atoms; no bond, no distance",
     "gin": "atoms, along the bonds",
     "gat": "atoms, along the bonds",
@@ -29,27 +123,21 @@ READS = {
     "grpe": "atoms; of all pairs the distance and the bond, for queries, keys and values",
     "csa": "atoms; of all pairs the bond, 20 steps of a random walk and the ring they share",
 }
-"""What of a graph reaches each model of the course."""
+"""What of a graph reaches each model."""
 
-PHASES = ("forward", "backward", "optimiser")
 
-Step = Callable[[], None]
+def l1_loss(prediction: Tensor, graphs: GraphBatch | Batch) -> Tensor:
+    """As :func:`gtcourse.training.tasks.graph_regression` has it, of either batch."""
+    return F.l1_loss(prediction, graphs.y.view_as(prediction))
 
 
 @dataclass
 class Subject:
-    """One model on its batch.
-
-    Attributes:
-        name: the leaderboard's model, or the peer's; reads: what of a graph reaches it.
-        graphs: the batch, as the model takes it.
-    """
+    """One model on its batch, as the model takes it."""
 
     name: str
     model: nn.Module
     graphs: GraphBatch | Batch
-    reads: str
-    peer: bool = False
 
     @property
     def parameters(self) -> int:
@@ -57,17 +145,12 @@ class Subject:
 
     def forward(self) -> Step:
         """Predictions as they are made once a model is trained: no gradient, evaluation mode."""
-
-        @torch.no_grad()
-        def run() -> None:
-            self.model.eval()(self.graphs)
-
-        return run
+        return torch.no_grad()(lambda: self.model.eval()(self.graphs))
 
     def training_step(self) -> Step:
         """Forward, backward, Adam, which a profiler sees by :data:`PHASES`.
 
-        Gradients are given back at the end, so that the step's memory has them.
+        Gradients are freed at the end, so that the step's memory includes them.
         """
         optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
         forward, backward, optimiser = PHASES
@@ -84,28 +167,11 @@ class Subject:
         return run
 
 
-def molecules(data: GraphDataset, count: int = BATCH) -> list[Data]:
-    """The first training molecules."""
-    return data.train[:count]
-
-
-def subject(entry: Entry, graphs: list[Data], device: str = "cpu") -> Subject:
-    """A model of the leaderboard, with the encodings that it reads."""
+def subject(name: str, graphs: list[Data], device: str = "cpu") -> Subject:
+    """A model of the leaderboard, with the encodings that it reads, or a peer."""
     torch.manual_seed(0)
-    batch = collate(encode(graphs, *entry.transforms)).to(device)
-    return Subject(entry.model, entry.build_model().to(device), batch, READS[entry.model])
-
-
-def of_the_course(graphs: list[Data], device: str = "cpu") -> list[Subject]:
-    """All nine models of the leaderboard at 100,000 parameters."""
-    return [subject(entry, graphs, device) for entry in ENTRIES.values()]
-
-
-def peers(graphs: list[Data], device: str = "cpu") -> list[Subject]:
-    """Those of :mod:`benchmarks.peers`, of which the first has no graph."""
-    padded, ragged = collate(graphs).to(device), Batch.from_data_list(graphs).to(device)
-    torch.manual_seed(0)
-    return [
-        Subject(name, peer.build().to(device), padded if peer.padded else ragged, peer.reads, True)
-        for name, peer in PEERS.items()
-    ]
+    if name in ENTRIES:
+        batch = collate(encode(graphs, *ENTRIES[name].transforms))
+        return Subject(name, ENTRIES[name].build_model().to(device), batch.to(device))
+    batch = collate(graphs) if name == "nn.TransformerEncoder" else Batch.from_data_list(graphs)
+    return Subject(name, PEERS[name]().to(device), batch.to(device))

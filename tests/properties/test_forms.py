@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from torch import Tensor, nn
 
-from benchmarks.flex_forms import graphormer_flex
+from benchmarks.flex import graphormer_flex
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.models import CGT, Graphormer

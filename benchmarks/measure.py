@@ -1,0 +1,206 @@
+"""What a step takes, in time and in memory, and who measured it where: shared by all benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import multiprocessing
+import os
+import platform
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from gtcourse.training.records import current_commit, device_name, installed_versions
+
+Step = Callable[[], object]
+Ask = Callable[[Callable[[Step], object]], object]
+"""Calls a function of a step where the step lives, and returns its answer."""
+
+
+def milliseconds(step: Step) -> float:
+    start = time.perf_counter()
+    step()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return 1000 * (time.perf_counter() - start)
+
+
+def here(steps: dict[str, Step]) -> dict[str, Ask]:
+    return {name: lambda question, step=step: question(step) for name, step in steps.items()}
+
+
+@contextmanager
+def apart(steps: dict[str, Step]) -> Iterator[dict[str, Ask]]:
+    """Each step in a process of its own that waits for its turn, as a model in training is.
+
+    What one step leaves to the C library's allocator changes the time of the next: memory that was
+    given back to the system has to be fetched again, page by page.
+    """
+    context = multiprocessing.get_context("fork")
+    pipes = {name: context.Pipe() for name in steps}
+    workers = {
+        name: context.Process(target=_serve, args=(steps[name], end), daemon=True)
+        for name, (_, end) in pipes.items()
+    }
+    with warnings.catch_warnings():  # of threads, for which no step waits
+        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+        for worker in workers.values():
+            worker.start()
+
+    def ask(name: str, question: Callable[[Step], object]) -> object:
+        pipes[name][0].send(question)
+        while not pipes[name][0].poll(1):
+            if not workers[name].is_alive():
+                raise RuntimeError(f"the process of {name!r} has ended; expected its answer.")
+        return pipes[name][0].recv()
+
+    try:
+        yield {name: lambda question, name=name: ask(name, question) for name in steps}
+    finally:
+        for name, worker in workers.items():
+            pipes[name][0].send(None)
+            worker.join()
+
+
+def _serve(step: Step, end) -> None:
+    while (question := end.recv()) is not None:
+        end.send(question(step))
+
+
+def in_turn(asks: dict[str, Ask], rounds: int, warm_up: int = 2) -> dict[str, dict]:
+    """Median time of each step, with quartiles, and the median of its ratio to the first step's.
+
+    The steps take turns; the first ``warm_up`` rounds are not counted.
+    """
+    times = {name: [] for name in asks}
+    for number in range(-warm_up, rounds):
+        for name, ask in asks.items():
+            taken = ask(milliseconds)
+            if number >= 0:
+                times[name].append(taken)
+    return summary(times)
+
+
+def summary(times: dict[str, list[float]]) -> dict[str, dict]:
+    first = next(iter(times.values()))
+    return {
+        name: {
+            "ms": round(statistics.median(values), 1),
+            "quartiles": [round(q, 1) for q in statistics.quantiles(values)[::2]],
+            "ratio": round(statistics.median(t / f for t, f in zip(values, first, strict=True)), 3),
+        }
+        for name, values in times.items()
+    }
+
+
+def compare_compiled(steps: dict[str, Step], rounds: int) -> tuple[list[dict], dict[str, Tensor]]:
+    """Rows for steps of which some are compiled, from an empty cache, and what each returned.
+
+    A row has the time of the first call, in which the compiler works, apart from the others.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ |= {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        with apart(steps) as asks:
+            first = {name: ask(first_call) for name, ask in asks.items()}
+            results = {name: torch.from_numpy(about.pop("result")) for name, about in first.items()}
+            peaks = {name: ask(peak_mb) for name, ask in asks.items()}
+            times = in_turn(asks, rounds)
+    rows = [
+        {"method": name, **times[name], **first[name], "peak_mb": peaks[name]} for name in steps
+    ]
+    return rows, results
+
+
+def first_call(step: Step) -> dict:
+    torch._logging.set_logs(dynamo=logging.ERROR)  # graph breaks are counted below
+    start = time.perf_counter()
+    result = step().detach().numpy()
+    return {
+        "first_seconds": round(time.perf_counter() - start, 1),
+        "graph_breaks": sum(torch._dynamo.utils.counters["graph_break"].values()),
+        "result": result,
+    }
+
+
+def traced(step: Step) -> list[dict]:
+    """The events that PyTorch's profiler saw of a step on the CPU."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        return json.loads(path.read_text())["traceEvents"]
+
+
+def peak_mb(step: Step) -> float:
+    """The most memory that a step holds at a time, above what stood before."""
+    step()  # once before, in which torch sets up what it needs
+    if not torch.cuda.is_available():
+        return peak_of(traced(step))
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    torch.cuda.synchronize()
+    return round((torch.cuda.max_memory_allocated() - before) / 2**20, 2)
+
+
+def peak_of(trace: list[dict]) -> float:
+    changes = sorted(
+        (event["ts"], event["args"]["Bytes"]) for event in trace if event.get("name") == "[memory]"
+    )
+    held = torch.tensor([size for _, size in changes]).cumsum(0)
+    return round(int(held.max()) / 2**20, 2)
+
+
+def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) -> None:
+    """The command line of a benchmark: measures, prints, and writes a record with ``--out``.
+
+    Args:
+        measure: gives the record's content from ``rounds`` and the ``options``.
+    """
+    parser = argparse.ArgumentParser(description=f"The benchmark {name}.")
+    parser.add_argument("--rounds", type=int, default=rounds, help="turns of each; 2 or more")
+    for option, default in options.items():
+        parser.add_argument(f"--{option}", type=int, default=default)
+    parser.add_argument("--out", type=Path, help="write the result to this JSON file")
+    args = vars(parser.parse_args())
+    out = args.pop("out")
+    torch.set_num_threads(1)
+    content = {"name": f"{name}-benchmark", **measure(**args)}
+    content |= {
+        "precision": "float32",
+        "rounds": args["rounds"],
+        "threads": torch.get_num_threads(),
+        "command": f"python -m benchmarks.{name}",
+        "commit": current_commit(),
+        "device": device_name(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "versions": installed_versions(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    text = json.dumps(content, indent=1) + "\n"
+    print(text)
+    if out:
+        out.write_text(text)
+
+
+def processor() -> str:
+    """As Linux calls it, or its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
