@@ -20,7 +20,7 @@ class AddShortestPaths(Encoding):
     """Sets ``distance`` ``[n, n]``: the number of edges on a shortest path from i to j.
 
     Directions are obeyed, and ``UNREACHABLE`` (-1) is no path. Distances beyond ``max_distance``
-    are stored as that; by default all are exact, as Graphormer's Eq. 7 needs them.
+    are stored as that; by default all are exact, as Graphormer, Eq. 7 needs them.
     """
 
     on_device = True
