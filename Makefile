@@ -55,12 +55,9 @@ notebooks: $(STAMP)  ## execute every notebook afresh and store its outputs (NOT
 sync: $(STAMP)  ## bring notebooks and their text sources into agreement
 	@$(BIN)/python -m tools.notebooks sync
 
-tables: $(STAMP)  ## write measured run times, recorded results, benchmarks and ledger into README and book
-	@$(BIN)/python -m tools.run_times write
-	@$(BIN)/python -m tools.teach write
-	@$(BIN)/python -m tools.results write
+tables: $(STAMP)  ## write results, run times, benchmarks, ledger and differences into the book
+	@$(BIN)/python -m tools.tables write
 	@$(BIN)/python -m tools.result_figures write
-	@$(BIN)/python -m tools.benchmarks write
 	@$(BIN)/python -m tools.differs write
 	@$(BIN)/python -m tools.ledger write
 
@@ -85,14 +82,11 @@ format: $(STAMP)  ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
 
-checks: $(STAMP)  ## pairs, outputs, run times, chapters, results, benchmarks, ledger, figures, sizes
+checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figures, sizes
 	$(BIN)/python -m tools.notebooks check
-	$(BIN)/python -m tools.run_times check
-	$(BIN)/python -m tools.teach check
 	$(BIN)/python -m tools.chapters
-	$(BIN)/python -m tools.results check
+	$(BIN)/python -m tools.tables check
 	$(BIN)/python -m tools.result_figures check
-	$(BIN)/python -m tools.benchmarks check
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
 	$(BIN)/python -m tools.figures

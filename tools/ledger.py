@@ -27,10 +27,8 @@ PAGE = ROOT / "book" / "ledger.md"
 API = ROOT / "book" / "api"
 TESTS = ROOT / "tests"
 
-TABLE = re.compile(
-    r"<!-- (\w+): written by python -m tools.ledger write -->\n(.*?)\n<!-- end of \1 -->", re.S
-)
-MARK = "<!-- {name}: written by python -m tools.ledger write -->\n{text}\n<!-- end of {name} -->"
+TABLE = re.compile(r"<!-- (\w+): written by make tables -->\n(.*?)\n<!-- end of \1 -->", re.S)
+MARK = "<!-- {name}: written by make tables -->\n{text}\n<!-- end of {name} -->"
 ROW = re.compile(
     r"^\| (?:Eq\. )?(\d+|S\d+|Fact \d+|Figure \d+): (.*?)(?:<br>Erratum: .*?)? \|", re.M
 )

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from gtcourse.plots.style import COLORS, INK, MEANING, use_style
 from gtcourse.training.results import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
-from tools.benchmarks import record as benchmark
 from tools.paths import ROOT
+from tools.tables import benchmark
 
 FOLDER = ROOT / "book" / "results"
 STATIC = ROOT / "book" / "_static"
