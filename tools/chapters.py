@@ -12,11 +12,10 @@ from tools.exercises import exercises
 from tools.paths import ROOT, TEXTS
 
 CARD = ["You build", "You need", "Takes", "Sources", "Run it"]
-NOTATION, GLOSSARY = ROOT / "book" / "notation.md", ROOT / "book" / "glossary.md"
+GLOSSARY = ROOT / "book" / "glossary.md"
 CODE = re.compile(r"^(```+).*?^\1 *$", re.M | re.S)
 HEADING = re.compile(r"^##? (\d\d|\d{1,2}\.\d{1,2}) (.+)$", re.M)
 SENTENCE_END = re.compile(r"(?<=[.?])(?: \{cite:\w\}`[^`]*`)?\s+(?=[A-Z$])")
-TERM = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
 
 
 def prose(text: str) -> str:
@@ -89,57 +88,15 @@ def extension():
     return module
 
 
-def notation_faults(page: str, chapters: dict[str, str]) -> list[str]:
-    """Each row of the notation page names a chapter in which its symbols stand."""
-    formulas = {number: formulas_of(text) for number, text in chapters.items()}
-    return [
-        f"notation: {symbol} does not stand in chapter {chapter}"
-        for symbols, chapter in notation_rows(page)
-        for symbol in symbols
-        if not pattern_of(symbol).search(formulas.get(chapter, ""))
-    ]
-
-
-def notation_rows(page: str) -> list[tuple[list[str], str]]:
-    """(the symbols of a row, the chapter that it names)."""
-    rows = re.findall(r"^\| (\$.+?\$) \|.*\| chapter (\d\d) \|$", page, re.M)
-    return [(re.findall(r"\$([^$]+)\$", symbols), chapter) for symbols, chapter in rows]
-
-
-def formulas_of(text: str) -> str:
-    """All formulas of a chapter, without braces, one in a line."""
-    found = re.findall(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", prose(text), re.S)
-    return "\n".join(bare(a or b) for a, b in found)
-
-
-def bare(tex: str) -> str:
-    return re.sub(r"[{\s]+", " ", tex).replace("}", "").strip()
-
-
-def pattern_of(symbol: str) -> re.Pattern:
-    """A symbol with any index where it has one; what it is equal to does not count."""
-    name = bare(symbol.split(" = ")[0])
-    letter = re.split(r"[_^(]", name)[0]
-    before = r"(?<![A-Za-z\\])" if letter.isalpha() else ""
-    after = "[_^(]" if name != letter else "(?![a-z_^])"
-    return re.compile(before + re.escape(letter) + after)
-
-
-def glossary_faults(page: str, text: str) -> list[str]:
-    """Each term that is linked has an entry, and each entry a use in the chapters."""
-    entries = re.findall(r"^(\S.*)\n  \S", page, re.M)
-    names = {name.strip().lower() for entry in entries for name in [entry, *entry.split(", ")]}
-    missing = {t for t in TERM.findall(text + page) if t.lower() not in names}
+def unused_terms(glossary: str, text: str) -> list[str]:
+    """Entries that stand in no chapter; a term without an entry is a warning of Sphinx."""
+    entries = re.findall(r"^(\S.*)\n  \S", glossary, re.M)
     words = re.sub(r"\s+", " ", text).lower()
-    unused = [entry for entry in entries if not any(n in words for n in spellings(entry))]
-    return [f"glossary: no entry for {term}" for term in sorted(missing)] + [
-        f"glossary: {entry} stands in no chapter" for entry in unused
+    return [
+        f"glossary: {entry} stands in no chapter"
+        for entry in entries
+        if not any(name.strip(" )").lower() in words for name in re.split(r", |\(", entry))
     ]
-
-
-def spellings(entry: str) -> list[str]:
-    """The entry's names, in brackets or out of them."""
-    return [name.strip(" )").lower() for name in re.split(r", |\(", entry)]
 
 
 def sources() -> dict[str, str]:
@@ -166,8 +123,7 @@ def check() -> list[str]:
         words = prose(path.read_text(encoding="utf-8"))
         found += [f"{path.name}: {fault}" for fault in dangling(words, numbers)]
     text = "\n".join(p.read_text(encoding="utf-8") for p in sorted(TEXTS.glob("*.md")))
-    found += notation_faults(NOTATION.read_text(encoding="utf-8"), chapters)
-    return found + glossary_faults(GLOSSARY.read_text(encoding="utf-8"), text)
+    return found + unused_terms(GLOSSARY.read_text(encoding="utf-8"), text)
 
 
 def main() -> int:

@@ -89,24 +89,11 @@ def test_what_a_chapter_lacks_is_named(old, new, fault):
     assert fault in found
 
 
-def test_a_row_of_the_notation_has_to_name_a_chapter_that_uses_the_symbol():
-    page = "| $s_{ij}$ | | logit | chapter 07 |\n| $\\mathcal{N}(i)$, $w$ | | sets | chapter 07 |"
-    texts = {"07": r"$$ \frac{s_{1j}}{2} $$ and $j \in \mathcal N(i)$, $2 w$"}
-    assert chapters.notation_faults(page, texts) == []
-    assert chapters.notation_faults(page, {"07": "$s$ and $\\mathcal{M}(i)$ and $w_n$"}) == [
-        "notation: s_{ij} does not stand in chapter 07",
-        "notation: \\mathcal{N}(i) does not stand in chapter 07",
-        "notation: w does not stand in chapter 07",
-    ]
-
-
-def test_a_term_without_an_entry_and_an_entry_without_a_use_are_named():
+def test_an_entry_of_the_glossary_without_a_use_is_named():
     page = ":::{glossary}\nhop\n  A step.\n\npre-LN, post-LN\n  A norm.\n:::"
-    assert chapters.glossary_faults(page, "a {term}`hops <hop>`, and post-LN") == []
-    assert chapters.glossary_faults(page, "a {term}`leap`, and a hop") == [
-        "glossary: no entry for leap",
-        "glossary: pre-LN, post-LN stands in no chapter",
-    ]
+    assert chapters.unused_terms(page, "hops, and post-LN") == []
+    unused = ["glossary: pre-LN, post-LN stands in no chapter"]
+    assert chapters.unused_terms(page, "a hop") == unused
 
 
 def test_the_chapters_are_one_text():
