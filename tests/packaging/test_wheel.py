@@ -1,122 +1,137 @@
-"""What is in the wheel, and that it is enough: README's ten lines run where nothing else is."""
+"""The course as others get it: a source archive, a wheel, and a notebook's first cell."""
 
+import importlib.util
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tarfile
 import zipfile
 from email.parser import HeaderParser
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+import jupytext
 import pytest
-from markdown_it import MarkdownIt
-from packaging.requirements import Requirement
+from IPython.core.interactiveshell import InteractiveShell
 
 import gtcourse
-from tests.packaging.environments import environment, run
-from tools.paths import README
+from tools.paths import README, ROOT, TEXTS, slug
 
+SOURCES = ["pyproject.toml", "README.md", "LICENSE", "gtcourse"]
 NOT_IN_IT = {"tests", "tools", "book", "notebooks", "student", "benchmarks", "cluster"}
 
 
-def names(wheel) -> list[str]:
-    with zipfile.ZipFile(wheel) as archive:
-        return archive.namelist()
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> Path:
+    """A copy of what a build reads, so that the working tree gets no build folder."""
+    folder = tmp_path_factory.mktemp("sources")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *SOURCES]
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=True)
+    for name in filter(lambda name: (ROOT / name).is_file(), done.stdout.splitlines()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(sources, tmp_path_factory) -> Path:
+    """A folder with the source archive and the wheel that was built from it; no network."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out)]
+    done = subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(built) -> zipfile.ZipFile:
+    (path,) = built.glob("*.whl")
+    assert path.name == f"gtcourse-{gtcourse.__version__}-py3-none-any.whl"
+    return zipfile.ZipFile(path)
 
 
 @pytest.fixture(scope="module")
 def metadata(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-        return HeaderParser().parsestr(archive.read(name).decode())
+    (name,) = [name for name in wheel.namelist() if name.endswith("METADATA")]
+    return HeaderParser().parsestr(wheel.read(name).decode())
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel):
-    tops = {PurePosixPath(name).parts[0] for name in names(wheel)}
-    assert tops == {"gtcourse", f"gtcourse-{gtcourse.__version__}.dist-info"}
-    assert wheel.name == f"gtcourse-{gtcourse.__version__}-py3-none-any.whl"
-
-
-def test_every_file_of_the_package_is_in_the_wheel(wheel, sources):
-    """Modules, records, weights, scripts of the figures, and the mark of type hints."""
-    tracked = {
-        path.relative_to(sources).as_posix()
-        for path in (sources / "gtcourse").rglob("*")
-        if path.is_file()
+def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel, sources):
+    files = (path for path in (sources / "gtcourse").rglob("*") if path.is_file())
+    tracked = {path.relative_to(sources).as_posix() for path in files}
+    others = {name for name in wheel.namelist() if name not in tracked}
+    assert {*wheel.namelist()} - others == tracked
+    assert {PurePosixPath(name).parts[0] for name in others} == {
+        f"gtcourse-{gtcourse.__version__}.dist-info"
     }
-    assert {name for name in names(wheel) if name.startswith("gtcourse/")} == tracked
     assert {PurePosixPath(name).suffix for name in tracked} >= {".py", ".json", ".pt", ".js"}
     assert "gtcourse/py.typed" in tracked
 
 
-def test_the_source_archive_builds_the_same_wheel_as_the_tree(wheel, wheel_of_the_tree):
-    def contents(path):
-        with zipfile.ZipFile(path) as archive:
-            return {info.filename: info.CRC for info in archive.infolist()}
-
-    assert contents(wheel) == contents(wheel_of_the_tree)
-
-
-def test_the_source_archive_holds_what_a_build_reads_and_the_licence(sdist):
-    with tarfile.open(sdist) as archive:
-        files = {
-            PurePosixPath(name).relative_to(f"gtcourse-{gtcourse.__version__}")
-            for name in archive.getnames()
-        }
-    held = {path.as_posix() for path in files}
-    assert {"pyproject.toml", "README.md", "LICENSE", "gtcourse/__init__.py"} <= held
-    assert not {path.parts[0] for path in files if path.parts} & NOT_IN_IT
+def test_the_source_archive_has_what_a_build_reads(built):
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        files = {"/".join(PurePosixPath(name).parts[1:]) for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "gtcourse/__init__.py"} <= files
+    assert not {name.split("/")[0] for name in files} & NOT_IN_IT
 
 
-def test_the_metadata_say_version_licence_python_and_where_to_read_on(metadata):
+def test_the_metadata_have_version_licence_python_and_the_readme(metadata):
     assert metadata["Version"] == gtcourse.__version__
     assert metadata["License-Expression"] == "MIT AND CC-BY-4.0"
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Requires-Python"] == ">=3.11"
     assert {*metadata.get_all("Provides-Extra")} >= {"chapters", "data", "cluster"}
-    assert any(line.startswith("Development Status ::") for line in metadata.get_all("Classifier"))
-
-
-def test_readme_is_the_long_description_and_renders(metadata):
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload() == README.read_text(encoding="utf-8")
-    html = MarkdownIt().enable("table").render(metadata.get_payload())
-    assert html.startswith("<h1>")
-    assert html.count("<table>") >= 1
-    assert html.count("<pre>") == metadata.get_payload().count("```") // 2
+
+
+def test_the_wheel_runs_far_from_the_sources(wheel, tmp_path):
+    """README's lines, the command, and recorded weights."""
+    shutil.unpack_archive(wheel.filename, tmp_path / "site", "zip")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+
+    def run(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("-c", "import gtcourse; print(gtcourse.__file__)").startswith(str(tmp_path))
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
+    assert run("-c", code) == "torch.Size([2, 3, 32]) torch.Size([2, 4, 3, 3])\n"
+    assert run("-m", "gtcourse", "--version") == f"gtcourse {gtcourse.__version__}\n"
+    weights = "read_weights(recorded('csa-100k/molecules')[0])"
+    names = "from gtcourse.training.records import read_weights, recorded"
+    assert run("-c", f"{names}; print(len({weights}) > 0)") == "True\n"
+
+
+# The first cell of a notebook installs the course where it is not there, as on Colab.
 
 
 @pytest.fixture(scope="module")
-def bare(wheel, metadata, tmp_path_factory):
-    """An environment of base dependencies and wheel, and a folder far from the sources."""
-    needed = [Requirement(line) for line in metadata.get_all("Requires-Dist")]
-    folder = tmp_path_factory.mktemp("bare")
-    python = environment(
-        folder / "env", [need.name for need in needed if "extra" not in str(need.marker)]
-    )
-    install = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)]
-    installed = run(python, *install, cwd=folder)
-    assert installed.returncode == 0, installed.stderr
-    return python, folder
+def installs() -> set[str]:
+    cells = [jupytext.read(path).cells for path in sorted(TEXTS.glob("*.md"))]
+    return {next(c.source for c in chapter if c.cell_type == "code") for chapter in cells}
 
 
-def test_the_readmes_ten_lines_run_from_the_wheel_alone(bare):
-    python, folder = bare
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
-    done = run(python, "-c", code, cwd=folder)
-    assert done.stdout == "torch.Size([2, 3, 32]) torch.Size([2, 4, 3, 3])\n", done.stderr
+def test_all_notebooks_begin_with_the_same_cell_but_for_the_extras(installs):
+    assert len({re.sub(r"gtcourse\[.*?\]", "gtcourse[…]", cell) for cell in installs}) == 1
+    assert all(f"git+https://github.com/{slug()}" in cell for cell in installs)
 
 
-def test_the_command_says_its_version_and_lists_its_recipes(bare):
-    python, folder = bare
-    command = python.with_name("gtcourse")
-    assert run(command, "--version", cwd=folder).stdout == f"gtcourse {gtcourse.__version__}\n"
-    listed = run(command, "recipes", cwd=folder)
-    assert "graphormer" in listed.stdout, listed.stderr
-
-
-def test_recorded_runs_and_weights_are_read_from_the_wheel(bare):
-    python, folder = bare
-    code = """
-from gtcourse.training.records import read_weights, recorded
-print(len(read_weights(recorded("csa-100k/molecules")[0])) > 0)
-"""
-    assert run(python, "-c", code, cwd=folder).stdout == "True\n"
+@pytest.mark.parametrize("there", [True, False])
+def test_the_first_cell_installs_what_is_missing_and_tells_where_that_failed(
+    installs, there, monkeypatch
+):
+    asked = []
+    shell = InteractiveShell.instance()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there or None)
+    monkeypatch.setattr(shell, "run_line_magic", lambda *words, **_: asked.append(words))
+    result = shell.run_cell(next(iter(installs)))
+    assert [name for name, _ in asked] == ([] if there else ["pip"])
+    if not there:
+        assert "The course was not installed. Above, pip says why" in str(result.error_in_exec)
