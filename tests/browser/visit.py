@@ -41,17 +41,6 @@ UNSET = """() => [...document.querySelectorAll(".math, mjx-merror")]
     formula.querySelector("mjx-merror"))
   .map((formula) => formula.textContent.trim().slice(0, 80))"""
 
-UNNAMED = """() => [...document.querySelectorAll("img")]
-  .filter((image) => !(image.getAttribute("alt") || "").trim())
-  .map((image) => image.src.slice(0, 80))"""
-
-PLACES = """() => [...document.querySelectorAll("[id], [name]")]
-  .flatMap((e) => [e.id, e.getAttribute("name")]).filter(Boolean)"""
-
-LINKS = """() => [...document.querySelectorAll("a[href]")]
-  .filter((a) => a.hash.length > 1 && a.origin === location.origin)
-  .map((a) => [a.pathname.slice(1), decodeURIComponent(a.hash.slice(1))])"""
-
 OUTWARD = """() => [...document.querySelectorAll("a[href^=http]")]
   .map((a) => a.href).filter((address) => !address.startsWith(location.origin))"""
 
@@ -67,12 +56,9 @@ class Visit:
     errors: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     wide: list[str] = field(default_factory=list)
-    unnamed: list[str] = field(default_factory=list)
     unset: list[str] = field(default_factory=list)
     inaccessible: list[str] = field(default_factory=list)
     faint: list[str] = field(default_factory=list)
-    places: set[str] = field(default_factory=set, compare=False)
-    links: set[tuple[str, str]] = field(default_factory=set, compare=False)
     outward: list[str] = field(default_factory=list, compare=False)
 
 
@@ -86,10 +72,7 @@ def visit(page, address: str) -> Visit:
     page.evaluate(READY)
     page.add_style_tag(content=AT_ONCE)  # else the window's new width arrives bit by bit
     found.wide = page.evaluate(WIDE)
-    found.unnamed = page.evaluate(UNNAMED)
     found.unset = page.evaluate(UNSET)
-    found.places = {*page.evaluate(PLACES)}
-    found.links = {*map(tuple, page.evaluate(LINKS))}
     found.outward = page.evaluate(OUTWARD)
     page.evaluate(EMPTY_PICTURES)
     found.inaccessible = grave_faults(page, ["scrollable-region-focusable"])
