@@ -48,7 +48,7 @@ READS = {
     "Graphormer": {"centrality": True, "spatial": True, "edges": "bias"},
     "EGT": {
         "target": "graph", "structure": "adjacency", "variant": "full", "gated": True,
-        "virtual_nodes": 0, "degree_scaler": False, "scaled": True, "clip": 5.0,
+        "virtual_nodes": 0, "scaled": True, "clip": 5.0,
     },
     "GRPE": {
         "target": "graph", "terms": ("query", "key", "value"), "bias": False, "edge_step": None,

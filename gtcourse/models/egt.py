@@ -20,22 +20,22 @@ from gtcourse.models.embeddings import EdgeInput, NodeInput, SVDEncoding, mean_p
 
 @dataclass(frozen=True)
 class EGTConfig:
-    """The 500K model of Table 5 for ZINC and the embedded molecules by default.
+    r"""The 500K model of Table 5 for ZINC and the embedded molecules by default.
 
     Attributes:
         num_node_types, num_edge_types: number of categories of each column of x and edge_attr;
             num_node_features, num_edge_features: number of float columns instead.
         node_multiplier, edge_multiplier: inner widths of the feed-forward networks over d and d_e.
-        structure: pairs start from the "adjacency" with self-loops, or the "distance" clipped at
-            max_distance.
+        structure: pairs start from "adjacency" and self-loops, or "distance" up to max_distance.
         svd_rank: r (Eqs. 8, 9); flip_signs: in training, of pairs of singular vectors ("pairs"), or
             of nodes ("nodes"), as the authors' first code did by mistake.
         variant: "full"; "simple" (Eqs. 10, 11), pairs never change; "constrained" (Eq. 12),
             attention to neighbours and itself. gated: False for EGT-U (Eqs. 13, 14).
         virtual_nodes: q; they are the graph's readout, in place of the nodes' mean.
-        head_widths: of the heads' hidden layers; d / 2 and d / 4 where it is None.
+        head_widths: of the heads' hidden layers, by default d / 2 and d / 4.
         distance_hops: ν of the distance-prediction objective; 0 for none.
-        norm_eps: 1e-3 in the paper's runs (Keras).
+        norm_eps: 1e-3 in the paper's runs (Keras). scaled: False for the authors' code of early
+            2022, which forgot to divide the dot product by :math:`\sqrt K`.
     """
 
     num_node_types: tuple[int, ...] = (28,)
@@ -63,14 +63,11 @@ class EGTConfig:
     node_dropout: float = 0.0
     edge_dropout: float = 0.0
     norm_eps: float = 1e-5
-    attention_dropout: float = 0.0
-    random_mask: float = 0.0
-    degree_scaler: bool = False
     scaled: bool = True
 
 
 class EGT(nn.Module):
-    r"""The whole model: inputs, layers, final norms and the head of what is predicted.
+    r"""The model: inputs, layers, final norms and the head of what is predicted.
 
     Args:
         node_encodings: modules that make ``[B, N, d]`` of a batch, instead of the SVD encoding.
@@ -78,49 +75,44 @@ class EGT(nn.Module):
     Shapes:
         batch.encodings: "svd" of ``AddSVD(r)`` and "distance", where the configuration reads them
         returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, ``[B, N, N, C]`` of edges; without
-            the last axis where C is 1. With ``return_distances`` also the logits of distances 0 to
-            ν, ``[B, N, N, ν + 1]``; with ``return_attention`` also :math:`\tilde A` of Eq. 4,
-            ``[B, L, H, T, T]``, last.
+            the last axis where C is 1. Then, where they are asked for, logits of distances 0 to ν,
+            ``[B, N, N, ν + 1]``, and :math:`\tilde A` of Eq. 4, ``[B, L, H, T, T]``
     """
 
     def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
         super().__init__()
-        self.config, self.q, c = config, config.virtual_nodes, config
-        d, d_edge, q = c.d_model, c.d_edge, c.virtual_nodes
-        self.node_input = NodeInput(c.num_node_types, c.num_node_features, d)
-        max_distance = c.max_distance if c.structure == "distance" else None
-        self.edge_input = EdgeInput(c.num_edge_types, c.num_edge_features, d_edge, max_distance, q)
-        own = [SVDEncoding(c.svd_rank, d, c.flip_signs)] if c.svd_rank else []
+        self.config, c, q = config, config, config.virtual_nodes
+        self.node_input = NodeInput(c.num_node_types, c.num_node_features, c.d_model)
+        k = c.max_distance if c.structure == "distance" else None
+        self.edge_input = EdgeInput(c.num_edge_types, c.num_edge_features, c.d_edge, k, q)
+        own = [SVDEncoding(c.svd_rank, c.d_model, c.flip_signs)] if c.svd_rank else []
         self.node_encodings = nn.ModuleList(own if node_encodings is None else node_encodings)
-        self.virtual_nodes = nn.Parameter(torch.empty(q, d)) if q else None
-        same = "node_multiplier edge_multiplier node_dropout edge_dropout norm_eps gated clip"
-        same += " random_mask degree_scaler scaled virtual_nodes"
-        options = {name: getattr(c, name) for name in same.split()}
-        options |= {"edge_channels": c.variant != "simple", "dropout": c.attention_dropout}
+        self.virtual_nodes = nn.Parameter(torch.empty(q, c.d_model)) if q else None
         # What the heads read; the last layer does not compute the rest.
         nodes = c.target != "edge" or c.variant == "simple"
-        edges = (c.target == "edge" and c.variant != "simple") or c.distance_hops > 0
+        edges = not nodes or c.distance_hops > 0
         self.layers = nn.ModuleList(
             EGTLayer(
-                d, d_edge, c.num_heads, update_nodes=nodes or n + 1 < c.num_layers,
-                update_edges=edges or n + 1 < c.num_layers, **options
+                c.d_model, c.d_edge, c.num_heads, update_nodes=nodes or not last,
+                update_edges=edges or not last, edge_channels=c.variant != "simple",
+                node_multiplier=c.node_multiplier, edge_multiplier=c.edge_multiplier,
+                node_dropout=c.node_dropout, edge_dropout=c.edge_dropout,
+                norm_eps=c.norm_eps, gated=c.gated, clip=c.clip, scaled=c.scaled,
             )
-            for n in range(c.num_layers)
+            for last in [False] * (c.num_layers - 1) + [True]
         )  # fmt: skip
-        self.node_norm = nn.LayerNorm(d, c.norm_eps) if nodes else None
-        self.edge_norm = nn.LayerNorm(d_edge, c.norm_eps) if edges else None
-        width = {"graph": max(q, 1) * d, "node": d, "edge": d_edge}[c.target]
-        if c.target == "edge" and c.variant == "simple":
-            width += 2 * d
+        self.node_norm = nn.LayerNorm(c.d_model, c.norm_eps) if nodes else nn.Identity()
+        self.edge_norm = nn.LayerNorm(c.d_edge, c.norm_eps) if edges else nn.Identity()
+        edge = c.d_edge + (2 * c.d_model if c.variant == "simple" else 0)
+        width = {"graph": max(q, 1) * c.d_model, "node": c.d_model, "edge": edge}[c.target]
         self.head = _head(c, width, c.num_targets)
-        self.distance_head = _head(c, d_edge, c.distance_hops + 1) if c.distance_hops else None
+        self.distance_head = _head(c, c.d_edge, c.distance_hops + 1) if c.distance_hops else None
         self.reset_parameters(own)
 
-    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
+    def reset_parameters(self, encodings: Iterable[nn.Module]) -> None:
         """As Keras, the authors' library: Glorot for linear maps, uniform for tables."""
-        parts = [self.node_input, self.edge_input, self.layers, self.head, *encodings]
-        parts += [] if self.distance_head is None else [self.distance_head]
-        for module in (module for part in parts for module in part.modules()):
+        parts = self.node_input, self.edge_input, self.layers, self.head, *encodings
+        for module in nn.ModuleList([*parts, self.distance_head]).modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
@@ -134,15 +126,13 @@ class EGT(nn.Module):
     def forward(
         self, batch: GraphBatch, *, return_distances: bool = False, return_attention: bool = False
     ):
-        q, mask = self.q, self.pair_mask(batch)
-        h, e = self.embed(batch), self.edge_input(batch)
-        first, attentions = e, []
+        h, e, mask = self.embed(batch), self.edge_input(batch), self.pair_mask(batch)
+        first, attentions, q = e, [], self.config.virtual_nodes
         for layer in self.layers:
             h, e, *attention = layer(h, e, mask=mask, return_attention=return_attention)
             attentions += attention
-        h = h if self.node_norm is None else self.node_norm(h)
-        e = e if self.edge_norm is None else self.edge_norm(e)
-        prediction = self.head(self.readout(batch, h, e, first))
+        h, e = self.node_norm(h), self.edge_norm(e)
+        prediction = self.head(self._readout(batch, h, e, first))
         if self.config.target == "edge":
             prediction = prediction.masked_fill(~batch.adjacency[..., None], 0.0)
         results = [squeeze_one(prediction)]
@@ -160,21 +150,21 @@ class EGT(nn.Module):
             h = h + encoding(batch)
         if self.virtual_nodes is None:
             return h
-        return torch.cat([self.virtual_nodes.expand(h.shape[0], -1, -1), h], dim=1)
+        return torch.cat([self.virtual_nodes.expand(len(h), -1, -1), h], dim=1)
 
     def pair_mask(self, batch: GraphBatch) -> Tensor:
         """The pairs that attend, ``[B, T, T]``: all of a graph's, or neighbours and the node."""
-        q, N = self.q, batch.mask.shape[1]
-        token = F.pad(batch.mask, (q, 0), value=True)
-        mask = token[:, :, None] & token[:, None, :]
+        q, pairs = self.config.virtual_nodes, batch.pair_mask
         if self.config.variant == "constrained":
-            loop = torch.eye(N, dtype=torch.bool, device=mask.device)
-            mask = mask & F.pad(batch.adjacency | loop, (q, 0, q, 0), value=True)
-        return mask
+            loop = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
+            pairs = pairs & (batch.adjacency | loop)
+        # Virtual nodes attend to all real nodes, and these to them.
+        token = F.pad(batch.mask, (q, 0), value=True)
+        return F.pad(pairs, (q, 0, q, 0), value=True) & token[:, :, None] & token[:, None, :]
 
-    def readout(self, batch: GraphBatch, h: Tensor, e: Tensor, first: Tensor) -> Tensor:
+    def _readout(self, batch: GraphBatch, h: Tensor, e: Tensor, first: Tensor) -> Tensor:
         """What the head reads of each graph, node or edge."""
-        q, target = self.q, self.config.target
+        q, target = self.config.virtual_nodes, self.config.target
         if target == "graph":
             return h[:, :q].flatten(1) if q else mean_pool(h, batch.mask)
         if target == "node":
@@ -203,7 +193,6 @@ class EGTLayer(nn.Module):
     Args:
         edge_channels: False for EGT-Simple: ``e`` is read without a norm and never changes.
         update_nodes, update_edges: False in the last layer for what no head reads.
-        attention: further arguments of :class:`EGTAttention`.
 
     Shapes:
         h: ``[B, T, d]``; e: ``[B, T, T, d_e]``; mask: ``[B, T]`` or ``[B, T, T]``
@@ -220,9 +209,8 @@ class EGTLayer(nn.Module):
         self.update_nodes, self.update_edges = update_nodes, update_edges and edge_channels
         self.node_norm = nn.LayerNorm(d_model, norm_eps)
         self.edge_norm = nn.LayerNorm(d_edge, norm_eps) if edge_channels else nn.Identity()
-        self.attention = EGTAttention(
-            d_model, d_edge, num_heads, aggregate=update_nodes, **attention
-        )
+        attention["aggregate"] = update_nodes
+        self.attention = EGTAttention(d_model, d_edge, num_heads, **attention)
         if self.update_nodes:
             self.node_network = _network(d_model, node_multiplier, norm_eps)
             self.node_dropout = nn.Dropout(node_dropout)
@@ -257,36 +245,26 @@ class EGTAttention(nn.Module):
     EGT-Ungated (EGT, Eqs. 13 and 14).
 
     Args:
-        aggregate: False where only :math:`\hat H` is wanted.
-        dropout, random_mask, degree_scaler: of the authors' later code, not of the paper: drop
-            weights of :math:`\tilde A`; in training, leave out this share of the pairs from the
-            softmax of each head (a node that would lose all of them keeps all); and multiply the
-            result of a node by :math:`\log(1 + \sum_j \sigma(G_{ij}))`.
-        scaled: False for that code of early 2022, which forgot to divide by :math:`\sqrt K`.
-        virtual_nodes: q, the first tokens, to which ``degree_scaler`` does not apply.
+        aggregate: False where only :math:`\hat H` is wanted; scaled: False to not divide by √K.
 
     Shapes:
         h: ``[B, T, d]`` and e: ``[B, T, T, d_e]``, normalised; mask: ``[B, T]`` or ``[B, T, T]``
         returns: ``[B, T, d]`` (None without ``aggregate``; zeros for a token without keys) and
             :math:`\hat H` ``[B, T, T, H]``; with ``return_attention`` also :math:`\tilde A`
-            ``[B, H, T, T]``, from before dropout
+            ``[B, H, T, T]``
     """
 
     def __init__(
         self, d_model: int, d_edge: int, num_heads: int, *, gated: bool = True, clip: float = 5.0,
-        aggregate: bool = True, dropout: float = 0.0, random_mask: float = 0.0,
-        degree_scaler: bool = False, scaled: bool = True, virtual_nodes: int = 0
+        aggregate: bool = True, scaled: bool = True
     ):  # fmt: skip
         super().__init__()
         self.num_heads, self.gated, self.clip = num_heads, gated, clip
-        self.random_mask, self.degree_scaler = random_mask, degree_scaler
-        self.virtual_nodes = virtual_nodes
         self.scale = (d_model // num_heads) ** -0.5 if scaled else 1.0
         self.qkv = nn.Linear(d_model, 3 * d_model)
         # E and G in one product: the pairs are the longest table of the model.
         self.edge_input = nn.Linear(d_edge, (1 + gated) * num_heads)
         self.output = nn.Linear(d_model, d_model) if aggregate else None
-        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
@@ -300,44 +278,27 @@ class EGTAttention(nn.Module):
         mask = h.new_ones(h.shape[:2], dtype=torch.bool) if mask is None else mask
         mask = (mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None])[:, None]
         # Finite, so that a row of padding has a softmax; it is set to zero below.
-        lowest = torch.finfo(logits.dtype).min
-        attention = logits.masked_fill(~self._kept(mask, logits), lowest).softmax(dim=-1)
-        if self.gated:
-            attention = attention * G[0].sigmoid()
+        attention = logits.masked_fill(~mask, torch.finfo(logits.dtype).min).softmax(dim=-1)
+        attention = attention * G[0].sigmoid() if self.gated else attention
         z = None
         if self.output is not None:
-            z = self.dropout(attention) @ value.transpose(1, 2)  # [B, H, T, K]
-            if self.degree_scaler:
-                degree = (G[0].sigmoid() * mask).sum(dim=-1, keepdim=True).log1p()
-                virtual = torch.arange(degree.shape[2], device=h.device) < self.virtual_nodes
-                z = z * degree.masked_fill(virtual[:, None], 1.0)
-            z = self.output(z.transpose(1, 2).flatten(-2))
-            z = z.masked_fill(~mask[:, 0].any(dim=-1)[..., None], 0.0)
+            z = self.output((attention @ value.transpose(1, 2)).transpose(1, 2).flatten(-2))
+            z = z.masked_fill(~mask[:, 0].any(dim=-1, keepdim=True), 0.0)
         attention = [attention.masked_fill(~mask, 0.0)] if return_attention else []
         return z, logits.permute(0, 2, 3, 1), *attention
-
-    def _kept(self, mask: Tensor, logits: Tensor) -> Tensor:
-        """The pairs of the softmax, ``[B, 1 or H, T, T]``: in training some are left out."""
-        if not (self.training and self.random_mask):
-            return mask
-        kept = mask & (torch.rand_like(logits) >= self.random_mask)
-        return kept | (mask & ~kept.any(dim=-1, keepdim=True))
 
 
 def _network(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
     """LayerNorm and a two-layer network, ``[…, width]`` to the same."""
     inner = round(multiplier * width)
     return nn.Sequential(
-        nn.LayerNorm(width, norm_eps),
-        nn.Linear(width, inner),
-        nn.ELU(inplace=True),  # of the widest table there is, one copy less
-        nn.Linear(inner, width),
-    )
+        nn.LayerNorm(width, norm_eps), nn.Linear(width, inner),
+        nn.ELU(inplace=True), nn.Linear(inner, width)
+    )  # fmt: skip
 
 
 def _head(config: EGTConfig, width: int, outputs: int) -> nn.Sequential:
     """A network with two hidden layers (Table 4)."""
-    one, other = config.head_widths or (config.d_model // 2, config.d_model // 4)
-    return nn.Sequential(
-        nn.Linear(width, one), nn.ELU(), nn.Linear(one, other), nn.ELU(), nn.Linear(other, outputs)
-    )
+    one, two = config.head_widths or (config.d_model // 2, config.d_model // 4)
+    hidden = nn.Linear(width, one), nn.ELU(), nn.Linear(one, two), nn.ELU()
+    return nn.Sequential(*hidden, nn.Linear(two, outputs))

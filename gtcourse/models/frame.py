@@ -200,10 +200,7 @@ def egt_terms(
     *,
     mask: Tensor | None = None,
 ) -> Terms:
-    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``.
-
-    Without what only the authors' code has (``random_mask``, ``degree_scaler``).
-    """
+    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
     mask = h.new_ones(h.shape[:2], dtype=bool) if mask is None else mask
     mask = mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None]
     query, key, value = attention.qkv(h).chunk(3, dim=-1)

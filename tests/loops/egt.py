@@ -137,16 +137,14 @@ def attention_loop(
                 dot = min(max(dot, -config.clip), config.clip)
                 logits[i, j][k] = dot + edge_part(attention, e[i, j], k)
             total = sum(torch.exp(logits[i, j][k]) for j in keys)
-            z, open_gates = torch.zeros(K).double(), 0.0
+            z = torch.zeros(K).double()
             for j in keys:
                 weight = torch.exp(logits[i, j][k]) / total
                 if config.gated:
                     gate = 1 / (1 + torch.exp(-edge_part(attention, e[i, j], H + k)))
-                    weight, open_gates = weight * gate, open_gates + gate
+                    weight = weight * gate
                 share[i, j][k] = weight
                 z = z + weight * part(attention, h[j], 2, k, K)
-            if config.degree_scaler and i >= config.virtual_nodes:
-                z = z * torch.log(1 + open_gates)
             heads.append(z)
         done = attention.output is not None and keys
         gathered.append(linear(attention.output, torch.cat(heads)) if done else torch.zeros(d))

@@ -24,11 +24,10 @@ CONFIGS = {
     "distance structure": replace(PLAIN, structure="distance", max_distance=2, num_targets=2),
     "virtual nodes": replace(SMALL, virtual_nodes=2, structure="distance", max_distance=3),
     "virtual nodes, constrained": replace(SMALL, virtual_nodes=1, variant="constrained"),
-    "virtual nodes, edge": replace(SMALL, virtual_nodes=2, target="edge", degree_scaler=True),
+    "virtual nodes, edge": replace(SMALL, virtual_nodes=2, target="edge"),
     "virtual nodes, node": replace(SMALL, virtual_nodes=2, target="node", num_targets=3),
     "virtual nodes, distances": replace(SMALL, virtual_nodes=2, distance_hops=2),
     "virtual nodes, simple, edge": replace(SMALL, virtual_nodes=1, variant="simple", target="edge"),
-    "degree scaler": replace(SMALL, degree_scaler=True),
     "unscaled": replace(SMALL, scaled=False, clip=1.0),
     "other norms": replace(SMALL, norm_eps=0.1),
 }

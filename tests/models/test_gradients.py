@@ -34,11 +34,6 @@ CASES = {
         (B, H, N, N),
     ),
     "EGT": (EGTAttention(D, 3, H), lambda m, mask, h, e: m(h, e, mask=mask), (B, N, N, 3)),
-    "EGT, degree scaler": (
-        EGTAttention(D, 3, H, degree_scaler=True),
-        lambda m, mask, h, e: m(h, e, mask=mask),
-        (B, N, N, 3),
-    ),
     "GRPE": (
         GRPEAttention(D, H),
         lambda m, mask, h, *tables: m(h, RELATION, RelationTables(*tables), mask=mask),
@@ -85,7 +80,7 @@ DROPOUTS = [
         (Graphormer, graphormers, name)
         for name in ("dropout", "attention_dropout", "input_dropout")
     ),
-    *((EGT, egts, name) for name in ("node_dropout", "edge_dropout", "attention_dropout")),
+    *((EGT, egts, name) for name in ("node_dropout", "edge_dropout")),
     *((GRPE, grpes, name) for name in ("dropout", "attention_dropout")),
 ]
 

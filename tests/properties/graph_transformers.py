@@ -70,7 +70,7 @@ def graphormer_variants() -> dict[str, Variant]:
 
 
 def egt_variants() -> dict[str, Variant]:
-    names = "node_dropout", "edge_dropout", "attention_dropout", "random_mask"
+    names = "node_dropout", "edge_dropout"
     numbers = {"num_node_types": (), "num_node_features": 2}
     numbers |= {"num_edge_types": (), "num_edge_features": 1}
     configs = egts.CONFIGS | {

@@ -77,7 +77,7 @@ def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
     options = {"return_distances": model.config.distance_hops > 0}
     output, *distances, attention = model(batch, return_attention=True, **options)
     results = {"prediction": (output, variant.level)}
-    results["attention"] = of_pairs(attention, model.q), 2
+    results["attention"] = of_pairs(attention, model.config.virtual_nodes), 2
     if distances:
         results["distances"] = distances[0], 2
     return results
