@@ -1,183 +1,107 @@
-"""Checks of chapter 02: the Transformer.
-
-Shapes: B sequences, M target tokens, V words, d width, H heads, K = d / H.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable
+"""Checks of chapter 02. Shapes: B sequences, M target tokens, d width, H heads, K = d / H."""
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from gtcourse.exercises.checker import Mistake, compare
+from gtcourse.exercises.checker import compare, integers, mistake, require
 from gtcourse.models.attention import MultiHeadAttention
 
 
 @compare(
-    "each token attends to itself and earlier tokens, and none attends to padding.",
-    cases=[
-        (torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]]),),
-        (torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]]),),
-    ],
-    dtype=torch.bool,
-    mistakes={
-        "only later tokens are masked; mask padding too.": {
-            "join": lambda causal, real: causal | (real & False)
-        },
-        "only padding is masked; mask later tokens too.": {
-            "join": lambda causal, real: real | (causal & False)
-        },
-        "True means may attend, not False.": {"join": lambda causal, real: ~(causal & real)},
-        "the triangle is transposed: your tokens attend to later ones.": {
-            "join": lambda causal, real: causal.T & real
-        },
-        "a token attends to itself: the diagonal is True.": {
-            "join": lambda causal, real: causal.tril(-1) & real
-        },
-        "padding is masked in the rows, not columns.": {
-            "join": lambda causal, real: causal & real.mT
-        },
-        "only padding is masked, in rows and columns; mask later tokens too.": {
-            "join": lambda causal, real: real & real.mT
-        },
-        "the conditions are combined with `or`; both have to hold.": {"join": torch.logical_or},
-    },
+    [torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]])],
+    [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]])],
 )
+@mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
+@mistake("only padding is masked; mask later tokens too.", join=lambda seen, real: real | 0 * seen)
+@mistake("True means may attend, not False.", then=torch.logical_not)
+@mistake("your tokens attend to later ones.", join=lambda seen, real: seen.T & real)
+@mistake("a token attends to itself as well.", join=lambda seen, real: seen.tril(-1) & real)
+@mistake("padding is masked in the rows, not columns.", join=lambda seen, real: seen & real.mT)
 def check_decoder_mask(tokens, join=torch.logical_and):
-    """``decoder_mask(tokens)``: ``[B, M]``, padding 0, to ``[B, M, M]``, True where m sees n."""
+    """Each token attends to itself and earlier tokens, and none attends to padding."""
     place = torch.arange(tokens.shape[1])
     return join(place[:, None] >= place, (tokens != 0)[:, None])
 
 
-@compare(
-    "one rotation for each frequency shifts every position by k.",
-    cases=[(3, 8), (1, 6)],
-    atol=1e-6,
-    mistakes={
-        "this shifts by -k: check the signs of the sines.": {"turn": -1},
-        "every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).": {"power": 0},
-        "the exponent is -2i/d for pair i; yours is -i/d.": {"power": 1},
-        "this shifts by 1; the angle is k times the frequency.": {"turn": 1 / 3},
-        "sines and cosines are in separate halves; they alternate: sin, cos, sin, cos.": {
-            "apart": True
-        },
-    },
-)
-def check_shift_matrix(k, d, turn=1, power=2, apart=False):
-    """``shift_matrix(k, d)``, ``[d, d]`` float64, with ``R @ p[t] == p[t + k]``."""
+@compare((3, 8), (1, 6), atol=1e-6)
+@mistake("this shifts by -k: check the signs of the sines.", turn=-1)
+@mistake("every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).", power=0)
+@mistake("the exponent is -2i/d for pair i; yours is -i/d.", power=1)
+@mistake("this shifts by 1; the angle is k times the frequency.", turn=1 / 3)
+def check_shift_matrix(k, d, turn=1, power=2):
+    """One rotation for each frequency shifts every position by k."""
     angles = turn * k * 10000 ** (-power * torch.arange(d // 2, dtype=torch.float64) / d)
     blocks = [torch.stack([a.cos(), a.sin(), -a.sin(), a.cos()]).view(2, 2) for a in angles]
-    order = [*range(0, d, 2), *range(1, d, 2)] if apart else list(range(d))
-    return torch.block_diag(*blocks)[order][:, order]
+    return torch.block_diag(*blocks)
 
 
-STORY = [5, 3, 5, 4]  # what the checker's model wants to write
+def _storyteller(written):
+    """Logits ``[len(written), 6]`` of a model that tells one story, whatever was written."""
+    written = integers(written)
+    require(written[:1] == [1], "`predict` takes the tokens so far, the first of which is `begin`.")
+    require(len(written) <= 40, "it never stops: end at `end`, or after `limit` tokens.")
+    return F.one_hot(torch.tensor([5, 3, 5, 4, *[2] * 40])[: len(written)], 6).float()
 
 
-def _storyteller(written: list[int]) -> Tensor:
-    """Logits ``[len(written), 6]`` of a model that tells STORY, whatever was written."""
-    written = _as_list(written)
-    if not written or written[0] != 1:
-        raise Mistake("`predict` takes the tokens so far, the first of which is `begin`.")
-    if len(written) > 40:
-        raise Mistake("it never stops: end at `end`, or after `limit` tokens.")
-    following = [*STORY, *[2] * len(written)][: len(written)]
-    return F.one_hot(torch.tensor(following), 6).float()
-
-
-def _as_list(tokens: object) -> list[int]:
-    if isinstance(tokens, Tensor):
-        return tokens.flatten().tolist()
-    if not isinstance(tokens, list | tuple):
-        raise Mistake(f"expected a list of token numbers, got a {type(tokens).__name__}.")
-    return [int(token) for token in tokens]
-
-
-@compare(
-    "it reads the last row, stops at `end`, and returns only the tokens.",
-    cases=[(_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2)],
-    view=_as_list,
-    mistakes={
-        "the result starts after `begin`.": {"first": 0},
-        "the result stops before `end`.": {"keep_end": True},
-        "return what is between `begin` and `end`.": {"first": 0, "keep_end": True},
-        "the next token is in the last row of the logits, not in the first.": {"row": 0},
-        "it goes on after `end`: stop as soon as the likeliest token is `end`.": {"stops": False},
-        "it writes more tokens than `limit`.": {"longest": 10},
-    },
+@compare((_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2), view=lambda got, *_: integers(got))
+@mistake("the result starts after `begin`.", first=0)
+@mistake("the result stops before `end`.", last=None)
+@mistake("the next token is in the last row of the logits, not in the first.", row=0)
+@mistake(
+    "it goes on after `end`.", given=lambda predict, begin, end, limit: (predict, 1, -1, limit)
 )
-def check_greedy(
-    predict, begin, end, limit, row=-1, first=1, keep_end=False, stops=True, longest=None
-):
-    """``greedy(predict, begin, end, limit)`` to the tokens between ``begin`` and ``end``."""
+@mistake("it writes more tokens than `limit`.", given=lambda predict, *ends: (predict, 1, 2, 10))
+def check_greedy(predict, begin, end, limit, row=-1, first=1, last=-1):
+    """It reads the last row, stops at `end`, and returns only the tokens."""
     written = [begin]
-    while len(written) <= (longest or limit):
-        token = int(predict(written)[row].argmax())
-        if token != end or keep_end or not stops:
-            written.append(token)
-        if token == end and stops:
-            break
-    return written[first:]
+    while len(written) <= limit and end not in written:
+        written.append(int(predict(written)[row].argmax()))
+    return written[first : last if end in written else None]
 
 
-def _small_attention() -> tuple[MultiHeadAttention, Tensor]:
+def _attention(B, M, d, H, dtype):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(2)
-        attention = MultiHeadAttention(8, 2)
+        attention = MultiHeadAttention(d, H)
         for bias in (attention.query.bias, attention.value.bias, attention.output.bias):
             torch.nn.init.normal_(bias)
-        return attention.eval(), 2 * torch.randn(2, 5, 8)
+        return attention.eval().to(dtype), 2 * torch.randn(B, M, d, dtype=dtype)
 
 
 @torch.no_grad()
-def _one_after_another(step: Callable, attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    """The outputs of five steps, ``[B, 5, d]``."""
-    keys = values = x.new_zeros(2, 2, 0, 4)
+def _one_after_another(step, attention, x):
+    """The outputs of M steps, ``[B, M, d]``."""
+    B, H, _, K = attention.split_heads(x).shape
+    keys = values = x.new_zeros(B, H, 0, K)
     outputs = []
-    for t in range(1, 6):
-        answer = step(attention, x[:, t - 1 : t], keys, values)
-        if not isinstance(answer, tuple | list) or len(answer) != 3:
-            raise Mistake("return three things: the output, the keys and the values.")
-        output, keys, values = answer
-        if not isinstance(output, Tensor) or output.shape != (2, 1, 8):
-            raise Mistake("the output of one step is [B, 1, d], here [2, 1, 8].")
-        if keys.shape != (2, 2, t, 4) or values.shape != (2, 2, t, 4):
-            raise Mistake(f"after {t} tokens keys and values are [B, H, {t}, K]: return them all.")
+    for t, token in enumerate(x.split(1, dim=1), start=1):
+        got = step(attention, token, keys, values)
+        is_triple = isinstance(got, tuple | list) and len(got) == 3
+        require(is_triple, "return three things: the output, the keys and the values.")
+        output, keys, values = got
+        require(output.shape == token.shape, "the output of one step is [B, 1, d].")
+        is_longer = keys.shape == values.shape == (B, H, t, K)
+        require(is_longer, f"after {t} tokens keys and values are [B, H, {t}, K]: return them all.")
         outputs.append(output)
     return torch.cat(outputs, dim=1)
 
 
-def _step(scale=0.5, project=True, seen=slice(None)) -> Callable:
-    def step(attention, x, keys, values):
-        q, k, v = (
-            attention.split_heads(part(x))
-            for part in (attention.query, attention.key, attention.value)
-        )
-        keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-        weights = (scale * q @ keys[..., seen, :].mT).softmax(dim=-1)
-        output = attention.join_heads(weights @ values[..., seen, :])
-        return attention.output(output) if project else output, keys, values
-
-    return step
-
-
 @compare(
-    "one token at a time equals the causal mask, and no key is computed twice.",
-    cases=[_small_attention()],
+    _attention(2, 5, 8, 2, torch.float32),
+    _attention(3, 4, 6, 2, torch.float64),
     run=_one_after_another,
     gradients=False,  # decoding needs none
-    mistakes={
-        "the new token does not attend to itself: append its key and value first.": _step(
-            seen=slice(-1)
-        ),
-        "the logits are not divided by sqrt(K).": _step(scale=1.0),
-        "the logits are divided by sqrt(d); a head is K = d / H wide.": _step(scale=8**-0.5),
-        "the output projection is missing.": _step(project=False),
-        "only the newest token is attended to; use all keys so far.": _step(seen=slice(-1, None)),
-    },
 )
-def check_cached_step(attention, x):
-    """``step(attention, x, keys, values)`` to the output ``[B, 1, d]`` and the longer memory."""
-    return attention(x, mask=torch.ones(1, 5, 5, dtype=torch.bool).tril())
+@mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
+@mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))
+@mistake("the logits are not divided by sqrt(K).", scale=1.0)
+@mistake("the logits are divided by sqrt(d); a head is K = d / H wide.", scale=8**-0.5)
+@mistake("the output projection is missing.", project=False)
+def check_cached_step(attention, x, keys, values, scale=None, project=True, seen=slice(None)):
+    """One token at a time equals the causal mask, and no key is computed twice."""
+    parts = (attention.query, attention.key, attention.value)
+    q, k, v = (attention.split_heads(part(x)) for part in parts)
+    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
+    weights = ((scale or q.shape[-1] ** -0.5) * q @ keys[..., seen, :].mT).softmax(dim=-1)
+    output = attention.join_heads(weights @ values[..., seen, :])
+    return attention.output(output) if project else output, keys, values

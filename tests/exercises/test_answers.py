@@ -1,0 +1,402 @@
+"""Known mistakes get their hints, other mistakes are rejected, and every right answer passes.
+
+The tables come from a trial in which readers' likely answers were written without the checkers.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from gtcourse.exercises import chapter01 as c1
+from gtcourse.exercises import chapter02 as c2
+from gtcourse.exercises import chapter03 as c3
+from gtcourse.exercises import chapter04 as c4
+from gtcourse.exercises import chapter05 as c5
+from gtcourse.exercises import chapter06 as c6
+from gtcourse.exercises import chapter07 as c7
+from gtcourse.exercises import chapter08 as c8
+from gtcourse.exercises import chapter09 as c9
+from gtcourse.exercises import chapter10 as c10
+from gtcourse.exercises import chapter11 as c11
+from gtcourse.exercises import chapter12 as c12
+from tests.exercises.test_texts import CHECKERS, EXERCISES, MODULES, TEXTS, folded_solutions
+
+GIVEN = {"math": math, "torch": torch, "F": F, "nn": nn}
+"""What the solutions use of what the page has imported."""
+
+
+@pytest.mark.parametrize(("stem", "exercise"), EXERCISES)
+def test_the_folded_solution_passes(stem, exercise):
+    names = folded_solutions(TEXTS[stem], **GIVEN) | {"chapter" + stem[:2]: MODULES[stem]}
+    names[exercise.checker] = CHECKERS[stem[:2], exercise.checker]
+    result = eval(exercise.stub.splitlines()[-1], names)
+    assert result.passed, result
+
+
+@pytest.mark.parametrize("check", CHECKERS.values())
+def test_the_stub_is_not_attempted_yet(check):
+    if check not in (c1.check_maximum, c1.check_pair):
+        assert check(lambda *arguments: None).passed is None
+    assert check(*[...] * (3 if check is c1.check_maximum else 1)).passed is None
+
+
+KNOWN = [(check, hint) for check in CHECKERS.values() for hint in getattr(check, "mistakes", {})]
+
+
+@pytest.mark.parametrize(("check", "hint"), KNOWN)
+def test_a_known_mistake_gets_its_hint(check, hint):
+    result = check(check.mistakes[hint])
+    assert result.passed is False
+    assert result.message.endswith(hint)  # after the name of the part, if there are several
+
+
+def given(check, change):
+    """The right answer for other arguments."""
+    return check, lambda *arguments: check.reference(*change(*arguments))
+
+
+def then(check, change):
+    return check, lambda *arguments: change(check.reference(*arguments))
+
+
+def changing(check, argument, change):
+    """The right answer from code that also changes one of its arguments."""
+
+    def answer(*arguments):
+        result = check.reference(*arguments)
+        change(arguments[argument])
+        return result
+
+    return check, answer
+
+
+def forgotten_return(*arguments):
+    arguments[0] + arguments[0]
+
+
+def masked(q, k, v, mask, value=-math.inf):  # finite, but with a gradient that is not
+    logits = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask[:, None], value)
+    return (logits.softmax(dim=-1) @ v).nan_to_num()
+
+
+def heads(h, q, k, v, o, H, scale=None):
+    q, k, v = (x.unflatten(-1, (H, -1)).transpose(1, 2) for x in (h @ q, h @ k, h @ v))
+    a = (q @ k.mT * (scale or q.shape[-1] ** -0.5)).softmax(-1)
+    return (a @ v).transpose(1, 2).flatten(2) @ o
+
+
+def in_single_precision(Q, K, V):
+    return V @ (K.T @ Q / len(Q) ** 0.5).softmax(0) @ torch.eye(Q.shape[1])
+
+
+def edge_softmax(logits, edges, n, least=0.0):
+    weights = (logits - logits.max()).exp()
+    total = logits.new_zeros(n).index_add(0, edges[1], weights)
+    return weights / (total[edges[1]] + least)
+
+
+def endless(predict, begin, end, limit):
+    written = [begin]
+    while written[-1] != end:
+        written.append(int(predict(written)[0].argmax()))
+    return written
+
+
+def signs(*shape, low=-1, chance=0.5):
+    return torch.where(torch.rand(shape) < chance, low, 1)
+
+
+def same_signs_again(v):
+    generator = torch.Generator().manual_seed(0)
+    return v * (2 * torch.randint(0, 2, (len(v), 1, v.shape[2]), generator=generator) - 1)
+
+
+def path_mean(table, path, distance, shift=0, least=1):
+    on_path = torch.arange(len(table)) < (distance + shift)[..., None]
+    terms = table[torch.arange(len(table)), path] * on_path
+    return terms.sum(-1) / on_path.sum(-1).clamp(min=least)
+
+
+def gated(dots, b, g, real, high=5, dim=1):
+    a = (dots.clamp(-5, high) + b).masked_fill(~real, -math.inf).softmax(dim)
+    return a * g.sigmoid()
+
+
+def dial(size=30.0, first=1):
+    R = torch.zeros(11, 8)
+    R[first : first + 8] = size * torch.eye(8)
+    return R
+
+
+def distances(A, mask):  # of padding as well
+    D, reached = torch.full(A.shape, -1), torch.eye(A.shape[1]).bool().expand_as(A)
+    for step in range(A.shape[1]):
+        D = torch.where(reached & (D < 0), step, D)
+        reached = reached.float() @ A.float() > 0
+    return D
+
+
+def maximum(*columns):
+    return lambda: c1.check_maximum(*(torch.tensor(column)[:, None] for column in columns))
+
+
+VALUES = [
+    (maximum([0.0, 0.0], [0.0, 1.0], [0.0, 1.0]), "is the mean"),
+    (maximum([-50.0, 0.0], [0.0, 1.0], [0.0, 1.0]), "is the minimum"),
+    (maximum([0.0, 50.0], [0.0, 1.0], [0.0, 1.0]), "the tokens disagree"),
+    (maximum([1.0, 0.0], [0.0, 1.0], [0.0, 1.0]), "too soft"),
+    (maximum([1.0, 0.0, 1.0], [0.0, 1.0], [0.0, 1.0]), "expected two rows"),
+    (lambda: c1.check_pair(("CCO", "OCC")), "two ways of writing"),
+    (lambda: c1.check_pair(("CCO", "CO")), "the bags differ"),
+    (lambda: c1.check_pair(("CCO", "COC")), "are close"),
+    (lambda: c1.check_pair(("CCO", "C(C")), "no molecule that RDKit can read"),
+    (lambda: c1.check_pair("CCO"), "expected two"),
+]
+
+
+@pytest.mark.parametrize(("check", "cause"), VALUES)
+def test_a_wrong_value_is_rejected(check, cause):
+    result = check()
+    assert result.passed is False
+    assert cause in result.message
+
+
+# fmt: off
+WRONG = [
+    (c1.check_columns, forgotten_return, "did you forget `return`?"),
+    (c1.check_columns, lambda Q, K, V: V @ (K.T @ Q / Q.shape[1] ** 0.5).softmax(0), "entries"),
+    (c1.check_columns, lambda Q, K, V: V @ (K.T @ Q / 3).softmax(0), "entries"),
+    (c1.check_columns, lambda Q, K, V: Q @ K, "raised RuntimeError"),
+    (c1.check_columns, in_single_precision, "correct for other sizes or dtypes"),
+    (*then(c1.check_columns, torch.Tensor.float), "expected torch.float64"),
+    (*then(c1.check_columns, torch.detach), "no gradient reaches"),
+    (c1.check_masked_attention, masked, "the gradient of `v` is not finite"),
+    (c1.check_masked_attention, lambda *a: masked(*a, value=-1.0), "entries"),
+    (*given(c1.check_masked_attention, lambda q, *rest: (q.detach(), *rest)), "gradient of `q`"),
+    (*changing(c1.check_masked_attention, 3, lambda m: m.fill_(True)), "`mask` has been changed"),
+    (*given(c1.check_masked_attention, lambda q, k, *rest: (k, q, *rest)), "`q` and `k` are swap"),
+    (c1.check_multi_head, lambda *a: heads(*a, scale=a[-1] ** -0.5), "entries"),
+    (*given(c1.check_multi_head, lambda h, q, k, v, o, H: (h, q, k, v, o.T, H)), "`W_O` is transp"),
+    (*then(c2.check_decoder_mask, torch.Tensor.int), "expected torch.bool"),
+    (c2.check_decoder_mask, lambda t: torch.ones(len(t), *[t.shape[1]] * 2).bool().tril(), "later"),
+    (*given(c2.check_shift_matrix, lambda k, d: (k + 1, d)), "`k` is taken one too large"),
+    (c2.check_greedy, lambda *arguments: [5, 3, 5, 4], "more tokens than `limit`"),
+    (c2.check_greedy, endless, "never stops"),
+    (c2.check_greedy, lambda predict, *_: [int(predict([3]).argmax())], "is `begin`"),
+    (c2.check_cached_step, lambda attention, x, *memory: x, "return three things"),
+    (c2.check_cached_step, lambda attention, x, *memory: (x, *memory), "return them all"),
+    (*given(c3.check_mask, lambda e, n: (e, int(e.max()) + 1)), "num_nodes"),
+    (*then(c3.check_mask, torch.Tensor.float), "expected torch.bool"),
+    (c3.check_edge_softmax, edge_softmax, "own maximum"),
+    (c3.check_edge_softmax, lambda *a: edge_softmax(*a, least=1e-9), "or its maximum"),
+    (*changing(c3.check_edge_softmax, 0, lambda s: s.sub_(s.max())), "`logits` has been changed"),
+    (*given(c3.check_gatv2_logits, lambda h, W1, W2, a: (h, W1, W2.detach(), a)), "of `W2` is not"),
+    (c3.check_layers_needed, lambda A: 4, "that is"),
+    (c3.check_layers_needed, lambda A: True, "expected a number"),
+    (*then(c3.check_virtual_node, lambda A: A & ~torch.eye(len(A)).bool()), "entries"),
+    (c4.check_walk_matrix, lambda A: A.float().softmax(1) * A.any(1, keepdim=True), "entries"),
+    (c4.check_walk_matrix, lambda A: A / (A.sum(1, keepdim=True) + 1e-2), "entries"),
+    (*changing(c4.check_rayleigh_quotient, 0, lambda u: u.div_(u.norm())), "`u` has been changed"),
+    (c4.check_rayleigh_quotient, lambda u, edges: 2.0, "expected 1.13043, got 2"),
+    (c4.check_anchor_distances, lambda d, s: torch.zeros(len(d), len(s)).long() - 1, "`members`"),
+    (c4.check_laplacian_rows, lambda A, k: torch.eye(7), "expected the shape [7, 4]"),
+    (*then(c4.check_laplacian_rows, lambda rows: rows.flip(1)), "entries"),
+    (*given(c4.check_svd_rows, lambda A, r: (A.T, r)), "`A` is transposed"),
+    (c5.check_random_signs, lambda v: v * signs(200, 1, 3, low=0), "nothing else"),
+    (c5.check_random_signs, lambda v: v * signs(*v.shape), "have different signs"),
+    (c5.check_random_signs, lambda v: -v, "every sign is the same"),
+    (c5.check_random_signs, lambda v: v * signs(1, 1, 3), "all graphs of the batch"),
+    (c5.check_random_signs, lambda v: v * signs(200, 1, 1), "all eigenvectors of a graph"),
+    (c5.check_random_signs, same_signs_again, "do not fix the seed"),
+    (c5.check_random_signs, lambda v: v * signs(200, 1, 3, chance=0.2), "about as many"),
+    (c5.check_even, lambda phi, u: (phi(u) + phi(-u)) / 2, "0.5 times the right one"),
+    (c5.check_even, lambda phi, u: phi(u) * phi(-u), "entries"),
+    (*then(c5.check_projectors, lambda P: P[:-1]), "expected the shape"),
+    (c6.check_spatial_bias, lambda s, d: s[(d + 1).clamp(max=3)].permute(2, 0, 1), "entries"),
+    (*then(c6.check_spatial_bias, torch.detach), "no gradient reaches"),
+    (c6.check_edge_bias, lambda *a: path_mean(*a, shift=1), "entries"),
+    (c6.check_edge_bias, lambda *a: path_mean(*a, least=0), "0/0"),
+    (*then(c6.check_with_virtual_node, lambda b: b + 1), "off by the same number"),
+    (c6.check_mean_head, lambda d: torch.eye(d), "expected tensors of shapes"),
+    (c6.check_refine, lambda colours, A: colours[:3], "expected a list"),
+    (c6.check_refine, lambda colours, A: [f"{c}" for c in colours], "whole numbers"),
+    (*given(c7.check_first_pairs, lambda A, b, t, *v: (A, b, t.flip(0), *v)), "reverse order"),
+    (*given(c7.check_first_pairs, lambda A, *rest: (A | A.T, *rest)), "keep its direction"),
+    (c7.check_gated_attention, lambda *a: gated(*a, high=99), "entries"),
+    (c7.check_distance_objective, lambda *_: torch.tensor(torch.nan), "got nan"),
+    (*given(c7.check_distance_objective, lambda x, d, nu: (x, d, nu - 1)), "`nu` is taken one"),
+    (c7.check_counting_head, lambda A: 0.0 * A, "expected tensors of shapes"),
+    (*given(c8.check_relation_ids, lambda d, bond, E, L: (d, bond, L, E)), "are swapped"),
+    (*given(c8.check_relation_ids, lambda d, b, E, L: (d, b, E, L - 1)), "`L` is taken one too sm"),
+    (c8.check_key_context, lambda k, R, r: (k[:, None] * R[:, r]).sum(3), "vector for every pair"),
+    (*given(c8.check_key_context, lambda k, R, r: (k.flip(0), R, r)), "`k` is read in reverse"),
+    (*given(c8.check_value_term, lambda a, R, r: (a.softmax(-1), R, r)), "entries"),
+    (*given(c8.check_counting_table, lambda E, L: (L, E)), "`E` and `L` are swapped"),
+    (c8.check_dial_table, lambda: dial(18.0), "gets only 98.6%"),
+    (c8.check_dial_table, lambda: dial(first=2), "with dial 1 attends to distance 2"),
+    (c8.check_dial_table, lambda: dial(-30.0), "the sign is"),
+    (c8.check_dial_table, lambda: 0 * dial(), "one logit"),
+    (c8.check_dial_table, lambda: dial().log(), "finite"),
+    (*given(c9.check_pair_rows, lambda A, bond, T: (A.T, bond, T)), "`adjacency` is transposed"),
+    (*given(c9.check_heat_bias, lambda A, t: (A, t / 2)), "entries"),
+    (*then(c9.check_ring_bound, torch.Tensor.int), "expected torch.bool"),
+    (*given(c9.check_attention_filters, lambda q, k, *a: (q, k.detach(), *a)), "of `k` is not"),
+    (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E.mT, H)), "`E` is transposed"),
+    (c9.check_backward, lambda a, m, keep, g: a, "expected 2 results"),
+    (c9.check_backward, lambda *_: (1.0, 2.0), "gradient of E: expected a tensor"),
+    (*given(c10.check_gat_logits, lambda a, b, A: (a, b, A | A.T)), "keep its direction"),
+    (c10.check_gate_as_bias, lambda s, g: s + g.sigmoid().log(), "in single precision"),
+    (c10.check_gate_as_bias, lambda s, g: s * torch.nan, "is it 0/0"),
+    (*given(c10.check_pair_numbers, lambda *a: (*a[:4], a[4] + 1)), "`L` is taken one too large"),
+    (c10.check_ahead_of, lambda errors: {("A", "B"), ("A", "G")}, "expected"),
+    (c10.check_ahead_of, lambda errors: {"A": "B"}, "expected a set"),
+    (c11.check_entropy_share, lambda a: torch.special.entr(a).sum(-1) / math.log(5), "hard-coded"),
+    (*given(c11.check_rollout, lambda a: (a.mT,)), "`attention` is transposed"),
+    (*then(c11.check_leave_out, lambda z: 3 * z), "3 times the right one"),
+    (*given(c11.check_logit_gradient, lambda a, v, g: (a, g, v)), "`v` and `g` are swapped"),
+    (c12.check_padding_share, lambda *_: [0.5], "expected a number, got a list"),
+    (*changing(c12.check_padding_share, 0, list.sort), "`sizes` has been changed"),
+    (c12.check_pair_bytes, lambda *_: (5, 5), "weights: expected 3528, got 5"),
+    (c12.check_distances, distances, "padding"),
+    (*given(c12.check_distances, lambda A, mask: (A | A.mT, mask)), "keep its direction"),
+    (c12.check_next_batch, lambda *_: 4, "whole numbers"),
+    (*given(c12.check_next_batch, lambda o, s, n, b: (o, s, n + b, b)), "expected"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("check", "answer", "cause"), WRONG)
+def test_a_wrong_answer_is_rejected_with_its_cause(check, answer, cause):
+    result = check(answer)
+    assert result.passed is False
+    assert cause in result.message
+
+
+def flip_every_other_pair(rows):
+    return rows * (-1) ** torch.arange(rows.shape[1] // 2).repeat(2)
+
+
+def masked_by_sentences(q, k, v, mask):
+    rows = []
+    for b in range(len(q)):
+        real = mask[b]
+        a = (q[b] @ k[b, real].T / q.shape[-1] ** 0.5).softmax(-1)
+        rows.append(a @ v[b, real] if real.any() else 0 * v[b])
+    return torch.stack(rows)
+
+
+def edges_one_by_one(logits, edges, n):
+    target = edges[1].tolist()
+    groups = [[e for e, t in enumerate(target) if t == node] for node in target]
+    totals = torch.stack([logits[group].logsumexp(0) for group in groups])
+    return (logits - totals).exp()
+
+
+def head_with_large_negatives(d):
+    return [-12.0, math.log(2), 0.0, -12.0], 0 * torch.eye(d), torch.eye(d), torch.eye(d)
+
+
+def rows_masked_too(dots, b, g, real):
+    s = (dots.clamp(-5, 5) + b).masked_fill(~(real & real[:, None]), torch.finfo(b.dtype).min)
+    return (s.softmax(dim=1) * g.sigmoid()).masked_fill(~real[:, None], 7.0)
+
+
+def key_context_by_product(k, R, relation):
+    products = torch.einsum("htc,hjc->hjt", R, k)
+    return torch.stack([p[torch.arange(len(relation)), relation] for p in products])
+
+
+def by_steps(A, t):
+    L = torch.diag(A.sum(dim=1)) - A
+    return torch.matrix_power(torch.eye(len(A)) - t / 2**20 * L, 2**20).log()
+
+
+def two_factors(q, k, E, H):
+    q, k = (x.unflatten(1, (H, -1)).transpose(0, 1) for x in (q, k))
+    K = q.shape[-1]
+    product = (q @ k.mT / K**0.5).exp().repeat_interleave(K, dim=0) * E.exp()
+    return product / product.sum(dim=-1, keepdim=True)
+
+
+def backward_by_autograd(a, m, keep, g):
+    E, s = a.log().requires_grad_(), torch.zeros_like(a[0], requires_grad=True)
+    z = ((s + E).softmax(dim=-1) * keep * m).sum(dim=-1)
+    return torch.autograd.grad(z, (E, s), g)
+
+
+def gradient_by_autograd(a, v, g):
+    s = a.log().requires_grad_()
+    return torch.autograd.grad(s.softmax(dim=-1) @ v, s, g)[0]
+
+
+def by_detours(A, mask):  # Floyd and Warshall, as floats
+    D = torch.where(torch.diag_embed(mask), 0.0, torch.where(A, 1.0, torch.inf))
+    for n in range(A.shape[-1]):
+        D = torch.minimum(D, D[:, :, n, None] + D[:, n, None])
+    return torch.where(D.isinf(), -1.0, D)
+
+
+# fmt: off
+RIGHT = [
+    (c1.check_columns,
+     lambda Q, K, V: F.scaled_dot_product_attention(Q.T[None], K.T[None], V.T[None])[0].T),
+    (c1.check_masked_attention, masked_by_sentences),
+    (c1.check_masked_attention,
+     lambda q, k, v, m: masked(q, k, v, m, value=-1e9) * m[..., None]),  # padded queries as well
+    (c1.check_multi_head, heads),
+    (c2.check_decoder_mask,
+     lambda t: torch.stack([(row != 0).expand(len(row), -1).tril() for row in t])),
+    (c2.check_shift_matrix,
+     lambda k, d: torch.matrix_power(c2.check_shift_matrix.reference(1, d), k)),
+    then(c2.check_greedy, tuple),
+    (c3.check_edge_softmax, edges_one_by_one),
+    (c3.check_gatv2_logits, lambda h, W1, W2, a: torch.stack(
+        [torch.stack([a @ F.leaky_relu(x @ W1 + y @ W2, 0.2) for y in h]) for x in h])),
+    then(c3.check_layers_needed, torch.tensor),
+    (c4.check_walk_matrix, lambda A: F.normalize(A.double(), p=1, dim=1)),
+    (c4.check_rayleigh_quotient,
+     lambda u, e: ((u[e[0]] - u[e[1]]) ** 2)[e[0] < e[1]].sum() / (u @ u)),
+    then(c4.check_laplacian_rows, lambda rows: -rows.float()),
+    then(c4.check_svd_rows, flip_every_other_pair),
+    (c5.check_even, lambda phi, u: torch.stack([phi(u), phi(-u)]).sum(0)),
+    (c5.check_signnet_sum,
+     lambda phi, rho, U: rho(sum(phi(s * u[:, None]) for u in U.T if u.any() for s in (1, -1)))),
+    then(c5.check_projectors, list),
+    (c6.check_edge_bias, path_mean),
+    (c6.check_mean_head, head_with_large_negatives),
+    then(c6.check_refine, lambda colours: 100 - 3 * np.array(colours)),
+    then(c6.check_refine, torch.tensor),
+    (c7.check_gated_attention, gated),
+    (c7.check_gated_attention, rows_masked_too),
+    then(c7.check_distance_objective, torch.tensor),
+    (c7.check_counting_head,  # the same number in a row is no bias
+     lambda A: (torch.full(A.shape, 3.0), torch.where(A, 12.0, -12.0))),
+    then(c8.check_relation_ids, torch.Tensor.int),
+    (c8.check_key_context, key_context_by_product),
+    (c8.check_value_term, lambda a, R, r: sum(
+        (a * (r == t)).sum(2)[..., None] * R[:, t, None] for t in range(R.shape[1]))),
+    (c8.check_dial_table, lambda: dial() - 100.0),
+    (c9.check_heat_bias, by_steps),
+    (c9.check_attention_filters, two_factors),
+    (c9.check_backward, backward_by_autograd),
+    (c10.check_gat_logits,
+     lambda a, b, A: torch.where(A.T, F.leaky_relu(a[:, None] + b, 0.2), -math.inf)),
+    (c10.check_gate_as_bias, lambda s, g: (s + F.logsigmoid(g)).log_softmax(dim=-1)),
+    (c10.check_gate_as_bias, lambda s, g: s + g.double().sigmoid().log()),
+    then(c10.check_ahead_of, lambda pairs: [list(pair) for pair in pairs]),
+    (c11.check_entropy_share, lambda a: torch.special.entr(a).sum(1) / math.log(a.shape[1])),
+    (c11.check_logit_gradient, gradient_by_autograd),
+    then(c12.check_padding_share, torch.tensor),
+    then(c12.check_next_batch, torch.tensor),
+    (c12.check_distances, by_detours),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("check", "answer"), RIGHT)
+def test_another_right_answer_passes(check, answer):
+    assert check(answer).passed, check(answer)
