@@ -7,6 +7,7 @@ K = d / H width of a head.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -16,16 +17,10 @@ from torch_geometric.utils import softmax
 
 
 def scaled_dot_product_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    scale: float | None = None,
-    dropout: float = 0.0,
-    return_attention: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
+    query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None,
+    bias: Tensor | None = None, scale: float | None = None, dropout: float = 0.0,
+    return_attention: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     r"""Every query's average of the values, weighted by how well the keys match it.
 
     .. math:: Z = \operatorname{softmax}\left(\frac{Q K^T}{\sqrt{d_k}} + b\right) V
@@ -35,51 +30,44 @@ def scaled_dot_product_attention(
     gradients.
 
     Args:
-        mask: True where a query may attend to a key; broadcast to ``[..., N, M]``.
-        bias: :math:`b`, added to the scaled logits; broadcast to ``[..., N, M]``. It may be
-            -inf where a key is to be left out, but not in a whole row; ``mask`` may.
-        scale: what the logits are multiplied by; :math:`1/\sqrt{d_k}` by default.
-        dropout: the probability of dropping an attention weight.
-        return_attention: also return the probabilities, from before dropout. They have to be
-            written out for that; otherwise PyTorch's fused kernels do the work.
+        mask: True where a query may attend to a key.
+        bias: :math:`b`, added to the scaled logits. Entries may be -inf, but not a complete row.
+        scale: multiplies the logits; :math:`1/\sqrt{d_k}` by default.
+        return_attention: also return the probabilities before dropout, which PyTorch's fused
+            kernels never write out.
 
     Shapes:
         query: ``[..., N, K]``; key: ``[..., M, K]``; value: ``[..., M, V]``
+        mask, bias: broadcast to ``[..., N, M]``
         returns: ``[..., N, V]``, and ``[..., N, M]`` with ``return_attention``
     """
-    alive = None
+    empty = None
     if mask is not None:
         # The softmax of a row without keys is 0/0. Such a row attends to everything instead, and
         # its result is set to zero: finite on every backend, forward and backward.
-        alive = mask.any(dim=-1, keepdim=True)
-        mask = mask | ~alive
-    bias = None if bias is None else bias.to(query.dtype)
-    attend = _explicit if return_attention else _fused
-    output, attention = attend(query, key, value, mask, bias, scale, dropout)
-    if alive is not None:
-        output = output.masked_fill(~alive, 0.0)
-    if not return_attention:
-        return output
-    return output, attention if alive is None else attention.masked_fill(~alive, 0.0)
-
-
-def _explicit(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, Tensor]:
-    """The formula, a line for each step."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    logits = query @ key.transpose(-2, -1) * scale  # [..., N, M]
+        empty = ~mask.any(dim=-1, keepdim=True)
+        mask = mask | empty
     if bias is not None:
-        logits = logits + bias
-    if mask is not None:
-        logits = logits.masked_fill(~mask, -math.inf)
-    attention = logits.softmax(dim=-1)
-    return F.dropout(attention, dropout) @ value, attention
+        bias = bias.to(query.dtype)
 
+    attention = None
+    if return_attention:
+        logits = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+        if bias is not None:
+            logits = logits + bias
+        if mask is not None:
+            logits = logits.masked_fill(~mask, -math.inf)
+        attention = logits.softmax(dim=-1)  # [..., N, M]
+        output = F.dropout(attention, dropout) @ value
+    else:
+        if bias is not None:
+            mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+        output = F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale)
 
-def _fused(query, key, value, mask, bias, scale, dropout) -> tuple[Tensor, None]:
-    """PyTorch's kernels, which never write the [N, M] probabilities out."""
-    if bias is not None:
-        mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
-    return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale), None
+    if empty is not None:
+        output = output.masked_fill(empty, 0.0)
+        attention = attention.masked_fill(empty, 0.0) if return_attention else None
+    return (output, attention) if return_attention else output
 
 
 class MultiHeadAttention(nn.Module):
@@ -90,11 +78,7 @@ class MultiHeadAttention(nn.Module):
     Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
     1. Nothing in it knows the order of the tokens (CS224W, S8).
 
-    Args:
-        d_model: d, the width of inputs and outputs.
-        num_heads: H, a divisor of d.
-        bias: whether the four projections have one.
-        dropout: the probability of dropping an attention weight in training.
+    Dropout is of attention weights, in training.
 
     Shapes:
         query: ``[B, N, d]``; key, value: ``[B, M, d]``, the query itself by default
@@ -119,30 +103,19 @@ class MultiHeadAttention(nn.Module):
                 nn.init.zeros_(projection.bias)
 
     def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, *,
+        mask: Tensor | None = None, bias: Tensor | None = None, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
         key = query if key is None else key
         value = key if value is None else value
-        result = scaled_dot_product_attention(
-            self.split_heads(self.query(query)),
-            self.split_heads(self.key(key)),
-            self.split_heads(self.value(value)),
-            mask=over_heads(mask),
-            bias=bias,
-            dropout=self.dropout if self.training else 0.0,
-            return_attention=return_attention,
-        )
-        if not return_attention:
-            return self.output(self.join_heads(result))
-        heads, attention = result
-        return self.output(self.join_heads(heads)), attention
+        query, key, value = self.query(query), self.key(key), self.value(value)
+        z = scaled_dot_product_attention(
+            *map(self.split_heads, (query, key, value)), mask=over_heads(mask), bias=bias,
+            dropout=self.dropout if self.training else 0.0, return_attention=return_attention,
+        )  # fmt: skip
+        z, attention = z if return_attention else (z, None)
+        output = self.output(self.join_heads(z))
+        return (output, attention) if return_attention else output
 
     def split_heads(self, x: Tensor) -> Tensor:
         """``[..., N, d]`` to ``[..., H, N, K]``."""
@@ -157,20 +130,14 @@ def over_heads(mask: Tensor | None) -> Tensor | None:
     """A mask of keys ``[B, M]`` or of pairs ``[B, N, M]``, broadcast to ``[B, H, N, M]``."""
     if mask is None or mask.dim() == 4:
         return mask
-    if mask.dim() == 2:
-        return mask[:, None, None, :]
-    return mask[:, None]
+    return mask[:, None, None] if mask.dim() == 2 else mask[:, None]
 
 
-def in_turn(layers, h: Tensor, given, return_attention: bool, **options):
-    """All layers, one after the other: h, and the attentions ``[B, L, H, N, N]`` or None.
-
-    Args:
-        given: a second argument of each layer; options: keyword arguments.
-    """
+def run_layers(layers: Iterable[nn.Module], h: Tensor, *inputs, return_attention: bool, **options):
+    """The last layer's output, and all attentions ``[B, L, H, N, M]``, or None."""
     attentions = []
     for layer in layers:
-        h = layer(h, given, return_attention=return_attention, **options)
+        h = layer(h, *inputs, return_attention=return_attention, **options)
         if return_attention:
             h, attention = h
             attentions.append(attention)
@@ -183,15 +150,9 @@ ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
 class FeedForward(nn.Sequential):
     """The same two-layer network for each token: ``[..., d]`` to ``[..., d]``."""
 
-    def __init__(
-        self, d_model: int, d_hidden: int, *, dropout: float = 0.0, activation: str = "relu"
-    ):
-        super().__init__(
-            nn.Linear(d_model, d_hidden),
-            ACTIVATIONS[activation](),
-            nn.Dropout(dropout),
-            nn.Linear(d_hidden, d_model),
-        )
+    def __init__(self, d_model: int, d_hidden: int, *, dropout=0.0, activation="relu"):
+        inner = nn.Linear(d_model, d_hidden), ACTIVATIONS[activation](), nn.Dropout(dropout)
+        super().__init__(*inner, nn.Linear(d_hidden, d_model))
 
 
 class MessagePassingAttention(MessagePassing):
@@ -200,17 +161,12 @@ class MessagePassingAttention(MessagePassing):
     .. math:: z_i = \sum_{j \in N(i)} \operatorname{softmax}_j(q_i^T k_j / \sqrt{d_k})\, v_j
 
     The message of node j is :math:`(k_j, v_j)`; node i aggregates with its query (CS224W, S6 and
-    S7).
-
-    Args:
-        attention: the layer whose projections are used, and shared.
+    S7). The projections are those of a multi-head attention, and shared with it.
 
     Shapes:
         x: ``[N, d]``, the nodes of one graph, or of several beside each other
         edge_index: ``[2, E]``; along an edge (j, i) node i attends to node j
-        returns: ``[N, d]``; a node without incoming edges aggregates zeros. With
-            ``return_attention`` also the probabilities ``[E, H]``, which sum to one over the edges
-            into a node
+        returns: ``[N, d]``, and ``[E, H]`` with ``return_attention``
     """
 
     def __init__(self, attention: MultiHeadAttention):
@@ -221,9 +177,10 @@ class MessagePassingAttention(MessagePassing):
         self, x: Tensor, edge_index: Tensor, *, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         layer, size = self.attention, (len(x), len(x))
-        query = layer.query(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
-        key = layer.key(x).unflatten(-1, (layer.num_heads, -1))
-        value = layer.value(x).unflatten(-1, (layer.num_heads, -1))
+        query, key, value = (
+            projection(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
+            for projection in (layer.query, layer.key, layer.value)
+        )
         attention = self.edge_updater(edge_index, query=query, key=key, size=size)
         dropped = F.dropout(attention, layer.dropout, layer.training)
         heads = self.propagate(edge_index, value=value, attention=dropped, size=size)

@@ -1,14 +1,12 @@
 """The baselines: GIN, GatedGCN and GAT of the lecture's table, and Transformers that see few edges.
 
 The message-passing networks are built as in the benchmark that the table is from (Dwivedi et al.,
-"Benchmarking graph neural networks"), which the parameter counts confirm. GIN and GAT stand on
-PyG's ``GINConv`` and ``GATConv``. PyG's ``ResGatedGraphConv`` has neither the normalised sum nor
-the edge update of GatedGCN, so that one is a ``MessagePassing`` of our own. They work on lists of
+"Benchmarking graph neural networks"), which the parameter counts confirm. They work on lists of
 real nodes and real edges, so that sums and batch statistics cannot count padding. Messages go along
-an edge: node j receives from i where ``adjacency[b, i, j]``.
+edges: node j receives from i where ``adjacency[b, i, j]``. Predictions are ``[B]``, or ``[B, T]``.
 
-Shapes: B graphs, N nodes (padded), ΣN real nodes, ΣE edges, d width, H heads, L layers, T targets
-or classes.
+Shapes: B graphs, N nodes (padded), ΣN real nodes, ΣE edges, d width, H heads, L layers, T targets.
+In layers h is ``[ΣN, d]``, e ``[ΣE, d]`` and edge_index ``[2, ΣE]``.
 """
 
 from __future__ import annotations
@@ -19,19 +17,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.nn import (
-    GATConv,
-    GINConv,
-    MessagePassing,
-    global_add_pool,
-    global_mean_pool,
-)
+from torch_geometric.nn import GATConv, GINConv, MessagePassing, global_add_pool, global_mean_pool
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.embeddings import (
-    FlatBatchNorm,
-    HalvingMLP,
+    NodeBatchNorm,
     category_rows,
+    halving_mlp,
     mean_pool,
     squeeze_one,
 )
@@ -41,15 +33,14 @@ Readout = Literal["sum", "mean"]
 
 
 @dataclass(frozen=True)
-class GINConfig:
-    """The size of the lecture's table, for graphs whose nodes have a constant feature.
+class _Config:
+    """What all message-passing baselines share.
 
     Attributes:
         num_node_types: rows of the table of integer ``x``, where value v of column c has row
             v + 512 c; 0 where x is not that.
         num_node_features: of float ``x``; 0 where it is not read.
         num_targets: T, of targets or of classes.
-        readout: "sum" or "mean" over the nodes.
     """
 
     num_node_types: int = 0
@@ -58,6 +49,27 @@ class GINConfig:
     d_model: int = 110
     num_layers: int = 4
     readout: Readout = "sum"
+
+
+class GINConfig(_Config):
+    """The size of the lecture's table, for graphs whose nodes have a constant feature."""
+
+
+@dataclass(frozen=True)
+class GatedGCNConfig(_Config):
+    """The size of the lecture's table; 0 ``num_edge_types`` give all edges the same embedding."""
+
+    d_model: int = 70
+    num_edge_types: int = 0
+
+
+@dataclass(frozen=True)
+class GATConfig(_Config):
+    """The benchmark's size for ZINC, mean read-out included."""
+
+    d_model: int = 144
+    num_heads: int = 8
+    readout: Readout = "mean"
 
 
 class GIN(nn.Module):
@@ -69,29 +81,23 @@ class GIN(nn.Module):
     Args:
         node_encoding: added to the nodes' features, or in their place where there are none.
 
-    Shapes:
-        returns: ``[B]``, or ``[B, T]``
-
     Differs from the paper: batch normalisation after the layer's network too, and residuals.
     """
 
     def __init__(self, config: GINConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        self.config = config
-        d = config.d_model
-        self.input = NodeInput(d, config.num_node_types, config.num_node_features, node_encoding)
+        self.config, d = config, config.d_model
+        self.input = NodeInput(config, node_encoding)
         self.layers = nn.ModuleList(GINLayer(d) for _ in range(config.num_layers))
-        self.heads = nn.ModuleList(
-            nn.Linear(d, config.num_targets) for _ in range(config.num_layers + 1)
-        )
+        heads = (nn.Linear(d, config.num_targets) for _ in range(config.num_layers + 1))
+        self.heads = nn.ModuleList(heads)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        edge_index = batch.edge_index
-        h = self.input(batch)
-        prediction = self.heads[0](pool(h, batch, self.config.readout))
+        h, edge_index, readout = self.input(batch), batch.edge_index, self.config.readout
+        prediction = self.heads[0](pool(h, batch, readout))
         for layer, head in zip(self.layers, self.heads[1:], strict=True):
             h = layer(h, edge_index)
-            prediction = prediction + head(pool(h, batch, self.config.readout))
+            prediction = prediction + head(pool(h, batch, readout))
         return squeeze_one(prediction)
 
 
@@ -99,67 +105,34 @@ class GINLayer(nn.Module):
     r"""h + ReLU(BN(MLP((1 + ε) h_i + Σ_{j → i} h_j))), where the MLP is Linear, BN, ReLU, Linear.
 
     In the words of Graphormer, Eq. 1, AGGREGATE is the sum and COMBINE is all else.
-
-    Shapes:
-        h: ``[ΣN, d]``; edge_index: ``[2, ΣE]``; returns: ``[ΣN, d]``
     """
 
     def __init__(self, d_model: int):
         super().__init__()
-        network = nn.Sequential(
-            nn.Linear(d_model, d_model),
-            FlatBatchNorm(d_model),
-            nn.ReLU(),
-            nn.Linear(d_model, d_model),
-        )
+        first, second = (nn.Linear(d_model, d_model) for _ in range(2))
+        network = nn.Sequential(first, NodeBatchNorm(d_model), nn.ReLU(), second)
         self.conv = GINConv(network, train_eps=True)
-        self.norm = FlatBatchNorm(d_model)
+        self.norm = NodeBatchNorm(d_model)
 
     def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
         return h + F.relu(self.norm(self.conv(h, edge_index)))
-
-
-@dataclass(frozen=True)
-class GatedGCNConfig:
-    """The size of the lecture's table; as :class:`GINConfig`, and
-
-    Attributes:
-        num_edge_types: rows of the table of integer ``edge_attr``, as of ``x``; 0 gives every edge
-            the same embedding.
-    """
-
-    num_node_types: int = 0
-    num_node_features: int = 1
-    num_edge_types: int = 0
-    num_targets: int = 1
-    d_model: int = 70
-    num_layers: int = 4
-    readout: Readout = "sum"
 
 
 class GatedGCN(nn.Module):
     """Gated graph convolutions with edge features (Bresson and Laurent, 2017).
 
     On nodes that are all alike its normalised sum is a mean of equal things: without a node
-    encoding every node of a graph (but those without edges) stays like every other. The edges'
-    normalisation in the last layer has no effect on the prediction, as in the benchmark; it counts
-    among the parameters.
-
-    Args:
-        node_encoding: added to the nodes' features, or in their place where there are none.
-
-    Shapes:
-        returns: ``[B]``, or ``[B, T]``
+    encoding they stay alike. The last layer's norm of the edges has no effect, as in the benchmark;
+    it counts among the parameters.
     """
 
     def __init__(self, config: GatedGCNConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        self.config = config
-        d = config.d_model
-        self.input = NodeInput(d, config.num_node_types, config.num_node_features, node_encoding)
+        self.config, d = config, config.d_model
+        self.input = NodeInput(config, node_encoding)
         self.edge_input = EdgeInput(d, config.num_edge_types)
         self.layers = nn.ModuleList(GatedGCNLayer(d) for _ in range(config.num_layers))
-        self.head = HalvingMLP(d, config.num_targets)
+        self.head = halving_mlp(d, config.num_targets)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         edge_index = batch.edge_index
@@ -180,12 +153,8 @@ class GatedGCNConv(MessagePassing):
 
     A case of CSA, Eq. 1: messages that know the edge.
 
-    Shapes:
-        h: ``[ΣN, d]``; e: ``[ΣE, d]``; edge_index: ``[2, ΣE]``, messages along the edges
-        returns: ``[ΣN, d]`` and ``[ΣE, d]``
-
-    Differs from PyG's ``ResGatedGraphConv``: that one adds gated messages without dividing by the
-    sum of the gates, and edges have no state that the next layer reads.
+    Differs from PyG's ``ResGatedGraphConv``, which has neither the normalised sum nor a state of
+    the edges that the next layer reads.
     """
 
     def __init__(self, d_model: int):
@@ -203,34 +172,17 @@ class GatedGCNConv(MessagePassing):
 
 
 class GatedGCNLayer(nn.Module):
-    """The convolution, then batch normalisation, ReLU and a residual for nodes and for edges.
-
-    Shapes:
-        as :class:`GatedGCNConv`
-    """
+    """:class:`GatedGCNConv`, then batch normalisation, ReLU and a residual for nodes and edges."""
 
     def __init__(self, d_model: int):
         super().__init__()
         self.conv = GatedGCNConv(d_model)
-        self.node_norm = FlatBatchNorm(d_model)
-        self.edge_norm = FlatBatchNorm(d_model)
+        self.node_norm = NodeBatchNorm(d_model)
+        self.edge_norm = NodeBatchNorm(d_model)
 
     def forward(self, h: Tensor, e: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
         new_h, new_e = self.conv(h, e, edge_index)
         return h + F.relu(self.node_norm(new_h)), e + F.relu(self.edge_norm(new_e))
-
-
-@dataclass(frozen=True)
-class GATConfig:
-    """The benchmark's size for ZINC, mean read-out included; attributes as :class:`GINConfig`."""
-
-    num_node_types: int = 0
-    num_node_features: int = 1
-    num_targets: int = 1
-    d_model: int = 144
-    num_heads: int = 8
-    num_layers: int = 4
-    readout: Readout = "mean"
 
 
 class GAT(nn.Module):
@@ -238,96 +190,62 @@ class GAT(nn.Module):
 
     Layers of ``num_heads`` heads side by side, the last of one head as wide as all of them.
 
-    Args:
-        node_encoding: added to the nodes' features, or in their place where there are none.
-
-    Shapes:
-        returns: ``[B]``, or ``[B, T]``
-
     Differs from the paper: batch normalisation and residuals, and a node does not attend to itself
     (the residual keeps it); both as in the benchmark.
     """
 
     def __init__(self, config: GATConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        self.config = config
-        d = config.d_model
-        self.input = NodeInput(d, config.num_node_types, config.num_node_features, node_encoding)
+        self.config, d = config, config.d_model
+        self.input = NodeInput(config, node_encoding)
         heads = [config.num_heads] * (config.num_layers - 1) + [1]
         self.layers = nn.ModuleList(GATLayer(d, count) for count in heads)
-        self.head = HalvingMLP(d, config.num_targets)
+        self.head = halving_mlp(d, config.num_targets)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        edge_index = batch.edge_index
-        h = self.input(batch)
+        h, edge_index = self.input(batch), batch.edge_index
         for layer in self.layers:
             h = layer(h, edge_index)
         return self.head(pool(h, batch, self.config.readout))
 
 
 class GATLayer(nn.Module):
-    """h + ELU(BN(attention over the neighbours)).
-
-    Shapes:
-        h: ``[ΣN, d]``; edge_index: ``[2, ΣE]``; returns: ``[ΣN, d]``
-    """
+    """h + ELU(BN(attention over the neighbours))."""
 
     def __init__(self, d_model: int, num_heads: int):
         super().__init__()
         # Without a bias, which the normalisation would take away again.
-        self.conv = GATConv(
-            d_model, d_model // num_heads, num_heads, add_self_loops=False, bias=False
-        )
-        self.norm = FlatBatchNorm(d_model)
+        width = d_model // num_heads
+        self.conv = GATConv(d_model, width, num_heads, add_self_loops=False, bias=False)
+        self.norm = NodeBatchNorm(d_model)
 
     def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
         return h + F.elu(self.norm(self.conv(h, edge_index)))
 
 
 class NodeInput(nn.Module):
-    """A vector for each node: its features and, with a node encoding, its position.
+    """The sum of a node's embedded types, its mapped features and its encoding: ``[ΣN, d]``."""
 
-    Args:
-        d_model: d.
-        num_node_types: an embedding of integer ``x``, summed over its columns (``category_rows``);
-            0 where nodes have no types.
-        num_node_features: a linear map of this many floats ``x``; 0 where they are not read.
-        node_encoding: a module that makes ``[B, N, d]`` of a batch, added to the above; on its own
-            where neither is given, as the benchmark has it for CYCLES.
-
-    Shapes:
-        returns: ``[ΣN, d]``
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_node_types: int,
-        num_node_features: int,
-        node_encoding: nn.Module | None,
-    ):
+    def __init__(self, config: _Config, node_encoding: nn.Module | None):
         super().__init__()
-        self.types = nn.Embedding(num_node_types, d_model) if num_node_types else None
-        self.features = nn.Linear(num_node_features, d_model) if num_node_features else None
+        types, features, d = config.num_node_types, config.num_node_features, config.d_model
+        self.types = nn.Embedding(types, d) if types else None
+        self.features = nn.Linear(features, d) if features else None
         self.encoding = node_encoding
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        parts = []
+        x, parts = batch.x[batch.mask], []
         if self.types is not None:
-            parts.append(self.types(category_rows(batch.x[batch.mask])).sum(dim=-2))
+            parts.append(self.types(category_rows(x)).sum(dim=-2))
         if self.features is not None:
-            parts.append(self.features(batch.x[batch.mask].to(self.features.weight.dtype)))
+            parts.append(self.features(x.to(self.features.weight.dtype)))
         if self.encoding is not None:
             parts.append(self.encoding(batch)[batch.mask])
         return sum(parts[1:], start=parts[0])
 
 
 class EdgeInput(nn.Module):
-    """An embedding of integer ``edge_attr``, or of a constant 1 where edges have no types.
-
-    Shapes:
-        returns: ``[ΣE, d]``, in the order of ``batch.edge_index``
-    """
+    """An embedding of integer ``edge_attr``, or of a constant 1 without types: ``[ΣE, d]``."""
 
     def __init__(self, d_model: int, num_edge_types: int):
         super().__init__()
@@ -337,14 +255,13 @@ class EdgeInput(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         if self.types is not None:
             return self.types(category_rows(batch.edge_attr[batch.adjacency])).sum(dim=-2)
-        ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)
-        return self.constant(ones)
+        return self.constant(self.constant.weight.new_ones(int(batch.adjacency.sum()), 1))
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
     """A READOUT (Graphormer, Eq. 2), the sum or the mean of nodes: ``[ΣN, d]`` to ``[B, d]``."""
-    pooled = {"sum": global_add_pool, "mean": global_mean_pool}[readout]
-    return pooled(h, batch.graph_index, size=batch.num_graphs)
+    pooling = global_add_pool if readout == "sum" else global_mean_pool
+    return pooling(h, batch.graph_index, size=batch.num_graphs)
 
 
 @dataclass(frozen=True)
@@ -367,43 +284,38 @@ class BagTransformer(nn.Module):
     because attention and pooling are averages, no number of nodes (CS224W, S8).
 
     Args:
-        node_encoding: tells each node where it is: a module that makes ``[B, N, d]`` of a batch
-            (:mod:`gtcourse.models.embeddings`), added to the embedding.
+        node_encoding: a module that maps a batch to ``[B, N, d]``, added to the embedding.
 
     Shapes:
-        batch.x: ``[B, N, c]`` integers in c columns; batch.mask: ``[B, N]``
-        returns: ``[B]`` or ``[B, T]``; with ``return_attention`` also ``[B, L, H, N, N]``
+        batch.x: ``[B, N, c]`` integers; the attention is ``[B, L, H, N, N]``
     """
 
     def __init__(self, config: BagTransformerConfig, node_encoding: nn.Module | None = None):
         super().__init__()
-        self.config = config
+        self.config, d = config, config.d_model
         self.node_encoding = node_encoding
-        self.embedding = nn.Embedding(config.num_node_types, config.d_model)
+        self.embedding = nn.Embedding(config.num_node_types, d)
         self.encoder = TransformerEncoder(
-            config.num_layers,
-            d_model=config.d_model,
-            num_heads=config.num_heads,
-            d_hidden=config.d_hidden,
-            dropout=config.dropout,
-            norm_first=True,
-            activation="gelu",
-        )
-        self.head = GraphHead(config.d_model, config.num_targets)
+            config.num_layers, d_model=d, num_heads=config.num_heads, d_hidden=config.d_hidden,
+            dropout=config.dropout, norm_first=True, activation="gelu",
+        )  # fmt: skip
+        self.head = GraphHead(d, config.num_targets)
 
-    def forward(
-        self, batch: GraphBatch, *, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h = self.embed(batch)
-        h = self.encoder(h, mask=batch.mask, return_attention=return_attention)
-        h, attention = h if return_attention else (h, None)
-        prediction = self.head(h, batch.mask)
-        return (prediction, attention) if return_attention else prediction
+        h = self.encoder(h, mask=self.attention_mask(batch), return_attention=return_attention)
+        if return_attention:
+            return self.head(h[0], batch.mask), h[1]
+        return self.head(h, batch.mask)
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings with their encoding: ``[B, N, d]``."""
         h = self.embedding(category_rows(batch.x)).sum(dim=-2)
         return h if self.node_encoding is None else h + self.node_encoding(batch)
+
+    def attention_mask(self, batch: GraphBatch) -> Tensor:
+        """All real nodes, ``[B, N]``."""
+        return batch.mask
 
 
 class NeighbourTransformer(BagTransformer):
@@ -411,58 +323,27 @@ class NeighbourTransformer(BagTransformer):
 
     The other heads attend to all nodes: with 0 masked heads it is :class:`BagTransformer`, with all
     of them masked it is message passing. The parameters are the same in every case.
-
-    Args:
-        node_encoding: as of :class:`BagTransformer`.
-
-    Shapes:
-        batch: as :class:`BagTransformer`, of which the adjacency is read too; no bond types
-        returns: ``[B]`` or ``[B, T]``; with ``return_attention`` also ``[B, L, H, N, N]``
     """
 
-    def __init__(
-        self,
-        config: BagTransformerConfig,
-        masked_heads: int,
-        node_encoding: nn.Module | None = None,
-    ):
+    def __init__(self, config: BagTransformerConfig, masked_heads: int, node_encoding=None):
         super().__init__(config, node_encoding)
         self.masked_heads = masked_heads
 
-    def forward(
-        self, batch: GraphBatch, *, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        masks = [neighbour_mask(batch)] * self.masked_heads
+    def attention_mask(self, batch: GraphBatch) -> Tensor:
+        """``[B, H, N, N]``; along an edge from j to i, ``adjacency[b, j, i]``, i attends to j."""
+        neighbours = batch.adjacency.mT | torch.diag_embed(batch.mask)
+        masks = [neighbours] * self.masked_heads
         masks += [batch.pair_mask] * (self.config.num_heads - self.masked_heads)
-        h = self.embed(batch)
-        h = self.encoder(h, mask=torch.stack(masks, dim=1), return_attention=return_attention)
-        h, attention = h if return_attention else (h, None)
-        prediction = self.head(h, batch.mask)
-        return (prediction, attention) if return_attention else prediction
-
-
-def neighbour_mask(batch: GraphBatch) -> Tensor:
-    """Pairs that attend, ``[B, N, N]``: row i is True at i itself and at j with an edge to i.
-
-    An edge from j to i is ``adjacency[b, j, i]``, hence the transposition.
-    """
-    itself = torch.diag_embed(batch.mask)
-    return batch.adjacency.transpose(1, 2) | itself
+        return torch.stack(masks, dim=1)
 
 
 class GraphHead(nn.Module):
-    """Mean over the nodes, then a two-layer network: one prediction, or T, for each graph.
-
-    Shapes:
-        h: ``[B, N, d]``; mask: ``[B, N]``
-        returns: ``[B]``, or ``[B, T]`` where ``num_targets`` T is above 1
-    """
+    """Mean over the nodes, then a two-layer network: ``[B, N, d]`` to ``[B]``, or ``[B, T]``."""
 
     def __init__(self, d_model: int, num_targets: int = 1):
         super().__init__()
-        self.network = nn.Sequential(
-            nn.Linear(d_model, d_model), nn.GELU(), nn.Linear(d_model, num_targets)
-        )
+        inner, outer = nn.Linear(d_model, d_model), nn.Linear(d_model, num_targets)
+        self.network = nn.Sequential(inner, nn.GELU(), outer)
 
     def forward(self, h: Tensor, mask: Tensor) -> Tensor:
         return squeeze_one(self.network(mean_pool(h, mask)))

@@ -22,11 +22,11 @@ from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_head
 from gtcourse.models.csa_kernel import rows_of, traced
 from gtcourse.models.embeddings import (
     ALL,
+    MLP,
     FeaturesAndWalks,
-    HalvingMLP,
     NodeBatchNorm,
-    NodeHead,
     PairEncoding,
+    halving_mlp,
 )
 
 
@@ -99,8 +99,8 @@ class CGT(nn.Module):
             CSALayer(d, config.num_heads, **{name: getattr(config, name) for name in shared})
             for _ in range(config.num_layers)
         )
-        head = HalvingMLP if config.target == "graph" else NodeHead
-        self.head = head(d, config.num_targets)
+        graph, T = config.target == "graph", config.num_targets
+        self.head = halving_mlp(d, T) if graph else MLP(d, d, d, T)
 
     def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)

@@ -1,7 +1,8 @@
 """From a batch to vectors, and from vectors to predictions: what the models share.
 
 Shapes: B graphs, N nodes (padded), R rows, F features, d width, T targets, k eigenvectors, r pairs
-of singular vectors, p steps of a random walk.
+of singular vectors, p steps of a random walk, H heads, E edges. Encodings of nodes are
+``[B, N, d]``, of pairs ``[B, N, N, d]``; with ``rows``, of some rows i.
 """
 
 from __future__ import annotations
@@ -29,54 +30,149 @@ def category_rows(values: Tensor) -> Tensor:
 
 
 def combinations(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """One number for each combination of the columns' categories, ``[..., F]`` to ``[...]``.
-
-    The first column counts in ones, each further one in as many as there are combinations of those
-    before it.
-    """
+    """A number for each combination of categories, ``[..., F]`` to ``[...]``; column 0 in ones."""
     number, count = torch.zeros_like(values[..., 0], dtype=torch.long), 1
     for column, size in zip(values.long().unbind(-1), sizes, strict=True):
         number, count = number + count * column, count * size
     return number
 
 
-def edges_alone(batch: GraphBatch, rows: slice = ALL) -> Tensor:
+def masked_edge_attr(batch: GraphBatch, rows: slice = ALL) -> Tensor:
     """Edge features ``[B, N, N, F]``, of some rows, with 0 where there is no edge and no data."""
     return batch.edge_attr[:, rows].masked_fill(~batch.adjacency[:, rows, :, None], 0)
 
 
+class CastingLinear(nn.Linear):
+    """A linear map of encodings, whatever their precision."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.to(self.weight.dtype))
+
+
 class Features(nn.Module):
-    """A linear map of features: of numbers as they are, of categories as one-hot vectors.
-
-    Args:
-        types: number of categories of each column; features: number of columns of floats. One of
-            the two is empty.
-        bias: of the linear map of floats.
-
-    Shapes:
-        values: ``[..., F]`` integers or floats; returns: ``[..., width]``
-    """
+    """A linear map of F columns: of floats, or of categories (``types`` of them) as one-hot."""
 
     def __init__(self, types: tuple[int, ...], features: int, width: int, bias: bool = False):
         super().__init__()
-        self.types, self.first = types, [0, *accumulate(types)][:-1]  # the first row of each column
+        self.types, self.first = types, [0, *accumulate(types)][:-1]  # each column's first row
         self.table = nn.Embedding(sum(types), width) if types else None
-        self.linear = None if types else nn.Linear(features, width, bias=bias)
+        self.linear = None if types else CastingLinear(features, width, bias=bias)
 
     def forward(self, values: Tensor) -> Tensor:
         if self.table is None:
-            return self.linear(values.to(self.linear.weight.dtype))
+            return self.linear(values)
         columns = zip(values.long().unbind(-1), self.first, strict=True)
         return self.table(torch.stack([column + first for column, first in columns], -1)).sum(-2)
 
 
-class NodeEdges(nn.Module):
-    """The features of the edges into a node, summed: edges "via node" of Table 5.
+# Encodings of nodes
 
-    Shapes:
-        batch.edge_attr: ``[B, N, N, F]`` categories
-        returns: ``[B, N, d]``
+
+class LaplacianEncoding(nn.Module):
+    """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
+
+    Added to a node's features it is GRPE, Eq. 5, which has no map. It is not invariant to the
+    eigenvectors' signs; ``flip_signs`` draws them anew for each graph of a training batch.
     """
+
+    def __init__(self, k: int, d_model: int, flip_signs: bool = False):
+        super().__init__()
+        self.projection = CastingLinear(k, d_model)
+        self.flip_signs = flip_signs
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        vectors = batch.encodings["laplacian_eigenvectors"]
+        if self.training and self.flip_signs:
+            vectors = flip_signs(vectors)
+        return self.projection(vectors)
+
+
+class WalkEncoding(nn.Module):
+    """A linear map of the probabilities of return after 1 … p steps of a random walk (RWSE).
+
+    They are the encoding "rwse", ``[B, N, p]``, or else the diagonal of "random_walks". CSA applies
+    a norm of real nodes first.
+    """
+
+    def __init__(self, steps: int, d_model: int, norm: nn.Module | None = None):
+        super().__init__()
+        self.norm = norm
+        self.projection = CastingLinear(steps, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        encodings = batch.encodings
+        if "rwse" not in encodings and "random_walks" in encodings:
+            returns = encodings["random_walks"].diagonal(dim1=1, dim2=2).mT
+        else:
+            returns = encodings["rwse"]
+        if self.norm is not None:
+            returns = self.norm(returns.to(self.projection.weight.dtype), batch.mask)
+        return self.projection(returns)
+
+
+class SVDEncoding(nn.Module):
+    r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT, Eq. 9).
+
+    Args:
+        flip_signs: in training, "pairs" (or True) draws a sign for each pair :math:`(u_m, v_m)` of
+            each graph; "nodes" one for each *node*, for all its entries, as EGT's first code did.
+            That is no symmetry of the SVD; the authors corrected it later.
+    """
+
+    def __init__(
+        self, rank: int, d_model: int, flip_signs: bool | Literal["pairs", "nodes"] | None = None
+    ):
+        super().__init__()
+        self.projection = CastingLinear(2 * rank, d_model)
+        self.flip_signs = flip_signs
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        svd = batch.encodings["svd"]
+        if self.training and self.flip_signs:
+            svd = flip_nodes(svd) if self.flip_signs == "nodes" else flip_pairs(svd)
+        return self.projection(svd)
+
+
+def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Multiplies each eigenvector of each graph, ``[B, N, k]``, by 1 or -1 (CS224W, S12).
+
+    Differs from published code, where one sign for each column serves the whole batch
+    (benchmarking-gnns, GraphGPS).
+    """
+    return vectors * _signs(vectors[:, :1], generator)
+
+
+def flip_pairs(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    r"""Flips :math:`u_m` together with :math:`v_m` in the columns :math:`u_1 … u_r, v_1 … v_r`."""
+    return svd * _signs(svd[:, :1, ::2], generator).repeat(1, 1, 2)
+
+
+def flip_nodes(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    r"""Multiplies a node's entries by one sign, which changes :math:`\hat u_i \cdot \hat v_j`."""
+    return svd * _signs(svd[..., :1], generator)
+
+
+def _signs(like: Tensor, generator: torch.Generator | None) -> Tensor:
+    device = like.device if generator is None else generator.device
+    bits = torch.randint(0, 2, like.shape, generator=generator, device=device)
+    return (2 * bits - 1).to(like)
+
+
+# Graphormer's edges
+
+
+def flat_edges(batch: GraphBatch) -> tuple[Tensor, ...]:
+    """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
+
+    The receiver of an edge is the node that it leads to, as in PyG; distances and paths are read
+    the other way, from the query's node.
+    """
+    graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
+    return graph, receiver, sender, category_rows(batch.edge_attr[batch.adjacency])
+
+
+class NodeEdges(nn.Module):
+    """The features of the edges into a node, summed: edges "via node" of Table 5, ``[B, N, d]``."""
 
     def __init__(self, num_edge_types: int, d_model: int):
         super().__init__()
@@ -89,15 +185,10 @@ class NodeEdges(nn.Module):
 
 
 class EdgeValues(nn.Module):
-    """What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
+    r"""What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
 
-    Node i gets :math:`\\sum_j A_{ij} e_{ij}` over the edges into it, each head on its own channels.
-    The paper does not spell this variant out; this is our reading. The weights are those from
-    before attention's dropout.
-
-    Shapes:
-        attention: ``[B, H, N, N]``; edges: of :func:`flat_edges`
-        returns: ``[B, N, d]``
+    Node i gets :math:`\sum_j A_{ij} e_{ij}` over the edges into it, each head on its own channels,
+    with A ``[B, H, N, N]`` before dropout. The paper does not spell this out; it is our reading.
     """
 
     def __init__(self, num_edge_types: int, d_model: int, num_heads: int):
@@ -108,51 +199,36 @@ class EdgeValues(nn.Module):
     def forward(self, attention: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
         graph, receiver, sender, rows = edges
         e = self.edges(rows).mean(dim=1).unflatten(-1, (self.num_heads, -1))  # [E, H, K]
-        weight = attention[graph, :, receiver, sender]  # [E, H]
-        message = (weight[:, :, None] * e).flatten(1)
+        message = (attention[graph, :, receiver, sender, None] * e).flatten(1)  # [E, d]
         z = message.new_zeros(attention.shape[0], attention.shape[2], message.shape[1])
         return z.index_put((graph, receiver), message, accumulate=True)
-
-
-def flat_edges(batch: GraphBatch) -> tuple[Tensor, ...]:
-    """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
-
-    The receiver of an edge is the node that it leads to, as in PyG. (Distances and paths are read
-    the other way, from the query's node; without directions it is all the same.)
-    """
-    graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
-    return graph, receiver, sender, category_rows(batch.edge_attr[batch.adjacency])
 
 
 def along_paths(path_edges: Tensor, distance: Tensor, table: Tensor) -> Tensor:
     """The mean of Graphormer, Eq. 7: a bag of table rows for each pair, ``[B, N, N, H]``."""
     path_edges = path_edges[..., : len(table), :]
-    types, nothing = table.shape[1], table.shape[0] * table.shape[1]
-    place = torch.arange(path_edges.shape[-2], device=distance.device)
-    beyond = (place >= distance[..., None])[..., None]  # the path's end: [B, N, N, L, 1]
-    rows = place[:, None] * types + category_rows(path_edges)
-    rows = rows.masked_fill(beyond, nothing).flatten(0, 2).flatten(1)
+    types, padding = table.shape[1], table.shape[0] * table.shape[1]
+    step = torch.arange(path_edges.shape[-2], device=distance.device)
+    ended = (step >= distance[..., None])[..., None]  # [B, N, N, L, 1]
+    rows = step[:, None] * types + category_rows(path_edges)
+    rows = rows.masked_fill(ended, padding).flatten(0, 2).flatten(1)
     table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))
-    mean = F.embedding_bag(rows, table, mode="mean", padding_idx=nothing)
+    mean = F.embedding_bag(rows, table, mode="mean", padding_idx=padding)
     return mean.unflatten(0, distance.shape)
 
 
 def along_trees(batch: GraphBatch, table: Tensor) -> Tensor:
-    """The mean of Graphormer, Eq. 7, on the trees of ``AddPathTree``, near pairs first.
+    """The mean of Graphormer, Eq. 7, where each path is its parent in ``AddPathTree`` and one edge.
 
-    A path's sum is its parent's sum and one edge more.
-
-    Shapes:
-        table: ``[L, types, H]``; returns: ``[B, N, N, H]``
+    Near pairs first; table: ``[L, types, H]``, returns: ``[B, N, N, H]``.
     """
-    distance = batch.encodings["distance"].long()
-    (B, N, _), max_length = distance.shape, len(table)
-    before = batch.encodings["path_tree"].long().clamp(min=0)  # k, from which a path enters j
-    graph, node = torch.arange(B)[:, None, None], torch.arange(N)
-    last = batch.edge_attr[graph.to(before.device), before, node.to(before.device)]
-    rows = category_rows(last.masked_fill(distance[..., None] < 1, 0))  # of the edge (k, j)
-    total = table.new_zeros(B, N, N, table.shape[-1])
-    parent = before[..., None].expand_as(total)
+    distance, max_length = batch.encodings["distance"].long(), len(table)
+    parent = batch.encodings["path_tree"].long().clamp(min=0)  # k, from which a path enters j
+    graph, node = (torch.arange(size, device=parent.device) for size in parent.shape[:2])
+    edge = batch.edge_attr[graph[:, None, None], parent, node]  # (k, j)
+    rows = category_rows(edge.masked_fill(distance[..., None] < 1, 0))
+    total = table.new_zeros(*distance.shape, table.shape[-1])
+    parent = parent[..., None].expand_as(total)
     for length in range(1, int(distance.max()) + 1):
         step = total.gather(2, parent)
         if length <= max_length:
@@ -161,145 +237,7 @@ def along_trees(batch: GraphBatch, table: Tensor) -> Tensor:
     return total / distance.clamp(1, max_length)[..., None]
 
 
-class LaplacianEncoding(nn.Module):
-    """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
-
-    Added to a node's features it is GRPE, Eq. 5, which has no map. It is not invariant to the
-    eigenvectors' signs.
-
-    Args:
-        flip_signs: in training mode, draw a sign for each eigenvector of each graph, each time.
-
-    Shapes:
-        batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
-        returns: ``[B, N, d]``
-    """
-
-    def __init__(self, k: int, d_model: int, flip_signs: bool = False):
-        super().__init__()
-        self.projection = nn.Linear(k, d_model)
-        self.flip_signs = flip_signs
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        vectors = batch.encodings["laplacian_eigenvectors"]
-        if self.training and self.flip_signs:
-            vectors = flip_signs(vectors)
-        return self.projection(vectors.to(self.projection.weight.dtype))
-
-
-class WalkEncoding(nn.Module):
-    """A linear map of the probabilities of return after 1 … p steps of a random walk (RWSE).
-
-    Args:
-        norm: a module applied first to the probabilities and the mask of real nodes, as in CSA.
-
-    Shapes:
-        batch.encodings["rwse"]: ``[B, N, p]``; without it the diagonal of "random_walks",
-            ``[B, N, N, p]``
-        returns: ``[B, N, d]``
-    """
-
-    def __init__(self, steps: int, d_model: int, norm: nn.Module | None = None):
-        super().__init__()
-        self.norm = norm
-        self.projection = nn.Linear(steps, d_model)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        if "rwse" not in batch.encodings and "random_walks" in batch.encodings:
-            returning = batch.encodings["random_walks"].diagonal(dim1=1, dim2=2).transpose(1, 2)
-        else:
-            returning = batch.encodings["rwse"]
-        returning = returning.to(self.projection.weight.dtype)
-        if self.norm is not None:
-            returning = self.norm(returning, batch.mask)
-        return self.projection(returning)
-
-
-class SVDEncoding(nn.Module):
-    r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT, Eq. 9).
-
-    Args:
-        flip_signs: in training mode, "pairs" (or True) draws a sign for each pair :math:`(u_m,
-            v_m)` of each graph; "nodes" one for each *node*, for all its entries, as EGT's first
-            code did. That is no symmetry of the SVD; the authors corrected it later.
-
-    Shapes:
-        batch.encodings["svd"]: ``[B, N, 2r]``
-        returns: ``[B, N, d]``
-    """
-
-    def __init__(
-        self, rank: int, d_model: int, flip_signs: bool | Literal["pairs", "nodes"] | None = None
-    ):
-        super().__init__()
-        self.projection = nn.Linear(2 * rank, d_model)
-        self.flip_signs = flip_signs
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        svd = batch.encodings["svd"]
-        if self.training and self.flip_signs:
-            flip = flip_nodes if self.flip_signs == "nodes" else flip_pairs
-            svd = flip(svd)
-        return self.projection(svd.to(self.projection.weight.dtype))
-
-
-def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Multiplies each eigenvector of each graph by 1 or -1, with equal chances (CS224W, S12).
-
-    Differs from published code, where one sign for each column serves the whole batch
-    (benchmarking-gnns, GraphGPS).
-
-    Shapes:
-        vectors: ``[B, N, k]``, an eigenvector in each column; returns: the same
-    """
-    return vectors * _signs(vectors[:, :1], generator)
-
-
-def flip_pairs(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    r"""Flips :math:`u_m` together with :math:`v_m`, which leaves :math:`u_m s_m v_m^T` as it is.
-
-    Shapes:
-        svd: ``[B, N, 2r]``, the columns :math:`u_1 … u_r, v_1 … v_r`; returns: the same
-    """
-    return svd * _signs(svd[:, :1, ::2], generator).repeat(1, 1, 2)
-
-
-def flip_nodes(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    r"""Multiplies all that a node has by one sign: EGT's first augmentation, and no symmetry.
-
-    It changes the products :math:`\hat u_i \cdot \hat v_j` that the encoding is made of.
-    """
-    return svd * _signs(svd[..., :1], generator)
-
-
-def _signs(like: Tensor, generator: torch.Generator | None) -> Tensor:
-    device = like.device if generator is None else generator.device
-    bits = torch.randint(0, 2, like.shape, generator=generator, device=device)
-    return (2 * bits - 1).to(like)
-
-
-class PairEncoding(nn.Module):
-    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9), half of the width each.
-
-    Args: as of :class:`CGTConfig`. Without a relative encoding the bonds have all of the width.
-
-    Shapes:
-        returns: ``[B, N, N, d]``
-    """
-
-    def __init__(self, edge_types: tuple[int, ...], d_model: int, relative, steps: int, rings):
-        super().__init__()
-        half = d_model // 2 if relative else 0
-        self.bonds = BondEncoding(edge_types, d_model - half, rings == "categorical")
-        encodings = {"walks": PairWalkEncoding, "distances": DistanceEncoding}
-        self.relative = encodings[relative](steps, half) if relative else None
-        self.ring = nn.Embedding(2, d_model) if rings == "additive" else None
-
-    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
-        E = self.bonds(batch, rows)
-        if self.relative is not None:
-            E = torch.cat([E, self.relative(batch, rows)], dim=-1)
-        return E if self.ring is None else E + self.ring(batch.encodings["ring"][:, rows].long())
+# EGT's inputs
 
 
 class NodeInput(nn.Module):
@@ -317,16 +255,11 @@ class NodeInput(nn.Module):
 class EdgeInput(nn.Module):
     r"""The pairs' vectors: one for the structure, one for the edge or its absence (Section 3.3).
 
-    Structure is the adjacency with self-loops, or the distance clipped at k, where unreachable is k
-    as well. (The authors' first code gives distances 0 and 1 one vector and unreachable another
-    than k; there are as many.) A virtual node i has a vector :math:`\tilde e_i` for its pairs with
-    nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j.
-
-    Args:
-        max_distance: k; None for the adjacency. Without types and features there is no second term.
-
-    Shapes:
-        returns: ``[B, T, T, d_e]``
+    Structure is the adjacency with self-loops, or the distance up to ``max_distance``, where
+    unreachable is farthest. (The authors' first code gives distances 0 and 1 one vector and
+    unreachable its own; there are as many.) A virtual node i has a vector :math:`\tilde e_i` for
+    its pairs with nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j. Without
+    types and features of edges there is no second term.
     """
 
     def __init__(self, types, features: int, d_edge: int, max_distance=None, virtual_nodes=0):
@@ -344,17 +277,25 @@ class EdgeInput(nn.Module):
         if self.max_distance is None:
             row = (edge | torch.eye(N, dtype=torch.bool, device=edge.device)).long()
         else:
-            distance, k = batch.encodings["distance"], self.max_distance
-            row = distance.masked_fill(distance == UNREACHABLE, k).clamp(max=k)
+            row = clipped(batch.encodings["distance"], self.max_distance)
         e = self.structure(row)
         if self.features is not None:
-            e = e + torch.where(edge[..., None], self.features(edges_alone(batch)), self.no_edge)
+            features = self.features(masked_edge_attr(batch))
+            e = e + torch.where(edge[..., None], features, self.no_edge)
         if self.virtual is None:
             return e
-        between = ((self.virtual[:, None] + self.virtual) / 2).expand(e.shape[0], -1, -1, -1)
-        beside = self.virtual[:, None].expand(e.shape[0], -1, N, -1)  # [B, q, N, d_e]
+        between = ((self.virtual[:, None] + self.virtual) / 2).expand(len(e), -1, -1, -1)
+        beside = self.virtual[:, None].expand(len(e), -1, N, -1)  # [B, q, N, d_e]
         top = torch.cat([between, beside], dim=2)
         return torch.cat([top, torch.cat([beside.transpose(1, 2), e], dim=2)], dim=1)
+
+
+def clipped(distance: Tensor, largest: int) -> Tensor:
+    """Farther and unreachable pairs share the largest distance."""
+    return distance.masked_fill(distance == UNREACHABLE, largest).clamp(max=largest)
+
+
+# CSA's inputs
 
 
 class FeaturesAndWalks(nn.Module):
@@ -366,26 +307,40 @@ class FeaturesAndWalks(nn.Module):
     def __init__(self, types, features: int, d_model: int, steps: int, d_position: int):
         super().__init__()
         self.features = Features(types, features, d_model - d_position, bias=True)
-        norm = NodeBatchNorm(steps) if steps else None
-        self.walks = WalkEncoding(steps, d_position, norm) if steps else None
+        self.walks = WalkEncoding(steps, d_position, NodeBatchNorm(steps)) if steps else None
 
     def forward(self, batch: GraphBatch) -> Tensor:
         h = self.features(batch.x)
         return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
 
 
+class PairEncoding(nn.Module):
+    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9), half of the width each.
+
+    Arguments as of :class:`CGTConfig`. Without a relative encoding the bonds have all of the width.
+    """
+
+    def __init__(self, edge_types: tuple[int, ...], d_model: int, relative, steps: int, rings):
+        super().__init__()
+        half = d_model // 2 if relative else 0
+        self.bonds = BondEncoding(edge_types, d_model - half, rings == "categorical")
+        encodings = {"walks": PairWalkEncoding, "distances": DistanceEncoding}
+        self.relative = encodings[relative](steps, half) if relative else None
+        self.ring = nn.Embedding(2, d_model) if rings == "additive" else None
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        E = self.bonds(batch, rows)
+        if self.relative is not None:
+            E = torch.cat([E, self.relative(batch, rows)], dim=-1)
+        return E if self.ring is None else E + self.ring(batch.encodings["ring"][:, rows].long())
+
+
 class BondEncoding(nn.Module):
     r""":math:`E^\text{bond}`: the edge's vector, that of a node with itself, or of no edge.
 
     (CSA, Eq. 8.) A loop that is among the edges has its edge's vector. The vectors of several
-    columns of categories are added; edges without features share one.
-
-    Args:
-        with_rings: pairs on a common ring have a second set of vectors, the Cartesian product of
-            Section 3.4.
-
-    Shapes:
-        returns: ``[B, N, N, width]``
+    columns of categories are added; edges without features share one. ``with_rings``: pairs on a
+    common ring have a second set of vectors, the Cartesian product of Section 3.4.
     """
 
     def __init__(self, edge_types: tuple[int, ...], width: int, with_rings: bool = False):
@@ -402,7 +357,7 @@ class BondEncoding(nn.Module):
         if self.with_rings:
             ring = batch.encodings["ring"][:, rows].long()
         if self.edge_types:
-            bond = combinations(edges_alone(batch, rows), self.edge_types)
+            bond = combinations(masked_edge_attr(batch, rows), self.edge_types)
         # The rows of one table: types without a ring, types on one, no edge, itself.
         row = torch.where(edge, bond + types * ring, 2 * types + ring)
         loop = torch.eye(edge.shape[-1], dtype=torch.bool, device=edge.device)[rows] & ~edge
@@ -424,9 +379,6 @@ class DistanceEncoding(nn.Module):
 
     Farther and unreachable pairs share one. Differs from the authors' code, in which distances of 4
     and more have another's vector by mistake, and unreachable pairs none.
-
-    Shapes:
-        batch.encodings["distance"]: ``[B, N, N]``; returns: ``[B, N, N, width]``
     """
 
     def __init__(self, steps: int, width: int):
@@ -434,43 +386,43 @@ class DistanceEncoding(nn.Module):
         self.vectors = nn.Embedding(steps + 2, width)  # itself, 1 to p, the rest
 
     def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
-        rest = self.vectors.num_embeddings - 1
         distance = batch.encodings["distance"][:, rows].long()
-        return self.vectors(distance.masked_fill(distance == UNREACHABLE, rest).clamp(max=rest))
+        return self.vectors(clipped(distance, self.vectors.num_embeddings - 1))
 
 
 class PairWalkEncoding(nn.Module):
     r""":math:`E^\text{RWSE}`: linear in the probabilities of 1 … p steps from i to j (CSA, Eq. 12).
 
     A case of CSA, Eq. 10. With a bias, as in the authors' code; the paper has none.
-
-    Shapes:
-        batch.encodings["random_walks"]: ``[B, N, N, p]``; returns: ``[B, N, N, width]``
     """
 
     def __init__(self, steps: int, width: int):
         super().__init__()
-        self.projection = nn.Linear(steps, width)
+        self.projection = CastingLinear(steps, width)
 
     def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
-        walks = batch.encodings["random_walks"][:, rows]
-        return self.projection(walks.to(self.projection.weight.dtype))
+        return self.projection(batch.encodings["random_walks"][:, rows])
+
+
+# Norms and heads
 
 
 class NodeBatchNorm(nn.BatchNorm1d):
     """Batch normalisation over the real nodes of a padded batch, of all processes of a run.
 
-    Fewer than two real nodes have no variance; the running statistics take its place then. Reading
-    no values on the host, it never waits for a GPU.
-
-    Shapes:
-        h: ``[B, N, d]``; mask: ``[B, N]``, True at real nodes
-        returns: ``[B, N, d]``, zeros at padding
+    Without a mask all rows ``[R, d]`` are real, and torch's own kernel serves a single process.
+    Fewer than two real nodes have no variance; the running statistics take its place then. Padding
+    becomes zeros. No value is read on the host, so it never waits for a GPU.
     """
 
-    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
-        real = mask[..., None]
+    def forward(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         mean, variance = self.running_mean, self.running_var
+        if mask is None and not (self.training and several_processes()):
+            if self.training and len(h) > 1:
+                return super().forward(h)
+            return F.batch_norm(h, mean, variance, self.weight, self.bias, eps=self.eps)
+        mask = h.new_ones(h.shape[:-1], dtype=torch.bool) if mask is None else mask
+        real = mask[..., None]
         if self.training:
             mean, variance = self._of_batch(h, real)
         scale = (variance + self.eps).rsqrt() * self.weight
@@ -479,10 +431,10 @@ class NodeBatchNorm(nn.BatchNorm1d):
     def _of_batch(self, h: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of the real rows, ``[d]`` each; updates the running statistics."""
         h = h.to(torch.promote_types(h.dtype, torch.float32))
-        over = tuple(range(h.dim() - 1))
-        count = over_all(real.sum().to(h.dtype))
-        mean = over_all((h * real).sum(dim=over)) / count.clamp(min=1)
-        variance = over_all(((h - mean).square() * real).sum(dim=over)) / count.clamp(min=1)
+        nodes = tuple(range(h.dim() - 1))
+        count = sum_over_processes(real.sum().to(h.dtype))
+        mean = sum_over_processes((h * real).sum(nodes)) / count.clamp(min=1)
+        variance = sum_over_processes(((h - mean).square() * real).sum(nodes)) / count.clamp(min=1)
         enough = count > 1
         with torch.no_grad():
             self.num_batches_tracked += 1
@@ -490,85 +442,44 @@ class NodeBatchNorm(nn.BatchNorm1d):
             step = self.momentum * enough.to(mean.dtype)
             self.running_mean += step * (mean - self.running_mean)
             self.running_var += step * (unbiased - self.running_var)
-        return (
-            torch.where(enough, mean, self.running_mean),
-            torch.where(enough, variance, self.running_var),
-        )
-
-
-class FlatBatchNorm(NodeBatchNorm):
-    """The same over rows ``[R, d]`` that are all real, by torch's own kernels in one process."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training and several_processes():
-            return super().forward(x, x.new_ones(x.shape[:-1], dtype=torch.bool))
-        if self.training and len(x) > 1:
-            return nn.BatchNorm1d.forward(self, x)
-        # torch raises on one row, and no rows would make the running statistics NaN.
-        return F.batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
-        )
+        mean = torch.where(enough, mean, self.running_mean)
+        return mean, torch.where(enough, variance, self.running_var)
 
 
 def several_processes() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
-def over_all(value: Tensor) -> Tensor:
+def sum_over_processes(value: Tensor) -> Tensor:
     """The sum over the processes of a run, through which gradients flow to each of them."""
-    return _OverAll.apply(value) if several_processes() else value
+    if not several_processes():
+        return value
+    from torch.distributed.nn.functional import all_reduce
 
-
-class _OverAll(torch.autograd.Function):
-    """The sum is read by every process, so its gradient is the sum of theirs."""
-
-    @staticmethod
-    def forward(ctx, value):
-        total = value.clone()
-        dist.all_reduce(total)
-        return total
-
-    @staticmethod
-    def backward(ctx, gradient):
-        total = gradient.clone()
-        dist.all_reduce(total)
-        return total
+    return all_reduce(value)
 
 
 def mean_pool(h: Tensor, mask: Tensor) -> Tensor:
-    """The mean over each graph's real nodes (a READOUT: Graphormer, Eq. 2).
-
-    Shapes:
-        h: ``[B, N, d]``; mask: ``[B, N]``, True at real nodes
-        returns: ``[B, d]``; zeros for a graph without nodes
-    """
+    """The mean over each graph's real nodes, ``[B, d]`` (a READOUT: Graphormer, Eq. 2)."""
     weights = mask.to(h.dtype)[:, :, None]
     return (h * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-class HalvingMLP(nn.Sequential):
-    """The benchmark's read-out: d → d/2 → d/4 → T with ReLU between, ``[B]`` where T is 1."""
+class MLP(nn.Sequential):
+    """Linear maps between these widths with ReLU between; the last axis goes if it has length 1."""
 
-    def __init__(self, d_model: int, num_targets: int):
-        widths = [d_model, d_model // 2, d_model // 4]
-        layers = []
-        for width, narrower in pairwise(widths):
-            layers += [nn.Linear(width, narrower), nn.ReLU()]
-        super().__init__(*layers, nn.Linear(widths[-1], num_targets))
+    def __init__(self, *widths: int):
+        maps = [nn.Linear(width, following) for width, following in pairwise(widths)]
+        layers = [layer for linear in maps for layer in (linear, nn.ReLU())]
+        super().__init__(*layers[:-1])
 
     def forward(self, h: Tensor) -> Tensor:
         return squeeze_one(super().forward(h))
 
 
-class NodeHead(nn.Sequential):
-    """Three linear maps with ReLU between: class logits of each node."""
-
-    def __init__(self, d_model: int, num_targets: int):
-        inner = [layer for _ in range(2) for layer in (nn.Linear(d_model, d_model), nn.ReLU())]
-        super().__init__(*inner, nn.Linear(d_model, num_targets))
-
-    def forward(self, h: Tensor) -> Tensor:
-        return squeeze_one(super().forward(h))
+def halving_mlp(d_model: int, num_targets: int) -> MLP:
+    """The benchmark's read-out, d → d/2 → d/4 → T."""
+    return MLP(d_model, d_model // 2, d_model // 4, num_targets)
 
 
 def squeeze_one(prediction: Tensor) -> Tensor:

@@ -34,17 +34,15 @@ from gtcourse.models.grpe import GRPEAttention, RelationTables
 
 @dataclass(frozen=True)
 class Terms:
-    """What one layer puts into the form for one batch.
+    """What one layer puts into the form for one batch; None where a layer has no such term.
 
     Attributes:
-        content: ``[B, C, N, N]``, the logits as far as the two nodes make them; row i receives.
+        content: ``[B, C, N, N]``, the two nodes' share of the logits; row i receives.
         value: ``[B, N, d]``, the value of node j.
-        structure: ``[B, C, N, N]``, what the pair adds to the logits, or multiplies node content
-            with; None where it adds nothing.
-        pair_value: ``[B, d, N, N]``, what the pair adds to the value; None for nothing.
-        gate: ``[B, C, N, N]``, what the pair multiplies the weights by after the normaliser; None
-            for nothing.
-        mask: bool, broadcast to ``[B, C, N, N]``, True where i attends to j; None for all pairs.
+        structure: ``[B, C, N, N]``, what the pair adds to the logits.
+        pair_value: ``[B, d, N, N]``, what the pair adds to the value.
+        gate: ``[B, C, N, N]``, what the pair multiplies the weights by after the normaliser.
+        mask: bool, broadcast to ``[B, C, N, N]``, True where i attends to j.
         normaliser: a name in ``NORMALISERS``.
     """
 
@@ -66,19 +64,16 @@ class Terms:
 def attend(terms: Terms) -> tuple[Tensor, Tensor]:
     """What each node gathers, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
 
-    A node that attends to none gathers zeros. What a layer does with the sum (an output
-    projection, a node's own vector beside it) is not part of the form:
-    :class:`Frame` has it as ``after``.
+    A node that attends to none gathers zeros. What a layer does with the sum (an output projection,
+    a node's own vector beside it) is not part of the form: :class:`Frame` has it as ``after``.
     """
     weights = NORMALISERS[terms.normaliser](terms.logits)
     if terms.gate is not None:
         weights = weights * terms.gate
     shape = (weights.shape[1], -1)  # C groups of d / C channels
-    value = terms.value.mT.unflatten(1, shape)  # [B, C, K, N]
-    z = torch.einsum("bcij,bckj->bcki", weights, value)
+    z = torch.einsum("bcij,bckj->bcki", weights, terms.value.mT.unflatten(1, shape))
     if terms.pair_value is not None:
-        pair_value = terms.pair_value.unflatten(1, shape)  # [B, C, K, N, N]
-        z = z + torch.einsum("bcij,bckij->bcki", weights, pair_value)
+        z = z + torch.einsum("bcij,bckij->bcki", weights, terms.pair_value.unflatten(1, shape))
     return z.flatten(1, 2).mT, weights
 
 
@@ -88,40 +83,108 @@ def softmax(logits: Tensor) -> Tensor:
     return logits.masked_fill(~alive, 0.0).softmax(dim=-1).masked_fill(~alive, 0.0)
 
 
-def total(logits: Tensor) -> Tensor:
-    r""":math:`e^s`, divided by nothing: logits of 0 make a sum over those attended to."""
-    return logits.exp()
-
-
 def gates(logits: Tensor) -> Tensor:
     r""":math:`\sigma(s)` over the sum of all attended to and :math:`10^{-6}` (GatedGCN)."""
     opened = logits.sigmoid()
     return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
 
 
-NORMALISERS: dict[str, Callable[[Tensor], Tensor]] = {
-    "softmax": softmax,
-    "sum": total,
-    "gates": gates,
-}
+NORMALISERS = {"softmax": softmax, "sum": torch.exp, "gates": gates}
 r"""All of them take :math:`-\infty` for "masked", and give it no weight."""
 
 
-@dataclass(frozen=True)
-class Frame:
-    """One model's choices. The texts are LaTeX with the book's symbols, or words.
+def transformer_terms(attention: MultiHeadAttention, h: Tensor, *, mask=None) -> Terms:
+    """Multi-head attention; mask: True at nodes, ``[B, N]``, or pairs, ``[B, N, N]``."""
+    query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
+    content = query @ key.mT / math.sqrt(query.shape[-1])
+    return Terms(content, attention.value(h), mask=over_heads(mask))
+
+
+def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
+    """A sum over the nodes from which an edge leads here: logits of 0, not divided."""
+    zeros = h.new_zeros(len(h), 1, 1, 1).expand(-1, -1, *adjacency.shape[1:])
+    return Terms(zeros, h, mask=adjacency.mT[:, None], normaliser="sum")
+
+
+def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
+    """A head's number of the sender and one of the receiver, added, through a LeakyReLU."""
+    value = conv.lin(h)
+    by_head = value.unflatten(-1, (conv.heads, -1))
+    sender, receiver = ((by_head * a).sum(-1).mT for a in (conv.att_src[0], conv.att_dst[0]))
+    content = F.leaky_relu(receiver[..., None] + sender[:, :, None], conv.negative_slope)
+    return Terms(content, value, mask=adjacency.mT[:, None])
+
+
+def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) -> Terms:
+    """A logit for each channel; e: ``[B, N, N, d]``, in row i and column j of the edge i to j."""
+    sender, receiver = conv.D(h).mT, conv.E(h).mT  # [B, d, N]
+    content, structure = receiver[..., None] + sender[:, :, None], conv.C(e).permute(0, 3, 2, 1)
+    mask = adjacency.mT[:, None]
+    return Terms(content, conv.B(h), structure, mask=mask, normaliser="gates")
+
+
+def graphormer_terms(attention: GraphormerAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
+    r"""A bias for each head, which may be :math:`-\infty` where a pair is masked."""
+    terms = transformer_terms(attention, h, mask=mask)
+    if bias is None:
+        return terms
+    finite = bias > -math.inf
+    mask = finite if terms.mask is None else finite & terms.mask
+    return Terms(terms.content, terms.value, bias.masked_fill(~mask, 0.0), mask=mask)
+
+
+def egt_terms(attention: EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
+    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
+    mask = h.new_ones(h.shape[:2], dtype=bool) if mask is None else mask
+    mask = mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None]
+    query, key, value = attention.qkv(h).chunk(3, dim=-1)
+    query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
+    content = (query @ key.mT * attention.scale).clamp(-attention.clip, attention.clip)
+    E, *G = attention.edge_input(e).permute(0, 3, 1, 2).chunk(1 + attention.gated, dim=1)
+    return Terms(content, value, E, gate=G[0].sigmoid() if G else None, mask=mask[:, None])
+
+
+def grpe_terms(
+    attention: GRPEAttention, h: Tensor, relation: Tensor, tables: RelationTables, *, mask=None
+) -> Terms:
+    """Two contexts in the logits, and a vector beside the value, here written for every pair."""
+    terms = transformer_terms(attention, h, mask=mask)
+    query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
+    pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
+    of_column = attention.key_context == "key_column"
+    contexts = []
+    for x, table, column in ((query, tables.key, False), (key, tables.query, of_column)):
+        if table is not None:
+            context = x @ attention.split_heads(table).mT / math.sqrt(x.shape[-1])  # [B, H, N, T]
+            contexts.append(context.mT.gather(2, pair) if column else context.gather(3, pair))
+    if tables.bias is not None:
+        contexts.append(F.embedding(relation, tables.bias).permute(0, 3, 1, 2))
+    vectors = None if tables.value is None else F.embedding(relation, tables.value)
+    return Terms(
+        terms.content, terms.value, structure=sum(contexts) if contexts else None,
+        pair_value=None if vectors is None else vectors.permute(0, 3, 1, 2), mask=terms.mask,
+    )  # fmt: skip
+
+
+def csa_terms(
+    attention: ChromaticSelfAttention, h: Tensor, edges: EdgeTerms, *, mask=None
+) -> Terms:
+    """A logit and a value for each channel of a pair; the score is the dot product."""
+    terms = transformer_terms(attention, h, mask=mask)
+    channels = edges.logits.shape[1] // attention.num_heads
+    content = terms.content.repeat_interleave(channels, dim=1)
+    return Terms(content, terms.value, edges.logits, edges.values, mask=terms.mask)
+
+
+class Frame(NamedTuple):
+    r"""One model's choices. The texts are LaTeX with the book's symbols, or words.
 
     Attributes:
-        name: as the course calls the model.
-        logit: :math:`s_{ij}`, or :math:`s_{ijc}` where each channel has its own.
-        message: :math:`m_{ij}`.
-        normaliser: what makes weights of a row of logits, and the gate, where there is one.
-        pairs: what becomes of a pair's vector in the layer.
-        structure: where the graph enters.
-        equations: the paper's numbers.
-        weights: of a pair: "1", "H" or "d".
-        terms: the package's layer, its nodes ``[B, N, d]`` and what it takes of the pairs to
-            :class:`Terms`.
+        logit, message: :math:`s_{ij}` and :math:`m_{ij}`, with an index c for each channel's own.
+        normaliser: what turns a row of logits into weights, and the gate, where there is one.
+        pairs: what becomes of a pair's vector in the layer; structure: where the graph enters.
+        equations: the paper's numbers; weights: of a pair: "1", "H" or "d".
+        terms: the package's layer, its nodes ``[B, N, d]`` and its pairs to :class:`Terms`.
         after: the layer, its nodes and the sum z to what the layer returns.
     """
 
@@ -141,124 +204,8 @@ class Frame:
         return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
 
 
-def transformer_terms(
-    attention: MultiHeadAttention, h: Tensor, *, mask: Tensor | None = None
-) -> Terms:
-    """Multi-head attention; mask: True at nodes, ``[B, N]``, or pairs, ``[B, N, N]``."""
-    query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
-    content = query @ key.mT / math.sqrt(query.shape[-1])
-    return Terms(content, attention.value(h), mask=over_heads(mask))
-
-
-def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
-    """A sum over the nodes from which an edge leads here: logits of 0, not divided."""
-    zeros = h.new_zeros(len(h), 1, 1, 1).expand(-1, -1, *adjacency.shape[1:])
-    return Terms(zeros, h, mask=adjacency.mT[:, None], normaliser="sum")
-
-
-def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
-    """A head's number of the sender and one of the receiver, added and bent."""
-    value = conv.lin(h)
-    by_head = value.unflatten(-1, (conv.heads, -1))
-    sender, receiver = ((by_head * a).sum(-1).mT for a in (conv.att_src[0], conv.att_dst[0]))
-    content = F.leaky_relu(receiver[..., None] + sender[:, :, None], conv.negative_slope)
-    return Terms(content, value, mask=adjacency.mT[:, None])
-
-
-def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) -> Terms:
-    """A logit for each channel; e: ``[B, N, N, d]``, in row i and column j of the edge i to j."""
-    sender, receiver = conv.D(h).mT, conv.E(h).mT  # [B, d, N]
-    return Terms(
-        content=receiver[..., None] + sender[:, :, None],
-        structure=conv.C(e).permute(0, 3, 2, 1),
-        value=conv.B(h),
-        mask=adjacency.mT[:, None],
-        normaliser="gates",
-    )
-
-
-def graphormer_terms(
-    attention: GraphormerAttention,
-    h: Tensor,
-    bias: Tensor | None = None,
-    *,
-    mask: Tensor | None = None,
-) -> Terms:
-    r"""A bias for each head, which may be :math:`-\infty` where a pair is masked."""
-    terms = transformer_terms(attention, h, mask=mask)
-    if bias is None:
-        return terms
-    mask = bias > -math.inf
-    mask = mask if terms.mask is None else mask & terms.mask
-    return Terms(terms.content, terms.value, bias.masked_fill(~mask, 0.0), mask=mask)
-
-
-def egt_terms(
-    attention: EGTAttention,
-    h: Tensor,
-    e: Tensor,
-    *,
-    mask: Tensor | None = None,
-) -> Terms:
-    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
-    mask = h.new_ones(h.shape[:2], dtype=bool) if mask is None else mask
-    mask = mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None]
-    query, key, value = attention.qkv(h).chunk(3, dim=-1)
-    query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
-    said = attention.edge_input(e).permute(0, 3, 1, 2)
-    shift, *gate = said.chunk(1 + attention.gated, dim=1)
-    return Terms(
-        content=(query @ key.mT * attention.scale).clamp(-attention.clip, attention.clip),
-        structure=shift,
-        value=value,
-        gate=gate[0].sigmoid() if gate else None,
-        mask=mask[:, None],
-    )
-
-
-def grpe_terms(
-    attention: GRPEAttention,
-    h: Tensor,
-    relation: Tensor,
-    tables: RelationTables,
-    *,
-    mask: Tensor | None = None,
-) -> Terms:
-    """Two contexts in the logits, and a vector beside the value, here written for every pair."""
-    terms = transformer_terms(attention, h, mask=mask)
-    query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
-    pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
-    of_column = attention.key_context == "key_column"
-    contexts = []
-    for x, table, column in ((query, tables.key, False), (key, tables.query, of_column)):
-        if table is not None:
-            met = x @ attention.split_heads(table).mT / math.sqrt(x.shape[-1])  # [B, H, N, T]
-            contexts.append(met.mT.gather(2, pair) if column else met.gather(3, pair))
-    if tables.bias is not None:
-        contexts.append(F.embedding(relation, tables.bias).permute(0, 3, 1, 2))
-    vectors = None if tables.value is None else F.embedding(relation, tables.value)
-    return Terms(
-        content=terms.content,
-        structure=sum(contexts) if contexts else None,
-        value=terms.value,
-        pair_value=None if vectors is None else vectors.permute(0, 3, 1, 2),
-        mask=terms.mask,
-    )
-
-
-def csa_terms(
-    attention: ChromaticSelfAttention, h: Tensor, edges: EdgeTerms, *, mask: Tensor | None = None
-) -> Terms:
-    """A logit and a value for each channel of a pair; the score is the dot product."""
-    terms = transformer_terms(attention, h, mask=mask)
-    each = edges.logits.shape[1] // attention.num_heads
-    return Terms(
-        content=terms.content.repeat_interleave(each, dim=1),
-        structure=edges.logits,
-        value=terms.value,
-        pair_value=edges.values,
-        mask=terms.mask,
-    )
+def _projected(attention: nn.Module, h: Tensor, z: Tensor) -> Tensor:
+    return attention.output(z)
 
 
 def _through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
@@ -266,13 +213,13 @@ def _through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
     return conv.nn(rows.flatten(0, -2)).view_as(rows)
 
 
-def _projected(attention: nn.Module, h: Tensor, z: Tensor) -> Tensor:
-    return attention.output(z)
-
-
 DOT = r"q_i \cdot k_j / \sqrt K"
-ADDED = r"h_j W_D + h_i W_E + e_{ji} W_C"
-OVER_GATES = r"$\sigma(s_{ijc})$ over its sum, on neighbours"
+CONTEXTS = r"q_i \cdot R^{\text{key}}_r + k_j \cdot R^{\text{query}}_r"
+GATEDGCN = (
+    r"$h_j W_D + h_i W_E + e_{ji} W_C$", "$h_j W_B$",
+    r"$\sigma(s_{ijc})$ over its sum, on neighbours",
+    r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$",
+)  # fmt: skip
 
 FRAMES = (
     Frame(
@@ -285,18 +232,14 @@ FRAMES = (
     ),
     Frame(
         "GAT", r"$\operatorname{LeakyReLU}(a_1 \cdot W h_i + a_2 \cdot W h_j)$", "$W h_j$",
-        "softmax, on neighbours", "–", "mask", "1 to 5", "H",
-        gat_terms, lambda conv, h, z: z,
+        "softmax, on neighbours", "–", "mask", "1 to 5", "H", gat_terms, lambda conv, h, z: z,
     ),
     Frame(
-        "GatedGCN", f"${ADDED}$", "$h_j W_B$", OVER_GATES,
-        r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$", "mask, logits",
-        "–", "d", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
+        "GatedGCN", *GATEDGCN, "mask, logits", "–", "d",
+        gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
     ),
     Frame(
-        "SignNet", f"${ADDED}$", "$h_j W_B$", OVER_GATES,
-        r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$",
-        r"nodes, mask, logits", "S13, S14", "d",
+        "SignNet", *GATEDGCN, "nodes, mask, logits", "S13, S14", "d",
         gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
     ),
     Frame(
@@ -309,10 +252,8 @@ FRAMES = (
         "nodes, logits, gates", "1 to 7", "H", egt_terms, _projected,
     ),
     Frame(
-        "GRPE",
-        r"$(q_i \cdot k_j + q_i \cdot R^{\text{key}}_r + k_j \cdot R^{\text{query}}_r) / \sqrt K$",
-        r"$v_j + R^{\text{value}}_r$", "softmax", "–", "logits, values", "6 to 9", "H",
-        grpe_terms, _projected,
+        "GRPE", rf"$(q_i \cdot k_j + {CONTEXTS}) / \sqrt K$", r"$v_j + R^{\text{value}}_r$",
+        "softmax", "–", "logits, values", "6 to 9", "H", grpe_terms, _projected,
     ),
     Frame(
         "CSA", f"${DOT} + E_{{ijc}}$", r"$v_j + E^{\text{value}}_{ij}$", "softmax", "–",
@@ -328,62 +269,39 @@ def frame_rows(columns: Sequence[str]) -> list[list[str]]:
 
 
 class SpecialCase(NamedTuple):
-    """``general`` contains ``special`` under a condition, ``when``; file and name of the proof.
-
-    A layer contains another if with some of its weights, or of its inputs, it computes the same.
-    """
+    """``general`` contains ``special`` under a condition: with some of its weights, or of its
+    inputs, it computes the same. With the name of the proof, and its file."""
 
     general: str
     special: str
     when: str
-    file: str
     test: str
+    file: str = "test_special_cases.py"
 
 
-HERE = "test_special_cases.py"
 SPECIAL_CASES = (
-    SpecialCase(
-        "Graphormer", "Transformer", "no bias",
-        HERE, "test_graphormer_without_a_bias_is_multi_head_attention",
-    ),
-    SpecialCase(
-        "Graphormer", "neighbours", "a bias of −∞ off the edges",
-        HERE, "test_a_bias_of_minus_infinity_leaves_the_neighbours",
-    ),
-    SpecialCase(
-        "neighbours", "mean", "queries and keys that all nodes share",
-        HERE, "test_equal_logits_on_neighbours_make_their_mean",
-    ),
-    SpecialCase(
-        "Graphormer", "GIN", "a whole layer, by explicit weights, with the degree in the nodes",
-        "test_facts.py", "test_gin_equals_pyg",
-    ),
-    SpecialCase(
-        "EGT-U", "Graphormer", "no clip, and pairs that are rows of a table",
-        HERE, "test_egt_without_gate_and_clip_is_graphormers_bias",
-    ),
-    SpecialCase(
-        "EGT", "EGT-U", "gates that are open, σ(g) = 1",
-        HERE, "test_egt_with_open_gates_is_egt_u",
-    ),
-    SpecialCase(
-        "GRPE", "Graphormer", "one channel of each head set aside: query 1, key 0",
-        HERE, "test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer",
-    ),
-    SpecialCase(
-        "GRPE", "bias + value", "a number and a vector for each relation, no contexts",
-        HERE, "test_csa_with_vectors_of_relations_is_grpe_without_contexts",
-    ),
-    SpecialCase(
-        "CSA", "bias + value", "numbers for heads, and edge values, made of a pair's relation",
-        HERE, "test_csa_with_vectors_of_relations_is_grpe_without_contexts",
-    ),
-    SpecialCase(
-        "CSA", "Graphormer", "the same number in all channels of a head, no edge values",
-        "test_csa.py", "test_logits_constant_on_a_heads_channels_are_graphormers_bias",
-    ),
-    SpecialCase(
-        "CSA", "GraphiT", "the logarithm of a kernel in all channels",
-        "test_csa.py", "test_the_logarithm_of_a_kernel_is_graphit",
-    ),
+    SpecialCase("Graphormer", "Transformer", "no bias",
+                "test_graphormer_without_a_bias_is_multi_head_attention"),
+    SpecialCase("Graphormer", "neighbours", "a bias of −∞ off the edges",
+                "test_a_bias_of_minus_infinity_leaves_the_neighbours"),
+    SpecialCase("neighbours", "mean", "queries and keys that all nodes share",
+                "test_equal_logits_on_neighbours_make_their_mean"),
+    SpecialCase("Graphormer", "GIN",
+                "a whole layer, by explicit weights, with the degree in the nodes",
+                "test_gin_equals_pyg", "test_facts.py"),
+    SpecialCase("EGT-U", "Graphormer", "no clip, and pairs that are rows of a table",
+                "test_egt_without_gate_and_clip_is_graphormers_bias"),
+    SpecialCase("EGT", "EGT-U", "gates that are open, σ(g) = 1",
+                "test_egt_with_open_gates_is_egt_u"),
+    SpecialCase("GRPE", "Graphormer", "one channel of each head set aside: query 1, key 0",
+                "test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer"),
+    SpecialCase("GRPE", "bias + value", "a number and a vector for each relation, no contexts",
+                "test_csa_with_vectors_of_relations_is_grpe_without_contexts"),
+    SpecialCase("CSA", "bias + value",
+                "numbers for heads, and edge values, made of a pair's relation",
+                "test_csa_with_vectors_of_relations_is_grpe_without_contexts"),
+    SpecialCase("CSA", "Graphormer", "the same number in all channels of a head, no edge values",
+                "test_logits_constant_on_a_heads_channels_are_graphormers_bias", "test_csa.py"),
+    SpecialCase("CSA", "GraphiT", "the logarithm of a kernel in all channels",
+                "test_the_logarithm_of_a_kernel_is_graphit", "test_csa.py"),
 )  # fmt: skip

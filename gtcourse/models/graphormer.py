@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import MultiHeadAttention, in_turn
+from gtcourse.models.attention import MultiHeadAttention, run_layers
 from gtcourse.models.embeddings import (
     EdgeValues,
     NodeEdges,
@@ -131,7 +131,9 @@ class Graphormer(nn.Module):
             edges = graph, receiver + 1, sender + 1, rows
         if self.bias is not None:
             bias, mask = self.bias(batch).masked_fill(~mask[:, None, None, :], -torch.inf), None
-        h, attention = in_turn(self.layers, h, bias, return_attention, mask=mask, edges=edges)
+        h, attention = run_layers(
+            self.layers, h, bias, return_attention=return_attention, mask=mask, edges=edges
+        )
         return self.norm(h), attention
 
     def embed(self, batch: GraphBatch) -> Tensor:

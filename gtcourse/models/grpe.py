@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import FeedForward, MultiHeadAttention, in_turn, over_heads
-from gtcourse.models.embeddings import category_rows, combinations, edges_alone, mean_pool
+from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads, run_layers
+from gtcourse.models.embeddings import category_rows, combinations, masked_edge_attr, mean_pool
 
 TERMS = ("query", "key", "value")
 TABLE_OF = {"key": "query", "query": "key", "value": "value"}
@@ -121,7 +121,9 @@ class GRPE(nn.Module):
         # Computed once and shared by all layers.
         relation = self.relations(batch)
         tables = RelationTables(**{name: table() for name, table in self.tables.items()})
-        h, attention = in_turn(self.layers, h, relation, return_attention, tables=tables, mask=mask)
+        h, attention = run_layers(
+            self.layers, h, relation, return_attention=return_attention, tables=tables, mask=mask
+        )
         return self.norm(h), attention
 
     def embed(self, batch: GraphBatch) -> Tensor:
@@ -335,7 +337,7 @@ class Relations(nn.Module):
         """The type of each edge, ``[B, N, N]``, 0 to E - 1; anything elsewhere."""
         if not self.edge_types:
             return torch.zeros_like(batch.adjacency, dtype=torch.long)
-        values = edges_alone(batch)
+        values = masked_edge_attr(batch)
         if self.edge_step is None:
             return combinations(values, self.edge_types)
         types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less

@@ -1,6 +1,4 @@
-r"""SignNet (Lim et al., 2023): a node encoding from eigenvectors, invariant to their signs.
-
-.. math:: f(u_1, …, u_k) = \rho\big([\varphi(u_m) + \varphi(-u_m)]_{m = 1 … k}\big)
+"""SignNet (Lim et al., 2023): a node encoding from eigenvectors, invariant to their signs.
 
 Shapes: B graphs, N nodes (padded), k eigenvectors, d width, C channels,
 R rows: all (graph, node, eigenvector, sign) that are real.
@@ -16,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.embeddings import FlatBatchNorm
+from gtcourse.models.embeddings import NodeBatchNorm
 
 
 @dataclass(frozen=True)
@@ -25,13 +23,10 @@ class SignNetConfig:
 
     Attributes:
         k: eigenvectors; None for any number, which needs ``rho="sum"``.
-        d_model: d, the width of the encoding.
-        phi: "gin" lets every eigenvector's entries travel along the edges; "mlp" treats each entry
-            on its own, so that the result does not know which nodes have the same sign.
+        phi: "gin" passes an eigenvector's entries along the edges; "mlp" treats each entry on its
+            own, so that the result does not know which nodes have the same sign.
         rho: "mlp" reads the k results of a node beside each other; "sum" adds them up first, which
             makes their order meaningless and their number free (DeepSets).
-        phi_layers, phi_hidden, phi_out: layers, width and output channels of phi.
-        rho_layers, rho_hidden: linear layers and width of rho.
     """
 
     k: int | None = 8
@@ -48,10 +43,14 @@ class SignNetConfig:
 class SignNet(nn.Module):
     r"""The same for :math:`u_m` and :math:`-u_m`, whatever the networks learn.
 
-    .. math:: \rho\bigl([\varphi(u_m) + \varphi(-u_m)]_m\bigr)
+    .. math:: f(u_1, …, u_k) = \rho\big([\varphi(u_m) + \varphi(-u_m)]_{m = 1 … k}\big)
 
     (CS224W, S13 and S14.) A column of zeros is padding of a graph with fewer eigenvectors and takes
     no part, not even in the batch normalisations.
+
+    Shapes:
+        batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
+        returns: ``[B, N, d]``, zeros at padding
 
     Differs from the authors' code:
 
@@ -60,39 +59,29 @@ class SignNet(nn.Module):
     - there rho ends in k numbers, which a linear map takes to d; here rho ends in d;
     - there padding takes part in phi's normalisations, and "all eigenvectors" counts one column of
       padding as real.
-
-    Shapes:
-        batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
-        returns: ``[B, N, d]``, zeros at padding
     """
 
     def __init__(self, config: SignNetConfig):
         super().__init__()
-        self.config = config
-        phi_sizes = config.phi_layers, config.phi_hidden, config.phi_out
-        self.phi = GINPhi(*phi_sizes) if config.phi == "gin" else MLPPhi(*phi_sizes)
-        width = config.phi_out * (config.k if config.rho == "mlp" else 1)
-        self.rho = mlp(config.rho_layers, width, config.rho_hidden, config.d_model)
+        self.config, c = config, config
+        phi = GINPhi if c.phi == "gin" else MLPPhi
+        self.phi = phi(c.phi_layers, c.phi_hidden, c.phi_out)
+        width = c.phi_out * (c.k if c.rho == "mlp" else 1)
+        self.rho = mlp(c.rho_layers, width, c.rho_hidden, c.d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         vectors = batch.encodings["laplacian_eigenvectors"]
         return self.encode(vectors, batch.adjacency, batch.mask)
 
     def encode(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
-        """The same on plain tensors.
-
-        Shapes:
-            vectors: ``[B, N, k]``; adjacency: ``[B, N, N]`` bool; mask: ``[B, N]`` bool
-            returns: ``[B, N, d]``
-        """
-        vectors = vectors.to(next(self.parameters()).dtype)
-        h = self.even(vectors, adjacency, mask)  # [B, N, k, C]
+        """The same on plain tensors: ``[B, N, k]``, ``[B, N, N]`` and ``[B, N]``."""
+        h = self.even(vectors.to(next(self.parameters()).dtype), adjacency, mask)
         h = h.flatten(2) if self.config.rho == "mlp" else h.sum(dim=2)
         return scatter_rows(self.rho(h[mask]), mask)
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
         r""":math:`\varphi(u_m) + \varphi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
-        vectors = vectors.masked_fill(~mask[:, :, None], 0)  # whatever stands at padding
+        vectors = vectors.masked_fill(~mask[:, :, None], 0)
         real = mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)  # [B, N, k]
         both = self.phi(torch.cat([vectors, -vectors], -1), torch.cat([real, real], -1), adjacency)
         plus, minus = both.chunk(2, dim=2)
@@ -113,13 +102,11 @@ class GINPhi(nn.Module):
     def __init__(self, num_layers: int, hidden: int, out: int):
         super().__init__()
         widths = [1] + [hidden] * (num_layers - 1) + [out]
-        self.layers = nn.ModuleList(
-            mlp(2, width, hidden, following) for width, following in pairwise(widths)
-        )
-        self.norms = nn.ModuleList(FlatBatchNorm(hidden) for _ in range(num_layers - 1))
+        self.layers = nn.ModuleList(mlp(2, one, hidden, two) for one, two in pairwise(widths))
+        self.norms = nn.ModuleList(NodeBatchNorm(hidden) for _ in range(num_layers - 1))
 
     def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
-        incoming = adjacency.transpose(1, 2).to(vectors.dtype)  # row i: nodes with an edge to i
+        incoming = adjacency.mT.to(vectors.dtype)  # row i: nodes with an edge to i
         h = vectors[real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:
@@ -131,11 +118,7 @@ class GINPhi(nn.Module):
 
 
 class MLPPhi(nn.Module):
-    """One network on every entry of every eigenvector; it does not look at the edges.
-
-    Shapes:
-        as :class:`GINPhi`
-    """
+    """One network on every entry of every eigenvector; it ignores the edges."""
 
     def __init__(self, num_layers: int, hidden: int, out: int):
         super().__init__()
@@ -148,9 +131,9 @@ class MLPPhi(nn.Module):
 def mlp(num_layers: int, width: int, hidden: int, out: int) -> nn.Sequential:
     """Linear maps; between two of them ReLU and then batch normalisation, as in SignNet's code."""
     widths = [width] + [hidden] * (num_layers - 1)
-    layers: list[nn.Module] = []
+    layers = []
     for inner, outer in pairwise(widths):
-        layers += [nn.Linear(inner, outer), nn.ReLU(), FlatBatchNorm(outer)]
+        layers += [nn.Linear(inner, outer), nn.ReLU(), NodeBatchNorm(outer)]
     return nn.Sequential(*layers, nn.Linear(widths[-1], out))
 
 

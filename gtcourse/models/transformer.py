@@ -1,18 +1,19 @@
 """The Transformer (Vaswani et al., 2017): encoder, decoder and both together.
 
-Shapes: B sequences, N source tokens, M target tokens, H heads, d width, V words.
+Shapes: B sequences, N source tokens, M target tokens, L layers, H heads, d width, V words.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from gtcourse.models.attention import FeedForward, MultiHeadAttention
+from gtcourse.models.attention import FeedForward, MultiHeadAttention, run_layers
 
 
 @dataclass(frozen=True)
@@ -41,50 +42,29 @@ class Transformer(nn.Module):
     Shapes:
         source: ``[B, N]`` token numbers; source_mask: ``[B, N]``, True at real tokens
         target: ``[B, M]`` token numbers, of which position m is predicted from those up to m
-        returns: ``[B, M, V]`` logits; with ``return_attention`` also what the decoder's layers
-            took from the source, ``[B, L, H, M, N]``
+        returns: ``[B, M, V]`` logits; with ``return_attention`` also the decoder's attention to
+            the source, ``[B, L, H, M, N]``
     """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.config = config
-        self.source_embedding = TokenEmbedding(
-            config.source_vocabulary, config.d_model, config.dropout
-        )
-        self.target_embedding = TokenEmbedding(
-            config.target_vocabulary, config.d_model, config.dropout
-        )
-        layer = {
-            "d_model": config.d_model,
-            "num_heads": config.num_heads,
-            "d_hidden": config.d_hidden,
-            "dropout": config.dropout,
-            "norm_first": config.norm_first,
-            "activation": config.activation,
-        }
-        self.encoder = TransformerEncoder(config.num_encoder_layers, **layer)
-        self.decoder = TransformerDecoder(config.num_decoder_layers, **layer)
-        self.head = nn.Linear(config.d_model, config.target_vocabulary)
+        self.config = c = config
+        self.source_embedding = TokenEmbedding(c.source_vocabulary, c.d_model, c.dropout)
+        self.target_embedding = TokenEmbedding(c.target_vocabulary, c.d_model, c.dropout)
+        names = "d_model", "num_heads", "d_hidden", "dropout", "norm_first", "activation"
+        layer = {name: getattr(c, name) for name in names}
+        self.encoder = TransformerEncoder(c.num_encoder_layers, **layer)
+        self.decoder = TransformerDecoder(c.num_decoder_layers, **layer)
+        self.head = nn.Linear(c.d_model, c.target_vocabulary)
 
     def forward(
-        self,
-        source: Tensor,
-        target: Tensor,
-        source_mask: Tensor | None = None,
-        *,
-        return_attention: bool = False,
+        self, source: Tensor, target: Tensor, source_mask=None, *, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         memory = self.encoder(self.source_embedding(source), mask=source_mask)
-        hidden = self.decoder(
-            self.target_embedding(target),
-            memory,
-            mask=causal_mask(target.shape[1], target.device),
-            memory_mask=source_mask,
-            return_attention=return_attention,
-        )
-        hidden, attention = hidden if return_attention else (hidden, None)
-        logits = self.head(hidden)
-        return (logits, attention) if return_attention else logits
+        masks = {"mask": causal_mask(target.shape[1], target.device), "memory_mask": source_mask}
+        x = self.target_embedding(target)
+        x = self.decoder(x, memory, return_attention=return_attention, **masks)
+        return (self.head(x[0]), x[1]) if return_attention else self.head(x)
 
 
 class TokenEmbedding(nn.Module):
@@ -94,7 +74,7 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, d_model)
         self.dropout = nn.Dropout(dropout)
-        # The paper scales the vectors up by sqrt(d); this start makes them of unit size then.
+        # The paper multiplies the vectors by sqrt(d), so that they start at unit size.
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -102,188 +82,102 @@ class TokenEmbedding(nn.Module):
         return self.dropout(words + sinusoidal_encoding(*words.shape[-2:]).to(words))
 
 
-class _Stack(nn.Module):
-    """Layers in turn; pre-LN stacks end with a normalisation, because no layer of theirs does."""
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network, each with a residual connection and LayerNorm.
 
-    def __init__(self, layers: Iterable[nn.Module], d_model: int, norm_first: bool):
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
-        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
-
-    def run(
-        self, x: Tensor, *memory: Tensor, return_attention: bool, **masks: Tensor | None
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        attentions = []
-        for layer in self.layers:
-            x = layer(x, *memory, return_attention=return_attention, **masks)
-            if return_attention:
-                x, attention = x
-                attentions.append(attention)
-        x = self.norm(x)
-        return (x, torch.stack(attentions, dim=1)) if return_attention else x
-
-
-class TransformerEncoder(_Stack):
-    """A stack of encoder layers.
-
-    Args:
-        num_layers: L.
-        layer: the arguments of :class:`EncoderLayer`.
+    ``norm_first`` is pre-LN, ``x + f(LN(x))``, in place of the paper's post-LN, ``LN(x + f(x))``.
 
     Shapes:
         x: ``[B, N, d]``; mask and bias as in :class:`~gtcourse.models.attention.MultiHeadAttention`
-        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, L, H, N, N]``
+        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
     """
 
-    def __init__(self, num_layers: int, **layer):
-        layers = (EncoderLayer(**layer) for _ in range(num_layers))
-        super().__init__(layers, layer["d_model"], layer.get("norm_first", False))
-
-    def forward(
-        self,
-        x: Tensor,
-        *,
-        mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        return self.run(x, mask=mask, bias=bias, return_attention=return_attention)
-
-
-class TransformerDecoder(_Stack):
-    """A stack of decoder layers.
-
-    Shapes:
-        as in :class:`DecoderLayer`; with ``return_attention`` also ``[B, L, H, M, N]``
-    """
-
-    def __init__(self, num_layers: int, **layer):
-        layers = (DecoderLayer(**layer) for _ in range(num_layers))
-        super().__init__(layers, layer["d_model"], layer.get("norm_first", False))
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        *,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        masks = {"mask": mask, "memory_mask": memory_mask}
-        return self.run(x, memory, return_attention=return_attention, **masks)
-
-
-class _Residual(nn.Module):
-    """Where a layer normalises: before each sub-layer (pre-LN), or after its sum (post-LN)."""
-
-    def __init__(self, norm_first: bool, dropout: float):
-        super().__init__()
-        self.norm_first = norm_first
-        self.dropout = nn.Dropout(dropout)
-
-    def before(self, x: Tensor, norm: nn.LayerNorm) -> Tensor:
-        return norm(x) if self.norm_first else x
-
-    def after(self, x: Tensor, h: Tensor, norm: nn.LayerNorm) -> Tensor:
-        x = x + self.dropout(h)
-        return x if self.norm_first else norm(x)
-
-
-class EncoderLayer(_Residual):
-    """Self-attention, then a feed-forward network, each with a residual connection and LayerNorm.
-
-    Args:
-        d_model: d; d_hidden: the feed-forward network's inner width.
-        norm_first: pre-LN, ``x + f(LN(x))``; otherwise the paper's post-LN, ``LN(x + f(x))``.
-        activation: "relu", "gelu" or "elu".
-    """
+    cross = False  # whether there is attention to a memory too
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_hidden: int,
-        *,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        activation: str = "relu",
-    ):
-        super().__init__(norm_first, dropout)
+        self, d_model: int, num_heads: int, d_hidden: int, *, dropout: float = 0.0,
+        norm_first: bool = False, activation: str = "relu"
+    ):  # fmt: skip
+        super().__init__()
+        self.norm_first, self.dropout = norm_first, nn.Dropout(dropout)
         self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
+        if self.cross:
+            self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
         self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
         self.attention_norm = nn.LayerNorm(d_model)
+        if self.cross:
+            self.cross_attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
 
     def forward(
-        self,
-        x: Tensor,
-        *,
-        mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        h = self.before(x, self.attention_norm)
-        h = self.attention(h, mask=mask, bias=bias, return_attention=return_attention)
-        h, attention = h if return_attention else (h, None)
-        x = self.after(x, h, self.attention_norm)
-
-        h = self.feed_forward(self.before(x, self.feed_forward_norm))
-        x = self.after(x, h, self.feed_forward_norm)
+        self, x: Tensor, *, mask: Tensor | None = None, bias: Tensor | None = None,
+        return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+        attend = partial(self.attention, mask=mask, bias=bias, return_attention=return_attention)
+        x, attention = self.sub_layer(x, attend, self.attention_norm)
+        x, _ = self.sub_layer(x, self.feed_forward, self.feed_forward_norm)
         return (x, attention) if return_attention else x
 
+    def sub_layer(self, x: Tensor, function: Callable, norm: nn.LayerNorm):
+        """The function with its residual and norm, and the attention where it returns one."""
+        h = function(norm(x) if self.norm_first else x)
+        h, attention = h if isinstance(h, tuple) else (h, None)
+        x = x + self.dropout(h)
+        return x if self.norm_first else norm(x), attention
 
-class DecoderLayer(_Residual):
+
+class DecoderLayer(EncoderLayer):
     """Causal self-attention, attention to the encoder's output, then a feed-forward network.
 
-    Args:
-        as in :class:`EncoderLayer`.
-
     Shapes:
-        x: ``[B, M, d]``; memory: ``[B, N, d]``, the encoder's output
-        mask: which targets may see which, ``[B or 1, M, M]``; memory_mask: ``[B, N]`` real tokens
-        returns: ``[B, M, d]``; with ``return_attention`` also the attention to the memory,
-            ``[B, H, M, N]``
+        x: ``[B, M, d]``; memory: ``[B, N, d]``; memory_mask: ``[B, N]`` real tokens
+        mask: which targets may see which, ``[B or 1, M, M]``
+        returns: ``[B, M, d]``; with ``return_attention`` also ``[B, H, M, N]``, to the memory
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_hidden: int,
-        *,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        activation: str = "relu",
-    ):
-        super().__init__(norm_first, dropout)
-        self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.cross_attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+    cross = True
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        *,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        return_attention: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        h = self.before(x, self.attention_norm)
-        x = self.after(x, self.attention(h, mask=mask), self.attention_norm)
-
-        h = self.before(x, self.cross_attention_norm)
-        h = self.cross_attention(h, memory, mask=memory_mask, return_attention=return_attention)
-        h, attention = h if return_attention else (h, None)
-        x = self.after(x, h, self.cross_attention_norm)
-
-        h = self.feed_forward(self.before(x, self.feed_forward_norm))
-        x = self.after(x, h, self.feed_forward_norm)
+        self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None,
+        memory_mask: Tensor | None = None, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+        read = partial(
+            self.cross_attention, key=memory, mask=memory_mask, return_attention=return_attention
+        )
+        x, _ = self.sub_layer(x, partial(self.attention, mask=mask), self.attention_norm)
+        x, attention = self.sub_layer(x, read, self.cross_attention_norm)
+        x, _ = self.sub_layer(x, self.feed_forward, self.feed_forward_norm)
         return (x, attention) if return_attention else x
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of L :class:`EncoderLayer` with these arguments; with pre-LN, one more norm.
+
+    Shapes:
+        as in the layer; the attention is ``[B, L, H, N, N]``
+    """
+
+    layer_type = EncoderLayer
+
+    def __init__(self, num_layers: int, **layer):
+        super().__init__()
+        self.layers = nn.ModuleList(self.layer_type(**layer) for _ in range(num_layers))
+        pre_norm = layer.get("norm_first", False)
+        self.norm = nn.LayerNorm(layer["d_model"]) if pre_norm else nn.Identity()
+
+    def forward(
+        self, x: Tensor, *memory: Tensor, return_attention: bool = False, **masks: Tensor | None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        x, attention = run_layers(
+            self.layers, x, *memory, return_attention=return_attention, **masks
+        )
+        return (self.norm(x), attention) if return_attention else self.norm(x)
+
+
+class TransformerDecoder(TransformerEncoder):
+    """A stack of L :class:`DecoderLayer`; the attention is ``[B, L, H, M, N]``."""
+
+    layer_type = DecoderLayer
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
@@ -291,10 +185,7 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
     .. math:: p_{t,2i} = \sin(t / 10000^{2i/d}), \quad p_{t,2i+1} = \cos(t / 10000^{2i/d})
 
-    Shapes:
-        returns: ``[length, d]``
-
-    Source: Vaswani et al. (2017), Section 3.5.
+    Vaswani et al. (2017), Section 3.5; returns ``[length, d]``.
     """
     position = torch.arange(length, dtype=torch.float64)[:, None]
     channel = torch.arange(d_model)

@@ -7,7 +7,7 @@ everything else from its configuration.
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gtcourse.models import EGTConfig
@@ -35,8 +35,9 @@ def egt_loop(model, graph: Data) -> dict[str, object]:
         h, e, share = layer_loop(layer, h, e, seen, config)
         attention.append(share)
     eps = config.norm_eps
-    h = h if model.node_norm is None else [layer_norm(model.node_norm, x, eps) for x in h]
-    if model.edge_norm is not None:
+    if isinstance(model.node_norm, nn.LayerNorm):
+        h = [layer_norm(model.node_norm, x, eps) for x in h]
+    if isinstance(model.edge_norm, nn.LayerNorm):
         e = {pair: layer_norm(model.edge_norm, x, eps) for pair, x in e.items()}
     out = {"attention": attention}
     if config.target == "graph":

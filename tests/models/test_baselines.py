@@ -19,7 +19,7 @@ from gtcourse.models import (
     LaplacianEncoding,
 )
 from gtcourse.models.baselines import GatedGCNLayer, pool
-from gtcourse.models.embeddings import FlatBatchNorm, mean_pool
+from gtcourse.models.embeddings import NodeBatchNorm, mean_pool
 from tests.graphs.random_graphs import graphs
 from tests.loops.aggregations import readout_loop
 from tests.loops.convolutions import gated_gcn_layer_loop
@@ -49,7 +49,7 @@ def test_the_sizes_are_the_published_ones(model, expected):
 
 def shuffled_norms(module: torch.nn.Module) -> torch.nn.Module:
     """Batch norms that are not the identity, so that leaving one out shows."""
-    for norm in (part for part in module.modules() if isinstance(part, FlatBatchNorm)):
+    for norm in (part for part in module.modules() if isinstance(part, NodeBatchNorm)):
         for values in (norm.weight.data, norm.bias.data, norm.running_mean, norm.running_var):
             values.uniform_(0.5, 2.0)
     for conv in (part for part in module.modules() if isinstance(part, GINConv)):

@@ -1,5 +1,7 @@
 """Graphormer's Facts 1 and 2: its layers with explicit weights, beside loops and PyG's layers."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -13,14 +15,14 @@ from gtcourse.graphs import collate
 from gtcourse.models.facts import (
     TOLERANCE,
     Stream,
-    gcn_layer,
-    gin_layer,
+    Units,
+    eye,
+    linear,
     max_layer,
     mean_layer,
     readout_layer,
-    sage_layer,
-    scale_layer,
     spatial_bias,
+    step,
     sum_layer,
 )
 from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncoding
@@ -71,6 +73,39 @@ def pyg(convs, batch, activation=torch.relu):
     for conv in convs:
         h = activation(conv(h, batch.edge_index.flip(0)))
     return h
+
+
+def gin_layer(stream, W1, b1, W2, b2, eps):
+    """W2 ReLU(W1 ((1 + ε) h_i + Σ_j h_j) + b1) + b2, in one feed-forward network."""
+    units = [Units([k], (1 + eps) * W1, k * W1, b1, W2) for k in stream.degrees]
+    nothing = torch.zeros_like(W1[:1])
+    # A unit that is 1 where it is open, in place of the last map's bias, which [VNode] would get.
+    constant = Units(stream.degrees, nothing, nothing, torch.ones_like(b1[:1]), b2[:, None])
+    return step(stream, [*units, constant])
+
+
+def sage_layer(stream, W_neighbours, W_self, b, temperature):
+    """ReLU(W_n m_i + W_s h_i + b) of the neighbours' mean, or with a temperature max."""
+    units = Units(stream.degrees, W_self, W_neighbours, b, eye(len(b)))
+    return step(stream, [units], temperature)
+
+
+def gcn_layer(stream, W, b):
+    """ReLU(W Σ_j h_j / √((k_i + 1)(k_j + 1)) + b) in the variable g_i = h_i / √(k_i + 1).
+
+    The sender's degree is inside of the sum, and a value is linear in the sender: the state
+    carries g, which `scale_layer` computes before the first layer and undoes after the last.
+    """
+    units = []
+    for k in stream.degrees:
+        root = math.sqrt(k + 1)
+        units.append(Units([k], torch.zeros_like(W), root * W, b, eye(len(b)) / root))
+    return step(stream, units)
+
+
+def scale_layer(stream, factor):
+    """h_i times a function of the degree."""
+    return step(stream, [linear([k], own=factor(k) * eye(stream.width)) for k in stream.degrees])
 
 
 def assert_near(result, expected):

@@ -11,7 +11,7 @@ from torch import nn
 
 from gtcourse.graphs import collate
 from gtcourse.models import SignNet, SignNetConfig
-from gtcourse.models.embeddings import FlatBatchNorm
+from gtcourse.models.embeddings import NodeBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.signnet import signnet_loop
 from tests.models.reference import load, reference
@@ -28,7 +28,7 @@ def signnet(config: SignNetConfig = SMALL, training: bool = False) -> SignNet:
     """With running statistics and scales that are not those of a new normalisation."""
     torch.manual_seed(0)
     model = SignNet(config).double().train(training)
-    for norm in (part for part in model.modules() if isinstance(part, FlatBatchNorm)):
+    for norm in (part for part in model.modules() if isinstance(part, NodeBatchNorm)):
         norm.running_mean.normal_()
         norm.running_var.uniform_(0.5, 2)
         nn.init.uniform_(norm.weight, 0.5, 2)
