@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from gtcourse.exercises.checker import Missing, checker, compare, mistake, random, require
+from gtcourse.exercises.checker import Missing, checker, compare, mistake, random, require, tensors
 
 
 @compare(random((9, 4), (9, 4), (3, 4)), random((5, 6), (5, 6), (7, 6), seed=2))
@@ -13,27 +13,20 @@ from gtcourse.exercises.checker import Missing, checker, compare, mistake, rando
 @mistake("the logits are divided by d_k; it should be its square root.", scale=1 / 9)
 @mistake("the logits are divided by sqrt(d_v); use d_k, the rows of Q.", scale=3**-0.5)
 @mistake("softmax over the wrong axis: a query is a column of K^T Q, which sums to one.", axis=1)
-@mistake("V @ (Q^T K) mixes queries: transpose it.", given=lambda Q, K, V: (K, Q, V), axis=1)
 def check_columns(Q, K, V, scale=None, axis=0):
     """Attention on columns is V softmax(K^T Q / sqrt(d_k)), where each column sums to one."""
     return V @ ((scale or len(Q) ** -0.5) * K.T @ Q).softmax(axis)
 
 
-def _without_padded_queries(z, q, k, v, mask):
-    """Any result will do for a padded query, except in an empty sequence: zeros."""
-    compared = (mask | ~mask.any(dim=1, keepdim=True))[..., None]
-    return torch.where(compared | z.isnan(), z, 0.0)
-
-
+# Any result will do for a padded query, except in an empty sequence: zeros.
 @compare(
     (*random((3, 6, 4), (3, 6, 4), (3, 6, 5)), torch.arange(6) < torch.tensor([[6], [2], [0]])),
     (*random((2, 5, 9), (2, 5, 9), (2, 5, 7)), torch.arange(5) < torch.tensor([[0], [3]])),
-    view=_without_padded_queries,
+    view=lambda z, q, k, v, mask: z[mask | ~mask.any(dim=1, keepdim=True)],
 )
 @mistake("NaN in the empty sequence: its softmax over nothing but -inf is 0/0.", fill=-math.inf)
 @mistake("queries attend to padding: a key mask applies to the columns of the logits.", axis=2)
 @mistake("the weights no longer sum to one: mask the logits, before the softmax.", late=True)
-@mistake("a masked logit is set to 0, which still gets exp(0) = 1; set it to -inf.", fill=0)
 @mistake("the empty sequence gives the mean of its padding, not zeros.", empty=1)
 @mistake("the scale is missing: divide by sqrt(d_k).", scale=1)
 def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1, late=False):
@@ -52,15 +45,13 @@ def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1
 @mistake("the merge mixes tokens: swap heads and tokens before you flatten.", merge=(1, 1))
 @mistake("the logits are divided by sqrt(d); a head is only K = d / H wide.", scale=12**-0.5)
 @mistake("the scale is missing: divide the logits by sqrt(K).", scale=1)
-@mistake("the heads are not separated: all channels attend at once.", given=lambda *a: (*a[:5], 1))
-@mistake("softmax over the wrong axis: each query's weights sum to one over the keys.", dim=-2)
 @mistake("W_O is missing.", given=lambda *a: (*a[:4], torch.eye(12), a[5]))
-def check_multi_head(h, W_Q, W_K, W_V, W_O, H, mixed=False, merge=(1, 2), scale=None, dim=-1):
+def check_multi_head(h, W_Q, W_K, W_V, W_O, H, mixed=False, merge=(1, 2), scale=None):
     """Each head has its own K channels, and W_O mixes the heads."""
     heads = [(h @ W).unflatten(-1, (H, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V)]
     q, k, v = [(h @ W).view_as(heads[0]) for W in (W_Q, W_K, W_V)] if mixed else heads
     logits = q @ k.mT * (scale or q.shape[-1] ** -0.5)
-    return (logits.softmax(dim) @ v).transpose(*merge).reshape(h.shape) @ W_O
+    return (logits.softmax(dim=-1) @ v).transpose(*merge).reshape(h.shape) @ W_O
 
 
 @checker
@@ -68,13 +59,9 @@ def check_maximum(W_Q, W_K, W_V):
     """One head that finds the largest number, whatever the query's token."""
     if W_K is ... or W_V is ...:
         raise Missing
-    W_Q, W_K, W_V = (torch.as_tensor(W, dtype=torch.float64) for W in (W_Q, W_K, W_V))
-    for W in (W_Q, W_K, W_V):
-        require(W.dim() == 2 and len(W) == 2, f"expected two rows, got the shape {list(W.shape)}.")
-    require(W_Q.shape == W_K.shape, "queries and keys differ in width; they have no dot product.")
-    require(W_V.shape[1] == 1, f"a value has {W_V.shape[1]} entries; expected one, the number.")
+    W_Q, W_K, W_V = (W.float() for W in tensors((W_Q, W_K, W_V), *[(2, 1)] * 3))
     for numbers in ([0.5, 4.0, -3.0, 3.5], [-5.0, -1.0, -3.0, -2.0], [3.0, 1.0, 2.0]):
-        x = torch.tensor(numbers, dtype=torch.float64)
+        x = torch.tensor(numbers)
         h = torch.stack([torch.ones_like(x), x], dim=1)
         z = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, h @ W_V)[:, 0]
         require(z.std() <= 0.05, "the tokens disagree: a query must not depend on its number.")
@@ -98,6 +85,5 @@ def check_pair(pair):
     require(len(names) == 2, "these are two ways of writing the same molecule.")
     bags = [sorted(graph_of(m, smiles)[0]) for m, smiles in zip((one, other), pair, strict=True)]
     require(bags[0] == bags[1], f"the bags differ: atoms of types {bags[0]} and {bags[1]}.")
-    values = penalized_logp(one), penalized_logp(other)
-    is_far = abs(values[0] - values[1]) >= 1
-    require(is_far, "the bags agree, but targets {:.2f} and {:.2f} are close.".format(*values))
+    distance = abs(penalized_logp(one) - penalized_logp(other))
+    require(distance >= 1, f"the bags agree, but the targets are close: {distance:.2f} apart.")

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from gtcourse.exercises.checker import compare, integers, mistake, require
+from gtcourse.exercises.checker import compare, integers, mistake, require, tensors
 from gtcourse.models.attention import MultiHeadAttention
 
 
@@ -12,7 +12,6 @@ from gtcourse.models.attention import MultiHeadAttention
     [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]])],
 )
 @mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
-@mistake("only padding is masked; mask later tokens too.", join=lambda seen, real: real | 0 * seen)
 @mistake("True means may attend, not False.", then=torch.logical_not)
 @mistake("your tokens attend to later ones.", join=lambda seen, real: seen.T & real)
 @mistake("a token attends to itself as well.", join=lambda seen, real: seen.tril(-1) & real)
@@ -43,13 +42,11 @@ def _storyteller(written):
     return F.one_hot(torch.tensor([5, 3, 5, 4, *[2] * 40])[: len(written)], 6).float()
 
 
-@compare((_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2), view=lambda got, *_: integers(got))
+@compare((_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2), view=integers)
 @mistake("the result starts after `begin`.", first=0)
 @mistake("the result stops before `end`.", last=None)
 @mistake("the next token is in the last row of the logits, not in the first.", row=0)
-@mistake(
-    "it goes on after `end`.", given=lambda predict, begin, end, limit: (predict, 1, -1, limit)
-)
+@mistake("it goes on after `end`.", given=lambda predict, _, end, limit: (predict, 1, -1, limit))
 @mistake("it writes more tokens than `limit`.", given=lambda predict, *ends: (predict, 1, 2, 10))
 def check_greedy(predict, begin, end, limit, row=-1, first=1, last=-1):
     """It reads the last row, stops at `end`, and returns only the tokens."""
@@ -63,8 +60,8 @@ def _attention(B, M, d, H, dtype):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(2)
         attention = MultiHeadAttention(d, H)
-        for bias in (attention.query.bias, attention.value.bias, attention.output.bias):
-            torch.nn.init.normal_(bias)
+        for parameter in attention.parameters():
+            torch.nn.init.normal_(parameter, std=0.5)
         return attention.eval().to(dtype), 2 * torch.randn(B, M, d, dtype=dtype)
 
 
@@ -75,13 +72,8 @@ def _one_after_another(step, attention, x):
     keys = values = x.new_zeros(B, H, 0, K)
     outputs = []
     for t, token in enumerate(x.split(1, dim=1), start=1):
-        got = step(attention, token, keys, values)
-        is_triple = isinstance(got, tuple | list) and len(got) == 3
-        require(is_triple, "return three things: the output, the keys and the values.")
-        output, keys, values = got
-        require(output.shape == token.shape, "the output of one step is [B, 1, d].")
-        is_longer = keys.shape == values.shape == (B, H, t, K)
-        require(is_longer, f"after {t} tokens keys and values are [B, H, {t}, K]: return them all.")
+        answer = step(attention, token, keys, values)
+        output, keys, values = tensors(answer, token.shape, (B, H, t, K), (B, H, t, K))
         outputs.append(output)
     return torch.cat(outputs, dim=1)
 
@@ -95,7 +87,6 @@ def _one_after_another(step, attention, x):
 @mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))
 @mistake("the logits are not divided by sqrt(K).", scale=1.0)
-@mistake("the logits are divided by sqrt(d); a head is K = d / H wide.", scale=8**-0.5)
 @mistake("the output projection is missing.", project=False)
 def check_cached_step(attention, x, keys, values, scale=None, project=True, seen=slice(None)):
     """One token at a time equals the causal mask, and no key is computed twice."""

@@ -5,9 +5,7 @@ import torch.nn.functional as F
 
 from gtcourse.exercises.checker import adjacency, compare, mistake, random
 
-EDGES = torch.tensor([(0, 1), (2, 1), (1, 2), (2, 3)]).T
-"""Directed; no edge arrives at node 0, and none leaves node 3."""
-
+EDGES = torch.tensor([(0, 1), (2, 1), (1, 2), (2, 3)]).T  # none to node 0, none from node 3
 LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
 
 
@@ -23,11 +21,6 @@ def check_mask(edge_index, num_nodes, loops=True):
     return mask
 
 
-def _grouped(logits, index, n):
-    weights = logits.exp()
-    return weights / logits.new_zeros(n).index_add(0, index, weights)[index]
-
-
 @compare(
     (torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
     (1000 + torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
@@ -36,24 +29,21 @@ def _grouped(logits, index, n):
     atol=1e-3,
 )
 @mistake("the softmax, or its maximum, runs over all edges.", lambda s, e, n: s.softmax(0))
-@mistake("exp overflows: subtract a node's maximum first.", lambda s, e, n: _grouped(s, e[1], n))
-@mistake("edges are grouped by source, not by target.", lambda s, e, n: _grouped(s, e[0], n))
-@mistake("subtract each node's own maximum.", lambda s, e, n: _grouped(s - s.max(), e[1], n))
-def check_edge_softmax(logits, edge_index, num_nodes):
+@mistake("exp overflows: subtract a node's maximum first.", largest=torch.zeros_like)
+@mistake("edges are grouped by source, not by target.", end=0)
+@mistake("subtract each node's own maximum.", largest=torch.max)
+def check_edge_softmax(logits, edge_index, num_nodes, end=1, largest=None):
     """The weights of each node's incoming edges sum to one, even for large logits."""
-    attention = torch.zeros_like(logits)
-    for node in range(num_nodes):
-        arriving = edge_index[1] == node
-        attention[arriving] = logits[arriving].softmax(dim=0)
-    return attention
+    edges = [edge_index[end] == node for node in edge_index[end]]  # of the same node
+    shift = largest(logits) if largest else torch.stack([logits[same].max() for same in edges])
+    weights = (logits - shift).exp()
+    return weights / torch.stack([weights[same].sum() for same in edges])
 
 
 @compare(random((4, 3), (3, 5), (3, 5), (5,), seed=3), random((6, 4), (4, 2), (4, 2), (2,)))
 @mistake("this is GAT: the non-linearity comes before the product with a.", early=False)
-@mistake("rows and columns are swapped: W1 is for the query i, the row.", then=torch.t)
 @mistake("W1 is used for both nodes of a pair.", given=lambda h, W1, W2, a: (h, W1, W1, a))
 @mistake("the non-linearity is missing.", slope=1.0)
-@mistake("this is ReLU; LeakyReLU keeps a fifth of negative values.", slope=0.0)
 @mistake("the slope is 0.01, PyTorch's default; GAT's is 0.2.", slope=0.01)
 def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
     """The query is inside the non-linearity, so each query can rank the keys differently."""
@@ -68,7 +58,6 @@ def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
     [adjacency(4, (0, 1), (2, 3))],
     [adjacency(3, (0, 1), (1, 2), directed=True)],
 )
-@mistake("that is the number of nodes; a path of five nodes has four edges.", len)
 @mistake("if some node is never reached, the answer is -1.", never=1)
 @mistake("that is right on a path; in a complete graph one layer is enough.", lambda A: len(A) - 1)
 @mistake("without self-loops a node forgets what it has received.", loops=False)
@@ -87,6 +76,7 @@ def check_layers_needed(adjacency, loops=True, never=-1):
 @compare(
     [adjacency(4, *EDGES.T.tolist(), directed=True)],
     [adjacency(6, (0, 1), (5, 1), (2, 2), directed=True)],
+    view=lambda A, *_: A.float(),  # or as 0 and 1
 )
 @mistake("no edge leaves the virtual node: fill its row as well.", row=False)
 @mistake("no edge arrives at the virtual node: fill its column as well.", column=False)

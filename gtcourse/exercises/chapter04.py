@@ -5,14 +5,11 @@ import torch.nn.functional as F
 
 from gtcourse.exercises.checker import adjacency, compare, mistake
 
-ARROWS = adjacency(4, (0, 1), (0, 2), (1, 2), (2, 0), (2, 3), directed=True)
-"""From node 3 no edge leaves."""
-
+# Made symmetric, no eigenvalue of D - A comes twice, nor one of A + I.
 TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=True)
-"""Made symmetric, no eigenvalue of D - A comes twice, nor one of A + I."""
 
 
-@compare([ARROWS], [adjacency(5, (0, 1), (1, 3), (3, 0), (1, 4), (4, 2), (1, 0), directed=True)])
+@compare([TREE | TREE.roll(3, 1).T], [TREE[1:, 1:]])
 @mistake("a node without outgoing edges has NaN, 0/0; it must have a row of zeros.", least=0)
 @mistake("these are the edges themselves; divide each row by its sum.", torch.Tensor.float)
 @mistake("the columns sum to one: divide each row by its own sum.", axis=0)
@@ -44,7 +41,6 @@ MEMBERS = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], dtyp
 
 @compare((ONE_WAY, MEMBERS), (ONE_WAY[:4, :4].mT, MEMBERS[1:, :4]))
 @mistake("-1 was taken as the minimum; ignore members that cannot be reached.", least=-1)
-@mistake("these are the distances from the anchors to the node.", given=lambda d, s: (d.T, s))
 @mistake("this is the farthest reachable member; take the nearest.", nearest=max)
 @mistake("an unreachable set has a large number; it must have -1.", never=5)
 def check_anchor_distances(distance, members, nearest=min, never=-1, least=0):
@@ -63,7 +59,6 @@ def _squares(columns, *_):
 @mistake("these have the largest eigenvalues; take the smallest k.", columns=lambda V, k: V[:, -k:])
 @mistake("these are rows; eigh puts a vector in each column.", columns=lambda V, k: V.T[:, :k])
 @mistake("a graph of 3 nodes with k = 5 needs 2 columns of zeros at the end.", pad=(0, 0))
-@mistake("the columns of zeros belong at the end.", pad=(1, 0))
 def check_laplacian_rows(A, k, columns=lambda V, k: V[:, :k], pad=(0, 1)):
     """The smallest eigenvalues first, and small graphs padded at the end."""
     vectors = torch.linalg.eigh(A.sum(dim=1).diag() - A.double()).eigenvectors
@@ -79,10 +74,9 @@ def _couples(halves, *_):
 @mistake("the self-loops are missing: decompose A + I.", loops=0)
 @mistake("the singular values are missing: multiply both halves by their roots.", power=0)
 @mistake("both halves are multiplied by the singular values; use their roots.", power=1)
-@mistake("the right half holds columns of V^T; the vectors are its rows.", turned=True)
 @mistake("the signs of u_m and v_m must change together.", sign=-1)
-def check_svd_rows(A, r, loops=1, power=0.5, turned=False, sign=1):
+def check_svd_rows(A, r, loops=1, power=0.5, sign=1):
     """The dot product of i's first half and j's second half gives back the edge."""
     U, S, Vt = torch.linalg.svd(A.double() + loops * torch.eye(len(A)))
-    halves = (U * S**power, sign * (Vt if turned else Vt.T) * S**power)
+    halves = (U * S**power, sign * Vt.T * S**power)
     return torch.cat([half[:, :r] for half in halves], dim=1)

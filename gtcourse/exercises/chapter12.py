@@ -12,20 +12,17 @@ from gtcourse.exercises.checker import adjacency, compare, integers, mistake
 @mistake("this counts nodes; a batch has N² pairs for each graph.", power=1)
 @mistake("a batch is padded to its own largest graph.", given=lambda sizes, b: (sizes, len(sizes)))
 @mistake("this is the share of real pairs; return padding's.", then=lambda share: 1 - share)
-@mistake("the last batch has fewer graphs than the others.", full=True)
-def check_padding_share(sizes, batch_size, power=2, full=False):
+def check_padding_share(sizes, batch_size, power=2):
     """Padding is counted in pairs, and batches of similar sizes waste less."""
     batches = [sizes[start : start + batch_size] for start in range(0, len(sizes), batch_size)]
-    held = sum((batch_size if full else len(batch)) * max(batch) ** power for batch in batches)
+    held = sum(len(batch) * max(batch) ** power for batch in batches)
     return 1 - sum(n**power for n in sizes) / held
 
 
 @compare((3, 7, 6, 30), (5, 4, 2, 14), parts=["weights", "filters"])
 @mistake("this counts numbers; each has 4 bytes.", size=1)
-@mistake("a number in single precision has 4 bytes, not 8.", size=8)
 @mistake("each of the B graphs has its own pairs.", given=lambda B, N, H, d: (1, N, H, d))
 @mistake("a graph has N² pairs.", power=1)
-@mistake("a filter has one number per channel.", given=lambda B, N, H, d: (B, N, d, H))
 def check_pair_bytes(B, N, H, d, size=4, power=2):
     """H numbers per pair for weights, d for filters."""
     return size * B * N**power * H, size * B * N**power * d
@@ -42,14 +39,13 @@ REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 
 @compare((DIRECTED, REAL), (DIRECTED[1:, :5, :5], REAL[1:, :5]))
 @mistake("row i has the steps from i to j.", then=lambda D: D.mT)
-@mistake("a node is 0 steps from itself.", itself=-1)
 @mistake("a pair without a path has -1, not 0.", never=0)
 @mistake("padding has -1 everywhere.", given=lambda A, mask: (A, mask | True))
 @mistake("it stops one step early: the longest path has N - 1.", steps=4)
-def check_distances(A, mask, steps=5, never=-1, itself=0):
+def check_distances(A, mask, steps=5, never=-1):
     """A pair's distance is the first power of A that reaches it, for all graphs at once."""
     reached = torch.diag_embed(mask)
-    D = torch.where(reached, itself, never)
+    D = torch.where(reached, 0, never)
     for step in range(1, steps + 1):
         further = reached | (reached.float() @ A.float() > 0)
         D[further & ~reached] = step
@@ -62,19 +58,13 @@ def _order(epoch):
     return torch.tensor([((3 + int(epoch)) * i + 5 * int(epoch) + 2) % 7 for i in range(7)])
 
 
-@compare(
-    *[(_order, steps, 7, 3) for steps in (0, 2, 1, 3, 5, 7)],
-    (_order, 4, 6, 2),
-    view=lambda batch, *_: integers(batch),
-)
+@compare(*[(_order, s, 7, 3) for s in (0, 2, 1, 3, 5, 7)], (_order, 4, 6, 2), view=integers)
 @mistake("n // b + 1 is one batch too many where b divides n.", rounded=lambda x: math.floor(x) + 1)
 @mistake("each epoch has its own order.", given=lambda order, *rest: (lambda _: order(0), *rest))
 @mistake("the epoch restarts, so graphs are seen twice.", again=True)
-@mistake("this is the batch of the last step; return the next one.", shift=-1)
 @mistake("the last batch of an epoch is not full, but it is a step.", rounded=math.floor)
-@mistake("one batch is skipped: steps and batches are numbered from 0.", shift=1)
-def check_next_batch(order, steps, num_graphs, batch_size, shift=0, again=False, rounded=math.ceil):
+def check_next_batch(order, steps, num_graphs, batch_size, again=False, rounded=math.ceil):
     """Seed, epoch and position are all that a run needs to store about its order."""
-    epoch, place = divmod(max(0, steps + shift), rounded(num_graphs / batch_size))
+    epoch, place = divmod(steps, rounded(num_graphs / batch_size))
     start = 0 if again else place * batch_size
     return order(epoch)[start : start + batch_size].tolist()

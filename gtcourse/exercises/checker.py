@@ -4,8 +4,6 @@ A known mistake is a function too, written as a reader would write it. If the re
 that of a mistake, the checker gives its hint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -69,23 +67,20 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
     return checked
 
 
-def _attempted(answer):
-    if answer is None or answer is ...:
-        raise Missing
-    if not callable(answer):
-        return answer
-    steps = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}  # of an empty body
+EMPTY_BODY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
 
-    @wraps(answer)
+
+def _attempted(answer):
     def call(*arguments):
         result = answer(*arguments)
-        is_stub = {step.opname for step in get_instructions(answer)} <= steps
-        if result is ... or (result is None and is_stub):
+        if result is None and {step.opname for step in get_instructions(answer)} <= EMPTY_BODY:
             raise Missing
         require(result is not None, "the result is None: did you forget `return`?")
-        return result
+        return _attempted(result)
 
-    return call
+    if answer is None or answer is ...:
+        raise Missing
+    return call if callable(answer) else answer
 
 
 def mistake(hint: str, answer=None, *, given=None, then=None, **options) -> Callable:
@@ -111,7 +106,7 @@ def mistake(hint: str, answer=None, *, given=None, then=None, **options) -> Call
     return decorate
 
 
-def compare(*cases: Sequence, **settings) -> Callable:
+class compare:  # noqa: N801 (a decorator)
     """Turns a reference, which is a right answer, into the checker of an exercise.
 
     Every checker follows one rule. The answer is called with each case, and with the last one in
@@ -120,29 +115,6 @@ def compare(*cases: Sequence, **settings) -> Callable:
 
     Args:
         cases: the arguments of each call: at least two, in which all sizes differ.
-        settings: the fields of :class:`Comparison`, by name.
-    """
-
-    def decorate(reference: Callable) -> Callable[..., Result]:
-        double = [x.double() if _is_float(x) else x for x in cases[-1]]
-        comparison = Comparison(reference, [*cases, double], **settings)
-        checked = checker(wraps(reference)(lambda answer: comparison.check(answer)))
-        del checked.__wrapped__  # its arguments are not the checker's
-        checked.reference = reference
-        return checked
-
-    return decorate
-
-
-def _is_float(x: object) -> bool:
-    return isinstance(x, Tensor) and x.is_floating_point()
-
-
-@dataclass
-class Comparison:
-    """An answer against the reference.
-
-    Args:
         run: how an answer is called with the arguments of a case.
         view: what of a result is compared, where several are right; it also takes the arguments.
             Tensors that it is given have the right shape.
@@ -151,16 +123,21 @@ class Comparison:
         gradients: False where the reference itself has none that are finite or unique.
     """
 
-    reference: Callable
-    cases: Sequence[Sequence]
-    run: Callable = lambda answer, *arguments: answer(*arguments)
-    view: Callable = lambda result, *arguments: result
-    parts: Sequence[str] = ()
-    atol: float = 1e-4
-    gradients: bool = True
+    def __init__(
+        self, *cases: Sequence, run: Callable | None = None, view: Callable | None = None,
+        parts: Sequence[str] = (), atol: float = 1e-4, gradients: bool = True,
+    ) -> None:  # fmt: skip
+        self.cases = [*cases, [x.double() if _is_float(x) else x for x in cases[-1]]]
+        self.run = run or (lambda answer, *arguments: answer(*arguments))
+        self.view = view or (lambda result, *arguments: result)
+        self.parts, self.atol, self.gradients = parts, atol, gradients
 
-    def __post_init__(self) -> None:
-        self.names = list(signature(self.reference).parameters)
+    def __call__(self, reference: Callable) -> Callable[..., Result]:
+        self.reference, self.names = reference, list(signature(reference).parameters)
+        checked = checker(wraps(reference)(lambda answer: self.check(answer)))
+        del checked.__wrapped__  # its arguments are not the checker's
+        checked.reference = reference
+        return checked
 
     def check(self, answer: Callable) -> None:
         """Raises :class:`Mistake` for the first difference from the reference."""
@@ -171,36 +148,34 @@ class Comparison:
             except RuntimeError as error:
                 if case is self.cases[0]:
                     raise
-                raise Mistake(
-                    f"correct for other sizes or dtypes, but here it raised {error}. Are they "
-                    "fixed? Make new tensors with `x.new_zeros(...)` or dtype=x.dtype."
-                ) from error
-            for name, before, after in zip(self.names, case, given, strict=False):
-                require(_equal(before, after), f"`{name}` has been changed in place; clone it.")
+                hint = "Are they fixed? Make new tensors with `x.new_zeros(...)` or dtype=x.dtype."
+                raise Mistake(f"right for other sizes or dtypes, but: {error}. {hint}") from error
+            for name, x, y in zip(self.names, case, given, strict=False):
+                same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
+                require(same, f"`{name}` has been changed in place; work on a copy (clone).")
             right = self.run(self.reference, *deepcopy(case))
-            if self.parts:
-                fits = isinstance(got, tuple | list) and len(got) == len(self.parts)
-                require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
-            for part, name in enumerate(self.parts or [None]):
+            fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
+            require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
+            for part, name in enumerate(self.parts or [""]):
                 fault = self.difference(got, right, case, part)
                 if fault:
                     fault = self.hint(got, case, part) or fault
                     raise Mistake(f"{name}: {fault}" if name else fault)
             if self.gradients and isinstance(right, Tensor):
-                self.check_gradients(answer, case)
+                self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
 
-    def difference(self, got, right, case: Sequence, part: int = 0) -> str | None:
+    def difference(self, got, right, case: Sequence, part: int) -> str | None:
         """What distinguishes a result, or a part of it, from the right one."""
         if self.parts:
             got, right = got[part], right[part]
         if not isinstance(right, Tensor) or getattr(got, "shape", None) == right.shape:
             got, right = self.view(got, *case), self.view(right, *case)
-        doubles = any(x.dtype == torch.float64 for x in case if isinstance(x, Tensor))
+        doubles = any(_is_float(x) and x.dtype == torch.float64 for x in case)
         return _difference(got, right, self.atol, doubles)
 
     def hint(self, got, case: Sequence, part: int) -> str | None:
         """The hint of the mistake that has this result."""
-        known = getattr(self.reference, "mistakes", {}).items()
+        known = self.reference.mistakes.items()
         for hint, wrong in [*known, *self.misreadings(len(case))]:
             with suppress(Exception):  # this case may not allow the mistake
                 if not self.difference(got, self.run(wrong, *deepcopy(case)), case, part):
@@ -222,26 +197,6 @@ class Comparison:
                 misread = after(lambda a, i=i, f=change: [*a[:i], f(a[i]), *a[i + 1 :]])
                 yield f"`{name}` {how}.", misread
 
-    def check_gradients(self, answer: Callable, case: Sequence) -> None:
-        """Raises :class:`Mistake` where the gradient of an argument is not the reference's."""
-        right, got = self.slopes(self.reference, case), self.slopes(answer, case)
-        require(
-            got or not right,
-            "the values are right, but no gradient reaches the arguments: use tensor "
-            "operations only, without detach(), item() or torch.tensor().",
-        )
-        for name, expected in right.items():
-            require(
-                got[name].isfinite().all(),
-                f"the output is finite, but the gradient of `{name}` is not finite: change the row "
-                "before the softmax or the division, since replacing NaN afterwards is too late.",
-            )
-            require(
-                torch.allclose(got[name], expected, atol=10 * self.atol, rtol=1e-3),
-                f"the values are right, but the gradient of `{name}` is not: is something "
-                "detached, clamped or rounded?",
-            )
-
     def slopes(self, answer: Callable, case: Sequence) -> dict[str, Tensor]:
         """The gradients of a fixed random combination of the result's entries."""
         given = dict(zip(self.names, deepcopy(case), strict=False))
@@ -250,11 +205,21 @@ class Comparison:
         if not inputs or not result.requires_grad:
             return {}
         weights = random(result.shape, seed=7)[0].to(result.dtype)
-        total = (weights * torch.where(result.isfinite(), result, 0.0)).sum()
-        total.backward()
-        return {
-            name: torch.zeros_like(x) if x.grad is None else x.grad for name, x in inputs.items()
-        }
+        (weights * torch.where(result.isfinite(), result, 0.0)).sum().backward()
+        return {n: torch.zeros_like(x) if x.grad is None else x.grad for n, x in inputs.items()}
+
+    def check_gradients(self, got: dict[str, Tensor], right: dict[str, Tensor]) -> None:
+        """Raises :class:`Mistake` where the gradient of an argument is not the reference's."""
+        start = "the values are right, but"
+        hint = "use tensor operations only, without detach(), item() or torch.tensor()."
+        require(got or not right, f"{start} no gradient reaches the arguments: {hint}")
+        for name, expected in right.items():
+            hint = "replacing NaN is too late; change the row before the softmax or the division."
+            is_finite = got[name].isfinite().all()
+            require(is_finite, f"{start} the gradient of `{name}` is not finite: {hint}")
+            is_close = torch.allclose(got[name], expected, atol=10 * self.atol, rtol=1e-3)
+            hint = "is something detached, clamped or rounded?"
+            require(is_close, f"{start} the gradient of `{name}` is not: {hint}")
 
 
 MISREADINGS = {
@@ -271,10 +236,6 @@ MISREADINGS = {
 }
 
 
-def _equal(before: object, after: object) -> bool:
-    return torch.equal(before, after) if isinstance(before, Tensor) else repr(before) == repr(after)
-
-
 def random(*shapes: Sequence[int], seed: int = 1) -> list[Tensor]:
     """Normal numbers, the same on every call."""
     generator = torch.Generator().manual_seed(seed)
@@ -289,23 +250,24 @@ def adjacency(N: int, *edges: tuple[int, int], directed: bool = False) -> Tensor
 
 
 def tensors(answer: object, *shapes: Sequence[int]) -> list[Tensor]:
-    """The parts of an answer, which have to be finite tensors of these shapes."""
+    """The parts of an answer, which have to be tensors, or lists, of these shapes."""
     parts = answer if isinstance(answer, tuple | list) else [answer]
-    try:
-        parts = [torch.as_tensor(part).detach().float() for part in parts]
-    except (TypeError, ValueError, RuntimeError):
-        parts = []
+    parts = [torch.as_tensor(part).detach() for part in parts]
     wanted, got = [list(shape) for shape in shapes], [list(part.shape) for part in parts]
     require(got == wanted, f"expected tensors of shapes {wanted}, got {got}.")
     return parts
 
 
-def integers(answer: object) -> list[int]:
-    """A list, tensor or array of whole numbers, as a list."""
+def integers(answer: object, *_) -> list[int]:
+    """A list, tensor or array of whole numbers, as a list; also a ``view`` of :class:`compare`."""
     try:
         return [index(n) for n in answer]
     except TypeError:
         raise Mistake(f"expected a list of whole numbers, got {answer}.") from None
+
+
+def _is_float(x: object) -> bool:
+    return isinstance(x, Tensor) and x.is_floating_point()
 
 
 def _difference(got: object, right: object, atol: float, doubles: bool) -> str | None:
@@ -315,10 +277,10 @@ def _difference(got: object, right: object, atol: float, doubles: bool) -> str |
             return f"expected a tensor, got a {type(got).__name__}."
         if got.shape != right.shape:
             return f"expected the shape {list(right.shape)}, got {list(got.shape)}."
-        exact = right.dtype == torch.bool or (doubles and right.dtype == torch.float64)
         if not torch.allclose(got.double(), right.double(), atol=atol, equal_nan=True):
             return _likely_cause(got.detach().double(), right.detach().double(), atol)
-        if got.dtype != right.dtype and exact:
+        exact = right.dtype == torch.bool or (doubles and right.dtype == torch.float64)
+        if exact and got.dtype != right.dtype:
             return f"the entries are right; expected {right.dtype}, got {got.dtype}."
         return None
     if isinstance(right, int | float):
@@ -346,8 +308,6 @@ def _likely_cause(got: Tensor, right: Tensor, atol: float) -> str:
         if entries.shape == right.shape and torch.allclose(entries, right, atol=atol):
             return cause
     wrong = ~torch.isclose(got, right, atol=atol, equal_nan=True)
-    place = tuple(wrong.nonzero()[0].tolist())
-    return (
-        f"{int(wrong.sum())} of {wrong.numel()} entries are wrong; at {list(place)} it is "
-        f"{got[place]:.4g}, not {right[place]:.4g}."
-    )
+    count, place = int(wrong.sum()), wrong.nonzero()[0].tolist()
+    example = f"at {place} it is {got[tuple(place)]:.4g}, not {right[tuple(place)]:.4g}."
+    return f"{count} of {wrong.numel()} entries are wrong; {example}"
