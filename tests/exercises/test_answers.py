@@ -83,20 +83,8 @@ def masked(q, k, v, mask, value=-math.inf):  # finite, but with a gradient that 
     return (logits.softmax(dim=-1) @ v).nan_to_num()
 
 
-def heads(h, q, k, v, o, H, scale=None):
-    q, k, v = (x.unflatten(-1, (H, -1)).transpose(1, 2) for x in (h @ q, h @ k, h @ v))
-    a = (q @ k.mT * (scale or q.shape[-1] ** -0.5)).softmax(-1)
-    return (a @ v).transpose(1, 2).flatten(2) @ o
-
-
 def in_single_precision(Q, K, V):
     return V @ (K.T @ Q / len(Q) ** 0.5).softmax(0) @ torch.eye(Q.shape[1])
-
-
-def edge_softmax(logits, edges, n, least=0.0):
-    weights = (logits - logits.max()).exp()
-    total = logits.new_zeros(n).index_add(0, edges[1], weights)
-    return weights / (total[edges[1]] + least)
 
 
 def endless(predict, begin, end, limit):
@@ -115,29 +103,10 @@ def same_signs_again(v):
     return v * (2 * torch.randint(0, 2, (len(v), 1, v.shape[2]), generator=generator) - 1)
 
 
-def path_mean(table, path, distance, shift=0, least=1):
-    on_path = torch.arange(len(table)) < (distance + shift)[..., None]
-    terms = table[torch.arange(len(table)), path] * on_path
-    return terms.sum(-1) / on_path.sum(-1).clamp(min=least)
-
-
-def gated(dots, b, g, real, high=5, dim=1):
-    a = (dots.clamp(-5, high) + b).masked_fill(~real, -math.inf).softmax(dim)
-    return a * g.sigmoid()
-
-
 def dial(size=30.0, first=1):
     R = torch.zeros(11, 8)
     R[first : first + 8] = size * torch.eye(8)
     return R
-
-
-def distances(A, mask):  # of padding as well
-    D, reached = torch.full(A.shape, -1), torch.eye(A.shape[1]).bool().expand_as(A)
-    for step in range(A.shape[1]):
-        D = torch.where(reached & (D < 0), step, D)
-        reached = reached.float() @ A.float() > 0
-    return D
 
 
 def maximum(*columns):
@@ -168,43 +137,30 @@ def test_a_wrong_value_is_rejected(check, cause):
 # fmt: off
 WRONG = [
     (c1.check_columns, forgotten_return, "did you forget `return`?"),
-    (c1.check_columns, lambda Q, K, V: V @ (K.T @ Q / Q.shape[1] ** 0.5).softmax(0), "entries"),
     (c1.check_columns, lambda Q, K, V: V @ (K.T @ Q / 3).softmax(0), "entries"),
     (c1.check_columns, lambda Q, K, V: Q @ K, "raised RuntimeError"),
     (c1.check_columns, in_single_precision, "right for other sizes or dtypes"),
     (*then(c1.check_columns, torch.Tensor.float), "expected torch.float64"),
     (*then(c1.check_columns, torch.detach), "no gradient reaches"),
     (c1.check_masked_attention, masked, "the gradient of `v` is not finite"),
-    (c1.check_masked_attention, lambda *a: masked(*a, value=-1.0), "entries"),
     (*given(c1.check_masked_attention, lambda q, *rest: (q.detach(), *rest)), "gradient of `q`"),
     (*changing(c1.check_masked_attention, 3, lambda m: m.fill_(True)), "`mask` has been changed"),
     (*given(c1.check_masked_attention, lambda q, k, *rest: (k, q, *rest)), "`q` and `k` are swap"),
-    (c1.check_multi_head, lambda *a: heads(*a, scale=a[-1] ** -0.5), "entries"),
     (*given(c1.check_multi_head, lambda h, q, k, v, o, H: (h, q, k, v, o.T, H)), "`W_O` is transp"),
     (*then(c2.check_decoder_mask, torch.Tensor.int), "expected torch.bool"),
-    (c2.check_decoder_mask, lambda t: torch.ones(len(t), *[t.shape[1]] * 2).bool().tril(), "later"),
     (*given(c2.check_shift_matrix, lambda k, d: (k + 1, d)), "`k` is taken one too large"),
     (c2.check_greedy, lambda *arguments: [5, 3, 5, 4], "more tokens than `limit`"),
     (c2.check_greedy, endless, "never stops"),
     (c2.check_greedy, lambda predict, *_: [int(predict([3]).argmax())], "is `begin`"),
     (c2.check_cached_step, lambda attention, x, *memory: x, "expected tensors of shapes"),
-    (c2.check_cached_step, lambda attention, x, *memory: (x, *memory), "expected tensors of shapes"),
-    (*given(c3.check_mask, lambda e, n: (e, int(e.max()) + 1)), "num_nodes"),
     (*then(c3.check_mask, torch.Tensor.float), "expected torch.bool"),
-    (c3.check_edge_softmax, edge_softmax, "own maximum"),
-    (c3.check_edge_softmax, lambda *a: edge_softmax(*a, least=1e-9), "or its maximum"),
     (*changing(c3.check_edge_softmax, 0, lambda s: s.sub_(s.max())), "`logits` has been changed"),
     (*given(c3.check_gatv2_logits, lambda h, W1, W2, a: (h, W1, W2.detach(), a)), "of `W2` is not"),
-    (c3.check_layers_needed, lambda A: 4, "expected 1, got 4"),
     (c3.check_layers_needed, lambda A: True, "expected a number"),
-    (*then(c3.check_virtual_node, lambda A: A & ~torch.eye(len(A)).bool()), "entries"),
     (c4.check_walk_matrix, lambda A: A.float().softmax(1) * A.any(1, keepdim=True), "entries"),
-    (c4.check_walk_matrix, lambda A: A / (A.sum(1, keepdim=True) + 1e-2), "entries"),
     (*changing(c4.check_rayleigh_quotient, 0, lambda u: u.div_(u.norm())), "`u` has been changed"),
     (c4.check_rayleigh_quotient, lambda u, edges: 2.0, "expected 1.13043, got 2"),
-    (c4.check_anchor_distances, lambda d, s: torch.zeros(len(d), len(s)).long() - 1, "`members`"),
     (c4.check_laplacian_rows, lambda A, k: torch.eye(7), "expected the shape [7, 4]"),
-    (*then(c4.check_laplacian_rows, lambda rows: rows.flip(1)), "entries"),
     (*given(c4.check_svd_rows, lambda A, r: (A.T, r)), "`A` is transposed"),
     (c5.check_random_signs, lambda v: v * signs(200, 1, 3, low=0), "nothing else"),
     (c5.check_random_signs, lambda v: v * signs(*v.shape), "have different signs"),
@@ -215,56 +171,38 @@ WRONG = [
     (c5.check_random_signs, lambda v: v * signs(200, 1, 3, chance=0.2), "about as many"),
     (c5.check_even, lambda phi, u: (phi(u) + phi(-u)) / 2, "0.5 times the right one"),
     (c5.check_even, lambda phi, u: phi(u) * phi(-u), "entries"),
-    (*then(c5.check_projectors, lambda P: P[:-1]), "expected the shape"),
-    (c6.check_spatial_bias, lambda s, d: s[(d + 1).clamp(max=3)].permute(2, 0, 1), "entries"),
-    (*then(c6.check_spatial_bias, torch.detach), "no gradient reaches"),
-    (c6.check_edge_bias, lambda *a: path_mean(*a, shift=1), "entries"),
-    (c6.check_edge_bias, lambda *a: path_mean(*a, least=0), "0/0"),
     (*then(c6.check_with_virtual_node, lambda b: b + 1), "off by the same number"),
     (c6.check_mean_head, lambda d: torch.eye(d), "expected tensors of shapes"),
-    (c6.check_refine, lambda colours, A: colours[:3], "expected [0, 1, 2, 0"),
     (c6.check_refine, lambda colours, A: [f"{c}" for c in colours], "whole numbers"),
     (*given(c7.check_first_pairs, lambda A, b, t, *v: (A, b, t.flip(0), *v)), "reverse order"),
     (*given(c7.check_first_pairs, lambda A, *rest: (A | A.T, *rest)), "keep its direction"),
-    (c7.check_gated_attention, lambda *a: gated(*a, high=99), "entries"),
     (c7.check_distance_objective, lambda *_: torch.tensor(torch.nan), "got nan"),
-    (*given(c7.check_distance_objective, lambda x, d, nu: (x, d, nu - 1)), "`nu` is taken one"),
     (c7.check_counting_head, lambda A: 0.0 * A, "expected tensors of shapes"),
     (*given(c8.check_relation_ids, lambda d, bond, E, L: (d, bond, L, E)), "are swapped"),
     (*given(c8.check_relation_ids, lambda d, b, E, L: (d, b, E, L - 1)), "`L` is taken one too sm"),
     (c8.check_key_context, lambda k, R, r: (k[:, None] * R[:, r]).sum(3), "vector for every pair"),
     (*given(c8.check_key_context, lambda k, R, r: (k.flip(0), R, r)), "`k` is read in reverse"),
-    (*given(c8.check_value_term, lambda a, R, r: (a.softmax(-1), R, r)), "entries"),
     (*given(c8.check_counting_table, lambda E, L: (L, E)), "`E` and `L` are swapped"),
     (c8.check_dial_table, lambda: dial(18.0), "gets only 98.6%"),
     (c8.check_dial_table, lambda: dial(first=2), "with dial 1 attends to distance 2"),
     (c8.check_dial_table, lambda: dial(-30.0), "the sign is"),
-    (c8.check_dial_table, lambda: 0 * dial(), "one logit"),
     (c8.check_dial_table, lambda: dial().log(), "finite"),
-    (*given(c9.check_pair_rows, lambda A, bond, T: (A.T, bond, T)), "`adjacency` is transposed"),
-    (*given(c9.check_heat_bias, lambda A, t: (A, t / 2)), "entries"),
     (*then(c9.check_ring_bound, torch.Tensor.int), "expected torch.bool"),
     (*given(c9.check_attention_filters, lambda q, k, *a: (q, k.detach(), *a)), "of `k` is not"),
     (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E.mT, H)), "`E` is transposed"),
     (c9.check_backward, lambda a, m, keep, g: a, "expected 2 results"),
-    (c9.check_backward, lambda *_: (1.0, 2.0), "gradient of E: expected a tensor"),
     (*given(c10.check_gat_logits, lambda a, b, A: (a, b, A | A.T)), "keep its direction"),
     (c10.check_gate_as_bias, lambda s, g: s + g.sigmoid().log(), "in single precision"),
     (c10.check_gate_as_bias, lambda s, g: s * torch.nan, "is it 0/0"),
     (*given(c10.check_pair_numbers, lambda *a: (*a[:4], a[4] + 1)), "`L` is taken one too large"),
     (c10.check_ahead_of, lambda errors: {("A", "B"), ("A", "G")}, "expected"),
-    (c10.check_ahead_of, lambda errors: {"A": "B"}, "expected ["),
     (c11.check_entropy_share, lambda a: torch.special.entr(a).sum(-1) / math.log(4), "hard-coded"),
-    (*given(c11.check_rollout, lambda a: (a.mT,)), "`attention` is transposed"),
     (*then(c11.check_leave_out, lambda z: 3 * z), "3 times the right one"),
     (*given(c11.check_logit_gradient, lambda a, v, g: (a, g, v)), "`v` and `g` are swapped"),
     (c12.check_padding_share, lambda *_: [0.5], "expected a number, got a list"),
     (*changing(c12.check_padding_share, 0, list.sort), "`sizes` has been changed"),
     (c12.check_pair_bytes, lambda *_: (5, 5), "weights: expected 3528, got 5"),
-    (c12.check_distances, distances, "padding"),
     (*given(c12.check_distances, lambda A, mask: (A | A.mT, mask)), "keep its direction"),
-    (c12.check_next_batch, lambda *_: 4, "whole numbers"),
-    (*given(c12.check_next_batch, lambda o, s, n, b: (o, s, n + b, b)), "expected"),
 ]
 # fmt: on
 
@@ -310,11 +248,6 @@ def key_context_by_product(k, R, relation):
     return torch.stack([p[torch.arange(len(relation)), relation] for p in products])
 
 
-def by_steps(A, t):
-    L = torch.diag(A.sum(dim=1)) - A
-    return torch.matrix_power(torch.eye(len(A)) - t / 2**20 * L, 2**20).log()
-
-
 def two_factors(q, k, E, H):
     q, k = (x.unflatten(1, (H, -1)).transpose(0, 1) for x in (q, k))
     K = q.shape[-1]
@@ -347,7 +280,6 @@ RIGHT = [
     (c1.check_masked_attention, masked_by_sentences),
     (c1.check_masked_attention,
      lambda q, k, v, m: masked(q, k, v, m, value=-1e9) * m[..., None]),  # padded queries as well
-    (c1.check_multi_head, heads),
     (c2.check_decoder_mask,
      lambda t: torch.stack([(row != 0).expand(len(row), -1).tril() for row in t])),
     (c2.check_shift_matrix,
@@ -367,11 +299,9 @@ RIGHT = [
     (c5.check_signnet_sum,
      lambda phi, rho, U: rho(sum(phi(s * u[:, None]) for u in U.T if u.any() for s in (1, -1)))),
     then(c5.check_projectors, list),
-    (c6.check_edge_bias, path_mean),
     (c6.check_mean_head, head_with_large_negatives),
     then(c6.check_refine, lambda colours: 100 - 3 * np.array(colours)),
     then(c6.check_refine, torch.tensor),
-    (c7.check_gated_attention, gated),
     (c7.check_gated_attention, rows_masked_too),
     then(c7.check_distance_objective, torch.tensor),
     (c7.check_counting_head,  # the same number in a row is no bias
@@ -381,7 +311,6 @@ RIGHT = [
     (c8.check_value_term, lambda a, R, r: sum(
         (a * (r == t)).sum(2)[..., None] * R[:, t, None] for t in range(R.shape[1]))),
     (c8.check_dial_table, lambda: dial() - 100.0),
-    (c9.check_heat_bias, by_steps),
     (c9.check_attention_filters, two_factors),
     (c9.check_backward, backward_by_autograd),
     (c10.check_gat_logits,
