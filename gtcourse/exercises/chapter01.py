@@ -46,9 +46,9 @@ def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1
 @mistake("the logits are divided by sqrt(d); a head is only K = d / H wide.", scale=12**-0.5)
 @mistake("the scale is missing: divide the logits by sqrt(K).", scale=1)
 @mistake("W_O is missing.", given=lambda *a: (*a[:4], torch.eye(12), a[5]))
-def check_multi_head(h, W_Q, W_K, W_V, W_O, H, mixed=False, merge=(1, 2), scale=None):
+def check_multi_head(h, W_Q, W_K, W_V, W_O, num_heads, mixed=False, merge=(1, 2), scale=None):
     """Each head has its own K channels, and W_O mixes the heads."""
-    heads = [(h @ W).unflatten(-1, (H, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V)]
+    heads = [(h @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V)]
     q, k, v = [(h @ W).view_as(heads[0]) for W in (W_Q, W_K, W_V)] if mixed else heads
     logits = q @ k.mT * (scale or q.shape[-1] ** -0.5)
     return (logits.softmax(dim=-1) @ v).transpose(*merge).reshape(h.shape) @ W_O
