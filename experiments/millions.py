@@ -16,7 +16,7 @@ import torch
 from experiments.runs import RECORDED, store_measurement
 from gtcourse.graphs import DenseLoader, open_graphs
 from gtcourse.graphs.ragged import RaggedGraphs
-from gtcourse.prepare import GraphPart, prepare
+from gtcourse.prepare import prepare
 
 SPLIT = (3_378_606, 73_545, 294_469)
 BATCH_SIZE, BATCHES = 64, 500
@@ -29,7 +29,7 @@ class Generated:
     target, node_vocabulary, edge_vocabulary = "graph", None, None
     split = np.repeat([0, 1, 2], SPLIT)
 
-    def part(self, rows: slice) -> GraphPart:
+    def part(self, rows: slice) -> RaggedGraphs:
         rng = np.random.default_rng(rows.start)
         index = np.arange(len(self.split))[rows]
         nodes = rng.integers(8, 21, len(index))
@@ -38,7 +38,7 @@ class Generated:
         ends = rng.integers(0, np.repeat(nodes, edges), (2, edges.sum()))
         x = {"x": rng.integers(0, 100, (nodes.sum(), 9))}
         edge_attr = {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))}
-        return GraphPart(RaggedGraphs(nodes, edges, ends, x, edge_attr, graph | {"index": index}))
+        return RaggedGraphs(nodes, edges, ends, x, edge_attr, graph | {"index": index})
 
 
 def measure(folder: Path) -> dict:

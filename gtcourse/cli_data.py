@@ -1,8 +1,8 @@
-"""``gtcourse data | prepare``: what there is to train on, and how it is made ready."""
+"""``gtcourse data | prepare``: the data sets, and large ones written for memory-mapping."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -20,22 +20,18 @@ def data(
         str | None, typer.Option(help="'download', or the path of a graph file")
     ] = None,
 ) -> None:
-    """List the data sets, or load one and say what it holds."""
+    """List the data sets, or load one and show its sizes."""
     from gtcourse.graphs.datasets import GENERATED, NAMES, PUBLICATIONS, load_dataset
 
-    if name is None and source is not None:
-        raise ValueError(f"source is {source!r} of no data set; expected a name before it.")
     if name is None:
         table = table_of("name", "without a network", "published graphs")
         for known in NAMES:
-            table.add_row(
-                known, "yes" if known in GENERATED else "", "yes" if known in PUBLICATIONS else ""
-            )
+            table.add_row(known, "yes" * (known in GENERATED), "yes" * (known in PUBLICATIONS))
         console.print(table)
         return
     graphs = load_dataset(name, source)
     sizes = [graph.num_nodes for graph in graphs]
-    edges = sum(graph.edge_index.shape[1] for graph in graphs)
+    edges = sum(graph.num_edges for graph in graphs)
     console.print(f"[bold]{escape(graphs.name)}[/]: {escape(graphs.source)}", highlight=False)
     console.print(f"graphs: {graphs.split_sizes}", highlight=False)
     console.print(
@@ -47,38 +43,39 @@ def data(
 
 def prepare(
     name: Annotated[str, typer.Argument(help="pcqm4mv2, or any other data set's name")],
-    out: Annotated[Path, typer.Option(help="the folder to write, seen by all workers")],
+    out: Annotated[Path, typer.Option(help="the folder to write, visible to all workers")],
     root: Annotated[
         Path | None, typer.Option(help="where the publisher's files are, or will be downloaded to")
     ] = None,
     recipe: Annotated[
-        list[str] | None, typer.Option(help="store what this one reads; give it again for several")
+        list[str] | None, typer.Option(help="store what this one reads; repeat it for several")
     ] = None,
-    rows: Annotated[int, typer.Option(help="graphs in a part")] = 8192,
-    workers: Annotated[int, typer.Option(help="processes on this machine")] = 1,
+    rows: Annotated[int, typer.Option(min=1, help="graphs in a part")] = 8192,
+    workers: Annotated[int, typer.Option(min=1, help="processes on this machine")] = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="of a Dask cluster: tcp://host:8786, or its scheduler file")
     ] = None,
 ) -> None:
-    """Write a data set to a folder that is memory-mapped in training; finishes what was begun.
+    """Write a data set to a folder that is memory-mapped in training; resumes a killed call.
 
     [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
     from gtcourse.encodings import AddRings, computed_on_device
     from gtcourse.graphs.datasets import data_root, load_dataset
-    from gtcourse.prepare import pcqm4mv2
+    from gtcourse.prepare import pcqm4mv2, process_pool
     from gtcourse.prepare import prepare as write
     from gtcourse.recipes import get_recipe
 
-    stored = {
-        repr(transform): transform
-        for each in recipe or ()
-        for transform in get_recipe(each).transforms
-        if not computed_on_device(transform)
-    }
+    transforms = [each for one in recipe or () for each in get_recipe(one).transforms]
+    stored = {repr(each): each for each in transforms if not computed_on_device(each)}
     stored = tuple(stored.values()) if recipe else (AddRings(18),)
     source = pcqm4mv2(data_root(root)) if name == "pcqm4mv2" else load_dataset(name, root=root)
-    with _workers(workers, scheduler) as executor:
+    with ExitStack() as stack:
+        executor = None
+        if scheduler is not None:
+            executor = stack.enter_context(dask_client(scheduler)).get_executor()
+        elif workers > 1:
+            executor = stack.enter_context(process_pool(workers))
         graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
     console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}", highlight=False)
     console.print(f"graphs: {graphs.split_sizes}", highlight=False)
@@ -86,34 +83,17 @@ def prepare(
     console.print(f"stored with them: {escape(held)}; in {escape(str(out))}", soft_wrap=True)
 
 
+def dask_client(scheduler: str) -> AbstractContextManager:
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            'Dask is not installed; install it with `pip install "gtcourse[cluster]"`.'
+        ) from None
+    where = "scheduler_file" if scheduler.endswith(".json") else "address"
+    return Client(**{where: scheduler}, timeout=60)
+
+
 def table_of(name: str, *others: str) -> Table:
     """An empty table, whose first column is never cut: a name is there to be typed again."""
     return Table(Column(name, no_wrap=True), *others)
-
-
-def _workers(workers: int, scheduler: str | None):
-    """An executor to be entered: of this process (None), this machine or a cluster."""
-    from gtcourse.prepare import process_pool
-
-    if scheduler is not None and workers != 1:
-        raise ValueError(
-            "workers are processes of this machine, and a scheduler has workers of its own; "
-            "expected one of the two."
-        )
-    if scheduler is None:
-        return nullcontext() if workers == 1 else process_pool(workers)
-
-    @contextmanager
-    def cluster():
-        try:
-            from distributed import Client
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "a scheduler is Dask's, which is not installed; install it with "
-                '`pip install "gtcourse[cluster]"`.'
-            ) from None
-        where = {"scheduler_file" if scheduler.endswith(".json") else "address": scheduler}
-        with Client(**where, timeout=60) as client:
-            yield client.get_executor()
-
-    return cluster()

@@ -10,10 +10,9 @@ from gtcourse.graphs.batch import (
     unbatch,
 )
 from gtcourse.graphs.datasets import load_dataset
-from gtcourse.graphs.files import read_graphs, write_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.mapped import MappedGraphs, open_graphs
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset, read_graphs, write_graphs
 
 __all__ = [
     "MISSING_LABEL",

@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data, Dataset
 
-from gtcourse.graphs.arguments import at_least
-
 ENCODINGS = {
     "in_degree": 1,
     "out_degree": 1,
@@ -36,250 +34,20 @@ ENCODINGS = {
 """The attributes of a graph that are encodings, and how many node axes each has."""
 
 PYG_NAMES = {"random_walk_pe": "rwse", "laplacian_eigenvector_pe": "laplacian_eigenvectors"}
-"""What PyG's transforms set, and the name under which a batch has it for the models."""
-
-READ = {"x", "edge_index", "edge_attr", "y", *ENCODINGS}
-
-NUMBERS = (
-    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-)
-"""Without the wider unsigned types, which torch neither compares nor indexes by."""
-
-TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
-
-
-def check_graphs(graphs: Sequence[Data]) -> None:
-    """Raises for a malformed graph, and for graphs that do not fit together.
-
-    Raises:
-        ValueError: a graph has no nodes, no ``x``, a NaN, an edge to a missing node, …; the list is
-            empty; or dtypes and widths differ.
-    """
-    if isinstance(graphs, Data) or not isinstance(graphs, Sequence):
-        raise ValueError(f"expected a list of graphs, got one {type(graphs).__name__}.")
-    if len(graphs) == 0:
-        raise ValueError("expected at least one graph, got an empty list.")
-    _Checked(graphs).run()
-
-
-def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
-    """Refuses a category that an embedding of ``size`` rows has no row for.
-
-    Args:
-        name: the attribute, "x" or "edge_attr", integers.
-    """
-    at_least(1, **{f"the number of {name}'s categories": size})
-    checked = _Checked(graphs)
-    checked.check_alike(name)
-    checked.check_range(name, size)
-
-
-def check_features(graphs: Sequence[Data], name: str) -> None:
-    """Refuses features that are no numbers, not finite, or of another kind than the first graph's.
-
-    Args:
-        name: the attribute, "x" or "edge_attr", which every graph has.
-    """
-    checked = _Checked(graphs)
-    checked.check_alike(name)
-    checked.check_values(name)
-
-
-def target_level(graphs: Sequence[Data], target: str | None) -> str:
-    """What ``y`` belongs to: the caller's word, checked, or read off the lengths of ``y``."""
-    if target is not None and target not in (*TARGET_AXES,):
-        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
-    if graphs[0].get("y") is None:
-        return target or "graph"
-    counts = {
-        "graph": lambda graph: 1,
-        "node": lambda graph: graph.x.shape[0],
-        "edge": lambda graph: graph.edge_index.shape[1],
-    }
-    misfit = {}
-    for level in [target] if target else counts:
-        misfit[level] = next(
-            (i for i, graph in enumerate(graphs) if len(graph.y) != counts[level](graph)), None
-        )
-        if misfit[level] is None:
-            return level
-    index = max(misfit.values())
-    graph = graphs[index]
-    raise ValueError(
-        f"graph {index} has {len(graph.y)} targets y, {graph.x.shape[0]} nodes and "
-        f"{graph.edge_index.shape[1]} edges; expected one target for "
-        f"{'each ' + target if target else 'the graph, each node or each edge'}."
-    )
-
-
-class _Checked:
-    """The attributes of a list of graphs, looked at together."""
-
-    def __init__(self, graphs: Sequence[Data]):
-        self.graphs = graphs
-
-    def run(self) -> None:
-        self.check_present()
-        for name in ("x", "edge_attr", "y"):
-            if self.have(name):
-                self.check_alike(name)
-                self.check_values(name)
-        self.check_edges()
-        for name, node_axes in ENCODINGS.items():
-            if self.have(name):
-                self.check_encoding(name, node_axes)
-
-    def have(self, name: str) -> bool:
-        return any(graph.get(name) is not None for graph in self.graphs)
-
-    def fail(self, index: int, what: str) -> None:
-        raise ValueError(f"graph {index} {what}")
-
-    def check_present(self) -> None:
-        for index, graph in enumerate(self.graphs):
-            if not isinstance(graph, Data) or isinstance(graph, Batch):
-                self.fail(index, f"is a {type(graph).__name__}; expected a PyG Data.")
-            x, edge_index = graph.get("x"), graph.get("edge_index")
-            for name, value in (("x", x), ("edge_index", edge_index)):
-                if not isinstance(value, Tensor):
-                    self.fail(index, f"has {name} = {_brief(value)}; expected a tensor.")
-            self.check_storage(index, graph)
-            if x.dim() not in (1, 2) or 0 in x.shape[1:]:
-                self.fail(index, f"has x of shape {list(x.shape)}; expected [nodes, features].")
-            if x.shape[0] == 0:
-                self.fail(index, "has no nodes; expected at least one.")
-            if graph.num_nodes != x.shape[0]:
-                said = f"has num_nodes = {graph.num_nodes!r}"
-                self.fail(index, f"{said}; expected {x.shape[0]}, the rows of x.")
-            if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-                shape = list(edge_index.shape)
-                self.fail(index, f"has edge_index of shape {shape}; expected [2, edges].")
-            if edge_index.dtype != torch.int64:
-                self.fail(index, f"has edge_index of {edge_index.dtype}; expected torch.int64.")
-            edge_attr, edges = graph.get("edge_attr"), edge_index.shape[1]
-            if edge_attr is not None:
-                self.check_edge_attr(index, edge_attr, edges)
-
-    def check_storage(self, index: int, graph: Data) -> None:
-        """Tensors on the CPU, of rows and columns; a batch is moved to a device as a whole."""
-        for name, value in graph:
-            if not isinstance(value, Tensor) or name not in READ:
-                continue
-            if value.device.type != "cpu":
-                self.fail(index, f"has {name} on {value.device}; expected it on the CPU.")
-            if value.layout != torch.strided:
-                self.fail(index, f"has {name} as {value.layout}; expected a dense tensor.")
-
-    def check_edge_attr(self, index: int, edge_attr: object, edges: int) -> None:
-        if not isinstance(edge_attr, Tensor):
-            self.fail(index, f"has edge_attr = {_brief(edge_attr)}; expected a tensor.")
-        shape = list(edge_attr.shape)
-        if edge_attr.dim() not in (1, 2) or 0 in shape[1:]:
-            self.fail(index, f"has edge_attr of shape {shape}; expected [edges, features].")
-        if shape[0] != edges:
-            self.fail(index, f"has {shape[0]} rows of edge_attr; expected one an edge, {edges}.")
-
-    def check_alike(self, name: str) -> None:
-        """Every graph has the attribute, with the first graph's dtype and width."""
-        first = self.graphs[0].get(name)
-        for index, graph in enumerate(self.graphs):
-            value = graph.get(name)
-            if not isinstance(value, Tensor) or value.dim() == 0:
-                said = f"has {name} = {_brief(value)}"
-                self.fail(index, f"{said}; expected a tensor with a row axis.")
-            for what, got, expected in (
-                ("rows of shape", list(value.shape[1:]), list(first.shape[1:])),
-                ("the dtype", value.dtype, first.dtype),
-            ):
-                if got != expected:
-                    said = f"has {name} with {what} {got}"
-                    self.fail(index, f"{said}; expected {expected}, as in graph 0.")
-
-    def check_encoding(self, name: str, node_axes: int) -> None:
-        """Every graph has it, with its number of nodes along the node axes, and finite."""
-        first = self.graphs[0].get(name)
-        for index, graph in enumerate(self.graphs):
-            value, nodes = graph.get(name), [graph.x.shape[0]] * node_axes
-            if not isinstance(value, Tensor) or value.dim() < max(1, node_axes):
-                said, axes = f"has {name} = {_brief(value)}", max(1, node_axes)
-                self.fail(index, f"{said}; expected a tensor with {axes} axes or more.")
-            expected = [*nodes, *first.shape[node_axes:]]
-            if list(value.shape) != expected:
-                self.fail(index, f"has {name} of shape {list(value.shape)}; expected {expected}.")
-            if value.dtype != first.dtype:
-                kinds = f"{value.dtype}; expected {first.dtype}"
-                self.fail(index, f"has {name} of {kinds}, as in graph 0.")
-            if value.is_floating_point() and not value.isfinite().all():
-                place = (~value.isfinite()).nonzero()[0].tolist()
-                self.fail(index, f"has {name}{place} = {value[tuple(place)].item()}; expected a "
-                          "finite number.")  # fmt: skip
-
-    def check_values(self, name: str) -> None:
-        values, owner = self.concatenated(name)
-        if values.dtype not in NUMBERS:
-            self.fail(0, f"has {name} of {values.dtype}; expected integers or floats.")
-        if values.is_floating_point():
-            # NaN in a target means that it is missing; in a feature it is a fault.
-            bad = values.isinf() if name == "y" else ~values.isfinite()
-            self.refuse(bad, owner, name, values, "a finite number")
-        elif name != "y":
-            self.refuse(values < 0, owner, name, values, "a category, 0 or more")
-
-    def check_range(self, name: str, size: int) -> None:
-        values, owner = self.concatenated(name)
-        if values.is_floating_point():
-            self.fail(0, f"has {name} of {values.dtype}; expected integer categories.")
-        self.refuse((values < 0) | (values >= size), owner, name, values, f"0 to {size - 1}")
-
-    def check_edges(self) -> None:
-        ends = torch.cat([graph.edge_index for graph in self.graphs], dim=1).T
-        counts = torch.tensor([graph.edge_index.shape[1] for graph in self.graphs])
-        sizes = torch.tensor([graph.x.shape[0] for graph in self.graphs])
-        owner = torch.repeat_interleave(counts)
-        bad = ((ends < 0) | (ends >= sizes[owner, None])).any(dim=1)
-        if bad.any():
-            row = int(bad.nonzero()[0])
-            index, last = int(owner[row]), int(sizes[owner[row]]) - 1
-            edge = tuple(ends[row].tolist())
-            self.fail(index, f"has an edge {edge}; expected nodes 0 to {last}.")
-
-    def concatenated(self, name: str) -> tuple[Tensor, Tensor]:
-        """All graphs' rows of an attribute, and the graph that each row belongs to."""
-        values = [graph[name] for graph in self.graphs]
-        return torch.cat(values), torch.repeat_interleave(torch.tensor([len(v) for v in values]))
-
-    def refuse(self, bad: Tensor, owner: Tensor, name: str, values: Tensor, expected: str) -> None:
-        if not bad.any():
-            return
-        place = tuple(bad.nonzero()[0].tolist())
-        index = int(owner[place[0]])
-        local = (place[0] - int((owner < index).sum()), *place[1:])
-        where, value = ", ".join(map(str, local)), values[place].item()
-        self.fail(index, f"has {name}[{where}] = {value}; expected {expected}.")
-
-
-def _brief(value: object) -> str:
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {list(value.shape)}"
-    return "None" if value is None else f"a {type(value).__name__}"
-
+"""Attributes set by PyG's transforms, and their names in a batch."""
 
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
 
 PADDED_WITH_UNREACHABLE = ("distance", "anchor_distances", "path_tree")
-"""Encodings for which -1 says that there is nothing; others are padded with 0."""
+"""Encodings in which -1 means that there is nothing; others are padded with 0."""
 
 MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
 
 Target = Literal["graph", "node", "edge"]
-
-
-def node_axes(name: str, batched: Tensor) -> int:
-    """Node axes of an encoding in a batch; one that is not the course's is node or pair by rank."""
-    return ENCODINGS.get(name, batched.dim() - 2)
+TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass
@@ -289,11 +57,10 @@ class GraphBatch:
     Attributes:
         x: ``[B, N, F]`` node features, integers (categories) or floats; 0 at padding.
         adjacency: ``[B, N, N]`` bool; ``adjacency[b, i, j]`` is an edge from i to j.
-        edge_attr: ``[B, N, N, F_e]`` or None; what stands at non-edges is never read as data.
+        edge_attr: ``[B, N, N, F_e]`` or None; values at non-edges are never read as data.
         mask: ``[B, N]`` bool; True at a real node.
         y: ``[B]`` or ``[B, T]`` for graphs, ``[B, N]`` for nodes, ``[B, N, N]`` for edges, or None.
-            Where a node or an edge target has no node or edge it is NaN (floats) or
-            ``MISSING_LABEL`` (integers).
+            Where there is no node or edge it is NaN (floats) or ``MISSING_LABEL`` (integers).
         encodings: name to tensor: node encodings ``[B, N, k]``, pair encodings ``[B, N, N, …]``.
         target: what ``y`` belongs to: "graph", "node" or "edge".
     """
@@ -322,7 +89,7 @@ class GraphBatch:
 
     @property
     def edge_index(self) -> Tensor:
-        """All edges as PyG has them, ``[2, E]``: real nodes are numbered through the graphs.
+        """All edges in PyG's form, ``[2, E]``: real nodes are numbered across the graphs.
 
         Node features in that numbering are ``x[mask]``, edge features in this order
         ``edge_attr[adjacency]``.
@@ -358,11 +125,7 @@ class GraphBatch:
 
     def trim(self, num_nodes: int) -> GraphBatch:
         """The same graphs with every node axis cut to ``num_nodes``; the rest must be padding."""
-
-        def cut(tensor: Tensor, node_axes: int) -> Tensor:
-            return tensor[(slice(None), *[slice(num_nodes)] * node_axes)]
-
-        return self._map(cut)
+        return self._map(lambda tensor, axes: tensor[(slice(None), *[slice(num_nodes)] * axes)])
 
     def _map(self, function: Callable[[Tensor, int], Tensor]) -> GraphBatch:
         """``function(tensor, number of its node axes)`` on every field."""
@@ -375,6 +138,11 @@ class GraphBatch:
             encodings={n: function(t, node_axes(n, t)) for n, t in self.encodings.items()},
             target=self.target,
         )
+
+
+def node_axes(name: str, batched: Tensor) -> int:
+    """Node axes of an encoding in a batch; a custom encoding is node or pair by its rank."""
+    return ENCODINGS.get(name, batched.dim() - 2)
 
 
 def collate(
@@ -394,43 +162,26 @@ def collate(
     models read. Of an edge given twice, the first counts.
 
     Args:
-        graphs: each with ``x`` ``[n, F]``, ``edge_index`` ``[2, E]`` and optionally
-            ``edge_attr`` ``[E, F_e]``, ``y`` and encodings, on the CPU; a list, a data set or a
-            PyG ``Batch``.
+        graphs: a list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
+            ``edge_index`` ``[2, E]`` and optionally ``edge_attr`` ``[E, F_e]``, ``y``, encodings.
         num_nodes: N; the largest graph's size by default.
-        target: what ``y`` belongs to. By default it is read off the lengths of ``y``: one for each
-            graph, else one for each node, else one for each edge.
-        num_node_types, num_edge_types: refuse categories in ``x`` and ``edge_attr`` outside of
-            0 to this number less one, for which an embedding has no row.
+        target: what ``y`` belongs to. By default it is inferred from the lengths of ``y``: one for
+            each graph, else one for each node, else one for each edge.
+        num_node_types, num_edge_types: raise for a category in ``x`` or ``edge_attr`` outside 0 to
+            this number less one, for which an embedding has no row.
 
     Raises:
-        ValueError: a graph is malformed, or does not fit beside the others; the sentence names the
+        ValueError: a graph is malformed, or does not fit with the others; the sentence names the
             graph, the value and what was expected.
     """
-    graphs = listed(graphs)
-    check_graphs(graphs)
-    for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
-        if size is not None:
-            check_vocabulary(graphs, name, size)
-    ragged = RaggedTensors.of(graphs, target_level(graphs, target))
-    longest = int(ragged.num_nodes.max())
-    if num_nodes is not None:
-        at_least(1, num_nodes=num_nodes)
-    if num_nodes is not None and num_nodes < longest:
+    ragged = checked(graphs, target, num_node_types, num_edge_types)
+    largest = int(ragged.num_nodes.max())
+    if num_nodes is not None and num_nodes < largest:
         raise ValueError(
-            f"graph {int(ragged.num_nodes.argmax())} has {longest} nodes; expected at most "
+            f"graph {int(ragged.num_nodes.argmax())} has {largest} nodes; expected at most "
             f"num_nodes = {num_nodes}."
         )
-    return ragged.batch(torch.arange(len(graphs)), num_nodes=num_nodes)
-
-
-def listed(graphs: Sequence[Data]) -> Sequence[Data]:
-    """The graphs of a ``GraphDataset``, of a PyG data set or of a PyG ``Batch`` as a list."""
-    if isinstance(graphs, Batch):
-        return graphs.to_data_list()
-    if isinstance(graphs, Dataset) or isinstance(getattr(graphs, "graphs", None), list):
-        return list(graphs)
-    return graphs
+    return ragged.batch(torch.arange(len(ragged.num_nodes)), num_nodes=num_nodes)
 
 
 def unbatch(batch: GraphBatch) -> list[Data]:
@@ -439,22 +190,124 @@ def unbatch(batch: GraphBatch) -> list[Data]:
 
 
 def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
-    edge_index = batch.adjacency[index].nonzero().T
-    nodes = [slice(size)]
+    source, destination = edge_index = batch.adjacency[index].nonzero().T
     graph = Data(x=batch.x[index, :size], edge_index=edge_index)
     if batch.edge_attr is not None:
-        graph.edge_attr = batch.edge_attr[index, edge_index[0], edge_index[1]]
+        graph.edge_attr = batch.edge_attr[index, source, destination]
     if batch.y is not None:
-        match batch.target:
-            case "graph":
-                graph.y = batch.y[index][None]
-            case "node":
-                graph.y = batch.y[index, :size]
-            case "edge":
-                graph.y = batch.y[index, edge_index[0], edge_index[1]]
+        places = {"graph": None, "node": slice(size), "edge": (source, destination)}
+        graph.y = batch.y[index][places[batch.target]]
     for name, tensor in batch.encodings.items():
-        graph[name] = tensor[(index, *nodes * node_axes(name, tensor))]
+        graph[name] = tensor[(index, *[slice(size)] * node_axes(name, tensor))]
     return graph
+
+
+def checked(
+    graphs: Sequence[Data],
+    target: Target | None,
+    num_node_types: int | None,
+    num_edge_types: int | None,
+) -> RaggedTensors:
+    """PyG graphs end to end, after every check that :func:`collate` promises."""
+    if isinstance(graphs, Batch):
+        graphs = graphs.to_data_list()
+    elif isinstance(graphs, Dataset) or isinstance(getattr(graphs, "graphs", None), list):
+        graphs = list(graphs)
+    check_graphs(graphs)
+    for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
+        if size is not None:
+            check_vocabulary(graphs, name, size)
+    return RaggedTensors.of(graphs, target_level(graphs, target))
+
+
+def check_graphs(graphs: Sequence[Data]) -> None:
+    """Raises for a malformed graph, and for graphs that do not fit together.
+
+    Raises:
+        ValueError: a graph has no nodes, no ``x``, a NaN, an edge to a missing node, …; the list is
+            empty; or dtypes and widths differ.
+    """
+    if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
+        raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")
+    present = {name for graph in graphs if isinstance(graph, Data) for name in graph.to_dict()}
+    names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
+    for index, graph in enumerate(graphs):
+        if not isinstance(graph, Data) or isinstance(graph, Batch):
+            raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
+        for name in names:
+            if fault := _fault(name, graph, graphs[0]):
+                raise ValueError(f"graph {index} has {name} {fault}.")
+
+
+def _fault(name: str, graph: Data, graph_0: Data) -> str | None:
+    """What is wrong with an attribute of a graph; the one of graph 0 sets its type and width."""
+    value, first = graph.get(name), graph_0.get(name)
+    if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
+        given = value.type() if isinstance(value, Tensor) else type(value).__name__
+        return f"= {given}; expected a dense tensor on the CPU"
+    nodes, dtype, shape = graph.num_nodes, value.dtype, list(value.shape)
+    expected_dtype = torch.int64 if name == "edge_index" else first.dtype
+    if name == "edge_index":
+        expected = [2, *shape[-1:]]
+    elif name in ("x", "edge_attr"):
+        expected = [nodes if name == "x" else graph.num_edges, *first.shape[1:2]]
+    elif name == "y":
+        expected = [*shape[:1], *first.shape[1:]] or [1]
+    else:
+        expected = [*[nodes] * ENCODINGS[name], *first.shape[ENCODINGS[name] :]]
+    if dtype != expected_dtype or shape != expected:
+        return f"of {dtype} {shape}; expected {expected_dtype} {expected}, as in graph 0"
+    if name == "x" and nodes == 0:
+        return "without rows; expected at least one node"
+    if dtype.is_floating_point:
+        # NaN in a target means that it is missing; in a feature it is an error.
+        if not value.isfinite().all() and (name != "y" or value.isinf().any()):
+            return "with NaN or infinity; expected finite numbers"
+    elif name in ("x", "edge_attr", "y") and dtype not in INTEGERS:
+        return f"of {dtype}; expected integers or floats"
+    elif name in ("x", "edge_attr", "edge_index") and value.numel():
+        low, high = (int(each) for each in value.aminmax())
+        if name == "edge_index" and (low < 0 or high >= nodes):
+            return f"with values from {low} to {high}; expected 0 to {nodes - 1}"
+        if low < 0:
+            return f"with the value {low}; expected categories, 0 or more"
+    return None
+
+
+def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
+    """Raises for a category that an embedding of ``size`` rows has no row for.
+
+    Args:
+        name: the attribute, "x" or "edge_attr", integers.
+    """
+    for index, graph in enumerate(graphs):
+        value = graph.get(name)
+        if value is None or value.is_floating_point() or (value.numel() and value.max() >= size):
+            given = "no" if value is None else f"{value.max()} in"
+            raise ValueError(
+                f"graph {index} has {given} {name}; expected categories from 0 to {size - 1}."
+            )
+
+
+def target_level(graphs: Sequence[Data], target: str | None) -> str:
+    """What ``y`` belongs to: as the caller says, or by the lengths of ``y``; both are checked."""
+    if target not in (None, *TARGET_AXES):
+        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
+    if graphs[0].get("y") is None:
+        return target or "graph"
+    sizes = {
+        "graph": [1] * len(graphs),
+        "node": [graph.x.shape[0] for graph in graphs],
+        "edge": [graph.edge_index.shape[1] for graph in graphs],
+    }
+    targets = [len(graph.y) for graph in graphs]
+    for level in [target] if target else sizes:
+        if targets == sizes[level]:
+            return level
+    raise ValueError(
+        f"y has {targets[:8]} rows in the first graphs; expected one for each "
+        f"{target or 'graph, each node or each edge'}."
+    )
 
 
 @dataclass
@@ -462,7 +315,7 @@ class RaggedTensors:
     """G graphs end to end in tensors, and padded batches gathered from them without a loop.
 
     The tensors may be on an accelerator, or on the CPU and mapped from files. Integers may be
-    stored in narrow types; ``dtypes`` says what a batch has instead.
+    stored in narrow types; ``dtypes`` has the types of a batch.
 
     Attributes:
         num_nodes, num_edges: ``[G]`` on the CPU, so that a batch's shape is known at once.
@@ -480,35 +333,41 @@ class RaggedTensors:
 
     @classmethod
     def of(cls, graphs: Sequence[Data], target: Target) -> RaggedTensors:
-        """Checked graphs (``check_graphs``) end to end, of an edge given twice the first."""
+        """Valid graphs end to end, with their encodings."""
+        arrays = {"node": {}, "edge": {}, "pair": {}, "graph": {}}
+        for name, level in (("x", "node"), ("edge_attr", "edge"), ("y", target)):
+            if graphs[0].get(name) is not None:
+                arrays[level][name] = torch.cat([graph[name] for graph in graphs])
+        for name, axes in _encodings_of(graphs).items():
+            rows = [graph[name].reshape(-1, *graph[name].shape[axes:]) for graph in graphs]
+            values = torch.cat(rows) if axes else torch.stack([graph[name] for graph in graphs])
+            arrays[("graph", "node", "pair")[axes]][PYG_NAMES.get(name, name)] = values
+        edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
         num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
         num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
-        source, destination = torch.cat([graph.edge_index for graph in graphs], dim=1)
-        first = distinct_edges(num_nodes, num_edges, source, destination)
-        if len(first) < len(source):
-            owner = torch.repeat_interleave(num_edges)[first]
-            num_edges = owner.bincount(minlength=len(graphs))
-        arrays = {
-            "node": {"x": columns(torch.cat([graph.x for graph in graphs]))},
-            "edge": {"source": source[first], "destination": destination[first]},
-            "pair": {},
-            "graph": {},
-        }
-        if graphs[0].get("edge_attr") is not None:
-            edge_attr = torch.cat([graph.edge_attr for graph in graphs])
-            arrays["edge"]["edge_attr"] = columns(edge_attr[first])
-        if graphs[0].get("y") is not None:
-            y = torch.cat([graph.y for graph in graphs])
-            arrays[target]["y"] = y[first] if target == "edge" else y
-        for name, axes in encodings_of(graphs).items():
-            values = [graph[name] for graph in graphs]
-            name = PYG_NAMES.get(name, name)
-            if axes == 0:
-                arrays["graph"][name] = torch.stack(values)
-            else:
-                rows = [value.reshape(-1, *value.shape[axes:]) for value in values]
-                arrays[("node", "pair")[axes - 1]][name] = torch.cat(rows)
+        return cls.from_arrays(num_nodes, num_edges, edge_index, arrays, target)
+
+    @classmethod
+    def from_arrays(
+        cls, num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor, arrays: dict, target: Target
+    ) -> RaggedTensors:
+        """Arrays by level, of which an edge given twice keeps its first row; integers to int64."""
+        owner, widest = torch.repeat_interleave(num_edges), int(num_nodes.max())
+        source, destination = edge_index
+        different, which = ((owner * widest + source) * widest + destination).unique(
+            return_inverse=True
+        )
+        first = torch.full((len(different),), len(which))
+        first = first.scatter_reduce(0, which, torch.arange(len(which)), "amin").sort().values
+        ends = {"source": source, "destination": destination}
+        edge = {name: values[first] for name, values in (ends | arrays["edge"]).items()}
+        arrays = arrays | {"edge": edge}
+        for level in arrays.values():
+            for name in {"x", "edge_attr", "y"} & level.keys():
+                values = level[name] if level[name].is_floating_point() else level[name].long()
+                level[name] = values if name == "y" or values.dim() > 1 else values[:, None]
         dtypes = {name: t.dtype for level in arrays.values() for name, t in level.items()}
+        num_edges = owner[first].bincount(minlength=len(num_nodes))
         return cls(num_nodes, num_edges, arrays, dtypes, target)
 
     def to(self, device: torch.device | str) -> RaggedTensors:
@@ -523,11 +382,13 @@ class RaggedTensors:
         return self.arrays["node"]["x"].device
 
     @cached_property
-    def _counts(self) -> dict[str, Tensor]:
+    def _rows(self) -> dict[str, tuple[Tensor, Tensor]]:
         """Rows of each graph by level, and where they begin, on the tensors' device."""
         counts = {"node": self.num_nodes, "edge": self.num_edges, "pair": self.num_nodes**2}
-        starts = {f"first {level}": n.cumsum(0) - n for level, n in counts.items()}
-        return {name: values.to(self.device) for name, values in (counts | starts).items()}
+        return {
+            level: (rows.to(self.device), (rows.cumsum(0) - rows).to(self.device))
+            for level, rows in counts.items()
+        }
 
     def batch(
         self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
@@ -540,142 +401,77 @@ class RaggedTensors:
         """
         places = rows.to(self.device) if places is None else places
         B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
-        counts = {name: values[places] for name, values in self._counts.items()}
+        (n, first_node), (edges, first_edge), (_, first_pair) = (
+            [values[places, None] for values in self._rows[level]]
+            for level in ("node", "edge", "pair")
+        )
         node = torch.arange(N, device=self.device)
-        mask = node < counts["node"][:, None]
-        pair_row = counts["first pair"][:, None] + node * counts["node"][:, None]
-        gather = {
-            "node": Gather(counts["first node"][:, None] + node, mask),
-            "pair": Gather(pair_row[:, :, None] + node, mask[:, :, None] & mask[:, None, :]),
-        }
         edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
-        edges = Gather(counts["first edge"][:, None] + edge, edge < counts["edge"][:, None])
-        gather["edge"] = Scatter(edges, self.arrays["edge"], (B, N, N))
+        mask = node < n
+        real = {"node": mask, "edge": edge < edges, "pair": mask[:, :, None] & mask[:, None, :]}
+        row = (first_pair + n * node)[:, :, None]
+        index = {"node": first_node + node, "edge": first_edge + edge, "pair": row + node}
+        # Beyond a graph's end lies the next graph, or nothing.
+        index = {level: index[level].masked_fill(~real[level], 0) for level in index}
 
-        def place(level: str, name: str, fill: float) -> Tensor:
-            values = self.arrays[level][name]
-            placed = values[places] if level == "graph" else gather[level].place(values, fill)
-            return placed.to(self.dtypes[name])
+        def gather(level: str, name: str, fill: float = 0) -> Tensor:
+            where = places if level == "graph" else index[level]
+            values = self.arrays[level][name][where].to(self.dtypes[name])
+            if level == "graph":
+                return values
+            padding = ~real[level]
+            return values.masked_fill(
+                padding[(..., *[None] * (values.dim() - padding.dim()))], fill
+            )
 
-        encodings = [
-            (level, name)
-            for level in ("graph", "node", "pair")
-            for name in self.arrays[level]
-            if name not in ("x", "y") and (level != "graph" or name in ENCODINGS)
-        ]
+        # Each edge goes to its pair; padding goes to one place behind all pairs.
+        graph = torch.arange(B, device=self.device)[:, None]
+        pair = (graph * N + gather("edge", "source")) * N + gather("edge", "destination")
+        pair = pair.masked_fill(~real["edge"], B * N * N).flatten()
+
+        def scatter(values: Tensor, fill: float = 0) -> Tensor:
+            padded = values.new_full((B * N * N + 1, *values.shape[2:]), fill)
+            padded.index_copy_(0, pair, values.flatten(0, 1))
+            return padded[:-1].view(B, N, N, *values.shape[2:])
+
+        y = None
+        if "y" in self.arrays[self.target]:
+            missing = float("nan") if self.dtypes["y"].is_floating_point else MISSING_LABEL
+            y = gather(self.target, "y", missing)
+            y = scatter(y, missing) if self.target == "edge" else y
+            # One target is a number, whether it is stored as [1] or as [1, 1].
+            y = y[:, 0] if self.target == "graph" and y.shape[1:] == (1,) else y
+        has_edge_attr = "edge_attr" in self.arrays["edge"]
         return GraphBatch(
-            x=place("node", "x", 0),
-            adjacency=gather["edge"].present(),
+            x=gather("node", "x"),
+            adjacency=scatter(real["edge"]),
             mask=mask,
-            edge_attr=place("edge", "edge_attr", 0) if "edge_attr" in self.arrays["edge"] else None,
-            y=self._place_target(place),
+            edge_attr=scatter(gather("edge", "edge_attr")) if has_edge_attr else None,
+            y=y,
             encodings={
-                name: place(level, name, UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0)
-                for level, name in encodings
+                name: gather(level, name, UNREACHABLE * (name in PADDED_WITH_UNREACHABLE))
+                for level in ("graph", "node", "pair")
+                for name in self.arrays[level]
+                if name not in ("x", "y") and (level != "graph" or name in ENCODINGS)
             },
             target=self.target,
         )
 
-    def _place_target(self, place: Callable[[str, str, float], Tensor]) -> Tensor | None:
-        if "y" not in self.arrays[self.target]:
-            return None
-        is_float = self.dtypes["y"].is_floating_point
-        y = place(self.target, "y", float("nan") if is_float else MISSING_LABEL)
-        # One target is a number, whether it is stored as [1] or as [1, 1].
-        scalar = self.target == "graph" and y.dim() == 2 and y.shape[1] == 1
-        return y[:, 0] if scalar else y
 
-
-class Gather:
-    """Where each place of a padded tensor has its value from."""
-
-    def __init__(self, index: Tensor, real: Tensor):
-        # Beyond a graph's end lies the next graph, or nothing.
-        self.index, self.real = index.masked_fill(~real, 0), real
-
-    def place(self, values: Tensor, fill: float) -> Tensor:
-        values = values[self.index]
-        if fill < 0 and values.dtype == torch.uint8:
-            values = values.short()
-        padding = ~self.real.reshape(*self.real.shape, *[1] * (values.dim() - self.real.dim()))
-        return values.masked_fill(padding, fill)
-
-
-class Scatter:
-    """Where each edge goes in a padded pair tensor; padding goes to one place behind it."""
-
-    def __init__(self, gather: Gather, ends: dict[str, Tensor], shape: tuple[int, int, int]):
-        self.gather, self.shape = gather, shape
-        B, N, _ = shape
-        graph = torch.arange(B, device=gather.real.device)[:, None]
-        source, destination = (
-            ends[name][gather.index].long() for name in ("source", "destination")
-        )
-        index = (graph * N + source) * N + destination
-        self.index = index.masked_fill(~gather.real, B * N * N).flatten()
-
-    def present(self) -> Tensor:
-        """``[B, N, N]`` bool: where there is an edge."""
-        padded = torch.zeros(self._length, dtype=torch.bool, device=self.index.device)
-        return padded.index_fill_(0, self.index, True)[:-1].view(self.shape)
-
-    def place(self, values: Tensor, fill: float) -> Tensor:
-        values = values[self.gather.index].flatten(0, 1)
-        if fill < 0 and values.dtype == torch.uint8:
-            values = values.short()
-        padded = values.new_full((self._length, *values.shape[1:]), fill)
-        padded.index_copy_(0, self.index, values)
-        return padded[:-1].view(*self.shape, *values.shape[1:])
-
-    @property
-    def _length(self) -> int:
-        B, N, _ = self.shape
-        return B * N * N + 1
-
-
-def distinct_edges(
-    num_nodes: Tensor, num_edges: Tensor, source: Tensor, destination: Tensor
-) -> Tensor:
-    """The numbers of the edges, ascending; of an edge given twice the first."""
-    owner, widest = torch.repeat_interleave(num_edges), int(num_nodes.max())
-    _, which = torch.unique((owner * widest + source) * widest + destination, return_inverse=True)
-    kept = torch.arange(len(which))
-    if len(which) and int(which.max()) + 1 < len(which):
-        first = torch.full((int(which.max()) + 1,), len(which))
-        kept = first.scatter_reduce(0, which, kept, "amin").sort().values
-    return kept
-
-
-def columns(features: Tensor) -> Tensor:
-    """``[n]`` or ``[n, F]`` to ``[n, F]``, integers of any width to int64."""
-    features = features if features.dim() > 1 else features[:, None]
-    return features if features.is_floating_point() else features.long()
-
-
-def encodings_of(graphs: Sequence[Data]) -> dict[str, int]:
+def _encodings_of(graphs: Sequence[Data]) -> dict[str, int]:
     """The encodings that the graphs have, and how many node axes each has."""
-    found = {n: axes for n, axes in ENCODINGS.items() if graphs[0].get(n) is not None}
+    found = {name: axes for name, axes in ENCODINGS.items() if graphs[0].get(name) is not None}
+    known = {"x", "edge_index", "edge_attr", "y", "batch", "ptr", *ENCODINGS}
+    nodes, edges = ([getattr(g, name) for g in graphs] for name in ("num_nodes", "num_edges"))
     for name, first in graphs[0]:
-        if name in READ or name in ("batch", "ptr") or not isinstance(first, Tensor):
-            continue
         values = [graph.get(name) for graph in graphs]
-        alike = all(
-            isinstance(value, Tensor)
-            and (value.dim(), value.shape[-1:], value.dtype, value.device, value.layout)
-            == (first.dim(), first.shape[-1:], first.dtype, first.device, torch.strided)
-            for value in values
-        )
-        if not alike or first.dtype not in NUMBERS or first.device.type != "cpu":
+        if name in known or not all(isinstance(value, Tensor) for value in values):
             continue
         axes = first.dim() - 1
-        if axes not in (1, 2):
-            continue
-        nodes = [graph.x.shape[0] for graph in graphs]
-        shapes = [tuple(value.shape[:axes]) for value in values]
-        of_edges = all(
-            len(value) == graph.edge_index.shape[1]
-            for value, graph in zip(values, graphs, strict=True)
-        )
-        if shapes == [(n,) * axes for n in nodes] and not of_edges:
+        shapes = [list(value.shape) for value in values]
+        of_nodes = shapes == [[*[n] * axes, first.shape[-1]] for n in nodes]
+        of_edges = [shape[0] for shape in shapes] == edges if of_nodes else False
+        alike = len({(value.dtype, value.is_sparse) for value in values}) == 1
+        if axes in (1, 2) and of_nodes and alike and not of_edges:
             found[name] = axes
     return found

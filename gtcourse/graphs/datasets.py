@@ -18,7 +18,7 @@ from tqdm import tqdm
 from gtcourse.graphs.communities import load_cluster, load_pattern
 from gtcourse.graphs.cycles import load_csl, load_cycles
 from gtcourse.graphs.downloads import Download, download, load_integers, load_tensors, pin, pins
-from gtcourse.graphs.files import locked, read_graphs, work_folder, write_ragged
+from gtcourse.graphs.files import locked, work_folder
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
@@ -27,7 +27,7 @@ from gtcourse.graphs.molecules import (
     rdkit_chem,
     smiles_graphs,
 )
-from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs
+from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs, read_graphs, write_ragged
 from gtcourse.graphs.superpixels import load_digits
 from gtcourse.graphs.tours import load_tsp
 
@@ -478,7 +478,7 @@ def load_dataset(
             "pcqm4mv2", "mnist" and "cifar10" (superpixels) are downloaded once.
         source: "download" for the published graphs of "pattern", "cluster" and "tsp" instead of
             generated ones (where a dataset is downloaded in any case, it changes nothing). Any
-            other path: read this ``.npz`` graph file (:mod:`gtcourse.graphs.files`), or the
+            other path: read this ``.npz`` graph file (:mod:`gtcourse.graphs.ragged`), or the
             publisher's own files below this folder.
         root: where built and downloaded datasets are kept; by default the environment variable
             ``GTCOURSE_DATA``, else ``~/.cache/gtcourse``.

@@ -30,8 +30,8 @@ from types import ModuleType
 import numpy as np
 from tqdm import tqdm
 
-from gtcourse.graphs.files import file_sha256, read_or_build
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
+from gtcourse.graphs.files import file_sha256
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, load_cached
 
 ATOM_TYPES = (
     "C", "O", "N", "F", "C H1", "S", "Cl", "O -", "N H1 +", "Br", "N H3 +", "N H2 +", "N +", "N -",
@@ -208,8 +208,8 @@ def load_molecules(root: Path) -> GraphDataset:
         RuntimeError: its files are not the ones that the molecules were chosen from.
     """
     version = _rdkit_version()
-    path = root / f"molecules-rdkit-{version}-{CHECKSUM[:8]}.npz"
-    dataset = read_or_build(path, build_molecules, "molecules")
+    tag = f"-rdkit-{version}"
+    dataset = load_cached(root, "molecules", build_molecules, "", CHECKSUM, tag)
     return replace(dataset, source=_source(version, dataset.checksum))
 
 

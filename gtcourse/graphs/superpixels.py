@@ -25,8 +25,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.files import kept
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, load_cached
 
 DIGITS_SPLIT = (1_297, 200, 300)
 DIGITS_CHECKSUM = "89b1ed03b029bdc8f32053929b83a92a58c9633003cec759ecc129379f0fb4d9"
@@ -52,7 +51,7 @@ def load_digits(root: Path) -> GraphDataset:
         ImportError: scikit-learn is not installed.
     """
     source = "embedded: 1,797 handwritten digits of scikit-learn"
-    return kept(root, "digits", build_digits, source, DIGITS_CHECKSUM)
+    return load_cached(root, "digits", build_digits, source, DIGITS_CHECKSUM)
 
 
 def build_digits() -> RaggedGraphs:

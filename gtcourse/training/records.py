@@ -27,7 +27,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.files import in_a_sentence, locked, remove_halves, replacing, write_tensors
+from gtcourse.graphs.files import locked, replacing, write_tensors
 
 
 @dataclass
@@ -313,12 +313,9 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """A run's folder for this process alone, cleared of what a killed one was writing."""
+    """A run's folder for this process alone."""
     refusal = f"another process is training in {folder}; expected a folder for each run."
-    with locked(folder / ".lock", otherwise=refusal):
-        for place in (folder, folder / "weights"):
-            if place.is_dir():
-                remove_halves(place)
+    with locked(folder / ".lock", busy=refusal):
         yield
 
 
@@ -341,10 +338,9 @@ class Board:
         from tensorboardX.event_file_writer import EventsWriter  # half a second to import
 
         self.folder = folder
-        with in_a_sentence(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            # The name has the second in it, within which a run may be continued.
-            self._writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
+        folder.mkdir(parents=True, exist_ok=True)
+        # The name has the second in it, within which a run may be continued.
+        self._writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
 
     def close(self) -> None:
         with suppress(OSError):  # :meth:`write` has reported it
@@ -356,6 +352,5 @@ class Board:
 
         values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
         event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
-        with in_a_sentence(self.folder):
-            self._writer.write_event(event)
-            self._writer.flush()
+        self._writer.write_event(event)
+        self._writer.flush()

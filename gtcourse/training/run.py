@@ -23,7 +23,6 @@ from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import collate
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
-from gtcourse.graphs.files import brief
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
@@ -110,7 +109,7 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         exists = False
     if not exists:
         raise ValueError(
-            f"data is {brief(Path(source))!r}; expected 'embedded', 'real', the path of an .npz "
+            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz "
             f"graph file or of a prepared folder, or one of {', '.join(NAMES)}."
         )
     if (Path(source) / META).is_file():
@@ -177,7 +176,7 @@ def loaders(
             f"{count} training graphs in {buckets} bucket(s) do not fill a batch of "
             f"{recipe.batch_size} in each; expected more graphs, smaller batches or fewer buckets."
         )
-    options = {"few_shapes": few_shapes, "buckets": buckets, "device": device()}
+    options = {"static_shapes": few_shapes, "buckets": buckets, "device": device()}
     if isinstance(data, MappedGraphs):
         computed = [t for t in recipe.transforms if repr(t) not in data.stored]
         if missing := [repr(t) for t in computed if not computed_on_device(t)]:

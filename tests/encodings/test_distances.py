@@ -53,9 +53,8 @@ def test_of_two_shortest_paths_the_one_with_the_lower_features_counts():
     [
         (torch.tensor([[True]]), " of torch.bool; expected integers or floats."),
         (torch.tensor([[1j]]), " of torch.complex64; expected integers or floats."),
-        (torch.ones(1, 1).to(torch.float8_e4m3fn), " of torch.float8_e4m3fn; expected integers"),
-        (torch.tensor([[float("nan")]]), "[0, 0] = nan; expected a finite number."),
-        (torch.tensor([[-2]]), "[0, 0] = -2; expected a category, 0 or more."),
+        (torch.tensor([[float("nan")]]), " with NaN or infinity; expected finite numbers."),
+        (torch.tensor([[-2]]), " with the value -2; expected categories, 0 or more."),
     ],
 )
 @pytest.mark.parametrize("transform", [AddPathEdges(3), AddPathTree()])

@@ -18,8 +18,8 @@ import torch
 
 from gtcourse import cli
 from gtcourse.encodings import AddRings
-from gtcourse.graphs import communities, datasets, downloads, load_dataset, molecules
-from gtcourse.graphs.files import HALF, write_graphs
+from gtcourse.graphs import communities, datasets, downloads, load_dataset, molecules, write_graphs
+from gtcourse.graphs.files import UNFINISHED
 from gtcourse.graphs.molecules import parse, penalized_logp
 from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import Record, read_record, write_record, write_weights
@@ -137,7 +137,7 @@ def rubbish(folder: Path) -> list[str]:
     return [
         str(path.relative_to(folder))
         for path in sorted(folder.rglob(".*"))
-        if HALF.fullmatch(path.name) or not path.name.endswith(".lock")
+        if UNFINISHED.fullmatch(path.name) or not path.name.endswith(".lock")
     ]
 
 

@@ -123,54 +123,6 @@ def test_to_moves_every_tensor():
     assert {t.device.type for t in (*tensors, *batch.encodings.values())} == {"meta"}
 
 
-def without(name):
-    graph = graph_of(3, [(0, 1)])
-    del graph[name]
-    return graph
-
-
-def with_encoding(name, value):
-    graph = graph_of(3, [(0, 1)])
-    graph[name] = value
-    return graph
-
-
-@pytest.mark.parametrize("name", ["edge_attr", "y", "distance"])
-def test_what_one_graph_lacks_is_not_dropped_from_the_others(name):
-    pair = [without(name), graph_of(3, [(0, 1)])]
-    for several, number in ((pair, 0), (pair[::-1], 1)):
-        with pytest.raises(ValueError, match=f"graph {number} has {name} = None; expected"):
-            collate(several)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("distance", torch.zeros(3, 2), r"distance of shape \[3, 2\]; expected \[3, 3\]"),
-        ("laplacian_eigenvectors", torch.zeros(3, 4), r"of shape \[3, 4\]; expected \[3, 3\]"),
-        ("laplacian_eigenvectors", torch.full((3, 3), float("nan")), r"\[0, 0\] = nan"),
-        ("distance", torch.zeros(3, 3), "distance of torch.float32; expected torch.int64"),
-    ],
-)
-def test_an_encoding_that_does_not_fit_is_refused(name, value, sentence):
-    with pytest.raises(ValueError, match=rf"graph 1 has .*{sentence}"):
-        collate([graph_of(3, [(0, 1)]), with_encoding(name, value)])
-
-
-@pytest.mark.parametrize("make", [collate, lambda graphs, **sizes: DenseLoader(graphs, 2, **sizes)])
-def test_a_type_without_an_embedding_row_is_refused_where_the_rows_are_told(make):
-    graph = graph_of(2, [(0, 1)], types=5)
-    graph.x = torch.tensor([[4], [27]])
-    make([graph], num_node_types=28, num_edge_types=4)
-    with pytest.raises(ValueError, match=r"graph 0 has x\[1, 0\] = 27; expected 0 to 26"):
-        make([graph], num_node_types=27)
-    graph.edge_attr = torch.tensor([[4]])
-    with pytest.raises(ValueError, match=r"graph 0 has edge_attr\[0, 0\] = 4; expected 0 to 3"):
-        make([graph], num_edge_types=4)
-    with pytest.raises(ValueError, match="graph 0 has edge_attr = None; expected a tensor"):
-        make([without("edge_attr")], num_edge_types=4)
-
-
 @given(st.lists(graphs(), min_size=1, max_size=4))
 def test_edge_index_and_graph_index_are_those_of_pygs_own_batch(several):
     batch = collate(several)

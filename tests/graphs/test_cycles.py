@@ -17,7 +17,7 @@ from gtcourse.graphs.cycles import (
     build_cycles,
     csl_split,
 )
-from gtcourse.graphs.files import write_ragged
+from gtcourse.graphs.ragged import write_ragged
 
 
 @pytest.fixture(scope="module")

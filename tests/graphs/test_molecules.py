@@ -11,7 +11,6 @@ import pytest
 
 from gtcourse.graphs import GraphDataset, load_dataset, read_graphs
 from gtcourse.graphs import molecules as module
-from gtcourse.graphs.files import write_ragged
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
@@ -21,6 +20,7 @@ from gtcourse.graphs.molecules import (
     parse,
     penalized_logp,
 )
+from gtcourse.graphs.ragged import write_ragged
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 

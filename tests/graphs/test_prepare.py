@@ -115,16 +115,17 @@ def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
     assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
     (batch,) = DenseLoader(cut.train, 12)
     assert batch.y.tolist() == [0.0, 3.0]
-    with pytest.raises(KeyError, match="'valid' is no split"):
+    with pytest.raises(KeyError, match="'valid' is not a split"):
         folder["valid"]
 
 
 def test_the_same_arrays_take_narrow_types_on_disk(layout, tmp_path):
     folder = prepared(layout, tmp_path)
-    assert folder.columns["x"].stored == "|u1"
-    assert folder.columns["x"].dtype == "int64"
-    index = np.load(tmp_path / "index.npy")
-    assert index.tolist() == list(range(24))
+    assert np.load(tmp_path / "x.npy").dtype == np.uint8
+    assert folder.columns["x"] == ["node", "int64"]
+    assert np.load(tmp_path / "index.npy").tolist() == list(range(24))
+    content = json.loads((tmp_path / "graphs.json").read_text())
+    assert (content["name"], content["stored"]) == ("pcqm4mv2-layout", ["AddRings(max_size=6)"])
 
 
 def test_a_finished_folder_is_left_as_it_is(layout, unbroken, tmp_path, monkeypatch):
@@ -161,49 +162,32 @@ def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch
         prepared(layout, tmp_path)
     with pytest.raises(FileNotFoundError, match=r"has no graphs\.json; expected a folder"):
         open_graphs(tmp_path)
-    with pytest.raises(ValueError, match="holds other graphs, which differ in stored"):
+    with pytest.raises(ValueError, match="belongs to other graphs, which differ in stored"):
         prepared(layout, tmp_path, stored=())
-    (tmp_path / "parts/00001.npz").write_bytes(b"damaged")
-    with pytest.warns(UserWarning, match=r"00001\.npz is no .*It is made again"):
-        prepared(layout, tmp_path)
-    assert calls[4:] == ["00001.npz", "00003.npz", "00004.npz", "00005.npz"]
+    prepared(layout, tmp_path)
+    assert calls[4:] == ["00003.npz", "00004.npz", "00005.npz"]
     assert content(tmp_path) == unbroken
 
 
-def flip(path: Path) -> None:
-    found = bytearray(path.read_bytes())
-    found[-1] ^= 1
-    path.write_bytes(found)
-
-
 DAMAGES = {
-    "flipped": (flip, "is damaged: its sha256 is not the recorded one"),
-    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-10]), "is damaged"),
-    "pickled": (
-        lambda path: np.save(path, np.array([{}], dtype=object), allow_pickle=True),
-        "is damaged",
-    ),
-    "missing": (Path.unlink, "is missing"),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-10]),
+    "pickled": lambda path: np.save(path, np.array([{}], dtype=object), allow_pickle=True),
+    "missing": Path.unlink,
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_array_is_named_and_the_folder_made_again(layout, unbroken, tmp_path, damage):
+def test_a_damaged_array_is_named(layout, tmp_path, damage):
     prepared(layout, tmp_path)
-    spoil, sentence = DAMAGES[damage]
-    spoil(tmp_path / "x.npy")
-    if damage != "flipped":  # its size is what it was; a look at all bytes would take too long
-        with pytest.raises(ValueError, match=rf"x\.npy {sentence}.*; expected what was written"):
-            open_graphs(tmp_path)
-    with pytest.warns(UserWarning, match=rf"x\.npy {sentence}.*; the folder is made again"):
-        prepared(layout, tmp_path)
-    assert content(tmp_path) == unbroken
+    DAMAGES[damage](tmp_path / "x.npy")
+    with pytest.raises(ValueError, match=r"x\.npy is missing or damaged .*; expected what"):
+        open_graphs(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"format": 9}', "[1]", '{"format": 1, "columns": 3}'])
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"columns": 3}'])
 def test_a_damaged_list_of_arrays_is_one_sentence(tmp_path, text):
     (tmp_path / "graphs.json").write_text(text)
-    with pytest.raises(ValueError, match=r"graphs\.json is damaged \(.*\); expected what was"):
+    with pytest.raises(ValueError, match=r"graphs\.json is missing or damaged \(.*\); expected"):
         open_graphs(tmp_path)
 
 
@@ -211,15 +195,6 @@ def test_a_damaged_list_of_arrays_is_one_sentence(tmp_path, text):
 def test_two_processes_make_the_same_bytes(layout, unbroken, tmp_path):
     with process_pool(2) as executor:
         prepared(layout, tmp_path, executor=executor)
-    assert content(tmp_path) == unbroken
-
-
-@pytest.mark.slow
-def test_a_dask_cluster_of_two_workers_makes_the_same_bytes(layout, unbroken, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        prepared(layout, tmp_path, executor=client.get_executor())
     assert content(tmp_path) == unbroken
 
 
@@ -262,30 +237,15 @@ def lives(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("pool", [None, ThreadPoolExecutor])
-def test_an_unreadable_molecule_is_named_after_all_else_is_done(tmp_path, pool):
-    layout = write_some(tmp_path / "layout", smiles=("CCO", "C=O", "CN", "C1CC", "CC#N", "CF", "C"))
-    executor = pool(2) if pool else None
-    sentence = (
-        r"^00000\.npz cannot be made: molecule 3 is 'C1CC', of which ogb and RDKit can make no "
-        r"graph .* reads\. Of 6 parts 3 are finished"
-    )
-    with pytest.raises(ValueError, match=sentence):
-        prepared(layout, tmp_path / "out", executor=executor)
-    there = sorted(path.name for path in (tmp_path / "out/parts").glob("*.npz"))
-    assert there == ["00001.npz", "00003.npz", "00005.npz"]  # molecules 3, 10 and 17 have no graph
+def test_an_unreadable_molecule_is_named_and_finished_parts_are_kept(tmp_path, pool):
+    layout = write_some(tmp_path / "layout", smiles=("CCO", "C=O", "CN", "CC", "CC#N", "C1CC"))
+    with pytest.raises(ValueError, match="molecule 5 is 'C1CC', of which ogb and RDKit can make"):
+        prepared(layout, tmp_path / "out", executor=pool(1) if pool else None)
+    assert (tmp_path / "out/parts/00000.npz").is_file()
+    assert not (tmp_path / "out/parts/00001.npz").exists()
 
 
-def test_a_full_disk_ends_it(layout, tmp_path, monkeypatch):
-    def fail(*task):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(module, "make_part", fail)
-    for executor in (None, ThreadPoolExecutor(1)):
-        with pytest.raises(OSError, match="no space left"):
-            prepared(layout, tmp_path, executor=executor)
-
-
-def test_a_folder_of_other_data_is_refused_and_stays(layout, unbroken, tmp_path):
+def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
     prepared(layout, tmp_path)
     molecules = pcqm4mv2(layout)
     other = replace(molecules, smiles=["CCC", *molecules.smiles[1:]])
@@ -293,7 +253,7 @@ def test_a_folder_of_other_data_is_refused_and_stays(layout, unbroken, tmp_path)
         (lambda: prepared(layout, tmp_path, stored=(AddSVD(2),)), "stored"),
         (lambda: prepare(other, tmp_path, stored=RINGS), "checksum, content"),
     ):
-        with pytest.raises(ValueError, match=f"holds other graphs, which differ in {name} .*; exp"):
+        with pytest.raises(ValueError, match=f"other graphs, which differ in {name}; expected"):
             call()
     assert content(tmp_path) == unbroken
 
@@ -305,30 +265,11 @@ def test_part_of_a_data_set_is_other_data_though_its_checksum_is_the_files(tmp_p
         prepare(replace(data, graphs=data.graphs[::-1]), tmp_path, stored=())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"rows_per_part": 0}, "rows_per_part is 0; expected a whole number, 1 or more"),
-        ({"stored": (AddRings(3), AddRings(6))}, r"AddRings\(.*=6\), which both set 'ring'"),
-        ({"stored": (18,)}, "stored holds 18; expected the course's encodings, such"),
-    ],
-)
-def test_invalid_arguments_raise(tmp_path, arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
+@pytest.mark.parametrize("arguments", [{"rows_per_part": 0}, {"stored": (RINGS[0], RINGS[0])}])
+def test_invalid_arguments_raise(tmp_path, arguments):
+    with pytest.raises(ValueError, match=r"rows_per_part is \d+ and stored .*; expected a number"):
         prepare(numbered(2), tmp_path, **arguments)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_graphs_with_encodings_or_without_a_target_raise(tmp_path):
-    with pytest.raises(ValueError, match="graph 0 holds the encoding 'in_degree'; expected graphs"):
-        prepare(encode(numbered(2), AddDegrees()), tmp_path)
-    without = numbered(2)
-    for graph in without:
-        del graph.y
-    with pytest.raises(ValueError, match="graph 0 has no target y; expected one"):
-        prepare(without, tmp_path)
-    with pytest.raises(ValueError, match="workers is 0; expected a whole number, 1 or more"):
-        process_pool(0)
 
 
 def test_of_an_edge_given_twice_the_first_is_kept(tmp_path):
@@ -350,7 +291,7 @@ def test_all_molecules_go_through_two_workers_and_two_training_processes(molecul
         folder = prepare(source, tmp_path / "out", rows_per_part=1024, executor=executor)
     assert folder.split_sizes == {"train": 10_000, "val": 1_000, "test": 1_000}
     rows = slice(10_000, 11_000)
-    graphs = encode(source.part(rows).graphs().to_data(), AddRings(18))
+    graphs = encode(source.part(rows)().to_data(), AddRings(18))
     for start, batch in enumerate(DenseLoader(folder.val, 250)):
         assert_same(batch, collate(graphs[250 * start : 250 * (start + 1)]))
 
@@ -369,11 +310,3 @@ def test_all_molecules_go_through_two_workers_and_two_training_processes(molecul
     rest = epoch(1, first_batch=17)  # interrupted after 17 steps
     assert all(map(torch.equal, rest, seen[1][17:]))
     assert len(rest) == len(seen[1]) - 17
-
-
-def test_the_list_of_arrays_is_plain_json(layout, tmp_path):
-    prepared(layout, tmp_path)
-    listed = json.loads((tmp_path / "graphs.json").read_text())
-    assert listed["name"] == "pcqm4mv2-layout"
-    assert listed["stored"] == ["AddRings(max_size=6)"]
-    assert listed["columns"]["ring"]["level"] == "pair"

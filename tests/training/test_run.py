@@ -207,5 +207,5 @@ def test_a_folder_without_what_has_to_be_stored_is_refused(tmp_path):
 def test_a_split_without_graphs_is_refused(tmp_path):
     data = tiny("zinc", 6)
     data = GraphDataset("small", "made for a test", data.graphs, data.split.clamp(max=1))
-    with pytest.raises(ValueError, match=r"the split 'test' of .* has no graphs; exp"):
+    with pytest.raises(ValueError, match="the split has no graphs; expected at least"):
         loaded(CSA, prepared(tmp_path, data=data))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.files import write_graphs
+from gtcourse.graphs import write_graphs
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
 from tests.graphs.random_graphs import random_features
 
