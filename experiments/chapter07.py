@@ -19,7 +19,7 @@ from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.communities import cluster, pattern
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import EGT, EGTConfig
-from gtcourse.recipes.egt import NODES_OF_CLUSTER, NODES_OF_PATTERN
+from gtcourse.recipes.base import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.training.tasks import (
     Task,
     edge_classification,

@@ -1,7 +1,8 @@
-"""Every published configuration that the course runs, by name: ``get_recipe("gin-pe/cycles")``.
+"""Every published configuration of the course, by name: ``get_recipe("gin-pe/cycles")``.
 
-A recipe holds what a paper says: model, data, encodings, optimiser, schedule, and the parameter
-count and result to compare with. The recipes of one paper are in a file of their own.
+A recipe holds what a paper states: model, data, encodings, optimiser, schedule, and the parameter
+count and result to compare with. Each paper's recipes are in a file of their own; where a run here
+differs from the published one is in ``notes.toml``.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ from gtcourse.training.recipe import BUDGET, Recipe
 
 __all__ = ["BUDGET", "RECIPES", "Recipe", "get_recipe"]
 
+PAPERS = (CYCLES, BASELINES, SIGNNET, GRAPHORMER, EGT_RECIPES, GRPE_RECIPES, CSA_RECIPES)
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for paper in PAPERS for recipe in paper}
+
 
 def get_recipe(name: str) -> Recipe:
-    """A recipe by name.
-
-    Raises:
-        ValueError: there is none of this name.
-    """
+    """A recipe by name; an unknown name raises a ValueError with similar ones."""
     if name not in RECIPES:
         near = get_close_matches(str(name), RECIPES, n=5, cutoff=0.3) or [*RECIPES][:5]
         raise ValueError(
@@ -31,17 +31,3 @@ def get_recipe(name: str) -> Recipe:
             f"{', '.join(near)}."
         )
     return RECIPES[name]
-
-
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        *CYCLES,
-        *BASELINES,
-        *SIGNNET,
-        *GRAPHORMER,
-        *EGT_RECIPES,
-        *GRPE_RECIPES,
-        *CSA_RECIPES,
-    )
-}

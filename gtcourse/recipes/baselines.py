@@ -1,8 +1,8 @@
 """Message passing beside the graph Transformers: the benchmark on ZINC, CYCLES, and SignNet.
 
-The runs on ZINC are those of Dwivedi et al. (2020), with the settings of their files; the graph
-Transformers' papers compare themselves with them. SignNet's (Lim et al., 2023) have GatedGCN as the
-base: the lecture's "50% reduction in test error", 0.252 without an encoding and 0.121 with eight
+The runs on ZINC are those of Dwivedi et al. (2020), with the settings of their files, which the
+graph Transformers' papers compare with. SignNet (Lim et al., 2023) is added to their GatedGCN: the
+lecture's "50% reduction in test error", 0.252 without an encoding and 0.121 with eight
 eigenvectors. CYCLES is the lecture's table: two models without and with eigenvectors.
 """
 
@@ -26,18 +26,11 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
+from gtcourse.recipes.base import recipe
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.schedules import halve_on_plateau
-from gtcourse.training.tasks import graph_multiclass, graph_regression
 
 ATOMS = {"num_node_types": 28, "num_node_features": 0}
-EIGENVECTORS = 8
-BY_EGT = "Dwivedi et al., 2020, as Hussain et al., 2021, Table 1, have it"
-BY_GRAPHORMER = "Dwivedi et al., 2020, as Ying et al., 2021, Table 4, have it"
-OURS_AND_THEIRS = (
-    "the weights best in validation, there the last",
-    "there a run also ends after 12 hours",
-)
 
 
 def _eigenvectors(k: int) -> tuple[Encoding, ...]:
@@ -55,92 +48,56 @@ def _with_eigenvectors(config: GatedGCNConfig, k: int) -> GatedGCN:
 
 
 def _zinc(
-    name: str,
-    build_model: Callable[[], nn.Module],
-    source: str,
-    result: tuple[float, float | None],
-    printed: int,
-    *notes: str,
-    patience: int = 10,
-    lowest: float = 1e-5,
-    transforms: tuple[Encoding, ...] = (),
-) -> Recipe:
-    return Recipe(
-        name=f"{name}/zinc",
+    name: str, build_model: Callable[[], nn.Module], parameters: int, *result: float | None,
+    source: str, patience: int = 10, stop_below_lr: float = 1e-5, eigenvectors: int = 0,
+) -> Recipe:  # fmt: skip
+    return recipe(
+        f"{name}/zinc",
         build_model=build_model,
-        dataset="zinc",
-        transforms=transforms,
-        task=graph_regression(),
+        transforms=_eigenvectors(eigenvectors) if eigenvectors else (),
         optimizer=partial(Adam, lr=1e-3),
         schedule=partial(halve_on_plateau, patience=patience, mode="min"),
         epochs=1000,
         batch_size=128,
         source=source,
-        paper_parameters=printed,
+        paper_parameters=parameters,
         paper_result={"test_mae": result},
-        stop_below_lr=lowest,
-        notes="; ".join((*notes, *OURS_AND_THEIRS)),
+        stop_below_lr=stop_below_lr,
     )
 
 
-def _benchmark(
-    name: str, build_model: Callable[[], nn.Module], source: str, result: tuple[float, float],
-    printed: int, *notes: str, **settings,
-) -> Recipe:  # fmt: skip
-    return _zinc(
-        name, build_model, f"{source}; settings of benchmarking-gnns, ZINC", result, printed,
-        *notes, "the result is that of four seeds", **settings,
-    )  # fmt: skip
+OF_EGT, OF_GRAPHORMER = (
+    {"source": f"Dwivedi et al., 2020, as {paper}, have it; settings of benchmarking-gnns, ZINC"}
+    for paper in ("Hussain et al., 2021, Table 1", "Ying et al., 2021, Table 4")
+)
 
-
-ABOUT = "{} parameters, of which the table says about {}"
-EDGES = "the bonds' types are read, as in the authors' scripts; their files alone say not"
-FLIPS = "random signs for each graph, there for each batch"
-
+# fmt: off
 BASELINES = (
-    _benchmark(
-        "gin-100k", partial(GIN, GINConfig(**ATOMS, d_model=110, num_layers=4)), BY_EGT,
-        (0.387, 0.015), 100_000, ABOUT.format("103,079", "100,000"),
-    ),
-    _benchmark(
-        "gat-100k", partial(GAT, GATConfig(**ATOMS, d_model=144, num_layers=4)), BY_EGT,
-        (0.475, 0.007), 100_000, ABOUT.format("102,385", "100,000"),
-    ),
-    _benchmark(
-        "gatedgcn-100k", partial(GatedGCN, _gated(70, 4)), BY_EGT,
-        (0.375, 0.003), 100_000, ABOUT.format("105,875", "100,000"), EDGES,
-    ),
-    _benchmark(
-        "gin", partial(GIN, GINConfig(**ATOMS, d_model=124, num_layers=16)), BY_GRAPHORMER,
-        (0.526, 0.051), 509_549,
-    ),
-    _benchmark(
-        "gat", partial(GAT, GATConfig(**ATOMS, d_model=176, num_layers=16)), BY_GRAPHORMER,
-        (0.384, 0.007), 531_345,
-    ),
-    _benchmark(
-        "gatedgcn", partial(GatedGCN, _gated(78, 16)), BY_EGT,
-        (0.282, 0.015), 500_000, ABOUT.format("504,309", "500,000"), EDGES,
-    ),
-    _benchmark(
-        "gatedgcn-pe", partial(_with_eigenvectors, _gated(78, 16), EIGENVECTORS), BY_GRAPHORMER,
-        (0.214, 0.006), 505_011,
-        "Hussain et al., 2021, Table 1, have this run with a deviation of 0.013", EDGES, FLIPS,
-        transforms=_eigenvectors(EIGENVECTORS),
-    ),
-)  # fmt: skip
+    _zinc("gin-100k", partial(GIN, GINConfig(**ATOMS, d_model=110, num_layers=4)),
+          100_000, 0.387, 0.015, **OF_EGT),
+    _zinc("gat-100k", partial(GAT, GATConfig(**ATOMS, d_model=144, num_layers=4)),
+          100_000, 0.475, 0.007, **OF_EGT),
+    _zinc("gatedgcn-100k", partial(GatedGCN, _gated(70, 4)), 100_000, 0.375, 0.003, **OF_EGT),
+    _zinc("gin", partial(GIN, GINConfig(**ATOMS, d_model=124, num_layers=16)),
+          509_549, 0.526, 0.051, **OF_GRAPHORMER),
+    _zinc("gat", partial(GAT, GATConfig(**ATOMS, d_model=176, num_layers=16)),
+          531_345, 0.384, 0.007, **OF_GRAPHORMER),
+    _zinc("gatedgcn", partial(GatedGCN, _gated(78, 16)), 500_000, 0.282, 0.015, **OF_EGT),
+    _zinc("gatedgcn-pe", partial(_with_eigenvectors, _gated(78, 16), 8),
+          505_011, 0.214, 0.006, eigenvectors=8, **OF_GRAPHORMER),
+)
+# fmt: on
 
 
-def _cycles(name: str, build_model, parameters: int, *percent: tuple[float, float]) -> Recipe:
+def _cycles(
+    name: str, build: Callable[[bool], nn.Module], parameters: int, *scores: tuple[float, float]
+) -> Recipe:
     """A row of the lecture's table, for 200, 500, 1000 and 5000 training graphs."""
-    scores = [tuple(round(value / 100, 5) for value in score) for score in percent]
-    with_pe = name.split("/")[0].endswith("-pe")
-    return Recipe(
-        name=name,
-        build_model=build_model,
-        dataset="cycles",
-        transforms=_eigenvectors(20) if with_pe else (),
-        task=graph_multiclass(2),
+    pe = name.endswith("-pe")
+    return recipe(
+        f"{name}/cycles",
+        build_model=partial(build, pe=pe),
+        transforms=_eigenvectors(20) if pe else (),
         optimizer=partial(Adam, lr=1e-4),
         schedule=partial(halve_on_plateau, patience=10, mode="max"),
         epochs=1000,
@@ -149,11 +106,6 @@ def _cycles(name: str, build_model, parameters: int, *percent: tuple[float, floa
         paper_parameters=parameters,
         paper_result={"test_accuracy": dict(zip((200, 500, 1000, 5000), scores, strict=True))},
         stop_below_lr=1e-6,
-        notes=(
-            "our own CYCLES, whose published generator is not public; a plateau is one of "
-            "validation accuracy, there of validation loss; random signs for each graph, there "
-            "for each batch; the weights best in validation, there the last"
-        ),
     )
 
 
@@ -169,84 +121,48 @@ def _gated_gcn(pe: bool) -> GatedGCN:
 
 CYCLES = (
     _cycles(
-        "gin/cycles", partial(_gin, pe=False), 100_774,
-        (70.585, 0.636), (74.995, 1.226), (78.083, 1.083), (86.130, 1.140),
+        "gin", _gin, 100_774,
+        (0.70585, 0.00636), (0.74995, 0.01226), (0.78083, 0.01083), (0.8613, 0.0114),
     ),
     _cycles(
-        "gin-pe/cycles", partial(_gin, pe=True), 102_864,
-        (86.720, 3.376), (95.960, 0.393), (97.998, 0.300), (99.570, 0.089),
+        "gin-pe", _gin, 102_864,
+        (0.8672, 0.03376), (0.9596, 0.00393), (0.97998, 0.003), (0.9957, 0.00089),
     ),
+    _cycles("gatedgcn", _gated_gcn, 103_933, (0.5, 0.0), (0.5, 0.0), (0.5, 0.0), (0.5, 0.0)),
     _cycles(
-        "gatedgcn/cycles", partial(_gated_gcn, pe=False), 103_933,
-        (50.000, 0.000), (50.000, 0.000), (50.000, 0.000), (50.000, 0.000),
-    ),
-    _cycles(
-        "gatedgcn-pe/cycles", partial(_gated_gcn, pe=True), 105_263,
-        (95.082, 0.346), (96.700, 0.381), (98.230, 0.473), (99.725, 0.027),
+        "gatedgcn-pe", _gated_gcn, 105_263,
+        (0.95082, 0.00346), (0.967, 0.00381), (0.9823, 0.00473), (0.99725, 0.00027),
     ),
 )  # fmt: skip
-
-
-SIGNNET_LAYERS = 8
-"""Of phi, and of rho."""
 
 
 def _with_signnet(config: GatedGCNConfig, signnet: SignNetConfig) -> GatedGCN:
     return GatedGCN(config, SignNet(signnet))
 
 
-def _signnet(d_model: int, **choices) -> Callable[[], nn.Module]:
-    widths = {"d_model": d_model, "phi_hidden": d_model, "rho_hidden": d_model}
-    layers = {"phi_layers": SIGNNET_LAYERS, "rho_layers": SIGNNET_LAYERS}
-    config = SignNetConfig(**widths, **layers, **choices)
+def _signnet(d_model: int, **settings) -> Callable[[], nn.Module]:
+    widths = dict.fromkeys(("d_model", "phi_hidden", "rho_hidden"), d_model)
+    config = SignNetConfig(**widths, phi_layers=8, rho_layers=8, **settings)
     return partial(_with_signnet, _gated(d_model, 16), config)
 
 
 def _lim(
-    name: str, build_model: Callable[[], nn.Module], file: str, mae: float, counted: int,
-    *notes: str, **settings,
+    name: str, build_model: Callable[[], nn.Module], parameters: int, mae: float, file: str,
+    eigenvectors: int = 0,
 ) -> Recipe:  # fmt: skip
     return _zinc(
-        name, build_model,
-        f"Lim et al., 2023, README of GraphPrediction; settings of GatedGCN_ZINC_{file}",
-        (mae, None), counted, *notes,
-        "the printed size is what the authors' code counts before it trains; the README has none",
-        "the authors' scripts run four seeds, the README has one number",
-        patience=25, lowest=1e-6, **settings,
+        name, build_model, parameters, mae, None,
+        source=f"Lim et al., 2023, README of GraphPrediction; settings of GatedGCN_ZINC_{file}",
+        patience=25, stop_below_lr=1e-6, eigenvectors=eigenvectors,
     )  # fmt: skip
 
 
-WHERE_IT_ENTERS = (
-    "{ours} parameters, in the authors' code {theirs}: there rho ends in {k} numbers ({last}), "
-    "which a linear map takes to the width ({widen}) and another, of it and the atom's vector "
-    "beside each other, to the width again ({beside}); here rho ends in the width ({here}) and is "
-    "added to the atom's vector; as linear maps in a row are one, it can be whatever theirs is"
-)
-PADDING = (
-    "a column of zeros, of a graph with fewer eigenvectors, takes no part; there it does in the "
-    "batch normalisations{}"
-)
-
+# fmt: off
 SIGNNET = (
-    _lim(
-        "signnet", _signnet(68, k=EIGENVECTORS, rho="mlp", phi_out=4), "LapPE_signinv_GIN", 0.121,
-        494_815,
-        WHERE_IT_ENTERS.format(
-            ours="489,027", theirs="494,815", k=8, last="552", widen="612", beside="9,316",
-            here="4,692",
-        ),
-        PADDING.format(" and in rho"),
-        transforms=_eigenvectors(EIGENVECTORS),
-    ),
-    _lim(
-        "signnet-all", _signnet(67, k=None, rho="sum", phi_out=67), "LapPE_signinv_GIN_mask", 0.102,
-        491_138,
-        WHERE_IT_ENTERS.format(
-            ours="481,587", theirs="491,138", k=37, last="2,516", widen="2,546", beside="9,045",
-            here="4,556",
-        ),
-        PADDING.format(", and one of them in the sum over eigenvectors"),
-        transforms=_eigenvectors(37),  # more than any graph of ZINC has
-    ),
-    _lim("signnet-no-pe", partial(GatedGCN, _gated(77, 16)), "NoPE", 0.252, 491_597),
-)  # fmt: skip
+    _lim("signnet", _signnet(68, k=8, rho="mlp", phi_out=4), 494_815, 0.121,
+         "LapPE_signinv_GIN", eigenvectors=8),
+    _lim("signnet-all", _signnet(67, k=None, rho="sum", phi_out=67), 491_138, 0.102,
+         "LapPE_signinv_GIN_mask", eigenvectors=37),  # more than any graph of ZINC has
+    _lim("signnet-no-pe", partial(GatedGCN, _gated(77, 16)), 491_597, 0.252, "NoPE"),
+)
+# fmt: on
