@@ -72,8 +72,12 @@ def recipes(
     from gtcourse.training.results import printed
 
     if name is not None:
+        import torch
+
         recipe = get_recipe(name)
         paper = {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+        with torch.device("meta"):  # counted without memory
+            paper["parameters"] = sum(p.numel() for p in recipe.build_model().parameters())
         for key, value in (recipe.config() | paper).items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
         return
