@@ -21,6 +21,8 @@ from torch_geometric.nn import GATConv, GINConv, MessagePassing, global_add_pool
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.embeddings import (
+    CastingLinear,
+    CategoryEmbedding,
     NodeBatchNorm,
     category_rows,
     halving_mlp,
@@ -229,16 +231,13 @@ class NodeInput(nn.Module):
     def __init__(self, config: _Config, node_encoding: nn.Module | None):
         super().__init__()
         types, features, d = config.num_node_types, config.num_node_features, config.d_model
-        self.types = nn.Embedding(types, d) if types else None
-        self.features = nn.Linear(features, d) if features else None
+        self.types = CategoryEmbedding(types, d) if types else None
+        self.features = CastingLinear(features, d) if features else None
         self.encoding = node_encoding
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        x, parts = batch.x[batch.mask], []
-        if self.types is not None:
-            parts.append(self.types(category_rows(x)).sum(dim=-2))
-        if self.features is not None:
-            parts.append(self.features(x.to(self.features.weight.dtype)))
+        x = batch.x[batch.mask]
+        parts = [part(x) for part in (self.types, self.features) if part is not None]
         if self.encoding is not None:
             parts.append(self.encoding(batch)[batch.mask])
         return sum(parts[1:], start=parts[0])
@@ -249,12 +248,12 @@ class EdgeInput(nn.Module):
 
     def __init__(self, d_model: int, num_edge_types: int):
         super().__init__()
-        self.types = nn.Embedding(num_edge_types, d_model) if num_edge_types else None
+        self.types = CategoryEmbedding(num_edge_types, d_model) if num_edge_types else None
         self.constant = None if num_edge_types else nn.Linear(1, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         if self.types is not None:
-            return self.types(category_rows(batch.edge_attr[batch.adjacency])).sum(dim=-2)
+            return self.types(batch.edge_attr[batch.adjacency])
         return self.constant(self.constant.weight.new_ones(int(batch.adjacency.sum()), 1))
 
 

@@ -7,7 +7,6 @@ N]``, as attention has its heads; row i is the query, column j the key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
@@ -19,9 +18,8 @@ from torch import Tensor, nn
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import csa_kernel
 from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
-from gtcourse.models.csa_kernel import rows_of, traced
+from gtcourse.models.csa_kernel import at_least_float32, rows_of, traced
 from gtcourse.models.embeddings import (
-    ALL,
     MLP,
     FeaturesAndWalks,
     NodeBatchNorm,
@@ -81,26 +79,26 @@ class CGT(nn.Module):
 
     def __init__(self, config: CGTConfig):
         super().__init__()
-        self.config, d = config, config.d_model
+        self.config, c, d, T = config, config, config.d_model, config.num_targets
         self.node_encoding = FeaturesAndWalks(
-            config.num_node_types, config.num_node_features, d, config.node_steps, config.d_position
+            c.num_node_types, c.num_node_features, d, c.node_steps, c.d_position
         )
         self.edge_encoding = PairEncoding(
-            config.num_edge_types, d, config.relative, config.relative_steps, config.rings
+            c.num_edge_types, d, c.relative, c.relative_steps, c.rings
         )
-        width = d if config.chromatic else config.num_heads
         self.edge_maps = nn.ModuleList(
-            EdgeMaps(d, width, values=config.edge_values, bias=config.share_edges)
-            for _ in range(1 if config.share_edges else config.num_layers)
+            EdgeMaps(d, d if c.chromatic else c.num_heads, c.edge_values, bias=c.share_edges)
+            for _ in range(1 if c.share_edges else c.num_layers)
         )
-        shared = ("dropout", "activation", "score", "form")
-        shared += ("node_ablation", "edge_ablation", "channel_ablation")
         self.layers = nn.ModuleList(
-            CSALayer(d, config.num_heads, **{name: getattr(config, name) for name in shared})
-            for _ in range(config.num_layers)
-        )
-        graph, T = config.target == "graph", config.num_targets
-        self.head = halving_mlp(d, T) if graph else MLP(d, d, d, T)
+            CSALayer(
+                d, c.num_heads, dropout=c.dropout, activation=c.activation, score=c.score,
+                form=c.form, node_ablation=c.node_ablation, edge_ablation=c.edge_ablation,
+                channel_ablation=c.channel_ablation,
+            )
+            for _ in range(c.num_layers)
+        )  # fmt: skip
+        self.head = halving_mlp(d, T) if c.target == "graph" else MLP(d, d, d, T)
 
     def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)
@@ -114,40 +112,29 @@ class CGT(nn.Module):
 
     def encode(self, batch: GraphBatch, return_attention: bool = False):
         """The nodes after all layers, ``[B, N, d]``, and the attention of all."""
-        h, attentions = self.node_encoding(batch), []
-        if self.config.form == "chunked":  # rows of the pairs are computed when they are needed
-            edges = [partial(self._rows, batch, maps) for maps in self.edge_maps]
+        h, attentions, c = self.node_encoding(batch), [], self.config
+        if c.form == "chunked":  # rows of the pairs are computed when they are needed
+            edges = [lambda rows, f=f: f(self.edge_encoding(batch, rows)) for f in self.edge_maps]
         else:
             E = self.edge_encoding(batch)
             edges = [maps(E) for maps in self.edge_maps]
-        if self.config.share_edges:
-            if self.config.form == "factorised" and self.config.score == "dot" and not traced():
+        if c.share_edges:
+            if c.form == "factorised" and c.score == "dot" and not traced():
                 edges = [edges[0]._replace(factor=csa_kernel.factor_of(edges[0].logits))]
-            edges = edges * self.config.num_layers
+            edges = edges * c.num_layers
         for layer, terms in zip(self.layers, edges, strict=True):
             h = layer(h, terms, mask=batch.mask, return_attention=return_attention)
-            if return_attention:
-                h, attention = h
-                attentions.append(attention)
+            h, *attention = h if return_attention else (h,)
+            attentions += attention
         return h, torch.stack(attentions, dim=1) if return_attention else None
-
-    def _rows(self, batch: GraphBatch, maps: EdgeMaps, rows: slice = ALL) -> EdgeTerms:
-        return maps(self.edge_encoding(batch, rows))
 
 
 class EdgeTerms(NamedTuple):
-    r"""What the pairs add to logits and values.
+    """What the pairs add to logits and values."""
 
-    Attributes:
-        logits: ``[B, d, N, N]``, :math:`E_{ij}` of Eq. 5, a number for each channel; or ``[B, H, N,
-            N]``, one for each head, :math:`e_{ij}` of Eq. 4.
-        values: ``[B, d, N, N]``, :math:`E^\text{value}_{ij}` of Eq. 7, or None.
-        factor: the logits' exponentials, shared by layers: see :mod:`gtcourse.models.csa_kernel`.
-    """
-
-    logits: Tensor
-    values: Tensor | None = None
-    factor: Tensor | None = None
+    logits: Tensor  # E_ij of Eq. 5, [B, d, N, N], or e_ij of Eq. 4, [B, H, N, N]
+    values: Tensor | None = None  # E^value_ij of Eq. 7, [B, d, N, N]
+    factor: Tensor | None = None  # csa_kernel: the logits' exponentials, shared by layers
 
 
 class ChromaticSelfAttention(MultiHeadAttention):
@@ -183,8 +170,7 @@ class ChromaticSelfAttention(MultiHeadAttention):
         node_ablation: float = 0.0, edge_ablation: float = 0.0, channel_ablation: float = 0.0,
     ):  # fmt: skip
         super().__init__(d_model, num_heads, bias=False)
-        self.output = nn.Linear(d_model, d_model)
-        self.score, self.form = score, form
+        self.output, self.score, self.form = nn.Linear(d_model, d_model), score, form
         self.node_ablation, self.edge_ablation = node_ablation, edge_ablation
         self.channel_ablation = channel_ablation
         self.reset_parameters()
@@ -194,19 +180,13 @@ class ChromaticSelfAttention(MultiHeadAttention):
         for projection in (self.query, self.key, self.value, self.output):
             projection.reset_parameters()
 
-    def forward(
-        self, h: Tensor, edges: EdgeTerms | Callable[[slice], EdgeTerms], *,
-        mask: Tensor | None = None, return_attention: bool = False,
-    ):  # fmt: skip
-        mask = over_heads(mask)
-        query, key, value = (
-            self.split_heads(project(h)) for project in (self.query, self.key, self.value)
-        )  # [B, H, N, K]
+    def forward(self, h: Tensor, edges, *, mask: Tensor | None = None, return_attention=False):
+        mask, projections = over_heads(mask), (self.query, self.key, self.value)
+        query, key, value = (self.split_heads(f(h)) for f in projections)  # [B, H, N, K]
         scores, value = query * query.shape[-1] ** -0.5 @ key.mT, value.mT
         if self.score == "additive":
             scores, edges = torch.zeros_like(scores), partial(_added, query, key, edges)
-        if mask is not None:
-            # Finite, so that a row without keys has a softmax; its result is set to zero below.
+        if mask is not None:  # finite: a row without keys has a softmax, and becomes zero below
             scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         if return_attention or self.form == "direct" or traced():
             terms = rows_of(edges)
@@ -219,43 +199,37 @@ class ChromaticSelfAttention(MultiHeadAttention):
         z = z.flatten(1, 2)  # [B, d, N]
         if self.training and self.channel_ablation:
             z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
-        z = self.output(z.mT)
         if not return_attention:
-            return z
+            return self.output(z.mT)
         attention = attention.flatten(1, 2)
-        return z, attention if mask is None else attention.masked_fill(~mask, 0.0)
+        attention = attention if mask is None else attention.masked_fill(~mask, 0.0)
+        return self.output(z.mT), attention
 
     def _keep(self, h: Tensor) -> Tensor | None:
         """Factors of dropout on the weights, ``[B, 1, 1, N]`` or ``[B, 1, N, N]``."""
         keep, (B, N, _) = None, h.shape
-        if self.training and self.node_ablation:
-            keep = F.dropout(h.new_ones(B, 1, 1, N), self.node_ablation)
-        if self.training and self.edge_ablation:
-            pairs = F.dropout(h.new_ones(B, 1, N, N), self.edge_ablation)
-            keep = pairs if keep is None else keep * pairs
+        for n, probability in ((1, self.node_ablation), (N, self.edge_ablation)):
+            if self.training and probability:
+                dropped = F.dropout(h.new_ones(B, 1, n, N), probability)
+                keep = dropped if keep is None else keep * dropped
         return keep
 
 
 def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
     r"""The weights of CSA, Eqs. 4 and 5: :math:`\operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})`.
 
-    Shapes:
-        scores: ``[B, H, N, N]``, :math:`Q_i \cdot K_j`, scaled
-        returns: ``[B, H, K, N, N]``, with 1 in place of K where the terms are monochrome
+    ``[B, H, K, N, N]``, with 1 in place of K where the terms are monochrome.
     """
     # Added in float32 at least: a half's sum of two numbers near 100 is off by a quarter.
-    dtype = torch.promote_types(scores.dtype, torch.float32)
-    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(dtype)
+    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(at_least_float32(scores))
     return (scores[:, :, None] + logits).softmax(dim=-1)
 
 
 def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
     r"""CSA, Eqs. 6 and 7: :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
 
-    Shapes:
-        filters: as of :func:`filters`; value: ``[B, H, K, N]``; values: ``[B, d, N, N]``
-        keep: factors of dropout, broadcast to ``[B, H, N, N]``
-        returns: ``[B, H, K, N]``
+    value: ``[B, H, K, N]``, as what it returns; values: ``[B, d, N, N]``; keep: factors of dropout,
+    broadcast to ``[B, H, N, N]``.
     """
     messages = value[..., None, :]
     if values is not None:
@@ -265,14 +239,14 @@ def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor |
 
 
 def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None) -> Tensor:
-    """z as the equations read; shapes as of :func:`filters` and :func:`gather`."""
+    """z as the equations read."""
     return gather(filters(scores, terms), value, terms.values, keep)
 
 
 def _added(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
     """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
     # In float32 at least, as filters() adds: cancellation would leave its rounding.
-    dtype, terms = torch.promote_types(query.dtype, torch.float32), rows_of(edges, rows)
+    dtype, terms = at_least_float32(query), rows_of(edges, rows)
     q, k = (x.mT.flatten(1, 2).to(dtype) for x in (query[:, :, rows], key))  # [B, d, R], [B, d, N]
     return terms._replace(logits=terms.logits + (q[..., None] + k[..., None, :]))
 
@@ -284,28 +258,23 @@ class CSALayer(nn.Module):
         x = \operatorname{BN}(h + \operatorname{CSA}(h, E)), \qquad
         h' = \operatorname{BN}(x + \operatorname{FFN}(x))
 
-    (Section 3.5.) The statistics are those of the real nodes; padding becomes zeros. The further
-    arguments are those of :class:`ChromaticSelfAttention`.
+    (Section 3.5.) The statistics are those of the real nodes; padding becomes zeros.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_hidden: int | None = None, *,
-        dropout: float = 0.0, activation: str = "relu", **attention,
+        self, d_model: int, num_heads: int, d_hidden: int | None = None, *, dropout: float = 0.0,
+        activation: str = "relu", **attention
     ):  # fmt: skip
         super().__init__()
         self.attention = ChromaticSelfAttention(d_model, num_heads, **attention)
-        self.feed_forward = FeedForward(
-            d_model, d_hidden or 2 * d_model, dropout=dropout, activation=activation
-        )
+        inner, options = d_hidden or 2 * d_model, {"dropout": dropout, "activation": activation}
+        self.feed_forward = FeedForward(d_model, inner, **options)
         self.attention_norm = NodeBatchNorm(d_model)
         self.feed_forward_norm = NodeBatchNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, h: Tensor, edges: EdgeTerms | Callable[[slice], EdgeTerms], *,
-        mask: Tensor | None = None, return_attention: bool = False,
-    ):  # fmt: skip
-        mask = h.new_ones(h.shape[:2], dtype=torch.bool) if mask is None else mask
+    def forward(self, h: Tensor, edges, *, mask: Tensor | None = None, return_attention=False):
+        mask = torch.ones_like(h[..., 0], dtype=torch.bool) if mask is None else mask
         z = self.attention(h, edges, mask=mask, return_attention=return_attention)
         z, attention = z if return_attention else (z, None)
         h = self.attention_norm(h + self.dropout(z), mask)
@@ -316,12 +285,8 @@ class CSALayer(nn.Module):
 class EdgeMaps(nn.Module):
     r"""Logits :math:`E_{ij}` and values :math:`E^\text{value}_{ij}`, linear in :math:`E^{(0)}`.
 
-    Args:
-        logits: of a pair, d, or H for monochrome attention; values: whether there are any (Eq. 7).
-        bias: as in the authors' code where all layers share the maps.
-
-    Shapes:
-        E: ``[B, N, N, d]``; returns: ``[B, logits, N, N]`` and ``[B, d, N, N]``
+    A pair has d logits, or H in monochrome attention, and values where pairs add to messages.
+    Biases are those of the authors' code where all layers share the maps. E: ``[B, N, N, d]``.
     """
 
     def __init__(self, d_model: int, logits: int, values: bool, bias: bool):

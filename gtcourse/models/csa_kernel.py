@@ -1,7 +1,6 @@
 r"""Two forms of CSA's attention that need less memory than the equations as they read.
 
-A pair has a weight for each channel, :math:`\exp(Q_i \cdot K_j + E_{ij}) \in \mathbb{R}^d`. Written
-out, these are N² d numbers in each layer, and a backward pass that stores them.
+Written out, a layer's weights are N² d numbers, and a backward pass that stores them.
 
 Shapes: as in :mod:`gtcourse.models.csa`, with G = B H and R rows of the queries. Both forms take
 that file's ``direct``, scores ``[B, H, N, N]``, value ``[B, H, K, N]``, the edges' terms and the
@@ -16,11 +15,9 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+# Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core.
 BLOCK = {"cpu": 2**18, "cuda": 2**26}
-"""Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core."""
-
-CHUNK = 2**20
-"""Numbers in each tensor of a chunk of rows."""
+CHUNK = 2**20  # numbers in each tensor of a chunk of rows
 
 
 def rows_of(edges, rows: slice = slice(None)):
@@ -34,22 +31,18 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None
     r"""The same z of two factors, :math:`\exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j)
     \exp(E_{ij})`, whose product is never stored.
 
-    The first has one number for each head, and layers that share E share the second. A constant
-    taken from the logits of a row leaves its softmax as it is, so each factor is at most 1. Should
-    their largest numbers meet so badly that a row's products vanish all together, as for logits
-    that lie hundreds apart, :func:`direct` computes the result, and again in the backward pass; on
-    a GPU, where the host does not wait for that answer, the run ends with an error. Monochrome
-    terms have no product of this size, and go to :func:`direct` as well.
+    The first has one number for each head, and layers that share E share the second. Each is at
+    most 1. Where all products of a row vanish, as for logits that lie hundreds apart, ``direct``
+    computes the result, and again in the backward pass; on a GPU, where the host does not wait for
+    that answer, the run ends with an error. Monochrome terms go to ``direct`` as well.
     """
     (B, H, R, N), K, terms = scores.shape, value.shape[2], rows_of(edges)
     if terms.logits.shape[1] < H * K:
         return direct(scores, value, terms, keep)
     factor = factor_of(terms.logits) if terms.factor is None else terms.factor
     all_keep = None if keep is None else keep.expand(B, H, R, N).flatten(0, 1)
-    pairs = (
-        None if part is None else part.unflatten(1, (H, -1)).flatten(0, 1)
-        for part in (terms.logits, terms.values, factor)
-    )
+    parts = terms.logits, terms.values, factor
+    pairs = (None if p is None else p.unflatten(1, (H, -1)).flatten(0, 1) for p in parts)
     z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, all_keep)
     vanished = (total < torch.finfo(total.dtype).tiny ** 0.5).any()
     if total.is_cuda:
@@ -66,11 +59,10 @@ def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -
     """
     B, H, K, N = value.shape
     step = max(1, CHUNK // (B * H * K * N))
-    keep = None if keep is None else keep.expand(-1, -1, N, -1)
 
     def chunk(rows: slice) -> Tensor:
-        kept = None if keep is None else keep[:, :, rows]
-        return direct(scores[:, :, rows], value, rows_of(edges, rows), kept)
+        dropout = None if keep is None else keep.expand(-1, -1, N, -1)[:, :, rows]
+        return direct(scores[:, :, rows], value, rows_of(edges, rows), dropout)
 
     chunks = (slice(start, min(start + step, N)) for start in range(0, N, step))
     return torch.cat([checkpoint(chunk, rows, use_reentrant=False) for rows in chunks], dim=-1)
@@ -79,7 +71,7 @@ def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -
 @torch.no_grad()
 def factor_of(logits: Tensor) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel (or head), in float32 at least."""
-    logits = logits.to(_at_least_float32(logits))
+    logits = logits.to(at_least_float32(logits))
     lowest = torch.finfo(logits.dtype).min  # a row of -inf would take itself from itself
     return (logits - logits.amax(dim=-1, keepdim=True).clamp(min=lowest)).exp_()
 
@@ -87,7 +79,8 @@ def factor_of(logits: Tensor) -> Tensor:
 class _Factorised(torch.autograd.Function):
     r"""z, and the sum of each row's products: with G = B H, ``[G, K, R]`` both.
 
-    With :math:`g_i` the gradient of :math:`z_i` and :math:`m_{ij} = V_j + E^\text{value}_{ij}`,
+    With :math:`g_i` the gradient of :math:`z_i` and messages :math:`m_{ij} = V_j +
+    E^\text{value}_{ij}`,
 
     .. math::
         \frac{\partial}{\partial E_{ij}} = \tilde a(i,j) \odot g_i \odot (m_{ij} - z_i), \qquad
@@ -120,17 +113,11 @@ class _Factorised(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient, _):
-        # PyTorch's own guard, once_differentiable, lets torch.autograd.grad pass and leave out all
-        # that goes through the saved tensors.
-        if torch.is_grad_enabled():
-            raise RuntimeError(
-                "a second derivative is asked for, and form='factorised' has the first alone; "
-                "expected form='direct' or 'chunked'."
-            )
+        if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
+            message = "form='factorised' has no second derivative; expected 'direct' or 'chunked'."
+            raise RuntimeError(message)
         own, value, values, factor, keep, total, z = ctx.saved_tensors
-        of_scores = torch.empty_like(own)
-        of_value = torch.empty_like(value)
-        of_logits = torch.empty_like(factor)
+        of_scores, of_value, of_logits = map(torch.empty_like, (own, value, factor))
         of_values = None if values is None else torch.empty_like(factor)
         pull = (gradient / total).to(factor.dtype)[..., None]
         for block in _blocks(factor):
@@ -146,31 +133,23 @@ class _Factorised(torch.autograd.Function):
             if keep is not None:
                 arriving.mul_(keep[block, None])
             of_value[block] = arriving.sum(dim=2)
-        scores_dtype, logits_dtype = ctx.dtypes
-        return (
-            of_scores.to(scores_dtype),
-            of_value,
-            of_logits.to(logits_dtype),
-            None if values is None else of_values.to(values.dtype),
-            None,
-            None,
-        )
+        of_values = None if values is None else of_values.to(values.dtype)
+        of_scores, of_logits = of_scores.to(ctx.dtypes[0]), of_logits.to(ctx.dtypes[1])
+        return of_scores, of_value, of_logits, of_values, None, None
 
 
 def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:
-    """:math:`V_j + E^\text{value}_{ij}` of a block."""
     messages = value[block][..., None, :]
     return messages if values is None else messages + values[block]
 
 
 def _blocks(pairs: Tensor) -> Iterator[slice]:
-    """Along the first axis, one of its entries at least."""
-    size = BLOCK.get(pairs.device.type, BLOCK["cuda"])
-    step = max(1, size // pairs[0].numel())
+    """Slices of the first axis."""
+    step = max(1, BLOCK.get(pairs.device.type, BLOCK["cuda"]) // pairs[0].numel())
     return (slice(start, start + step) for start in range(0, len(pairs), step))
 
 
-def _at_least_float32(tensor: Tensor) -> torch.dtype:
+def at_least_float32(tensor: Tensor) -> torch.dtype:
     return torch.promote_types(tensor.dtype, torch.float32)
 
 

@@ -29,6 +29,13 @@ def category_rows(values: Tensor) -> Tensor:
     return values.long() + CATEGORY_STRIDE * torch.arange(values.shape[-1], device=values.device)
 
 
+class CategoryEmbedding(nn.Embedding):
+    """The sum of the rows of all columns, ``[..., F]`` to ``[..., d]``."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        return super().forward(category_rows(values)).sum(dim=-2)
+
+
 def combinations(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A number for each combination of categories, ``[..., F]`` to ``[...]``; column 0 in ones."""
     number, count = torch.zeros_like(values[..., 0], dtype=torch.long), 1
@@ -161,14 +168,15 @@ def _signs(like: Tensor, generator: torch.Generator | None) -> Tensor:
 # Graphormer's edges
 
 
-def flat_edges(batch: GraphBatch) -> tuple[Tensor, ...]:
+def flat_edges(batch: GraphBatch, first: int = 0) -> tuple[Tensor, ...]:
     """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
 
-    The receiver of an edge is the node that it leads to, as in PyG; distances and paths are read
-    the other way, from the query's node.
+    Nodes are numbered from ``first``. The receiver of an edge is the node that it leads to, as in
+    PyG; distances and paths are read the other way, from the query's node.
     """
     graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
-    return graph, receiver, sender, category_rows(batch.edge_attr[batch.adjacency])
+    rows = category_rows(batch.edge_attr[batch.adjacency])
+    return graph, receiver + first, sender + first, rows
 
 
 class NodeEdges(nn.Module):
@@ -204,9 +212,12 @@ class EdgeValues(nn.Module):
         return z.index_put((graph, receiver), message, accumulate=True)
 
 
-def along_paths(path_edges: Tensor, distance: Tensor, table: Tensor) -> Tensor:
+def mean_over_paths(batch: GraphBatch, table: Tensor) -> Tensor:
     """The mean of Graphormer, Eq. 7: a bag of table rows for each pair, ``[B, N, N, H]``."""
-    path_edges = path_edges[..., : len(table), :]
+    if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
+        return _along_trees(batch, table)
+    distance = batch.encodings["distance"].long()
+    path_edges = batch.encodings["path_edges"][..., : len(table), :]
     types, padding = table.shape[1], table.shape[0] * table.shape[1]
     step = torch.arange(path_edges.shape[-2], device=distance.device)
     ended = (step >= distance[..., None])[..., None]  # [B, N, N, L, 1]
@@ -217,11 +228,8 @@ def along_paths(path_edges: Tensor, distance: Tensor, table: Tensor) -> Tensor:
     return mean.unflatten(0, distance.shape)
 
 
-def along_trees(batch: GraphBatch, table: Tensor) -> Tensor:
-    """The mean of Graphormer, Eq. 7, where each path is its parent in ``AddPathTree`` and one edge.
-
-    Near pairs first; table: ``[L, types, H]``, returns: ``[B, N, N, H]``.
-    """
+def _along_trees(batch: GraphBatch, table: Tensor) -> Tensor:
+    """The same where each path is its parent in ``AddPathTree`` and one edge, near pairs first."""
     distance, max_length = batch.encodings["distance"].long(), len(table)
     parent = batch.encodings["path_tree"].long().clamp(min=0)  # k, from which a path enters j
     graph, node = (torch.arange(size, device=parent.device) for size in parent.shape[:2])

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import MultiHeadAttention, run_layers
 from gtcourse.models.embeddings import (
+    CategoryEmbedding,
     EdgeValues,
     NodeEdges,
-    along_paths,
-    along_trees,
-    category_rows,
     flat_edges,
+    mean_over_paths,
+    squeeze_one,
 )
 
 
@@ -32,7 +32,7 @@ class GraphormerConfig:
 
     Attributes:
         num_node_types, num_edge_types: rows of the tables; value v of column c has row v + 512 c.
-        d_hidden: inner width of the feed-forward network; d, as in the paper, where it is None.
+        d_hidden: inner width of the feed-forward network; by default d, as in the paper.
         dropout: after the feed-forward network and, as in the authors' code, after attention.
         max_distance, max_in_degree, max_out_degree: what is larger is looked up as these.
         path_positions: vectors :math:`w_n` of Eq. 7; max_path_length: edges that are read.
@@ -61,14 +61,12 @@ class GraphormerConfig:
 
 
 class Graphormer(nn.Module):
-    """The whole model: embeddings, [VNode], pre-LN layers that share one bias, a linear head.
+    """The model: embeddings, [VNode], pre-LN layers that share one bias, a linear head.
 
-    Args:
-        node_encodings, pair_encodings: modules that make ``[B, N, d]`` and ``[B, H, N, N]`` of a
-            batch, instead of those of the configuration.
+    Encodings in place of the configuration's map a batch to ``[B, N, d]``, or ``[B, H, N, N]``.
 
     Shapes:
-        batch.encodings: of ``AddDegrees()``, ``AddShortestPaths()``, ``AddPathEdges(20)``
+        batch.encodings: of AddDegrees, AddShortestPaths and AddPathEdges (or AddPathTree)
         perturbation: ``[B, N, d]``, added to the node embeddings (FLAG)
         returns: ``[B]``, or ``[B, T]`` for T targets above 1; with ``return_attention`` also
             ``[B, L, H, N + 1, N + 1]``, where row and column 0 are [VNode]'s
@@ -79,26 +77,27 @@ class Graphormer(nn.Module):
         pair_encodings: Iterable[nn.Module] | None = None,
     ):  # fmt: skip
         super().__init__()
-        self.config = config
-        self.embedding = nn.Embedding(config.num_node_types, config.d_model)
-        self.virtual_node = nn.Parameter(torch.empty(config.d_model))
-        own_nodes, own_pairs = default_encodings(config)
+        self.config = c = config
+        self.embedding = CategoryEmbedding(c.num_node_types, c.d_model)
+        self.virtual_node = nn.Parameter(torch.empty(c.d_model))
+        own_nodes, own_pairs = default_encodings(c)
         self.node_encodings = nn.ModuleList(own_nodes if node_encodings is None else node_encodings)
         pairs = [*(own_pairs if pair_encodings is None else pair_encodings)]
-        self.bias = PairBias(config.num_heads, pairs) if pairs else None
-        self.dropout = nn.Dropout(config.input_dropout)
-        options = {"dropout": config.dropout, "attention_dropout": config.attention_dropout}
-        if config.edges == "aggregation":
-            options["num_edge_types"] = config.num_edge_types
+        self.bias = PairBias(c.num_heads, pairs) if pairs else None
+        self.dropout = nn.Dropout(c.input_dropout)
         self.layers = nn.ModuleList(
-            GraphormerLayer(config.d_model, config.num_heads, config.d_hidden, **options)
-            for _ in range(config.num_layers)
-        )
-        self.norm = nn.LayerNorm(config.d_model)
-        self.head = nn.Linear(config.d_model, config.num_targets)
+            GraphormerLayer(
+                c.d_model, c.num_heads, c.d_hidden, dropout=c.dropout,
+                attention_dropout=c.attention_dropout,
+                num_edge_types=c.num_edge_types if c.edges == "aggregation" else 0,
+            )
+            for _ in range(c.num_layers)
+        )  # fmt: skip
+        self.norm = nn.LayerNorm(c.d_model)
+        self.head = nn.Linear(c.d_model, c.num_targets)
         self.reset_parameters(own_nodes + own_pairs)
 
-    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
+    def reset_parameters(self, encodings: Iterable[nn.Module]) -> None:
         """As the authors: small, and smaller in deeper models. Encodings from outside stay."""
         nn.init.normal_(self.virtual_node, std=0.02)
         for part in (self.embedding, self.layers, self.head, *encodings):
@@ -109,36 +108,28 @@ class Graphormer(nn.Module):
                     nn.init.normal_(module.weight, std=0.02 / self.config.num_layers**0.5)
                     nn.init.zeros_(module.bias)
 
-    def forward(
-        self, batch: GraphBatch, *, perturbation: Tensor | None = None, return_attention=False
-    ):
+    def forward(self, batch: GraphBatch, *, perturbation=None, return_attention: bool = False):
         h, attention = self.encode(batch, perturbation, return_attention)
-        prediction = self.head(h[:, 0])  # the graph is what [VNode] has gathered
-        prediction = prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+        prediction = squeeze_one(self.head(h[:, 0]))  # the graph is what [VNode] has gathered
         return (prediction, attention) if return_attention else prediction
 
     def encode(self, batch: GraphBatch, perturbation: Tensor | None = None, return_attention=False):
         """[VNode] and the nodes after all layers, ``[B, N + 1, d]``, and the attention."""
         h = self.embed(batch) if perturbation is None else self.embed(batch) + perturbation
-        virtual_node = self.virtual_node.expand(h.shape[0], 1, -1)
-        h = self.dropout(torch.cat([virtual_node, h], dim=1))
-        mask = F.pad(batch.mask, (1, 0), value=True)
+        h = self.dropout(torch.cat([self.virtual_node.expand(len(h), 1, -1), h], dim=1))
+        mask, bias = F.pad(batch.mask, (1, 0), value=True), None
+        edges = flat_edges(batch, first=1) if self.config.edges == "aggregation" else None
         # Computed once, padded keys included, and shared by all layers. Rows of -inf alone would be
         # NaN after the softmax; there are none, because every token may attend to [VNode].
-        bias = edges = None
-        if self.config.edges == "aggregation":
-            graph, receiver, sender, rows = flat_edges(batch)
-            edges = graph, receiver + 1, sender + 1, rows
         if self.bias is not None:
             bias, mask = self.bias(batch).masked_fill(~mask[:, None, None, :], -torch.inf), None
-        h, attention = run_layers(
-            self.layers, h, bias, return_attention=return_attention, mask=mask, edges=edges
-        )
+        inputs = {"mask": mask, "edges": edges, "return_attention": return_attention}
+        h, attention = run_layers(self.layers, h, bias, **inputs)
         return self.norm(h), attention
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """Node embeddings and encodings, ``[B, N, d]`` (Eq. 5)."""
-        h = self.embedding(category_rows(batch.x)).sum(dim=-2)
+        h = self.embedding(batch.x)
         for encoding in self.node_encodings:
             h = h + encoding(batch)
         return h
@@ -148,16 +139,15 @@ def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[n
     """The node encodings and the pair encodings that a configuration asks for."""
     nodes, pairs = [], []
     if config.centrality:
-        nodes.append(
-            CentralityEncoding(config.max_in_degree, config.max_out_degree, config.d_model)
-        )
+        degrees = config.max_in_degree, config.max_out_degree
+        nodes.append(CentralityEncoding(*degrees, config.d_model))
     if config.edges == "node":
         nodes.append(NodeEdges(config.num_edge_types, config.d_model))
+    H, paths = config.num_heads, (config.path_positions, config.max_path_length)
     if config.spatial:
-        pairs.append(SpatialEncoding(config.num_heads, config.max_distance))
+        pairs.append(SpatialEncoding(H, config.max_distance))
     if config.edges == "bias":
-        sizes = config.path_positions, config.max_path_length
-        pairs.append(EdgeEncoding(config.num_heads, config.num_edge_types, *sizes))
+        pairs.append(EdgeEncoding(H, config.num_edge_types, *paths))
     return nodes, pairs
 
 
@@ -168,12 +158,10 @@ class GraphormerLayer(nn.Module):
         h' = \operatorname{MHA}(\operatorname{LN}(h)) + h, \qquad
         h'' = \operatorname{FFN}(\operatorname{LN}(h')) + h'
 
-    Args:
-        num_edge_types: above 0, edge features join the values ("via aggregation" of Table 5).
+    With ``num_edge_types`` the features of edges, of ``flat_edges``, join the values (Table 5).
 
     Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``; edges: of
-            :func:`~gtcourse.models.embeddings.flat_edges`, where there are types
+        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
         returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
     """
 
@@ -183,14 +171,11 @@ class GraphormerLayer(nn.Module):
     ):  # fmt: skip
         super().__init__()
         self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
-        self.edge_values = (
-            EdgeValues(num_edge_types, d_model, num_heads) if num_edge_types else None
-        )
-        self.feed_forward = nn.Sequential(
-            nn.Linear(d_model, d_hidden or d_model),
-            nn.GELU(),
-            nn.Linear(d_hidden or d_model, d_model),
-        )
+        self.edge_values, d_hidden = None, d_hidden or d_model
+        if num_edge_types:
+            self.edge_values = EdgeValues(num_edge_types, d_model, num_heads)
+        inner, outer = nn.Linear(d_model, d_hidden), nn.Linear(d_hidden, d_model)
+        self.feed_forward = nn.Sequential(inner, nn.GELU(), outer)
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -199,9 +184,9 @@ class GraphormerLayer(nn.Module):
         self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None,
         edges: tuple[Tensor, ...] | None = None, return_attention: bool = False
     ):  # fmt: skip
-        probabilities = return_attention or self.edge_values is not None
-        z = self.attention(self.attention_norm(h), bias, mask=mask, return_attention=probabilities)
-        z, attention = z if probabilities else (z, None)
+        needed = return_attention or self.edge_values is not None
+        z = self.attention(self.attention_norm(h), bias, mask=mask, return_attention=needed)
+        z, attention = z if needed else (z, None)
         if self.edge_values is not None:
             z = z + self.edge_values(attention, edges)
         h = h + self.dropout(z)
@@ -214,11 +199,8 @@ class GraphormerAttention(MultiHeadAttention):
 
     .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
 
-    Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), as heads need it.
-
-    Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``, b + c; mask: ``[B, N]`` or ``[B, N, N]``
-        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
+    ``bias`` is b + c, ``[B, H, N, N]``; the rest as of multi-head attention. Differs from the
+    paper, which writes sqrt(d): its code has sqrt(d / H), as heads need it.
     """
 
     def forward(self, h: Tensor, bias: Tensor | None = None, **options):
@@ -230,11 +212,9 @@ class CentralityEncoding(nn.Module):
 
     .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
 
-    (Graphormer, Eq. 5.) Nodes with more edges than the largest degree share its vectors. Differs
-    from the authors' code, which looks both up by the same degree.
-
-    Shapes:
-        batch.encodings["in_degree"], ["out_degree"]: ``[B, N]``; returns: ``[B, N, d]``, the sum
+    (Graphormer, Eq. 5.) Returns the sum of both, ``[B, N, d]``. Nodes with more edges than the
+    largest degree share its vectors. Differs from the authors' code, which looks both up by the
+    same degree.
     """
 
     def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):
@@ -251,12 +231,9 @@ class CentralityEncoding(nn.Module):
 class SpatialEncoding(nn.Module):
     r"""A learned scalar :math:`b_{\phi(i,j)}` for each distance and head (Graphormer, Eq. 6).
 
-    It is what tells the graphs of Graphormer, Figure 2, apart. The paper writes one scalar, its
-    implementation learns one for each head. Distances beyond the largest share its scalars; pairs
-    without a path have row 0 of ``scalars``, and distance d has row d + 1.
-
-    Shapes:
-        batch.encodings["distance"]: ``[B, N, N]``; returns: ``[B, H, N, N]``
+    It tells the graphs of Graphormer, Figure 2, apart. The paper writes one scalar, its code learns
+    one for each head. Distances beyond the largest share its scalars; pairs without a path have row
+    0 of ``scalars``, and distance d has row d + 1. Returns ``[B, H, N, N]``.
     """
 
     def __init__(self, num_heads: int, max_distance: int):
@@ -275,11 +252,9 @@ class SpatialEncoding(nn.Module):
 class PairBias(nn.Module):
     """The one place where structure enters attention: computed once, added in every layer.
 
-    The sum of the pair encodings, with a first row and column for [VNode], whose pairs share one
-    learned scalar for each head (Section 3.2), as in the authors' code; the text allows two.
-
-    Shapes:
-        returns: ``[B, H, N + 1, N + 1]``
+    The sum of the pair encodings, ``[B, H, N + 1, N + 1]``, with a first row and column for
+    [VNode], whose pairs share one learned scalar for each head (Section 3.2), as in the authors'
+    code; the text allows two.
     """
 
     def __init__(self, num_heads: int, encodings: Iterable[nn.Module]):
@@ -289,9 +264,8 @@ class PairBias(nn.Module):
         nn.init.normal_(self.virtual, std=0.02)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        nodes = sum(encoding(batch) for encoding in self.encodings)
-        bias = F.pad(nodes, (1, 0, 1, 0))
-        virtual = F.pad(torch.zeros_like(nodes[:1, :1]), (1, 0, 1, 0), value=1.0)
+        bias = F.pad(sum(encoding(batch) for encoding in self.encodings), (1, 0, 1, 0))
+        virtual = F.pad(torch.zeros_like(bias[:1, :1, 1:, 1:]), (1, 0, 1, 0), value=1.0)
         return (bias + self.virtual[:, None, None] * virtual).contiguous()
 
 
@@ -300,18 +274,13 @@ class EdgeEncoding(nn.Module):
 
     .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
 
-    over the edges :math:`e_1, \dots, e_\ell` of the path from i to j; the paper has N for
-    :math:`\ell`, and the lecture the sum (CS224W, S11). With categories :math:`x_e \cdot w_n` is a
-    table, and :math:`c_{ij}` a mean of its rows; 0 for a node itself and without a path.
+    over the edges of the path from i to j; the paper has N for :math:`\ell`, and the lecture the
+    sum (CS224W, S11). With categories :math:`x_e \cdot w_n` is a table, and :math:`c_{ij}` a mean
+    of its rows; 0 for a node itself and without a path.
 
-    Args:
-        num_heads: H, also the width of :math:`x_e` (d_E); positions: vectors :math:`w_n`;
-            max_length: L, the edges of a path that are read; reduce: "mean", or "sum".
-
-    Shapes:
-        batch.encodings: exact "distance" ``[B, N, N]``, and "path_edges" ``[B, N, N, L, F]`` or
-            "path_tree" ``[B, N, N]`` with batch.edge_attr: the same result from N² numbers
-        returns: ``[B, H, N, N]``
+    H is also the width of :math:`x_e` (d_E); ``positions`` is the number of vectors :math:`w_n`,
+    ``max_length`` L. Reads exact "distance" ``[B, N, N]``, and "path_edges" ``[B, N, N, L, F]`` or
+    "path_tree" ``[B, N, N]`` with ``edge_attr``: the same result from N² numbers. ``[B, H, N, N]``.
 
     Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
     longest path of the *batch*, so that a prediction depends on the batch.
@@ -328,14 +297,10 @@ class EdgeEncoding(nn.Module):
         nn.init.normal_(self.positions, std=0.02)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        distance = batch.encodings["distance"].long()
-        if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
-            mean = along_trees(batch, self.table())
-        else:
-            mean = along_paths(batch.encodings["path_edges"], distance, self.table())
+        c = mean_over_paths(batch, self.table())
         if self.reduce == "sum":
-            mean = mean * distance.clamp(0, self.max_length)[..., None]
-        return mean.permute(0, 3, 1, 2)
+            c = c * batch.encodings["distance"].clamp(0, self.max_length)[..., None]
+        return c.permute(0, 3, 1, 2)
 
     def table(self) -> Tensor:
         """:math:`x_e \\cdot w_n` for each place, category and head: ``[L, types, H]``."""

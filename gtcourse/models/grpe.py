@@ -22,7 +22,14 @@ from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads, run_layers
-from gtcourse.models.embeddings import category_rows, combinations, masked_edge_attr, mean_pool
+from gtcourse.models.embeddings import (
+    CastingLinear,
+    CategoryEmbedding,
+    combinations,
+    masked_edge_attr,
+    mean_pool,
+    squeeze_one,
+)
 
 TERMS = ("query", "key", "value")
 TABLE_OF = {"key": "query", "query": "key", "value": "value"}
@@ -38,7 +45,7 @@ class GRPEConfig:
             num_node_features: number of float columns instead.
         num_edge_types: number of categories of each column; each combination is a type. edge_step:
             for one column of floats, the width of a type; 0.1 in the paper.
-        d_hidden: inner width of the feed-forward network; d, as in the paper, where it is None.
+        d_hidden: inner width of the feed-forward network; by default d, as in the paper.
         max_distance: L, the longest distance with a vector of its own.
         terms: of "query" (Eq. 6), "key" (Eq. 7) and "value" (Eq. 9); bias: Graphormer's (Eq. 4).
         key_context: "key_column" as in Eq. 7, or "query_row" as in the authors' code.
@@ -67,7 +74,7 @@ class GRPEConfig:
 
 
 class GRPE(nn.Module):
-    """The whole model: embeddings, [VNode], pre-LN layers that share the tables, a linear head.
+    """The model: embeddings, [VNode], pre-LN layers that share the tables, a linear head.
 
     Shapes:
         batch.encodings["distance"]: ``[B, N, N]`` of ``AddShortestPaths()``
@@ -77,61 +84,46 @@ class GRPE(nn.Module):
 
     def __init__(self, config: GRPEConfig):
         super().__init__()
-        self.config = config
-        d = config.d_model
-        if config.num_node_types:
-            self.embedding = nn.Embedding(config.num_node_types, d)
-        else:
-            self.embedding = nn.Linear(config.num_node_features, d)
-        self.virtual_node = nn.Parameter(torch.zeros(d)) if config.virtual_node else None
-        self.relations = Relations(
-            config.num_edge_types, config.edge_step, config.max_distance, config.virtual_node
-        )
-        widths = {table: d for term, table in TABLE_OF.items() if term in config.terms}
-        if config.bias:
-            widths["bias"] = config.num_heads
-        self.tables = nn.ModuleDict(
-            {
-                table: RelationEmbedding(self.relations.num_edge_types, config.max_distance, width)
-                for table, width in widths.items()
-            }
-        )
-        options = {"dropout": config.dropout, "attention_dropout": config.attention_dropout}
+        self.config, c, d = config, config, config.d_model
+        types, features = c.num_node_types, c.num_node_features
+        self.embedding = CategoryEmbedding(types, d) if types else CastingLinear(features, d)
+        self.virtual_node = nn.Parameter(torch.zeros(d)) if c.virtual_node else None
+        self.relations = Relations(c.num_edge_types, c.edge_step, c.max_distance, c.virtual_node)
+        widths = {table: d for term, table in TABLE_OF.items() if term in c.terms}
+        widths |= {"bias": c.num_heads} if c.bias else {}
+        E, L = self.relations.num_edge_types, c.max_distance
+        tables = {name: RelationEmbedding(E, L, width) for name, width in widths.items()}
+        self.tables = nn.ModuleDict(tables)
         self.layers = nn.ModuleList(
             GRPELayer(
-                d, config.num_heads, config.d_hidden, key_context=config.key_context, **options
+                d, c.num_heads, c.d_hidden, key_context=c.key_context, dropout=c.dropout,
+                attention_dropout=c.attention_dropout,
             )
-            for _ in range(config.num_layers)
-        )
+            for _ in range(c.num_layers)
+        )  # fmt: skip
         self.norm = nn.LayerNorm(d)
-        self.head = nn.Linear(d, config.num_targets)
+        self.head = nn.Linear(d, c.num_targets)
 
     def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)
-        prediction = self.head(self._readout(h, batch.mask))
-        prediction = prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+        prediction = squeeze_one(self.head(self._readout(h, batch.mask)))
         return (prediction, attention) if return_attention else prediction
 
     def encode(self, batch: GraphBatch, return_attention: bool = False):
         """[VNode], if any, and the nodes after all layers, ``[B, N (+ 1), d]``; the attention."""
         h, mask = self.embed(batch), batch.mask
         if self.virtual_node is not None:
-            h = torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1)
+            h = torch.cat([self.virtual_node.expand(len(h), 1, -1), h], dim=1)
             mask = F.pad(mask, (1, 0), value=True)
         # Computed once and shared by all layers.
-        relation = self.relations(batch)
         tables = RelationTables(**{name: table() for name, table in self.tables.items()})
-        h, attention = run_layers(
-            self.layers, h, relation, return_attention=return_attention, tables=tables, mask=mask
-        )
+        options = {"mask": mask, "return_attention": return_attention}
+        h, attention = run_layers(self.layers, h, self.relations(batch), tables, **options)
         return self.norm(h), attention
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings, ``[B, N, d]``; in training with noise."""
-        if self.config.num_node_types:
-            h = self.embedding(category_rows(batch.x)).sum(dim=-2)
-        else:
-            h = self.embedding(batch.x.to(self.embedding.weight.dtype))
+        h = self.embedding(batch.x)
         if self.training and self.config.node_noise:
             h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
         return h
@@ -158,9 +150,8 @@ class GRPEAttention(MultiHeadAttention):
     relations are one product ``[N, T]``, from which each pair gathers its own; no vector is ever
     written for a pair. Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
 
-    Args:
-        key_context: "key_column" is Eq. 7. "query_row" is what the authors' code computes,
-            :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
+    ``key_context="query_row"`` is what the authors' code computes in place of GRPE, Eq. 7,
+    :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
 
     Shapes:
         x: ``[B, N, d]``; relation: ``[B, N, N]``, 0 to T - 1; mask: ``[B, N]`` or ``[B, N, N]``
@@ -183,18 +174,17 @@ class GRPEAttention(MultiHeadAttention):
         self, x: Tensor, relation: Tensor, tables: RelationTables, *,
         mask: Tensor | None = None, return_attention: bool = False
     ):  # fmt: skip
-        query, key, value = (
-            self.split_heads(project(x)) for project in (self.query, self.key, self.value)
-        )  # [B, H, N, K]
+        projections = self.query, self.key, self.value
+        query, key, value = (self.split_heads(f(x)) for f in projections)  # [B, H, N, K]
         mask = over_heads(mask)
         pair = relation[:, None].expand(-1, self.num_heads, -1, -1)
         attention = self._logits(query, key, pair, tables, mask).softmax(dim=-1)
         weights = F.dropout(attention, self.dropout, self.training)
         z = weights @ value
         if tables.value is not None:
-            vectors = self.split_heads(tables.value)  # [H, T, K]
-            by_relation = weights.new_zeros(*weights.shape[:-1], vectors.shape[-2])
-            z = z + by_relation.scatter_add(3, pair, weights) @ vectors
+            by_relation = weights.new_zeros(*weights.shape[:-1], len(tables.value))
+            by_relation = by_relation.scatter_add(3, pair, weights)  # [B, H, N, T]
+            z = z + by_relation @ self.split_heads(tables.value)
         if mask is not None:
             z = z.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
             attention = attention.masked_fill(~mask, 0.0) if return_attention else attention
@@ -204,7 +194,7 @@ class GRPEAttention(MultiHeadAttention):
     def _logits(self, query, key, pair: Tensor, tables: RelationTables, mask) -> Tensor:
         """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
         query = query * query.shape[-1] ** -0.5  # before the product: half precision ends early
-        logits = query @ key.transpose(-2, -1)
+        logits = query @ key.mT
         for context in self._contexts(query, key, pair, tables):
             logits += context
         if mask is None:
@@ -215,14 +205,13 @@ class GRPEAttention(MultiHeadAttention):
     def _contexts(self, query, key, pair: Tensor, tables: RelationTables):
         """What is added to the logits, ``[B, H, N, N]`` each; ``query`` is scaled already."""
         if tables.key is not None:
-            vectors = self.split_heads(tables.key)
-            yield (query @ vectors.transpose(-2, -1)).gather(3, pair)  # of [B, H, N, T]
+            yield (query @ self.split_heads(tables.key).mT).gather(3, pair)  # of [B, H, N, T]
         if tables.query is not None:
             vectors = self.split_heads(tables.query) * key.shape[-1] ** -0.5
             if self.key_context == "query_row":
-                yield (key @ vectors.transpose(-2, -1)).gather(3, pair)
+                yield (key @ vectors.mT).gather(3, pair)
             else:  # for pair (i, j) the number of key j: of [B, H, T, N], along the columns
-                yield (vectors @ key.transpose(-2, -1)).gather(2, pair)
+                yield (vectors @ key.mT).gather(2, pair)
         if tables.bias is not None:
             yield tables.bias.T[None, :, None].expand(*pair.shape[:3], -1).gather(3, pair)
 
@@ -242,9 +231,8 @@ class GRPELayer(nn.Module):
         attention_dropout: float = 0.0, key_context: str = "key_column"
     ):  # fmt: skip
         super().__init__()
-        self.attention = GRPEAttention(
-            d_model, num_heads, dropout=attention_dropout, key_context=key_context
-        )
+        options = {"dropout": attention_dropout, "key_context": key_context}
+        self.attention = GRPEAttention(d_model, num_heads, **options)
         self.feed_forward = FeedForward(d_model, d_hidden or d_model, activation="gelu")
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
@@ -254,9 +242,8 @@ class GRPELayer(nn.Module):
         self, h: Tensor, relation: Tensor, tables: RelationTables, *,
         mask: Tensor | None = None, return_attention: bool = False
     ):  # fmt: skip
-        z = self.attention(
-            self.attention_norm(h), relation, tables, mask=mask, return_attention=return_attention
-        )
+        options = {"mask": mask, "return_attention": return_attention}
+        z = self.attention(self.attention_norm(h), relation, tables, **options)
         z, attention = z if return_attention else (z, None)
         h = h + self.dropout(z)
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
@@ -264,32 +251,22 @@ class GRPELayer(nn.Module):
 
 
 class RelationTables(NamedTuple):
-    """A vector for each of T relations, by what meets it; None for a term that is left out.
+    """A vector for each of T relations, ``[T, d]``; None for a term that is left out."""
 
-    Attributes:
-        key: ``[T, d]``, met by queries (Eq. 6); query: ``[T, d]``, met by keys (Eq. 7); value:
-            ``[T, d]``, added to values (Eq. 9); bias: ``[T, H]``, Graphormer's scalars (Eq. 4).
-    """
-
-    key: Tensor | None = None
-    query: Tensor | None = None
-    value: Tensor | None = None
-    bias: Tensor | None = None
+    key: Tensor | None = None  # met by queries (Eq. 6)
+    query: Tensor | None = None  # met by keys (Eq. 7)
+    value: Tensor | None = None  # added to values (Eq. 9)
+    bias: Tensor | None = None  # Graphormer's scalars (Eq. 4), [T, H]
 
 
 class RelationEmbedding(nn.Module):
-    """The vectors of all relations, ``[T, width]``: a table for distances and one for edges.
-
-    Attributes:
-        distances: rows 0 to L, far, unreachable, virtual; edges: rows 0 to E - 1, no edge, self,
-            virtual.
-    """
+    """The vectors of all relations, ``[T, width]``: a table for distances and one for edges."""
 
     def __init__(self, num_edge_types: int, max_distance: int, width: int):
         super().__init__()
         self.max_distance = max_distance
-        self.distances = nn.Embedding(max_distance + 4, width)
-        self.edges = nn.Embedding(num_edge_types + 3, width)
+        self.distances = nn.Embedding(max_distance + 4, width)  # 0 to L, far, unreachable, virtual
+        self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
 
     def forward(self) -> Tensor:
         P, E = self.distances.weight, self.edges.weight
@@ -304,22 +281,16 @@ class Relations(nn.Module):
 
     Row i is the query's. Distances are those of the graph without [VNode], exact up to L + 1.
 
-    Attributes:
-        num_edge_types: E, the combinations of the columns' categories; num_relations: T.
-
     Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
     a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
     """
 
-    def __init__(
-        self, edge_types: tuple[int, ...], edge_step: float | None, max_distance: int,
-        virtual_node: bool
-    ):  # fmt: skip
+    def __init__(self, edge_types: tuple[int, ...], edge_step, max_distance, virtual_node: bool):
         super().__init__()
         self.edge_types, self.edge_step = edge_types, edge_step
-        self.max_distance, self.virtual_node = max_distance, virtual_node
-        self.num_edge_types = math.prod(edge_types)
-        # Itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
+        self.virtual_node = virtual_node
+        self.num_edge_types = math.prod(edge_types)  # E, all combinations of categories
+        # T: itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
         self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
 
     def forward(self, batch: GraphBatch) -> Tensor:
