@@ -105,11 +105,7 @@ class GraphBatch:
 
     @staticmethod
     def from_pyg(batch: Batch) -> GraphBatch:
-        """A PyG batch, padded; a dense layer's result ``h`` goes back with ``h[mask]`` ``[Σn, d]``.
-
-        Raises:
-            ValueError: as :func:`collate`.
-        """
+        """A PyG batch, padded; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
         return collate(batch)
 
     def to_pyg(self) -> Batch:
@@ -117,27 +113,16 @@ class GraphBatch:
         return Batch.from_data_list(unbatch(self))
 
     def to(self, device: torch.device | str) -> GraphBatch:
-        return self._map(lambda tensor, node_axes: tensor.to(device))
+        return self._map(lambda tensor: tensor.to(device))
 
     def select(self, index: Tensor) -> GraphBatch:
         """The graphs at ``index`` ``[B']``, in that order."""
-        return self._map(lambda tensor, node_axes: tensor[index])
+        return self._map(lambda tensor: tensor[index])
 
-    def trim(self, num_nodes: int) -> GraphBatch:
-        """The same graphs with every node axis cut to ``num_nodes``; the rest must be padding."""
-        return self._map(lambda tensor, axes: tensor[(slice(None), *[slice(num_nodes)] * axes)])
-
-    def _map(self, function: Callable[[Tensor, int], Tensor]) -> GraphBatch:
-        """``function(tensor, number of its node axes)`` on every field."""
-        return GraphBatch(
-            x=function(self.x, 1),
-            adjacency=function(self.adjacency, 2),
-            mask=function(self.mask, 1),
-            edge_attr=None if self.edge_attr is None else function(self.edge_attr, 2),
-            y=None if self.y is None else function(self.y, TARGET_AXES[self.target]),
-            encodings={n: function(t, node_axes(n, t)) for n, t in self.encodings.items()},
-            target=self.target,
-        )
+    def _map(self, function: Callable[[Tensor], Tensor]) -> GraphBatch:
+        fields = {name: function(t) for name, t in vars(self).items() if isinstance(t, Tensor)}
+        encodings = {name: function(tensor) for name, tensor in self.encodings.items()}
+        return replace(self, **fields, encodings=encodings)
 
 
 def node_axes(name: str, batched: Tensor) -> int:
@@ -295,17 +280,17 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
         raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
     if graphs[0].get("y") is None:
         return target or "graph"
-    sizes = {
+    rows = {
         "graph": [1] * len(graphs),
-        "node": [graph.x.shape[0] for graph in graphs],
-        "edge": [graph.edge_index.shape[1] for graph in graphs],
+        "node": [graph.num_nodes for graph in graphs],
+        "edge": [graph.num_edges for graph in graphs],
     }
-    targets = [len(graph.y) for graph in graphs]
-    for level in [target] if target else sizes:
-        if targets == sizes[level]:
+    found = [len(graph.y) for graph in graphs]
+    for level in [target] if target else rows:
+        if found == rows[level]:
             return level
     raise ValueError(
-        f"y has {targets[:8]} rows in the first graphs; expected one for each "
+        f"y has {found[:8]} rows in the first graphs; expected one for each "
         f"{target or 'graph, each node or each edge'}."
     )
 
@@ -339,12 +324,14 @@ class RaggedTensors:
             if graphs[0].get(name) is not None:
                 arrays[level][name] = torch.cat([graph[name] for graph in graphs])
         for name, axes in _encodings_of(graphs).items():
-            rows = [graph[name].reshape(-1, *graph[name].shape[axes:]) for graph in graphs]
-            values = torch.cat(rows) if axes else torch.stack([graph[name] for graph in graphs])
-            arrays[("graph", "node", "pair")[axes]][PYG_NAMES.get(name, name)] = values
+            join = torch.cat if axes else torch.stack
+            rows = [graph[name].flatten(0, axes - 1) if axes else graph[name] for graph in graphs]
+            arrays[("graph", "node", "pair")[axes]][PYG_NAMES.get(name, name)] = join(rows)
         edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
-        num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
-        num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
+        num_nodes, num_edges = (
+            torch.tensor([getattr(graph, name) for graph in graphs])
+            for name in ("num_nodes", "num_edges")
+        )
         return cls.from_arrays(num_nodes, num_edges, edge_index, arrays, target)
 
     @classmethod
@@ -462,16 +449,16 @@ def _encodings_of(graphs: Sequence[Data]) -> dict[str, int]:
     """The encodings that the graphs have, and how many node axes each has."""
     found = {name: axes for name, axes in ENCODINGS.items() if graphs[0].get(name) is not None}
     known = {"x", "edge_index", "edge_attr", "y", "batch", "ptr", *ENCODINGS}
-    nodes, edges = ([getattr(g, name) for g in graphs] for name in ("num_nodes", "num_edges"))
-    for name, first in graphs[0]:
+    for name in sorted({*graphs[0].keys()} - known):
         values = [graph.get(name) for graph in graphs]
-        if name in known or not all(isinstance(value, Tensor) for value in values):
+        if not all(isinstance(each, Tensor) and each.dim() in (2, 3) for each in values):
             continue
-        axes = first.dim() - 1
-        shapes = [list(value.shape) for value in values]
-        of_nodes = shapes == [[*[n] * axes, first.shape[-1]] for n in nodes]
-        of_edges = [shape[0] for shape in shapes] == edges if of_nodes else False
-        alike = len({(value.dtype, value.is_sparse) for value in values}) == 1
-        if axes in (1, 2) and of_nodes and alike and not of_edges:
+        axes, sizes = values[0].dim() - 1, [graph.num_nodes for graph in graphs]
+        # A property of the edges, or one whose type or width changes, is not an encoding.
+        if (
+            [list(each.shape[:-1]) for each in values] == [[n] * axes for n in sizes]
+            and [len(each) for each in values] != [graph.num_edges for graph in graphs]
+            and len({(each.dtype, each.layout, each.shape[-1]) for each in values}) == 1
+        ):
             found[name] = axes
     return found
