@@ -22,7 +22,7 @@ from gtcourse.graphs import communities, datasets, downloads, load_dataset, mole
 from gtcourse.graphs.files import UNFINISHED
 from gtcourse.graphs.molecules import parse, penalized_logp
 from gtcourse.prepare import pcqm4mv2, prepare
-from gtcourse.training.records import Record, read_record, write_record, write_weights
+from gtcourse.training.records import read_record
 from tests.graphs.layout import write_some
 from tests.graphs.served import content
 from tests.graphs.test_real_loaders import write_zinc
@@ -60,10 +60,8 @@ def prepare_command(folder: Path) -> None:
 
 def cache(folder: Path) -> None:
     molecules.SPLIT_SIZES = (80, 8, 8)
-    for name in ("pattern", "cluster"):
-        build = getattr(communities, f"build_{name}")
-        setattr(communities, f"build_{name}", partial(build, (60, 10, 10)))
-    for name in ("csl", "pattern", "molecules", "cluster"):
+    communities.build_pattern = partial(communities.build_pattern, (60, 10, 10))
+    for name in ("pattern", "molecules"):
         load_dataset(name, root=folder)
 
 
@@ -100,19 +98,6 @@ def _publish(place: Path) -> None:
     write_zinc(place / "published")
     for number, each in enumerate(datasets.PUBLICATIONS["zinc"].downloads):
         (place / f"answer-{number}").write_bytes(content(each, place / "published"))
-
-
-def write(folder: Path, version: int = 1) -> None:
-    """A record, weights and graphs; another version is larger."""
-    record = Record(
-        name="written/often", config={"version": version}, data={"name": "none", "source": "none"},
-        seed=0, seconds=1.0, parameters=1, result={"test_mae": float(version)}, date="2026-01-01",
-        curve=[{"epoch": i} for i in range(400 + version)], command="none", commit="none",
-        device="none", versions={"python": "3"},
-    )  # fmt: skip
-    write_weights(record, {"w": torch.full((20_000,), float(version))}, folder)
-    write_record(record, folder / record.filename)
-    write_graphs(folder / "graphs.npz", tiny("zinc", 60 * (1 + version), seed=version))
 
 
 def trained(folder: Path) -> object:
@@ -153,17 +138,9 @@ class Ended:
 class Child:
     """A process that calls ``job(folder)``; its output goes to a file."""
 
-    def __init__(
-        self,
-        job: Callable[[Path], object],
-        folder: Path,
-        *,
-        after: float = 0.0,
-        file_limit: int | None = None,
-    ):
+    def __init__(self, job: Callable[[Path], object], folder: Path, file_limit: int | None = None):
         self.output = folder.with_name(f"{folder.name}-{time.monotonic_ns()}.out")
-        self.output.touch()
-        arguments = (job, folder, self.output, time.monotonic() + after, file_limit)
+        arguments = (job, folder, self.output, file_limit)
         self.process = CONTEXT.Process(target=_run, args=arguments)
         self.begun = time.perf_counter()
         self.process.start()
@@ -176,20 +153,20 @@ class Child:
     def end(self) -> Ended:
         self.process.join()
         seconds = time.perf_counter() - self.begun
-        return Ended(self.process.exitcode, self.output.read_text().strip(), seconds)
+        output = self.output.read_text().strip() if self.output.exists() else ""
+        return Ended(self.process.exitcode, output, seconds)
 
 
 def done(job: Callable[[Path], object], folder: Path, **options) -> Ended:
     return Child(job, folder, **options).end()
 
 
-def _run(job, folder: Path, output: Path, begin: float, file_limit: int | None) -> None:
-    os.environ["COLUMNS"] = "1000"  # a sentence stays in one line
+def _run(job, folder: Path, output: Path, file_limit: int | None) -> None:
+    os.environ["COLUMNS"] = "1000"  # a message stays in one line
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with open(output, "w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    time.sleep(max(0.0, begin - time.monotonic()))
     if file_limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
     code = 0
