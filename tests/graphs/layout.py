@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from gtcourse.graphs import GraphDataset
-
 SMILES = ("CCO", "C=O", "CC#N", "c1ccccc1", "C", "C1CC1C(=O)O", "O=C(O)c1ccccc1O", "FC(F)F")
 
 
@@ -47,16 +45,3 @@ def write_some(root: Path, count: int = 24, smiles: Sequence[str] = SMILES) -> P
     return write_layout(
         root, texts, gaps, {name: rows[part == number] for number, name in enumerate(names)}
     )
-
-
-def write_dataset(root: Path, dataset: GraphDataset) -> Path:
-    """A data set whose graphs have SMILES; half of its test graphs are each of the last two parts.
-
-    As in the published files, those have no target.
-    """
-    gaps = np.array([float(graph.y) for graph in dataset])
-    train, val, test = (np.flatnonzero(dataset.split == number) for number in range(3))
-    gaps[test] = np.nan
-    parts = {"train": train, "valid": val}
-    parts |= {"test-dev": test[: len(test) // 2], "test-challenge": test[len(test) // 2 :]}
-    return write_layout(root, [graph.smiles for graph in dataset], gaps, parts)

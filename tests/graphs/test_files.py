@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs import GraphDataset, load_dataset, read_graphs, write_graphs
+from gtcourse.graphs import GraphDataset, read_graphs, write_graphs
 from gtcourse.graphs.files import ABANDONED, file_sha256, locked, replacing
 from gtcourse.graphs.ragged import read_npz, write_npz
 from tests.graphs.small import three_chains
@@ -107,23 +107,18 @@ def test_graphs_that_are_written_are_read_back(tmp_path):
     assert read.checksum == file_sha256(tmp_path / "chains.npz")
 
 
-def test_every_attribute_of_a_node_an_edge_or_a_graph_is_kept(tmp_path):
-    dataset = three_chains()
-    for index, graph in enumerate(dataset):
-        graph.smiles = ["CO", "C=C=N", "C"][index]
-        graph.charge = torch.arange(graph.num_nodes) - 1
-        graph.length = torch.rand(graph.edge_index.shape[1], 2)
-        graph.weight = torch.tensor([[index + 0.5, -1.0]])
-    assert_read_back(dataset, tmp_path / "chains.npz")
-
-
-@pytest.mark.parametrize("level", ["node", "edge"])
-def test_targets_of_nodes_and_edges_are_kept(tmp_path, level):
+@pytest.mark.parametrize("level", ["graph", "node", "edge"])
+def test_every_attribute_of_a_node_an_edge_or_a_graph_is_read_back(tmp_path, level):
     dataset = three_chains()
     dataset.target = level
-    for graph in dataset:
-        graph.y = torch.arange(graph.num_nodes if level == "node" else graph.num_edges)
-    assert assert_read_back(dataset, tmp_path / "labels.npz").target == level
+    for index, graph in enumerate(dataset):
+        rows = {"graph": 1, "node": graph.num_nodes, "edge": graph.num_edges}[level]
+        graph.y = torch.arange(rows)
+        graph.smiles = ["CO", "C=C=N", "C"][index]
+        graph.charge = torch.arange(graph.num_nodes) - 1
+        graph.length = torch.rand(graph.num_edges, 2)
+        graph.weight = torch.tensor([[index + 0.5, -1.0]])
+    assert assert_read_back(dataset, tmp_path / "chains.npz").target == level
 
 
 def test_missing_targets_are_nan_if_the_file_says_so(tmp_path):
@@ -205,16 +200,6 @@ def test_pair_encodings_are_not_data(tmp_path):
         graph.distance = torch.zeros(graph.num_nodes, graph.num_nodes)
     with pytest.raises(ValueError, match=r"graph 0 has distance of shape \[2, 2\]; expected one"):
         write_graphs(tmp_path / "chains.npz", dataset)
-
-
-def test_zinc_from_a_file_without_vocabulary_has_zincs_vocabulary(tmp_path):
-    dataset = three_chains()
-    dataset.node_vocabulary = dataset.edge_vocabulary = None
-    dataset[1].x[2, 0] = 28
-    write_graphs(tmp_path / "zinc.npz", dataset)
-    assert read_graphs(tmp_path / "zinc.npz")[1].x[2, 0] == 28
-    with pytest.raises(ValueError, match="x has types 0 to 28; expected 0 to 27"):
-        load_dataset("zinc", source=tmp_path / "zinc.npz")
 
 
 def test_every_flipped_byte_of_the_data_is_detected(tmp_path):

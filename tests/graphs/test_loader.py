@@ -53,18 +53,6 @@ def test_the_order_is_a_function_of_the_seed_and_the_epoch():
     assert passes == [order(0, 0), order(0, 1), order(0, 2)]
 
 
-def test_all_that_the_order_depends_on_is_in_its_sentence():
-    def order(**changes):
-        options = {"batch_size": 4, "shuffle": True, "seed": 0, "buckets": 1, "drop_last": False}
-        return DenseLoader(numbered(30), **(options | changes)).order
-
-    changes = [{}, {"batch_size": 5}, {"shuffle": False}, {"seed": 1}, {"buckets": 2},
-               {"drop_last": True}]  # fmt: skip
-    assert len({order(**change) for change in changes}) == len(changes)
-    shares = {DenseLoader(numbered(30), 4).shard(0, n, even=True).order for n in (1, 2)}
-    assert len(shares) == 2
-
-
 @given(st.integers(0, 9), st.integers(1, 3), st.booleans())
 def test_a_pass_can_begin_at_any_of_its_batches(first, buckets, shuffle):
     def batches(first_batch):
