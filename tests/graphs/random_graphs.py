@@ -37,17 +37,3 @@ def random_features(
         return torch.rand(count, numbers, generator=generator)
     share = torch.rand(count, len(types), generator=generator)
     return (share * torch.tensor(types)).long()
-
-
-def permuted(graph: Data, order: torch.Tensor) -> Data:
-    """The same graph with node ``order[i]`` in place i."""
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order))
-    return Data(
-        x=graph.x[order],
-        edge_index=place[graph.edge_index],
-        edge_attr=graph.edge_attr,
-        y=graph.y,
-        distance=graph.distance[order][:, order],
-        laplacian_eigenvectors=graph.laplacian_eigenvectors[order],
-    )
