@@ -7,7 +7,7 @@ from gtcourse.encodings.distances import (
     AddShortestPaths,
 )
 from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
-from gtcourse.encodings.structure import AddDegrees, AddRings
+from gtcourse.encodings.structure import AddDegrees, AddRandomWalks, AddRings
 from gtcourse.encodings.transform import (
     Encoding,
     computed_on_device,
@@ -15,21 +15,3 @@ from gtcourse.encodings.transform import (
     encode_batch,
     shortest_paths,
 )
-from gtcourse.encodings.walks import AddRandomWalks
-
-__all__ = [
-    "AddAnchorDistances",
-    "AddDegrees",
-    "AddLaplacianEigenvectors",
-    "AddPathEdges",
-    "AddPathTree",
-    "AddRandomWalks",
-    "AddRings",
-    "AddSVD",
-    "AddShortestPaths",
-    "Encoding",
-    "computed_on_device",
-    "encode",
-    "encode_batch",
-    "shortest_paths",
-]

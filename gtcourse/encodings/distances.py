@@ -35,16 +35,10 @@ class AddShortestPaths(Encoding):
 class AddPathEdges(Encoding):
     """Sets ``path_edges`` ``[n, n, L, F]``: the edge features along one shortest path from i to j.
 
-    Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; 0 behind
-    the path's end is not data. Of several shortest paths it is the one whose features, read from i,
-    come first in lexicographic order, however the nodes are numbered. Whole numbers are stored as
-    int16. :class:`AddPathTree` says the same in ``[n, n]``.
-
-    Args:
-        max_length: L; of a longer path its first L edges.
-
-    Raises:
-        ValueError: a graph has no ``edge_attr``, or a whole number in it beyond int16.
+    Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; of a
+    longer path the first ``max_length``, L; 0 behind the path's end is not data. Of several
+    shortest paths it is the one whose features, read from i, come first in lexicographic order,
+    however the nodes are numbered. Whole numbers are stored as int16.
     """
 
     reads_edge_attr = on_device = True
@@ -53,8 +47,7 @@ class AddPathEdges(Encoding):
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         edge_attr, distance, before = pairs.edge_attr, pairs.distance, path_tree(pairs)
         if not edge_attr.is_floating_point():
-            if edge_attr.max() >= 2**15:
-                largest = int(edge_attr.max())
+            if (largest := int(edge_attr.max())) >= 2**15:
                 raise ValueError(f"edge_attr holds {largest}; expected whole numbers below 2**15.")
             edge_attr = edge_attr.short()
         path = edge_attr.new_zeros(*distance.shape, self.max_length, edge_attr.shape[-1])
@@ -85,7 +78,7 @@ class AddPathTree(Encoding):
 class AddAnchorDistances(Encoding):
     """Sets ``anchor_distances`` ``[n, m]``: from each node to the nearest of each set (CS224W, S9).
 
-    The m sets, of node numbers, are drawn by :func:`anchor_sets`; graphs of one size share them.
+    The m sets are those of :func:`anchor_sets`; graphs of one size share them.
     """
 
     num_sets: int
@@ -139,10 +132,7 @@ def by_length(length: Tensor) -> list[Tensor]:
 
 
 def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:
-    """Random sets of half, a quarter, an eighth, … of the nodes, over again: ``[m, n]`` bool.
-
-    Large sets tell near nodes apart, small ones far nodes (You et al., 2019, after Bourgain).
-    """
+    """Random sets of half, a quarter, … of the nodes, over again (You et al., 2019), ``[m, n]``."""
     random = np.random.default_rng([seed, num_nodes]).random((num_sets, num_nodes))
     halvings = 1 + np.arange(num_sets) % max(1, int(np.log2(num_nodes)))
     sizes = np.maximum(1, num_nodes >> halvings)

@@ -28,9 +28,8 @@ class AddLaplacianEigenvectors(Encoding):
 
     (CS224W, S10.) Of the k smallest eigenvalues, ascending, of the graph without directions and
     loops. A column has length 1, and its entry largest in magnitude (the first of equals) is
-    positive; this is a convention, not a cure: the other sign is as right (chapter 05). Within a
-    repeated eigenvalue any basis is as right. A graph with fewer eigenvectors gets columns of zeros
-    at the end, with eigenvalue 0.
+    positive, by convention: the other sign, and any basis of a repeated eigenvalue, is as right. A
+    graph with fewer eigenvectors gets columns of zeros at the end, with eigenvalue 0.
 
     Args:
         normalization: of :func:`laplacian`; PyG's None, "sym" and "rw" will do.

@@ -1,4 +1,4 @@
-"""What is around a node: its degrees (for Graphormer), the rings that it is in (for CSA)."""
+"""What is around a node: degrees (Graphormer), random walks and rings (CSA)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,32 @@ class AddDegrees(Encoding):
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         return {"in_degree": pairs.adjacency.sum(dim=-2), "out_degree": pairs.adjacency.sum(dim=-1)}
+
+
+@dataclass(eq=False)
+class AddRandomWalks(Encoding):
+    r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
+
+    The chance that a walk from i is at j after k steps: what CSA, Eq. 10, is made of, and what
+    tells the pairs of CSA, Figure 2, apart. Its diagonal is the node encoding RWSE. Directions are
+    obeyed and loops are taken; a node without an edge out has a row of zeros.
+
+    Args:
+        steps: p; pairs: False sets only the diagonal, as ``rwse`` ``[n, p]``, for large graphs.
+    """
+
+    on_device = True
+    steps: int
+    pairs: bool = True
+
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        edges, powers = pairs.adjacency.double(), []
+        walk = power = edges / edges.sum(dim=-1, keepdim=True).clamp(min=1)
+        for step in range(self.steps):
+            power = power @ walk if step else walk
+            entries = power if self.pairs else power.diagonal(dim1=-2, dim2=-1)
+            powers.append(entries.to(torch.get_default_dtype()))
+        return {"random_walks" if self.pairs else "rwse": torch.stack(powers, dim=-1)}
 
 
 @dataclass(eq=False)

@@ -22,22 +22,16 @@ from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, RaggedTensors, check_graphs
 from gtcourse.graphs.ragged import GraphDataset
 
-PAIRS_AT_ONCE = 2**18
-"""Node pairs in a stack: large enough to amortise Python, small enough for a laptop's memory."""
+PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
 
 
 def encode(
     graphs: GraphDataset | Iterable[Data], *transforms: BaseTransform
 ) -> GraphDataset | list[Data]:
-    """Copies of the graphs with what the transforms compute, one transform after the other.
+    """Copies of the graphs with what encodings or other PyG transforms compute, in this order.
 
-    Args:
-        graphs: a :class:`GraphDataset`, or PyG ``Data`` in a list or a PyG data set.
-        transforms: encodings or other PyG transforms. An encoding is not updated when a graph's
-            edges change later.
-
-    Raises:
-        ValueError: a graph is malformed, or a transform is none.
+    Encodings are not updated when a graph's edges change later. Raises ValueError where a graph is
+    malformed, or a transform is none.
     """
     if isinstance(graphs, GraphDataset):
         return replace(graphs, graphs=encode(graphs.graphs, *transforms))
@@ -47,17 +41,13 @@ def encode(
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {transform!r}.")
-        many = isinstance(transform, Encoding) and graphs
-        graphs = transform.encode(graphs) if many else [transform(graph) for graph in graphs]
+        encoding = isinstance(transform, Encoding) and graphs
+        graphs = transform.encode(graphs) if encoding else [transform(graph) for graph in graphs]
     return graphs
 
 
 def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
-    """The batch with what the transforms compute, as if each graph had been encoded before.
-
-    Raises:
-        ValueError: a transform takes a search or a decomposition, which is stored with the graphs.
-    """
+    """The batch with what the transforms compute, as if each graph had been encoded before."""
     pairs, encodings = Pairs(batch.adjacency, batch.edge_attr), dict(batch.encodings)
     for transform in transforms:
         if not computed_on_device(transform):
@@ -91,7 +81,6 @@ class Pairs:
 
     @cached_property
     def distance(self) -> Tensor:
-        """``[B, N, N]``, read by several encodings."""
         return shortest_paths(self.adjacency)
 
 
@@ -121,9 +110,8 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
 class Encoding(BaseTransform):
     """Sets attributes that depend on a graph's edges alone; ``transform(data)`` for one graph.
 
-    Node encodings may be a PyG data set's ``pre_transform`` as well as its ``transform``. Pair
-    encodings ``[n, n, …]`` cannot be a ``pre_transform``, nor go through PyG's ``DataLoader``: PyG
-    joins graphs along one axis, and theirs are two. Use them as ``transform``, or :func:`encode`.
+    A pair encoding ``[n, n, …]`` cannot be a PyG data set's ``pre_transform``, nor go through PyG's
+    ``DataLoader``: PyG joins graphs along one axis, and these have two.
     """
 
     reads_edge_attr = False
