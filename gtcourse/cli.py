@@ -1,7 +1,7 @@
-"""``gtcourse recipes | train | results | data | prepare | bench | costs``, from a terminal.
+"""``gtcourse recipes | train | results | data | prepare | predict | explore | bench | costs``.
 
-The work is elsewhere in the package and imported when it is needed, so that ``--help`` waits for
-neither PyTorch nor PyG.
+The work is elsewhere in the package and imported where it is used, so that ``--help`` does not wait
+for PyTorch and PyG.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from rich.markup import escape
 
 from gtcourse import __version__
 from gtcourse.cli_data import console, data, prepare, table_of
-from gtcourse.cli_predict import explore, predict
 
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
@@ -32,25 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(data)
-app.command()(predict)
-app.command()(explore)
 app.command()(prepare)
-
-
-def _say_version(wanted: bool) -> None:
-    if wanted:
-        console.print(f"gtcourse {__version__}", highlight=False)
-        raise typer.Exit
-
-
-@app.callback()
-def every_command(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="say which")
-    ] = False,
-) -> None:
-    """What stands before a command."""
-
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="for instance csa-rings/zinc")]
 DataOption = Annotated[
@@ -60,14 +41,37 @@ DataOption = Annotated[
         "as molecules, or the path of an .npz graph file or of a prepared folder."
     ),
 ]
+Precision = Annotated[str, typer.Option(help="32-true or bf16-mixed")]
+Compile = Annotated[
+    bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
+]
+Buckets = Annotated[int, typer.Option(help="parts of the data by size of graph")]
+DatasetFilter = Annotated[str | None, typer.Option(help="only recipes for this data set")]
+SmilesColumn = Annotated[str, typer.Option(help="the column of --csv with SMILES")]
+SIZES = [16, 64, 256, 1024]
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        console.print(f"gtcourse {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print it")
+    ] = False,
+) -> None:
+    """Options before a command."""
 
 
 @app.command()
 def recipes(
     name: Annotated[str | None, typer.Argument(help="describe this one")] = None,
-    dataset: Annotated[str | None, typer.Option(help="only those for this data set")] = None,
+    dataset: DatasetFilter = None,
 ) -> None:
-    """List the published configurations that the course has, or describe one of them."""
+    """List the published configurations of the course, or describe one of them."""
     from gtcourse.recipes import RECIPES, get_recipe
     from gtcourse.training.results import printed
 
@@ -75,19 +79,19 @@ def recipes(
         import torch
 
         recipe = get_recipe(name)
-        paper = {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+        about = {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
         with torch.device("meta"):  # counted without memory
-            paper["parameters"] = sum(p.numel() for p in recipe.build_model().parameters())
-        for key, value in (recipe.config() | paper).items():
-            console.print(f"[bold]{key}[/]: {escape(str(value))}", highlight=False)
+            about["parameters"] = sum(p.numel() for p in recipe.build_model().parameters())
+        for key, value in (recipe.config() | about).items():
+            console.print(f"[bold]{key}[/]: {escape(str(value))}")
         return
     _check_dataset(dataset)
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
             scores = [f"{metric} {value:g}" for metric, (value, _) in printed(recipe)[-1:]]
             scores = scores or [f"{metric}, by size" for metric in recipe.paper_result]
-            console.print(f"{recipe.name:35} {scores[0]}", highlight=False)
-    console.print("`gtcourse recipes NAME` describes one.", highlight=False)
+            console.print(f"{recipe.name:35} {scores[0]}")
+    console.print("`gtcourse recipes NAME` describes one.")
 
 
 @app.command()
@@ -99,29 +103,27 @@ def train(
     ] = "paper",
     epochs: Annotated[int | None, typer.Option(help="in place of the budget's")] = None,
     batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="its peak, likewise")] = None,
-    cosine: Annotated[bool, typer.Option("--cosine", help="rate decays to 0")] = False,
+    learning_rate: Annotated[float | None, typer.Option(help="peak, likewise")] = None,
+    cosine: Annotated[bool, typer.Option("--cosine", help="decay the rate to 0")] = False,
     graphs: Annotated[int | None, typer.Option(help="train on the first so many")] = None,
-    seed: Annotated[list[int], typer.Option(help="give it again for several runs")] = [0],  # noqa: B006
+    seed: Annotated[list[int], typer.Option(help="repeat it for several runs")] = [0],  # noqa: B006
     jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,
-    out: Annotated[Path, typer.Option(help="a folder for each run is made in it")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="each run gets a folder in it")] = Path("runs"),
     resume: Annotated[bool, typer.Option("--resume", help="continue a run that stopped")] = False,
     auto_resume: Annotated[
         bool, typer.Option("--auto-resume", help="continue the run if there is one, else begin it")
     ] = False,
     checkpoint_every: Annotated[
-        int | None, typer.Option(help="steps, in the middle of an epoch; one is kept after each")
+        int | None, typer.Option(help="steps, within an epoch; there is one after each epoch")
     ] = None,
     devices: Annotated[int, typer.Option(help="processes on this machine (DDP)")] = 1,
-    precision: Annotated[str, typer.Option(help="32-true or bf16-mixed")] = "32-true",
-    compile: Annotated[
-        bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
-    ] = False,
-    buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
+    precision: Precision = "32-true",
+    compile: Compile = False,
+    buckets: Buckets = 1,
     csv: Annotated[Path | None, typer.Option(help="your own molecules, in place of --data")] = None,
-    smiles: Annotated[str, typer.Option(help="the column of --csv with SMILES")] = "smiles",
+    smiles: SmilesColumn = "smiles",
     target: Annotated[
-        list[str], typer.Option(help="a column of --csv to predict; give it again for several")
+        list[str], typer.Option(help="a column of --csv to predict; repeat it for several")
     ] = [],  # noqa: B006
     task: Annotated[str, typer.Option(help="of --csv: regression or binary")] = "regression",
     split: Annotated[
@@ -137,32 +139,32 @@ def train(
 
     [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary[/]
     """
-    _check_options(seed, jobs, resume, auto_resume)
+    if resume and auto_resume:
+        raise ValueError("--resume and --auto-resume exclude each other; expected one of the two.")
     if len(seed) > 1:
-        raise typer.Exit(_one_process_for_each(seed, jobs))
+        raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
     from gtcourse.recipes import get_recipe
     from gtcourse.training import run
     from gtcourse.training.results import printed
-    from gtcourse.training.run import data_for
 
     if budget not in run.BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
+    chosen = get_recipe(recipe)
     if csv is None:
-        wanted, whole = get_recipe(recipe), data_for(get_recipe(recipe), data)
+        dataset = run.data_for(chosen, data)
     else:
-        wanted, whole = _own(get_recipe(recipe), csv, smiles, target, task, split, start)
-    budgeted = run.BUDGETS[budget]
-    changes = (epochs, batch_size, graphs, learning_rate, cosine)
-    chosen, used = run.at_budget(wanted, whole, budgeted, *changes)
-    name = run.run_name(chosen, used)
+        chosen, dataset = _own_molecules(chosen, csv, smiles, target, task, split, start)
+    chosen, dataset = run.at_budget(
+        chosen, dataset, run.BUDGETS[budget], epochs, batch_size, graphs, learning_rate, cosine
+    )
+    name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
-    first = run.is_first_process()
-    if first:
-        on = escape(f"on {used.source}: {folder}")
-        console.print(f"[bold]{name}[/], seed {seed[0]}, {on}", soft_wrap=True)
+    if first := run.is_first_process():
+        where = escape(f"on {dataset.source}: {folder}")
+        console.print(f"[bold]{name}[/], seed {seed[0]}, {where}", soft_wrap=True)
     record = run.train(
         chosen,
-        used,
+        dataset,
         command=_command(),
         seed=seed[0],
         out=folder,
@@ -177,18 +179,17 @@ def train(
     if first:
         scores = dict(printed(chosen))
         for metric, value in record.result.items():
-            paper = ""
-            if metric in scores:
-                paper = f"   (the paper's run on {chosen.dataset}: {scores[metric][0]:g})"
-            console.print(f"{metric:>16} {value:.5g}{paper}", highlight=False)
+            score = scores.get(metric, [None])[0]
+            paper = "" if score is None else f"   (the paper's run on {chosen.dataset}: {score:g})"
+            console.print(f"{metric:>16} {value:.5g}{paper}")
         where = escape(str(folder / record.filename))
         console.print(f"{record.seconds:.0f} s; the record: {where}", soft_wrap=True)
 
 
 @app.command()
 def results(
-    folders: Annotated[list[Path], typer.Argument(help="of records; searched to the bottom")],
-    dataset: Annotated[str | None, typer.Option(help="only recipes for this data set")] = None,
+    folders: Annotated[list[Path], typer.Argument(help="of records; searched recursively")],
+    dataset: DatasetFilter = None,
     all: Annotated[bool, typer.Option("--all", help="also recipes that were not run")] = False,
 ) -> None:
     """Show recorded runs beside the papers' numbers."""
@@ -206,12 +207,73 @@ def results(
         )
     for result in recorded.results(records, dataset):
         if result.records or all:
-            name, metric, paper, ours, gap, budget, data = recorded.row(result)
-            about = ", ".join(filter(None, (budget, data)))
-            console.print(f"[bold]{name}[/]  {escape(about)}", highlight=False)
-            paper = f"; paper {paper}" if paper else ""
-            gap = f", gap {gap}" if gap else ""
-            console.print(f"    {metric} {ours}{paper}{gap}", highlight=False)
+            name, metric, paper, ours, gap, *about = recorded.row(result)
+            console.print(f"[bold]{name}[/]  {escape(', '.join(filter(None, about)))}")
+            paper, gap = f"; paper {paper}" if paper else "", f", gap {gap}" if gap else ""
+            console.print(f"    {metric} {ours}{paper}{gap}")
+
+
+@app.command()
+def predict(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="for instance csa/zinc, or the folder of a run")
+    ],
+    molecules: Annotated[list[str] | None, typer.Argument(help="SMILES")] = None,
+    csv: Annotated[Path | None, typer.Option(help="a file with molecules")] = None,
+    smiles: SmilesColumn = "smiles",
+    out: Annotated[Path | None, typer.Option(help="a CSV file for the predictions")] = None,
+) -> None:
+    """Predict with a trained model.
+
+    [bold]gtcourse predict csa/zinc CCO "c1ccccc1O"[/]
+    """
+    if (csv is None) == (not molecules):
+        raise ValueError("expected SMILES or --csv FILE, one of the two.")
+    if csv is not None and out is None:
+        raise ValueError("--csv needs a file for the predictions; expected --out FILE.")
+    import pandas as pd
+
+    from gtcourse.graphs.files import replacing
+    from gtcourse.inference import load
+
+    if csv is None:
+        table, smiles = pd.DataFrame({"smiles": molecules}), "smiles"
+    else:
+        table = pd.read_csv(csv)
+        if smiles not in table:
+            columns = ", ".join(table.columns)
+            raise ValueError(f"{csv} has no column {smiles!r}; expected one of {columns}.")
+    predictions = load(model).predict_rows(table[smiles])
+    table = table.join(pd.DataFrame(predictions, index=table.index))
+    failed = int((table["reason"] != "").sum())
+    if out is not None:
+        with replacing(out) as temporary:
+            table.to_csv(temporary, index=False)
+        console.print(f"{len(table) - failed} predictions: {out}", soft_wrap=True)
+    else:
+        shown = table if failed else table.drop(columns="reason")
+        console.print(shown.to_string(index=False), markup=False, soft_wrap=True)
+    if failed:
+        console.print(f"{failed} of {len(table)} rows could not be read; see column 'reason'.")
+
+
+@app.command()
+def explore(
+    models: Annotated[str, typer.Argument(metavar="MODEL[,MODEL...]", help="trained models")],
+    molecules: Annotated[list[str], typer.Argument(help="SMILES")],
+    out: Annotated[Path, typer.Option(help="the page to write")] = Path("explore.html"),
+) -> None:
+    """Write a page with the attention of trained models on molecules.
+
+    [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
+    """
+    from gtcourse.explore import page
+    from gtcourse.graphs.files import replacing
+
+    content = page(models.split(","), molecules)
+    with replacing(out) as temporary:
+        temporary.write_text(content)
+    console.print(f"the page: {out}", soft_wrap=True)
 
 
 @app.command()
@@ -219,47 +281,37 @@ def bench(
     recipe: RecipeName,
     data: DataOption = "embedded",
     steps: Annotated[int, typer.Option(help="that are timed, after as many that are not")] = 20,
-    precision: Annotated[str, typer.Option(help="32-true or bf16-mixed")] = "32-true",
-    compile: Annotated[
-        bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
-    ] = False,
-    buckets: Annotated[int, typer.Option(help="parts of the data by size of graph")] = 1,
+    precision: Precision = "32-true",
+    compile: Compile = False,
+    buckets: Buckets = 1,
 ) -> None:
-    """Measure a recipe's training step here, and how long the whole recipe would take."""
+    """Measure a recipe's training step here, and estimate the time of the whole recipe."""
     from gtcourse.recipes import get_recipe
     from gtcourse.training.costs import measure
     from gtcourse.training.run import data_for
 
-    chosen = get_recipe(recipe)
+    chosen, mode = get_recipe(recipe), "reduce-overhead" if compile else False
     graphs = data_for(chosen, data)
-    mode = "reduce-overhead" if compile else False
     measured = measure(
         chosen, graphs, steps=steps, precision=precision, compile=mode, buckets=buckets
     )
     for name, value in measured.items():
-        console.print(f"{name:>20} {value}", highlight=False)
+        console.print(f"{name:>20} {value}")
 
 
 @app.command()
 def costs(
     recipe: RecipeName,
     data: DataOption = "embedded",
-    nodes: Annotated[
-        list[int], typer.Option(help="of a graph; give it again for several sizes")
-    ] = [16, 64, 256, 1024],  # noqa: B006
-    batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
+    nodes: Annotated[list[int], typer.Option(min=1, help="repeat it for several sizes")] = SIZES,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="not the recipe's")] = None,
 ) -> None:
-    """Count what a training step holds and computes for graphs of some sizes; none is made."""
-    from gtcourse.graphs.arguments import at_least
+    """Count the memory and operations of a training step for several graph sizes, without data."""
     from gtcourse.recipes import get_recipe
     from gtcourse.training.costs import against_nodes
     from gtcourse.training.run import data_for, first, loaders
 
     chosen = get_recipe(recipe)
-    for number in nodes:
-        at_least(1, nodes=number)
-    if batch_size is not None:
-        at_least(1, batch_size=batch_size)
     graphs = batch_size or chosen.batch_size
     few = first(data_for(chosen, data), 1)
     sample = next(iter(loaders(chosen, few, seed=0, buckets=1, few_shapes=False)[0]))
@@ -270,10 +322,10 @@ def costs(
             f"{recipe} works on lists of edges or of paths, of which the numbers of nodes and "
             "graphs say nothing; expected a model that works on all pairs alone."
         ) from None
-    console.print(f"[bold]{recipe}[/], batches of {graphs} graphs, float32", highlight=False)
+    console.print(f"[bold]{recipe}[/], batches of {graphs} graphs, float32")
     parts = ("parameters", "gradients", "optimizer")
     sizes = ", ".join(f"{name} {getattr(counted[0], name) / 2**20:,.1f}" for name in parts)
-    console.print(f"MiB whatever the graphs: {sizes}", highlight=False)
+    console.print(f"MiB for any graphs: {sizes}")
     table = table_of("nodes", "activations, MiB", "all, MiB", "GFLOP", "operations")
     for number, step in zip(nodes, counted, strict=True):
         sizes = (f"{size / 2**20:,.0f}" for size in (step.activations, step.memory))
@@ -281,36 +333,22 @@ def costs(
     console.print(table)
 
 
-def _own(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
-    """The recipe and data set of a CSV file; what was left out is printed."""
+def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
+    """The recipe and data set of a CSV file; prints which rows were skipped."""
+    from gtcourse.inference import fine_tuned
     from gtcourse.training.own import own_recipe, read_csv
 
     if not targets:
         raise ValueError("--csv needs a column to predict; expected --target NAME.")
     features = "any" if start is None else "zinc"
-    wanted = own_recipe(recipe, task, targets, features)
+    recipe = own_recipe(recipe, task, targets, features)
     if start is not None:
-        from gtcourse.inference import fine_tuned
-
-        wanted = fine_tuned(wanted, start)
+        recipe = fine_tuned(recipe, start)
     data, skipped = read_csv(csv, smiles, targets, task, split, features=features)
-    for line in skipped[:5]:
-        console.print(f"left out: {line}", highlight=False, markup=False)
-    if len(skipped) > 5:
-        console.print(f"left out: {len(skipped) - 5} more rows", highlight=False)
-    return wanted, data
-
-
-def _check_options(seeds: list[int], jobs: int, resume: bool, auto_resume: bool) -> None:
-    from gtcourse.graphs.arguments import a_seed, at_least
-
-    for seed in seeds:
-        a_seed(seed=seed)
-    at_least(1, jobs=jobs)
-    if len({*seeds}) < len(seeds):
-        raise ValueError(f"a seed of {seeds} is given twice; expected each once, a run for each.")
-    if resume and auto_resume:
-        raise ValueError("--resume and --auto-resume exclude each other; expected one of the two.")
+    more = [f"{len(skipped) - 5} more rows"] if len(skipped) > 5 else []
+    for line in skipped[:5] + more:
+        console.print(f"left out: {line}", markup=False)
+    return recipe, data
 
 
 def _check_dataset(name: str | None) -> None:
@@ -322,7 +360,7 @@ def _check_dataset(name: str | None) -> None:
 
 
 def _command() -> str:
-    """What to type for this run again."""
+    """What to type to repeat this run."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--auto-resume")]
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return "gtcourse " + shlex.join(words)
@@ -331,58 +369,56 @@ def _command() -> str:
     return start + shlex.join(words)
 
 
-def _one_process_for_each(seeds: list[int], jobs: int) -> int:
-    """The same command for each seed, so many at once; 1 if one of them failed."""
+def _run_each_seed(seeds: list[int], jobs: int) -> int:
+    """The same command in a process for each seed, ``jobs`` at once; 1 if one of them failed."""
     words = [word for word in sys.argv[1:] if not word.startswith("--seed=")]
-    # Of several runs some may be over and some not yet begun when they are continued.
+    # Some of several runs may be finished and others not begun when they are continued.
     words = ["--auto-resume" if word == "--resume" else word for word in words]
     while "--seed" in words:
         place = words.index("--seed")
         del words[place : place + 2]
-    waiting, running, failed = list(seeds), [], False
+    processes, codes = [], []
     try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(waiting.pop(0))]
-                # Ctrl-C is then this process's, which hands it on once.
-                running.append(subprocess.Popen(command, process_group=0))
-            failed |= running[0].wait() != 0
-            running.pop(0)
+        for seed in seeds:
+            if len(processes) - len(codes) >= jobs:
+                codes.append(processes[len(codes)].wait())
+            command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(seed)]
+            # In a group of its own, so that Ctrl-C reaches it once: from here.
+            processes.append(subprocess.Popen(command, process_group=0))
+        codes += [process.wait() for process in processes[len(codes) :]]
     except Stopped as stop:
-        for process in running:
+        for process in processes:
             process.send_signal(stop.number)
-        for process in running:
+        for process in processes:
             process.wait()
         raise
-    return int(failed)
+    return int(any(codes))
 
 
 class Stopped(BaseException):
-    """A signal that ends a command; no ``except Exception`` catches it."""
+    """A signal ended the command; no ``except Exception`` catches it."""
 
     def __init__(self, number: int):
         super().__init__(number)
         self.number = number
 
     def __str__(self) -> str:
-        option = "" if {"--resume", "--auto-resume"} & {*sys.argv} else " with --auto-resume"
-        afterwards = {
-            "train": f"The same command{option} continues what was begun.",
-            "prepare": "The same command finishes what was begun.",
-        }
-        said = f"stopped by {signal.Signals(self.number).name}."
-        return f"{said} {afterwards.get(' '.join(sys.argv[1:2]), '')}".strip()
+        resumed = {"--resume", "--auto-resume"} & {*sys.argv} or "train" not in sys.argv[1:2]
+        sentence = f"stopped by {signal.Signals(self.number).name}."
+        if sys.argv[1:2] in (["train"], ["prepare"]):
+            sentence += f" The same command{'' if resumed else ' with --auto-resume'} continues."
+        return sentence
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal raise :class:`Stopped`, so locks are released.
+    """Ctrl-C, SIGTERM and a closed terminal raise :class:`Stopped`, so that locks are released.
 
     A second signal ends the process at once.
     """
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {signal.Signals[name]: signal.getsignal(signal.Signals[name]) for name in names}
-    before = {n: handler for n, handler in before.items() if handler != signal.SIG_IGN}  # nohup's
+    numbers = [n for n in signal.Signals if n.name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    before = {n: signal.getsignal(n) for n in numbers}
+    before = {n: handler for n, handler in before.items() if handler != signal.SIG_IGN}  # nohup
 
     def restore() -> None:
         for number, handler in before.items():
@@ -406,13 +442,13 @@ def main() -> None:
         with stoppable():
             app()
     except Stopped as stop:
-        said, status = f"\n[bold red]gtcourse:[/] {escape(str(stop))}", 128 + stop.number
+        message, status = f"\n[bold red]gtcourse:[/] {escape(str(stop))}", 128 + stop.number
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
-        said, status = f"[bold red]gtcourse:[/] {escape(str(reason))}", 1
+        message, status = f"[bold red]gtcourse:[/] {escape(str(reason))}", 1
     else:
         return
-    Console(stderr=True).print(said, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(message, highlight=False, soft_wrap=True)
     raise SystemExit(status)
 
 

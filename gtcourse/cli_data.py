@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-console = Console()
+console = Console(highlight=False)
 
 
 def data(
@@ -32,12 +32,11 @@ def data(
     graphs = load_dataset(name, source)
     sizes = [graph.num_nodes for graph in graphs]
     edges = sum(graph.num_edges for graph in graphs)
-    console.print(f"[bold]{escape(graphs.name)}[/]: {escape(graphs.source)}", highlight=False)
-    console.print(f"graphs: {graphs.split_sizes}", highlight=False)
+    console.print(f"[bold]{escape(graphs.name)}[/]: {escape(graphs.source)}")
+    console.print(f"graphs: {graphs.split_sizes}")
     console.print(
         f"nodes: {min(sizes)} to {max(sizes)}, {sum(sizes) / len(sizes):.2f} on average; "
         f"edges: {edges / len(sizes):.2f}; targets of: {graphs.target}",
-        highlight=False,
     )
 
 
@@ -77,8 +76,8 @@ def prepare(
         elif workers > 1:
             executor = stack.enter_context(process_pool(workers))
         graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
-    console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}", highlight=False)
-    console.print(f"graphs: {graphs.split_sizes}", highlight=False)
+    console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}")
+    console.print(f"graphs: {graphs.split_sizes}")
     held = ", ".join(graphs.stored) or "nothing"
     console.print(f"stored with them: {escape(held)}; in {escape(str(out))}", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""The command line: what it lists, what it runs, and how it says no."""
+"""The command line: lists, runs, exit codes. Wrong words are in ``bad_input``."""
 
 import signal
 import subprocess
@@ -29,11 +29,11 @@ def call(*words: str) -> str:
     return done.output
 
 
-def test_the_version_is_said():
+def test_version():
     assert call("--version") == f"gtcourse {gtcourse.__version__}\n"
 
 
-def test_recipes_are_listed_by_data_set_and_one_is_told_whole():
+def test_recipes_are_listed_by_data_set_and_one_is_described():
     listed = call("recipes", "--dataset", "zinc")
     for name, recipe in RECIPES.items():
         assert (name in listed) == (recipe.dataset == "zinc")
@@ -56,7 +56,7 @@ def file(tmp_path):
     return tiny_zinc_file(tmp_path)
 
 
-def test_a_run_is_made_and_shown_beside_the_paper(monkeypatch, tmp_path, file):
+def test_a_run_is_trained_and_shown_beside_the_paper(monkeypatch, tmp_path, file):
     words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "2"]
     words += ["--out", str(tmp_path / "runs")]
     monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
@@ -102,23 +102,19 @@ def test_memory_is_counted_for_graphs_of_any_size(file):
                 "--batch-size", "4")  # fmt: skip
     assert "egt-500k/zinc, batches of 4 graphs" in told
     assert "5,000" in told
-    for words, sentence in (
-        (("gin/zinc",), "works on lists of edges or of paths, of which the numbers of nodes"),
-        (("egt-500k/zinc", "--nodes", "0"), "nodes is 0; expected a whole number"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            app(["costs", *words, "--data", str(file)], standalone_mode=False)
+    with pytest.raises(ValueError, match="works on lists of edges or of paths"):
+        app(["costs", "gin/zinc", "--data", str(file)], standalone_mode=False)
 
 
-def test_what_is_to_be_installed_for_a_cluster_is_said(monkeypatch, capsys, tmp_path):
-    out = str(tmp_path / "graphs")
-    words = ["prepare", "zinc", "--out", out, "--scheduler", "tcp://a:1"]
+def test_a_missing_library_is_named(monkeypatch, capsys, tmp_path):
+    words = ["prepare", "zinc", "--out", str(tmp_path / "graphs"), "--scheduler", "tcp://a:1"]
     monkeypatch.setattr("gtcourse.graphs.datasets.load_dataset", lambda name, root: tiny(name, 2))
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as stop:
         main()
-    assert "a scheduler is Dask's, which is not" in " ".join(capsys.readouterr().err.split())
+    assert stop.value.code == 1
+    assert "Dask is not installed" in capsys.readouterr().err
     assert not (tmp_path / "graphs").exists()
 
 
@@ -142,54 +138,12 @@ def test_each_seed_is_one_command(monkeypatch, words):
     assert called[-1] == ["train", "gin/zinc", "--auto-resume", "--seed", "3"]
 
 
-def test_what_to_type_again_names_torchrun_and_not_the_resumption(monkeypatch):
+def test_the_recorded_command_names_torchrun_and_does_not_resume(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "a b", "--resume", "--auto-resume"])
     assert _command() == "gtcourse train 'a b'"
     for name in ("TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"):
         monkeypatch.setenv(name, "2")
     assert _command() == "torchrun --nnodes 2 --nproc_per_node 2 -m gtcourse train 'a b'"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["recipes", "csa"], "there is no recipe 'csa'; expected one of"),
-        (["train", "csa/zinc", "--data", "nowhere"], "data is 'nowhere'; expected 'embedded'"),
-        (["train", "csa/zinc", "--budget", "huge"], "budget is 'huge'; expected one of paper"),
-        (["train", "gin/zinc", "--epochs", "0"], "epochs is 0; expected a whole number"),
-        (["bench", "gin/zinc", "--steps", "0"], "steps is 0; expected a whole number"),
-        (["prepare", "nothing", "--out", "graphs"], "there is no dataset 'nothing'; expected one"),
-        (
-            ["prepare", "molecules", "--out", "graphs", "--workers", "0"],
-            "workers is 0; expected a whole number",
-        ),
-        (
-            [
-                "prepare",
-                "molecules",
-                "--out",
-                "graphs",
-                "--workers",
-                "2",
-                "--scheduler",
-                "tcp://a:1",
-            ],
-            "a scheduler has workers of its own; expected one of the two",
-        ),
-        (["data", "zinc", "--source", "[/x].npz"], "[/x].npz"),
-        (["results", "tests/loops"], "there is no record of a run in tests/loops; expected the"),
-        (["results", "nowhere"], "nowhere is no folder; expected one with the records"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_a_sentence(monkeypatch, capsys, words, sentence):
-    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    monkeypatch.setenv("COLUMNS", "400")
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert sentence in said
-    assert "Traceback" not in said
 
 
 @pytest.mark.slow

@@ -560,7 +560,7 @@ COMMANDS = [
         ((*TRAIN, "--seed", "9" * 20), "expected a whole number from 0 to 4294967295"),
         ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
         (("results", "@nowhere"), "/nowhere is no folder; expected one with the records of runs"),
-        (("costs", "gin-100k/zinc", "--nodes", "0"), "nodes is 0; expected a whole number, 1 or m"),
+        (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
         (("prepare", "csl", "--out", "@out", "--workers", "0"), "Invalid value for '--workers'"),
     ]
