@@ -49,16 +49,3 @@ def test_the_stored_table_is_the_computed_one(computed):
 def test_an_encoding_separates_a_pair_that_another_cannot(cells, pair, alike, apart):
     assert not any(cells[pair][encoding] for encoding in alike)
     assert all(cells[pair][encoding] for encoding in apart)
-
-
-def test_strongly_regular_graphs_of_the_same_numbers_are_alike_to_all(cells):
-    told = cells["rook's graph 4 × 4, Shrikhande's graph"]
-    assert not any(told.values())
-
-
-def test_only_coordinates_tell_nodes_apart_that_a_symmetry_exchanges(cells):
-    for pair in ("path of 5: its two ends", "ring of 6: two neighbours"):
-        for name, tells in cells[pair].items():
-            assert bool(tells) == (
-                name in ("Laplacian coordinates", "SVD coordinates", "anchor distances")
-            )

@@ -100,13 +100,6 @@ def test_all_encodings_are_transforms_of_a_pyg_dataset(tmp_path):
     assert {*batch.encodings} == {*ENCODINGS} - {*PYG_NAMES}
 
 
-def test_a_pyg_dataset_and_transforms_of_pyg_will_do(tmp_path):
-    made = Made(tmp_path)
-    encoded = encode(made, AddDegrees(), T.AddSelfLoops(), AddDegrees())
-    assert [graph.in_degree.tolist() for graph in encoded] == [[2, 2], [2, 2, 1], [2, 2, 1]]
-    assert "in_degree" not in made[0]
-
-
 def test_unreachable_anchors_are_padded_as_unreachable():
     batch = collate(encode([graph_of(2, [(0, 1)])], AddAnchorDistances(3)), num_nodes=3)
     assert batch.encodings["anchor_distances"][0, 2].tolist() == [-1, -1, -1]

@@ -25,7 +25,6 @@ from gtcourse.analysis import (
     layers_of,
     leave_one_out,
     pair_kinds,
-    probabilities,
     read_by_graph,
     token_mask,
 )
@@ -91,12 +90,6 @@ def test_rollout_equals_the_sum_over_all_ways(sizes, seed, more, residual):
     got = attention_rollout(attention, mask, residual=residual)
     for b, n in enumerate(sizes):
         torch.testing.assert_close(got[b], rollout_loop(attention[b], n, residual), **EXACT)
-
-
-def test_a_gated_row_counts_as_the_row_that_its_gate_scales():
-    attention, mask = some_attention([4], 0)
-    gated = attention * torch.rand(1, L, H, 4, 1, dtype=torch.float64)
-    torch.testing.assert_close(probabilities(gated, mask), probabilities(attention, mask), **EXACT)
 
 
 def test_a_graph_is_read_by_its_virtual_node_or_by_all_its_nodes():

@@ -9,7 +9,6 @@ from torch import nn
 from gtcourse.models import (
     MessagePassingAttention,
     MultiHeadAttention,
-    complete_edge_index,
     scaled_dot_product_attention,
 )
 from tests.loops.attention import attention_loop, multi_head_loop
@@ -96,14 +95,3 @@ def test_attention_masked_to_neighbours_is_message_passing_along_edges(N, densit
     torch.testing.assert_close(along_edges, dense, atol=1e-10, rtol=0)
     torch.testing.assert_close(weights, table[0, :, target, source].T, atol=1e-10, rtol=0)
     torch.testing.assert_close(dense, multi_head_loop(layer, x, adjacency.T), atol=1e-10, rtol=0)
-
-
-def test_dropout_acts_in_training_alone():
-    torch.manual_seed(0)
-    attention, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(6, 8)
-    messages, edges = MessagePassingAttention(attention), complete_edge_index(6)
-    for output in (lambda: attention(x[None]), lambda: messages(x, edges)):
-        messages.train()
-        assert not torch.equal(output(), output())
-        messages.eval()
-        assert torch.equal(output(), output())

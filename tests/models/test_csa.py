@@ -2,7 +2,6 @@
 
 import copy
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -25,7 +24,7 @@ from gtcourse.models import (
 from gtcourse.models.embeddings import PairEncoding
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.models.csas import CONFIGS, RINGS, STEPS, encoded, in_use
+from tests.models.csas import CONFIGS, STEPS, encoded, in_use
 from tests.models.graphormers import large_weights, with_weights_of
 from tests.models.reference import PRECISIONS, reference
 from tests.properties.test_loops import LOOPS
@@ -91,18 +90,7 @@ def test_in_the_additive_score_queries_and_heads_change_nothing(form):
     torch.testing.assert_close(attention(h, terms), before, **CLOSE)
 
 
-@FORMS
-def test_in_half_precision_what_cancels_in_the_additive_score_leaves_no_rounding(form):
-    """The same attention as with queries of zero, but for the rounding of Q_i + K_j + E_ij."""
-    attention, (h, logits) = attention_of(form=form, score="additive"), inputs()
-    attention.query.weight.data.mul_(40)
-    attention, h, terms = attention.bfloat16(), h.bfloat16(), EdgeTerms(logits.bfloat16())
-    got = attention(h, terms)
-    attention.query.weight.data.zero_()
-    torch.testing.assert_close(got, attention(h, terms), rtol=0.01, atol=0.01)
-
-
-def kept(form: str, graphs: int = 200, **ablation) -> Tensor:
+def factors_of_dropout(form: str, graphs: int = 200, **ablation) -> Tensor:
     """What each weight is multiplied by in training, ``[graphs, 2, i, j]``, of two channels.
 
     Channel c of the value of pair (i, j) is 1 where j = c mod N, so z shows the weight of that j.
@@ -133,7 +121,7 @@ ABLATIONS = {
 @FORMS
 def test_each_ablation_silences_its_keys_pairs_or_channels_and_scales_the_others(name, form):
     """A key for every query, a pair in all channels (itself included), a channel of all pairs."""
-    ratio = kept(form, **{name: 0.3})
+    ratio = factors_of_dropout(form, **{name: 0.3})
     for axis in (CHANNEL, QUERY):
         first = ratio.narrow(axis, 0, 1).expand_as(ratio)
         assert torch.allclose(ratio, first) == (axis in ABLATIONS[name])
@@ -141,26 +129,6 @@ def test_each_ablation_silences_its_keys_pairs_or_channels_and_scales_the_others
         left = part[part.abs() > 1e-12]
         torch.testing.assert_close(left, torch.full_like(left, 1 / 0.7))
         assert abs(1 - left.numel() / part.numel() - 0.3) < 0.04
-
-
-def test_keys_and_pairs_are_silenced_together():
-    ratio = kept("direct", node_ablation=0.3, edge_ablation=0.3)
-    assert abs(float((ratio.abs() < 1e-12).double().mean()) - (1 - 0.7 * 0.7)) < 0.04
-
-
-@pytest.mark.parametrize("name", ABLATIONS)
-@FORMS
-def test_filters_are_returned_from_before_the_ablations(name, form):
-    attention, (h, logits) = attention_of(form=form, **{name: 0.5}), inputs()
-    terms = EdgeTerms(logits, logits)
-    plain, expected = attention(h, terms, return_attention=True)
-    attention.train()
-    torch.manual_seed(0)
-    z, filters = attention(h, terms, return_attention=True)
-    torch.manual_seed(0)
-    torch.testing.assert_close(attention(h, terms), z, **CLOSE)
-    assert torch.equal(filters, expected)
-    assert not torch.allclose(z, plain)
 
 
 def test_all_distances_up_to_p_differ_and_farther_is_like_unreachable():
@@ -234,15 +202,6 @@ def test_in_training_padding_changes_neither_the_batch_nor_the_running_statistic
         found.append({"prediction": prediction, **dict(model.named_buffers()), **gradients})
     # A node's variance may be tiny in a small batch; what is divided by it then is rounding.
     torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=1e-6)
-
-
-def test_a_head_for_each_channel_makes_colour_and_monochrome_one_model():
-    """Table 7: "when h = d the color and monochrome versions are the same"."""
-    batch = collate(encoded(graph_of(5, [(0, 1), (1, 2), (2, 0), (3, 4)])))
-    colour = in_use(CGT(replace(RINGS, num_heads=8)))
-    mono = CGT(replace(RINGS, num_heads=8, chromatic=False)).double().eval()
-    mono.load_state_dict(colour.state_dict())
-    torch.testing.assert_close(mono(batch), colour(batch), **CLOSE)
 
 
 @PRECISIONS

@@ -49,16 +49,6 @@ def test_the_two_key_contexts_differ_even_where_relations_are_symmetric():
     assert bool(((one - other).abs() > 1e-3).any())
 
 
-def test_dropout_drops_values_and_their_relations_together():
-    attention = large_weights(GRPEAttention(8, 2, dropout=0.5)).train()
-    attention.value.weight.data.zero_()  # v = 1, R = -1: their sum is 0, whatever is dropped
-    attention.value.bias.data.fill_(1.0)
-    x, relation = torch.randn(1, 6, 8).double(), torch.zeros(1, 6, 6, dtype=torch.int64)
-    tables = RelationTables(value=-torch.ones(1, 8).double())
-    z = attention(x, relation, tables) - attention.output.bias
-    torch.testing.assert_close(z, torch.zeros_like(z))
-
-
 @pytest.mark.parametrize("key_context", CONTEXTS.values())
 def test_no_tensor_has_a_vector_for_each_pair(key_context):
     N, H, T, d = 40, 4, 9, 64
