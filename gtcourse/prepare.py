@@ -36,6 +36,7 @@ from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, narrow, read_npz,
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
 PLAN, LOCK = "plan.json", ".lock"
+PLANNED = ("name", "source", "checksum", "content", "target", "node_vocabulary", "edge_vocabulary")
 INDEXED = "u1 i1 i2 i4"
 """Integers that torch can index: no wider unsigned types."""
 
@@ -143,26 +144,19 @@ def _read(root: Path) -> Molecules:
 
 
 class ListedGraphs:
-    """A :class:`GraphDataset` as a source of parts."""
+    """A :class:`GraphDataset` as a source of parts; ``content`` is the sha256 of its arrays."""
 
     def __init__(self, dataset: GraphDataset):
         check_graphs(dataset.graphs)
         self.dataset, self.split = dataset, dataset.split.numpy()
         for name in ("name", "source", "target", "node_vocabulary", "edge_vocabulary"):
             setattr(self, name, getattr(dataset, name))
-        self.content = self._content()
+        digest = hashlib.sha256()
+        for name, values in sorted(self.part(slice(None)).arrays.items()):
+            digest.update(f"{name} {values.dtype} {values.shape}".encode())
+            digest.update(np.ascontiguousarray(values).tobytes())
+        self.content = digest.hexdigest()
         self.checksum = dataset.checksum or self.content
-
-    def _content(self) -> str:
-        """sha256 of all arrays; ``checksum`` may be that of a file with more graphs."""
-        ragged, digest = self.part(slice(None)), hashlib.sha256()
-        levels = ragged.node | ragged.edge | ragged.graph
-        for name in ("num_nodes", "num_edges", "edge_index"):
-            levels[name] = getattr(ragged, name)
-        for name in sorted(levels):
-            digest.update(f"{name} {levels[name].dtype} {levels[name].shape}".encode())
-            digest.update(np.ascontiguousarray(levels[name]).tobytes())
-        return digest.hexdigest()
 
     def part(self, rows: slice) -> RaggedGraphs:
         ragged = RaggedGraphs.from_data(self.dataset.graphs[rows], self.split[rows], self.target)
@@ -207,24 +201,20 @@ def prepare(
         )
     source = ListedGraphs(source) if isinstance(source, GraphDataset) else source
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
-    names = ("name", "source", "checksum", "content", "target")
-    plan = {name: getattr(source, name) for name in names}
-    for name in ("node_vocabulary", "edge_vocabulary"):
-        plan[name] = getattr(source, name) and list(getattr(source, name))
+    plan = {name: getattr(source, name) for name in PLANNED}
     plan["stored"] = [repr(transform) for transform in stored]
-    if (out / META).is_file() and not (out / "parts").exists():  # it may be read-only
-        return _check_plan(out / META, plan) or open_graphs(out)
-    with locked(out / LOCK):
-        if (out / META).is_file():
-            _check_plan(out / META, plan)
-        else:
-            _write(source, out, plan, tuple(stored), rows_per_part, executor, progress)
-        shutil.rmtree(out / "parts", ignore_errors=True)
+    if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
+        with locked(out / LOCK):
+            if not (out / META).is_file():
+                _write(source, out, plan, tuple(stored), rows_per_part, executor, progress)
+            shutil.rmtree(out / "parts", ignore_errors=True)
+    _check_plan(out / META, plan)
     return open_graphs(out)
 
 
 def _check_plan(path: Path, plan: dict) -> None:
     begun = json.loads(path.read_text(encoding="utf-8"))
+    plan = json.loads(json.dumps(plan))
     if different := [name for name in plan if plan[name] != begun.get(name)]:
         raise ValueError(
             f"{path} belongs to other graphs, which differ in {', '.join(different)}; expected the "
@@ -235,30 +225,24 @@ def _check_plan(path: Path, plan: dict) -> None:
 def _write(source, out: Path, plan: dict, stored: tuple, size: int, executor, progress) -> None:
     """Makes the missing parts, and joins all of them."""
     parts = out / "parts"
-    plan_of_parts = plan | {"rows_per_part": size}
-    if (parts / PLAN).is_file():
-        _check_plan(parts / PLAN, plan_of_parts)
-    else:
+    if not (parts / PLAN).is_file():
         with replacing(parts / PLAN) as temporary:
-            temporary.write_text(json.dumps(plan_of_parts), encoding="utf-8")
-    starts = {
-        parts / f"{start // size:05}.npz": start for start in range(0, len(source.split), size)
-    }
-    tasks = (
-        (path, source.part(slice(start, start + size)), stored)
-        for path, start in starts.items()
-        if not path.is_file()
-    )
-    finished = sum(path.is_file() for path in starts)
-    bar = tqdm(total=len(starts), initial=finished, unit="part", leave=False, disable=not progress)
+            temporary.write_text(json.dumps(plan | {"rows_per_part": size}), encoding="utf-8")
+    _check_plan(parts / PLAN, plan | {"rows_per_part": size})
+    rows = [slice(start, start + size) for start in range(0, len(source.split), size)]
+    paths = [parts / f"{number:05}.npz" for number in range(len(rows))]
+    missing = [i for i, path in enumerate(paths) if not path.is_file()]
+    tasks = ((paths[i], source.part(rows[i]), stored) for i in missing)
+    finished = len(paths) - len(missing)
+    bar = tqdm(total=len(paths), initial=finished, unit="part", leave=False, disable=not progress)
     with bar:
         for _ in _run(tasks, executor):
             bar.update()
     columns = {}
-    for line in read_npz(next(iter(starts)))["columns"]:
+    for line in read_npz(paths[0])["columns"]:
         name, level, dtype = line.split()
         columns[name] = [level, dtype]
-    join_parts(out, list(starts), columns, plan)
+    join_parts(out, paths, columns, plan)
 
 
 def _run(tasks: Iterator[tuple], executor: Executor | None) -> Iterator[None]:

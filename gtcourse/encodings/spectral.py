@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gtcourse.encodings.transform import Encoding, Pairs
-from gtcourse.graphs.arguments import one_of
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
@@ -43,7 +42,11 @@ class AddLaplacianEigenvectors(Encoding):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.normalization = NAMES_IN_PYG.get(self.normalization, self.normalization)
-        one_of(NORMALIZATIONS, normalization=self.normalization)
+        if self.normalization not in NORMALIZATIONS:
+            raise ValueError(
+                f"normalization is {self.normalization!r}; expected one of "
+                f"{', '.join(NORMALIZATIONS)}."
+            )
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         values, vectors = laplacian_eigenvectors(pairs.adjacency, self.normalization)

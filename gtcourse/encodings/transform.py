@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -18,7 +19,6 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
-from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, RaggedTensors, check_graphs
 from gtcourse.graphs.ragged import GraphDataset
 
@@ -119,9 +119,12 @@ class Encoding(BaseTransform):
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            value = getattr(self, each.name)
-            if each.type == "int" or (each.type == "int | None" and value is not None):
-                at_least(0 if each.name == "seed" else 1, **{each.name: value})
+            value, least = getattr(self, each.name), 0 if each.name == "seed" else 1
+            whole = each.type == "int" or (each.type == "int | None" and value is not None)
+            if whole and (not isinstance(value, Integral) or value < least):
+                raise ValueError(
+                    f"{each.name} is {value!r}; expected a whole number, {least} or more."
+                )
 
     @abstractmethod
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:

@@ -115,14 +115,10 @@ def join_parts(folder: Path, parts: Sequence[Path], columns: dict, meta: dict) -
         meta: the rest of ``graphs.json``.
     """
     for name in columns:
-        arrays = [_array(part, name) for part in parts]
+        # A part's other arrays are not read.
+        values = np.concatenate([np.load(part, allow_pickle=False)[name] for part in parts])
         with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
-            np.save(file, np.concatenate(arrays), allow_pickle=False)
+            np.save(file, values, allow_pickle=False)
     with replacing(folder / META) as temporary:
         content = json.dumps(meta | {"columns": columns}, indent=1)
         temporary.write_text(content + "\n", encoding="utf-8")
-
-
-def _array(part: Path, name: str) -> np.ndarray:
-    with np.load(part, allow_pickle=False) as arrays:
-        return arrays[name]

@@ -49,17 +49,9 @@ DESCRIPTIONS = ("split_names", "y_coef")
 class Splits:
     """What all data sets with ``name``, ``source``, ``checksum`` and ``split`` have in common."""
 
-    @property
-    def train(self):
-        return self["train"]
-
-    @property
-    def val(self):
-        return self["val"]
-
-    @property
-    def test(self):
-        return self["test"]
+    train = property(lambda self: self["train"])
+    val = property(lambda self: self["val"])
+    test = property(lambda self: self["test"])
 
     @property
     def split_sizes(self) -> dict[str, int]:
@@ -153,6 +145,12 @@ class RaggedGraphs:
     node_vocabulary: tuple[str, ...] | None = None
     edge_vocabulary: tuple[str, ...] | None = None
     missing_targets: bool = False
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        counts = {"num_nodes": self.num_nodes, "num_edges": self.num_edges}
+        return self.node | self.edge | self.graph | counts | {"edge_index": self.edge_index}
 
     @classmethod
     def from_data(cls, graphs: Sequence[Data], split: np.ndarray, target: str) -> RaggedGraphs:
@@ -312,11 +310,9 @@ def write_graphs(path: str | Path, dataset: GraphDataset, *, missing_targets: bo
 
 def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     """:func:`write_graphs` for graphs that are already end to end."""
-    arrays = {key: getattr(ragged, key) for key in ("num_nodes", "num_edges", "edge_index")}
+    arrays = ragged.arrays
     for level in LEVELS:
-        attributes = getattr(ragged, level)
-        arrays |= attributes
-        arrays[f"{level}_attributes"] = np.array(sorted(attributes), dtype=str)
+        arrays[f"{level}_attributes"] = np.array(sorted(getattr(ragged, level)), dtype=str)
     for key in ("node_vocabulary", "edge_vocabulary"):
         if getattr(ragged, key) is not None:
             arrays[key] = np.array(getattr(ragged, key), dtype=str)
