@@ -1,11 +1,8 @@
 """Trained models outside of Python: ``torch.export`` and ONNX, with any number of graphs and nodes.
 
-The exported function takes the tensors of a :class:`~gtcourse.GraphBatch` by name, ``x``,
-``adjacency``, ``edge_attr``, ``mask`` and the encodings that the model reads, and returns its
-outputs ``[B]`` or ``[B, T]``.
-
-The Transformers can be exported. GIN, GAT, GatedGCN and SignNet on top of it run on lists of edges,
-whose length depends on the values of ``adjacency``; ``torch.export`` refuses that.
+The exported function takes the tensors of a :class:`~gtcourse.GraphBatch` by name and returns the
+outputs ``[B]`` or ``[B, T]``. GIN, GAT, GatedGCN and SignNet cannot be exported: they run on lists
+of edges, whose length depends on the values of ``adjacency``.
 """
 
 from __future__ import annotations
@@ -23,8 +20,7 @@ from gtcourse.graphs.files import replacing
 from gtcourse.inference import Predictor
 
 EXAMPLES = ("CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1")
-AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}
-"""The node axes of what is no encoding."""
+AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}  # the node axes of what is no encoding
 
 
 class OnTensors(nn.Module):
@@ -37,14 +33,13 @@ class OnTensors(nn.Module):
     def forward(self, tensors: dict[str, Tensor]) -> Tensor:
         given = {name: tensors.get(name) for name in AXES}
         encodings = {name: value for name, value in tensors.items() if name not in AXES}
-        batch = GraphBatch(**given, encodings=encodings)
-        # The formulas line by line: fused kernels fix the layout of what they return.
-        return self.model(batch, return_attention=True)[0]
+        # With attention the formulas run line by line: fused kernels fix their output's layout.
+        return self.model(GraphBatch(**given, encodings=encodings), return_attention=True)[0]
 
 
 def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
     """What the exported function takes, for SMILES or PyG graphs."""
-    data = [graph if not isinstance(graph, str) else predictor.featurize(graph) for graph in graphs]
+    data = [predictor.featurize(graph) if isinstance(graph, str) else graph for graph in graphs]
     batch = collate(encode(data, *predictor.transforms))
     given = {name: getattr(batch, name) for name in AXES} | batch.encodings
     return {name: value for name, value in given.items() if value is not None}
@@ -54,8 +49,7 @@ def export(predictor: Predictor, graphs: list | None = None) -> ExportedProgram:
     """The model as an ``ExportedProgram`` with dynamic batch and node axes.
 
     Args:
-        predictor: of :func:`gtcourse.load`.
-        graphs: two or more examples, SMILES or PyG graphs; only needed where the model was not
+        graphs: two or more examples, SMILES or PyG graphs; only needed if the model was not
             trained on molecules.
 
     Raises:
@@ -76,11 +70,7 @@ def export(predictor: Predictor, graphs: list | None = None) -> ExportedProgram:
 
 
 def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
-    """Writes the model as one ONNX file, which needs ``pip install onnx onnxscript``.
-
-    Returns:
-        list: the names of its inputs, in the order of :func:`tensors_of`.
-    """
+    """Writes one ONNX file (needs onnx and onnxscript); returns the names of its inputs."""
     program = torch.onnx.export(export(predictor), dynamo=True, verbose=False)
     with replacing(Path(path)) as temporary:
         program.save(str(temporary), external_data=False)

@@ -150,7 +150,7 @@ class EGT(nn.Module):
             h = h + encoding(batch)
         if self.virtual_nodes is None:
             return h
-        return torch.cat([self.virtual_nodes.expand(len(h), -1, -1), h], dim=1)
+        return torch.cat([self.virtual_nodes.expand(h.shape[0], -1, -1), h], dim=1)
 
     def pair_mask(self, batch: GraphBatch) -> Tensor:
         """The pairs that attend, ``[B, T, T]``: all of a graph's, or neighbours and the node."""

@@ -292,8 +292,8 @@ class EdgeInput(nn.Module):
             e = e + torch.where(edge[..., None], features, self.no_edge)
         if self.virtual is None:
             return e
-        between = ((self.virtual[:, None] + self.virtual) / 2).expand(len(e), -1, -1, -1)
-        beside = self.virtual[:, None].expand(len(e), -1, N, -1)  # [B, q, N, d_e]
+        between = ((self.virtual[:, None] + self.virtual) / 2).expand(e.shape[0], -1, -1, -1)
+        beside = self.virtual[:, None].expand(e.shape[0], -1, N, -1)  # [B, q, N, d_e]
         top = torch.cat([between, beside], dim=2)
         return torch.cat([top, torch.cat([beside.transpose(1, 2), e], dim=2)], dim=1)
 

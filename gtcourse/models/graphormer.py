@@ -116,7 +116,7 @@ class Graphormer(nn.Module):
     def encode(self, batch: GraphBatch, perturbation: Tensor | None = None, return_attention=False):
         """[VNode] and the nodes after all layers, ``[B, N + 1, d]``, and the attention."""
         h = self.embed(batch) if perturbation is None else self.embed(batch) + perturbation
-        h = self.dropout(torch.cat([self.virtual_node.expand(len(h), 1, -1), h], dim=1))
+        h = self.dropout(torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1))
         mask, bias = F.pad(batch.mask, (1, 0), value=True), None
         edges = flat_edges(batch, first=1) if self.config.edges == "aggregation" else None
         # Computed once, padded keys included, and shared by all layers. Rows of -inf alone would be

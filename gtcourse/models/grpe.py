@@ -113,7 +113,7 @@ class GRPE(nn.Module):
         """[VNode], if any, and the nodes after all layers, ``[B, N (+ 1), d]``; the attention."""
         h, mask = self.embed(batch), batch.mask
         if self.virtual_node is not None:
-            h = torch.cat([self.virtual_node.expand(len(h), 1, -1), h], dim=1)
+            h = torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1)
             mask = F.pad(mask, (1, 0), value=True)
         # Computed once and shared by all layers.
         tables = RelationTables(**{name: table() for name, table in self.tables.items()})
