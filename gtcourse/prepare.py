@@ -151,9 +151,13 @@ class ListedGraphs:
         self.dataset, self.split = dataset, dataset.split.numpy()
         for name in ("name", "source", "target", "node_vocabulary", "edge_vocabulary"):
             setattr(self, name, getattr(dataset, name))
-        digest = hashlib.sha256()
-        for name, values in sorted(self.part(slice(None)).arrays.items()):
-            digest.update(f"{name} {values.dtype} {values.shape}".encode())
+        ragged = self.part(slice(None))
+        digest = hashlib.sha256("\n".join(ragged.smiles or []).encode())
+        arrays = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
+        for level in (ragged.node, ragged.edge, ragged.graph):
+            arrays += [level[name] for name in sorted(level)]
+        for values in arrays:
+            digest.update(f"{values.dtype} {values.shape}".encode())
             digest.update(np.ascontiguousarray(values).tobytes())
         self.content = digest.hexdigest()
         self.checksum = dataset.checksum or self.content
@@ -241,7 +245,7 @@ def _write(source, out: Path, plan: dict, stored: tuple, size: int, executor, pr
     columns = {}
     for line in read_npz(paths[0])["columns"]:
         name, level, dtype = line.split()
-        columns[name] = [level, dtype]
+        columns[name] = {"level": level, "dtype": dtype}
     join_parts(out, paths, columns, plan)
 
 

@@ -20,7 +20,7 @@ from gtcourse.graphs.batch import RaggedTensors
 from gtcourse.graphs.files import replacing
 from gtcourse.graphs.ragged import Splits
 
-META = "graphs.json"
+META, FORMAT = "graphs.json", 1
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class MappedGraphs(Splits):
     content: str
     target: str
     stored: list[str]
-    columns: dict[str, list[str]] = field(repr=False)
+    columns: dict[str, dict[str, str]] = field(repr=False)
     tensors: RaggedTensors = field(repr=False)
     split: Tensor = field(repr=False)
     node_vocabulary: list[str] | None = field(default=None, repr=False)
@@ -89,12 +89,14 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
     path = folder / META
     try:
         meta = json.loads(path.read_text(encoding="utf-8"))
-        columns = meta["columns"]
+        if meta.pop("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
         arrays, dtypes = {"node": {}, "edge": {}, "pair": {}, "graph": {}}, {}
-        for name, (level, dtype) in columns.items():
+        for name, column in meta["columns"].items():
             path = folder / f"{name}.npy"
             values = np.load(path, mmap_mode="c", allow_pickle=False)
-            arrays[level][name], dtypes[name] = torch.from_numpy(values), getattr(torch, dtype)
+            arrays[column["level"]][name] = torch.from_numpy(values)
+            dtypes[name] = getattr(torch, column["dtype"])
         num_nodes, num_edges, split = (
             arrays["graph"].pop(name).long() for name in ("num_nodes", "num_edges", "split")
         )
@@ -120,5 +122,5 @@ def join_parts(folder: Path, parts: Sequence[Path], columns: dict, meta: dict) -
         with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values, allow_pickle=False)
     with replacing(folder / META) as temporary:
-        content = json.dumps(meta | {"columns": columns}, indent=1)
+        content = json.dumps({"format": FORMAT, **meta, "columns": columns}, indent=1)
         temporary.write_text(content + "\n", encoding="utf-8")

@@ -146,12 +146,6 @@ class RaggedGraphs:
     edge_vocabulary: tuple[str, ...] | None = None
     missing_targets: bool = False
 
-    @property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name."""
-        counts = {"num_nodes": self.num_nodes, "num_edges": self.num_edges}
-        return self.node | self.edge | self.graph | counts | {"edge_index": self.edge_index}
-
     @classmethod
     def from_data(cls, graphs: Sequence[Data], split: np.ndarray, target: str) -> RaggedGraphs:
         """Puts valid graphs (:func:`check_graphs`) end to end, with all their attributes."""
@@ -310,9 +304,11 @@ def write_graphs(path: str | Path, dataset: GraphDataset, *, missing_targets: bo
 
 def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     """:func:`write_graphs` for graphs that are already end to end."""
-    arrays = ragged.arrays
+    arrays = {key: getattr(ragged, key) for key in ("num_nodes", "num_edges", "edge_index")}
     for level in LEVELS:
-        arrays[f"{level}_attributes"] = np.array(sorted(getattr(ragged, level)), dtype=str)
+        attributes = getattr(ragged, level)
+        arrays |= attributes
+        arrays[f"{level}_attributes"] = np.array(sorted(attributes), dtype=str)
     for key in ("node_vocabulary", "edge_vocabulary"):
         if getattr(ragged, key) is not None:
             arrays[key] = np.array(getattr(ragged, key), dtype=str)
