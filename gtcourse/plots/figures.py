@@ -14,17 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
-from gtcourse.plots.style import (
-    COLORS,
-    DARK,
-    FILL,
-    INK,
-    MEANING,
-    SEQUENTIAL,
-    WIDEST,
-    letters_on,
-    show,
-)
+from gtcourse.plots.style import COLORS, INK, SEQUENTIAL, WIDEST, letters_on, show
+
+FILL = {
+    "node": "#a9cdf0",
+    "edge": "#f6c893",
+    "bias": "#e9b3d2",
+    "gate": "#eeda92",
+    "value": "#a5dcc5",
+    "op": "#dcdfe3",  # an operation on what comes in
+}
+"""The hues of MEANING, light enough for the dark letters of a diagram's boxes."""
 
 
 def draw_graph(
@@ -52,11 +52,9 @@ def draw_graph(
     import networkx as nx
 
     ax = ax or plt.subplots(figsize=(3.2, 3.0))[1]
-    adjacency = torch.as_tensor(adjacency).bool().cpu()
-    directed = bool((adjacency != adjacency.T).any())
-    graph = nx.from_numpy_array(
-        adjacency.int().numpy(), create_using=nx.DiGraph if directed else nx.Graph
-    )
+    adjacency = torch.as_tensor(adjacency).bool().cpu().numpy()
+    kind = nx.Graph if (adjacency == adjacency.T).all() else nx.DiGraph
+    graph = nx.from_numpy_array(adjacency.astype(int), create_using=kind)
     if positions is None:
         positions = nx.spring_layout(nx.Graph(graph), seed=4, iterations=200)
     style = {"node_color": colors or COLORS["sky"]}
@@ -68,16 +66,15 @@ def draw_graph(
     discs = nx.draw_networkx_nodes(
         graph, place, ax=ax, node_size=node_size, edgecolors=INK, linewidths=1.0, **style
     )
-    names = dict(enumerate(labels if labels is not None else range(len(adjacency))))
     discs.update_scalarmappable()
-    shades = np.broadcast_to(discs.get_facecolor(), (len(names), 4))
-    for node, name in names.items():
+    shades = np.broadcast_to(discs.get_facecolor(), (len(adjacency), 4))
+    names = labels if labels is not None else range(len(adjacency))
+    for node, (name, shade) in enumerate(zip(names, shades, strict=False)):
         ax.text(*place[node], str(name), ha="center", va="center", fontsize=10, weight="bold",
-                color=letters_on(shades[node]))  # fmt: skip
+                color=letters_on(shade))  # fmt: skip
     ax.set_axis_off()
     ax.margins(0.15)
-    if title:
-        ax.set_title(title)
+    ax.set_title(title or "")
     return ax
 
 
@@ -108,34 +105,22 @@ def attention_map(
     for axis, names in ((ax.yaxis, rows), (ax.xaxis, rows if columns is None else columns)):
         if names is not None:
             axis.set_ticks(range(len(names)), labels=[str(name) for name in names])
-    ax.set_xlabel(column_label)
-    ax.set_ylabel(row_label)
-    if weights.shape[1] <= 8 if numbers is None else numbers:
-        for i, row in enumerate(weights.tolist()):
-            for j, weight in enumerate(row):
-                color = letters_on(image.to_rgba(weight))
-                ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
-    if title:
-        ax.set_title(title, color=INK)
+    ax.set(xlabel=column_label, ylabel=row_label)
+    if numbers or (numbers is None and weights.shape[1] <= 8):
+        for (i, j), weight in np.ndenumerate(weights):
+            color = letters_on(image.to_rgba(weight))
+            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
+    ax.set_title(title or "", color=INK)
     return ax
 
 
 def learning_curve(
     runs: Mapping[str, Sequence[Sequence[float]] | Sequence[float]],
     *,
-    baselines: Mapping[str, float] | None = None,
     colors: Mapping[str, str] | None = None,
-    x_label: str = "epoch",
-    y_label: str = "validation MAE",
     ax: Axes | None = None,
 ) -> Axes:
-    """A line for each entry of ``runs``: one curve, or several seeds as their mean and range.
-
-    Args:
-        runs: name to ``[epochs]`` or ``[seeds, epochs]``.
-        baselines: name to a value, drawn as a dashed line.
-        colors: name to a colour, for those that another figure shows as well.
-    """
+    """A line for each of ``runs``, ``[epochs]`` or ``[seeds, epochs]``: their mean and range."""
     ax = ax or plt.subplots()[1]
     for color, (name, values) in zip(COLORS.values(), runs.items(), strict=False):
         color = (colors or {}).get(name, color)
@@ -144,11 +129,7 @@ def learning_curve(
         ax.plot(epochs, curves.mean(axis=0), color=color, label=name, linewidth=2)
         if len(curves) > 1:
             ax.fill_between(epochs, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.2)
-    for style, (name, value) in zip(("--", ":", "-."), (baselines or {}).items(), strict=False):
-        ax.axhline(value, color=MEANING["baseline"], linestyle=style, linewidth=1.5)
-        ax.annotate(name, (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom")
-    ax.set_xlabel(x_label)
-    ax.set_ylabel(y_label)
+    ax.set(xlabel="epoch", ylabel="validation MAE")
     ax.legend()
     return ax
 
@@ -179,12 +160,10 @@ def diagram(
     ax.set(xlim=(0, WIDEST), ylim=(0, height))
     ax.axis("off")
     for x, y, label, meaning in boxes.values():
-        tall = _height(label)
-        corner = (x - width / 2, y - tall / 2)
-        style = "round,pad=0,rounding_size=0.06"
-        box = FancyBboxPatch(corner, width, tall, style, fc=FILL[meaning], ec="none", zorder=2)
-        ax.add_patch(box)
-        ax.text(x, y, label, ha="center", va="center", fontsize=10, color=DARK, zorder=3)
+        corner, height = (x - width / 2, y - _height(label) / 2), _height(label)
+        style = {"boxstyle": "round,pad=0,rounding_size=0.06", "fc": FILL[meaning], "ec": "none"}
+        ax.add_patch(FancyBboxPatch(corner, width, height, zorder=2, **style))
+        ax.text(x, y, label, ha="center", va="center", fontsize=10, color="#1b1d20", zorder=3)
     chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
     for start, end in (pair for chain in chains for pair in pairwise(chain)):
         (x0, y0, label0, _), (x1, y1, label1, _) = boxes[start], boxes[end]
@@ -222,22 +201,23 @@ class Table:
         self.lines = [[str(cell) for cell in columns], *([_text(c) for c in row] for row in rows)]
 
     def _repr_html_(self) -> str:
-        head, *rows = (
-            "".join(
-                f'<{tag} style="text-align:{"right" if i else "left"};padding:.25em .8em">'
-                f"{escape(cell)}</{tag}>"
-                for i, cell in enumerate(line)
+        def row(line: Sequence[str], tag: str) -> str:
+            style = "text-align:{};padding:.25em .8em"
+            cells = zip(("left", *["right"] * len(line)), line, strict=False)
+            return "".join(
+                f'<{tag} style="{style.format(side)}">{escape(cell)}</{tag}>'
+                for side, cell in cells
             )
-            for tag, line in zip(["th"] + ["td"] * len(self.lines), self.lines, strict=False)
-        )
-        rows = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+        head, *rows = self.lines
+        body = "".join(f"<tr>{row(line, 'td')}</tr>" for line in rows)
+        return f"<table><thead><tr>{row(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
         return "\n".join(
             "  ".join(
-                cell.rjust(width) if i else cell.ljust(width)
+                f"{cell:{'>' if i else '<'}{width}}"
                 for i, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in self.lines

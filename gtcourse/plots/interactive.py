@@ -12,6 +12,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -103,21 +104,12 @@ def calculator(
         formulas: of each model, by name (:func:`gtcourse.training.costs.step_formula`).
         graphs, nodes, gigabytes: what it starts with; the last is the memory of a device.
     """
+    models = [{"name": name, **asdict(formula)} for name, formula in formulas.items()]
     data = {
         "other": COLORS["orange"],
         "start": {"graphs": graphs, "nodes": nodes, "gigabytes": gigabytes},
         "largest": {"graphs": 100_000, "nodes": 100_000},
-        "models": [
-            {
-                "name": name,
-                "parameters": formula.parameters,
-                "gradients": formula.gradients,
-                "optimizer": formula.optimizer,
-                "flops": list(formula.flops),
-                "activations": [list(moment) for moment in formula.activations],
-            }
-            for name, formula in formulas.items()
-        ],
+        "models": models,
     }
     rows = [
         [
@@ -185,13 +177,11 @@ def heads_widget(
     """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
 
     Args:
-        model: its layers normalise after the residual sum. The page has its weights in 8 bits.
+        model: its layers normalise after the residual sum and have ReLUs. The page has its weights
+            in 8 bits.
         words: by their numbers; those after ``begin`` and ``end`` can be typed.
         pattern: a regular expression for one word; label: of the field; start: what is in it.
-        longest: as many words are read or written at most.
-
-    Raises:
-        ValueError: the model normalises first, or its networks have no ReLU.
+        longest: the most words that are read or written.
     """
     config = model.config
     if config.norm_first or config.activation != "relu":
@@ -199,11 +189,10 @@ def heads_widget(
             "expected a model with norm_first=False and activation='relu', found "
             f"norm_first={config.norm_first} and activation={config.activation!r}."
         )
-    weights = model.state_dict()
-    rounded = [eight_bits(weight.cpu().numpy()) for weight in weights.values()]
+    weights = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}
     scales, numbers = (
         b64encode(b"".join(part.tobytes() for part in parts)).decode()
-        for parts in zip(*rounded, strict=True)
+        for parts in zip(*map(eight_bits, weights.values()), strict=True)
     )
     data = {
         "label": label, "words": list(words), "pattern": pattern, "start": start,
@@ -240,22 +229,16 @@ def signs_widget(
         answers: of each model, by name, ``[2^k]`` for every choice of signs, the first changing
             last: as ``itertools.product((1, -1), repeat=k)`` counts.
         label: of the axis of answers; colors: of the models.
-
-    Raises:
-        ValueError: there are not 2^k answers of a model.
     """
     vectors, places = np.asarray(vectors, dtype=float), np.asarray(positions, dtype=float)
-    for name, given in answers.items():
-        if len(given) != 2 ** vectors.shape[1]:
-            raise ValueError(
-                f"{len(given)} answers of {name}; expected {2 ** vectors.shape[1]}, one for each "
-                f"choice of {vectors.shape[1]} signs."
-            )
+    found = {name: np.asarray(each, dtype=float).round(4) for name, each in answers.items()}
+    if any(len(each) != 2 ** vectors.shape[1] for each in found.values()):
+        lengths = ", ".join(f"{len(each)} answers of {name}" for name, each in found.items())
+        raise ValueError(f"{lengths}; expected {2 ** vectors.shape[1]}, one per choice of signs.")
     edges = np.argwhere(np.triu(np.asarray(adjacency), 1))
     lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
     scaled = vectors / np.abs(vectors).max(axis=0).clip(1e-12)
-    hues = (colors or dict(zip(answers, COLORS.values(), strict=False))).__getitem__
-    found = {name: np.asarray(given, dtype=float).round(4) for name, given in answers.items()}
+    colors = colors or dict(zip(answers, COLORS.values(), strict=False))
     data = {
         "shades": [*map(to_hex, TWO_SIDED([0.0, 0.5, 1.0]))],
         "label": label,
@@ -265,7 +248,7 @@ def signs_widget(
         "edges": edges.tolist(),
         "vectors": scaled.T.round(2).tolist(),
         "models": [
-            {"name": name, "color": hues(name), "answers": each.tolist()}
+            {"name": name, "color": colors[name], "answers": each.tolist()}
             for name, each in found.items()
         ],
     }

@@ -8,6 +8,7 @@ from html import escape
 
 from matplotlib import colormaps
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
+from matplotlib.colors import to_rgb as rgb
 
 from gtcourse.plots.style import INK, PAGE_INK, accessible_svg
 
@@ -19,6 +20,12 @@ PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f
 
 TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
 """The same for values with a sign: blue below zero, grey, orange above."""
+
+PALETTE = {
+    -1: INK, 6: INK, 7: "#4f8fd6", 8: "#d9534f", 9: "#2a9d8f", 15: "#d97706", 16: "#a5852a",
+    17: "#2a9d8f", 35: "#b5651d", 53: "#8a5fb0",
+}  # fmt: skip
+"""Of atoms without values, by atomic number: hues that read on white and on black."""
 
 
 def molecules(
@@ -60,15 +67,10 @@ def molecules(
     options.minFontSize = 13
     options.padding = 0.03
     options.bondLineWidth = 2
-    # Mid-grey carbon, and hues that read on white and on black.
-    options.setAtomPalette(
-        {-1: rgb(INK), 6: rgb(INK), 7: rgb("#4f8fd6"), 8: rgb("#d9534f"), 9: rgb("#2a9d8f"),
-         16: rgb("#a5852a"), 17: rgb("#2a9d8f"), 35: rgb("#b5651d"), 53: rgb("#8a5fb0"),
-         15: rgb("#d97706")}
-    )  # fmt: skip
+    options.setAtomPalette({number: rgb(color) for number, color in PALETTE.items()})
     highlights, bar = {}, ""
     if values is not None:
-        # Else a letter takes the colour of the disc behind it, and is gone.
+        # Otherwise a letter takes the colour of the disc behind it, and cannot be seen.
         options.standardColoursForHighlightedAtoms = True
         options.highlightRadius = 0.4
         low, high = limits or (min(map(min, values)), max(map(max, values)))
@@ -99,7 +101,3 @@ def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:
         f'flex-wrap:wrap;color:{PAGE_INK}"><span>{escape(label)}</span><span>{low:.3g}</span>'
         f'<span style="{ramp}"></span><span>{high:.3g}</span></div>'
     )
-
-
-def rgb(color: str) -> tuple[float, float, float]:
-    return tuple(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))

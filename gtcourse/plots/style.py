@@ -15,8 +15,8 @@ INK = "#7a7f87"
 """Text, axes and edges: a grey with a contrast of about 4 on white and on the book's dark page."""
 
 PAGE_INK = f"var(--gtcourse-ink, {INK})"
-"""What pictures in a page are drawn with. No grey has a contrast of 4.5 on white and on near-black;
-so the book sets one for each (``book.css``), and where it does not reach, INK stays."""
+"""For pictures in a page: no grey has a contrast of 4.5 on white and on near-black, so ``book.css``
+sets one for each."""
 
 COLORS = {
     "blue": "#3b82c4",
@@ -37,38 +37,11 @@ MEANING = {
     "value": COLORS["green"],
     "paper": COLORS["blue"],
     "ours": COLORS["orange"],
-    "baseline": INK,
 }
-"""One colour for each thing that figures and diagrams show; a model's parts, and sources of a
-number, never occur in one figure."""
-
-FILL = {
-    "node": "#a9cdf0",
-    "edge": "#f6c893",
-    "bias": "#e9b3d2",
-    "gate": "#eeda92",
-    "value": "#a5dcc5",
-    "op": "#dcdfe3",  # an operation on what comes in
-}
-"""The same hues, light enough for the dark letters of a diagram's boxes."""
-
-DARK = "#1b1d20"
-"""Letters on every one of these fills."""
-
-INKED = (
-    "text.color",
-    "axes.labelcolor",
-    "axes.edgecolor",
-    "axes.titlecolor",
-    "xtick.color",
-    "ytick.color",
-)
+"""What a colour stands for. Parts of a model and sources of a number never share a figure."""
 
 WIDEST = 5.7
 """Inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high."""
-
-# Where an SVG of matplotlib says where something is.
-_PLACES = re.compile(r"\b(?:d|x|y|width|height)=\"[^\"]*\"|translate\([^)]*\)")
 
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
@@ -76,8 +49,10 @@ DIVERGING = "RdBu_r"
 
 def use_style() -> None:
     """Sets matplotlib to the book's look; figures of a notebook become SVG, byte for byte alike."""
+    inked = "text.color axes.labelcolor axes.edgecolor axes.titlecolor xtick.color ytick.color"
     plt.rcParams.update(
         {
+            **dict.fromkeys(inked.split(), INK),
             "figure.figsize": (WIDEST, 3.0),
             "figure.facecolor": "none",
             "axes.facecolor": "none",
@@ -95,35 +70,31 @@ def use_style() -> None:
             "legend.labelcolor": INK,
             "svg.fonttype": "path",
             "svg.hashsalt": "gtcourse",
-            **dict.fromkeys(INKED, INK),
         }
     )
 
 
 def show(figure: Figure, alt: str, *, trim: bool = True):
-    """Displays a figure as SVG that scales to the page, with ``alt`` for those who cannot see it.
+    """Displays a figure as SVG that scales to the page, and closes it.
 
     Args:
-        figure: closed afterwards, so that it is shown once.
-        alt: what the picture shows, in a sentence or two.
-        trim: cut off the margins; not where several pictures have to lie on one place.
+        alt: what the picture shows, in a sentence or two, for those who cannot see it.
+        trim: cut off the margins; not if several pictures have to lie on one place.
     """
     from IPython.display import HTML
 
-    return HTML(accessible_svg(_drawn(figure, trim), alt))
-
-
-def _drawn(figure: Figure, trim: bool) -> str:
-    """The figure as SVG, with places to a hundredth of a point; closed afterwards."""
     text = io.StringIO()
     with plt.rc_context({"savefig.bbox": "tight" if trim else "standard"}):
         figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text.getvalue(), flags=re.DOTALL)
-    return _PLACES.sub(_shorter, re.sub(r">\s+<", "><", svg))
+    svg = re.sub(r">\s+<", "><", svg)
+    places = r"\b(?:d|x|y|width|height)=\"[^\"]*\"|translate\([^)]*\)"
+    return HTML(accessible_svg(re.sub(places, _rounded, svg), alt))
 
 
-def _shorter(places: re.Match) -> str:
+def _rounded(places: re.Match) -> str:
+    """Positions to a hundredth of a point."""
     text = re.sub(r"\s*\n\s*", " ", places[0])
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", text)
 
@@ -148,11 +119,11 @@ def accessible_svg(svg: str, alt: str) -> str:
 
 
 def luminance(color: Sequence[float]) -> float:
-    """How light red, green and blue, each from 0 to 1, are together, as WCAG defines it."""
+    """Of red, green and blue, each from 0 to 1, as WCAG defines it."""
     linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3])
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def letters_on(color: Sequence[float]) -> str:
-    """Black or white, whichever reads better: with a contrast of 4.5 and more on every colour."""
+    """Black or white, whichever has a contrast of 4.5 or more on the colour."""
     return "black" if luminance(color) > 0.18 else "white"
