@@ -98,7 +98,8 @@ def path_tree(pairs: Pairs) -> Tensor:
     """
     distance, n = pairs.distance, pairs.distance.shape[-1]
     graph, source, destination = pairs.adjacency.nonzero(as_tuple=True)
-    kind = lexicographic_ranks(pairs.edge_attr[pairs.adjacency])
+    features = pairs.edge_attr[pairs.adjacency].double()
+    kind = features.unique(dim=0, return_inverse=True)[1]  # its rank in lexicographic order
     # One row for each edge (source, destination), one column for each start i.
     to_source, to_destination = distance.mT[graph, source], distance.mT[graph, destination]
     edge, start = ((to_source >= 0) & (to_source + 1 == to_destination)).nonzero(as_tuple=True)
@@ -114,15 +115,6 @@ def path_tree(pairs: Pairs) -> Tensor:
         best.scatter_reduce_(0, pair[way], key, "amin")
         rank[end] = (best[end] // n).unique(return_inverse=True)[1]
     return torch.where(distance > 0, best.view_as(distance) % n, -1)
-
-
-def lexicographic_ranks(rows: Tensor) -> Tensor:
-    """The rank of each of ``rows`` ``[E, F]`` among the different ones, ``[E]``."""
-    rank = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
-    for column in rows.unbind(dim=1):
-        of_column = column.unique(return_inverse=True)[1]
-        rank = (rank * len(rows) + of_column).unique(return_inverse=True)[1]
-    return rank
 
 
 def by_length(length: Tensor) -> list[Tensor]:

@@ -108,14 +108,18 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
         key = query if key is None else key
         value = key if value is None else value
-        query, key, value = self.query(query), self.key(key), self.value(value)
         z = scaled_dot_product_attention(
-            *map(self.split_heads, (query, key, value)), mask=over_heads(mask), bias=bias,
+            *self.heads(query, key, value), mask=over_heads(mask), bias=bias,
             dropout=self.dropout if self.training else 0.0, return_attention=return_attention,
         )  # fmt: skip
         z, attention = z if return_attention else (z, None)
         output = self.output(self.join_heads(z))
         return (output, attention) if return_attention else output
+
+    def heads(self, *inputs: Tensor) -> list[Tensor]:
+        """Queries, keys and values of three inputs, ``[B, H, N, K]`` each."""
+        projections = self.query, self.key, self.value
+        return [self.split_heads(f(x)) for f, x in zip(projections, inputs, strict=True)]
 
     def split_heads(self, x: Tensor) -> Tensor:
         """``[..., N, d]`` to ``[..., H, N, K]``."""

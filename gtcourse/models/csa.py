@@ -151,16 +151,14 @@ class ChromaticSelfAttention(MultiHeadAttention):
     the output projection has a bias.
 
     Args:
-        score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, channel by channel, where
-            :math:`Q_i` cancels in the softmax and is not learned.
+        score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, in which :math:`Q_i` cancels.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
             less memory, in :mod:`gtcourse.models.csa_kernel`.
         node_ablation, edge_ablation, channel_ablation: in training, dropout after the softmax of
             all weights of a node j, of a pair (i, j), and of a channel of all pairs.
 
     Shapes:
-        h: ``[B, N, d]``; mask: ``[B, N]`` or ``[B, N, N]``; edges: terms, or a function from rows
-            (a slice of the queries) to theirs
+        h: ``[B, N, d]``; mask: ``[B, N]`` or ``[B, N, N]``; edges: terms, or slice → their rows
         returns: ``[B, N, d]``, zeros before the output projection for a node without keys; with
             ``return_attention`` also :math:`\tilde a`, shaped as the logits, before the ablations
     """
@@ -181,8 +179,7 @@ class ChromaticSelfAttention(MultiHeadAttention):
             projection.reset_parameters()
 
     def forward(self, h: Tensor, edges, *, mask: Tensor | None = None, return_attention=False):
-        mask, projections = over_heads(mask), (self.query, self.key, self.value)
-        query, key, value = (self.split_heads(f(h)) for f in projections)  # [B, H, N, K]
+        mask, (query, key, value) = over_heads(mask), self.heads(h, h, h)
         scores, value = query * query.shape[-1] ** -0.5 @ key.mT, value.mT
         if self.score == "additive":
             scores, edges = torch.zeros_like(scores), partial(_added, query, key, edges)
@@ -228,8 +225,7 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
 def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
     r"""CSA, Eqs. 6 and 7: :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
 
-    value: ``[B, H, K, N]``, as what it returns; values: ``[B, d, N, N]``; keep: factors of dropout,
-    broadcast to ``[B, H, N, N]``.
+    value: ``[B, H, K, N]``, as what it returns; values: ``[B, d, N, N]``; keep: ``[B, 1, …, N]``.
     """
     messages = value[..., None, :]
     if values is not None:
@@ -245,8 +241,7 @@ def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None 
 
 def _added(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
     """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
-    # In float32 at least, as filters() adds: cancellation would leave its rounding.
-    dtype, terms = at_least_float32(query), rows_of(edges, rows)
+    dtype, terms = at_least_float32(query), rows_of(edges, rows)  # cancellation leaves rounding
     q, k = (x.mT.flatten(1, 2).to(dtype) for x in (query[:, :, rows], key))  # [B, d, R], [B, d, N]
     return terms._replace(logits=terms.logits + (q[..., None] + k[..., None, :]))
 

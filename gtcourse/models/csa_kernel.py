@@ -3,8 +3,7 @@ r"""Two forms of CSA's attention that need less memory than the equations as the
 Written out, a layer's weights are N² d numbers, and a backward pass that stores them.
 
 Shapes: as in :mod:`gtcourse.models.csa`, with G = B H and R rows of the queries. Both forms take
-that file's ``direct``, scores ``[B, H, N, N]``, value ``[B, H, K, N]``, the edges' terms and the
-factors of dropout, and return z ``[B, H, K, N]``.
+that file's ``direct`` and its arguments, and return z ``[B, H, K, N]``.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None
     if terms.logits.shape[1] < H * K:
         return direct(scores, value, terms, keep)
     factor = factor_of(terms.logits) if terms.factor is None else terms.factor
-    all_keep = None if keep is None else keep.expand(B, H, R, N).flatten(0, 1)
+    dropout = None if keep is None else keep.expand(B, H, R, N).flatten(0, 1)
     parts = terms.logits, terms.values, factor
     pairs = (None if p is None else p.unflatten(1, (H, -1)).flatten(0, 1) for p in parts)
-    z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, all_keep)
+    z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, dropout)
     vanished = (total < torch.finfo(total.dtype).tiny ** 0.5).any()
     if total.is_cuda:
         torch._assert_async(~vanished, "a row's products vanished; expected form='direct'.")
@@ -77,18 +76,16 @@ def factor_of(logits: Tensor) -> Tensor:
 
 
 class _Factorised(torch.autograd.Function):
-    r"""z, and the sum of each row's products: with G = B H, ``[G, K, R]`` both.
+    r"""z, and the sum of each row's products, ``[G, K, R]`` both.
 
-    With :math:`g_i` the gradient of :math:`z_i` and messages :math:`m_{ij} = V_j +
-    E^\text{value}_{ij}`,
+    With :math:`g_i` the gradient of :math:`z_i`, and :math:`m_{ij} = V_j + E^\text{value}_{ij}`,
 
     .. math::
         \frac{\partial}{\partial E_{ij}} = \tilde a(i,j) \odot g_i \odot (m_{ij} - z_i), \qquad
         \frac{\partial}{\partial E^\text{value}_{ij}} = \tilde a(i,j) \odot g_i,
 
     whose sums over a head's channels, and over i, are those of the scores and of :math:`V_j`. So
-    factors, sums and z are all that has to be remembered of the forward pass. (Dropout multiplies
-    :math:`m_{ij}`, and the second line.)
+    factors, sums and z are all that is saved. Dropout multiplies :math:`m_{ij}`, and the second.
 
     Shapes:
         scores, keep: ``[G, R, N]``; value: ``[G, K, N]``; values, logits, factor: ``[G, K, R, N]``
@@ -114,8 +111,7 @@ class _Factorised(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient, _):
         if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
-            message = "form='factorised' has no second derivative; expected 'direct' or 'chunked'."
-            raise RuntimeError(message)
+            raise RuntimeError("form='factorised' has no second derivative; expected 'direct'.")
         own, value, values, factor, keep, total, z = ctx.saved_tensors
         of_scores, of_value, of_logits = map(torch.empty_like, (own, value, factor))
         of_values = None if values is None else torch.empty_like(factor)
@@ -144,7 +140,6 @@ def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:
 
 
 def _blocks(pairs: Tensor) -> Iterator[slice]:
-    """Slices of the first axis."""
     step = max(1, BLOCK.get(pairs.device.type, BLOCK["cuda"]) // pairs[0].numel())
     return (slice(start, start + step) for start in range(0, len(pairs), step))
 

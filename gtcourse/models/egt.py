@@ -190,9 +190,7 @@ class EGTLayer(nn.Module):
     channels it is EGT-Simple (EGT, Eqs. 10 and 11); with a mask of neighbours, EGT-Constrained
     (EGT, Eq. 12).
 
-    Args:
-        edge_channels: False for EGT-Simple: ``e`` is read without a norm and never changes.
-        update_nodes, update_edges: False in the last layer for what no head reads.
+    ``update_nodes`` and ``update_edges`` are False in the last layer for what no head reads.
 
     Shapes:
         h: ``[B, T, d]``; e: ``[B, T, T, d_e]``; mask: ``[B, T]`` or ``[B, T, T]``

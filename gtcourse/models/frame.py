@@ -95,7 +95,7 @@ r"""All of them take :math:`-\infty` for "masked", and give it no weight."""
 
 def transformer_terms(attention: MultiHeadAttention, h: Tensor, *, mask=None) -> Terms:
     """Multi-head attention; mask: True at nodes, ``[B, N]``, or pairs, ``[B, N, N]``."""
-    query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
+    query, key, _ = attention.heads(h, h, h)
     content = query @ key.mT / math.sqrt(query.shape[-1])
     return Terms(content, attention.value(h), mask=over_heads(mask))
 
@@ -149,7 +149,7 @@ def grpe_terms(
 ) -> Terms:
     """Two contexts in the logits, and a vector beside the value, here written for every pair."""
     terms = transformer_terms(attention, h, mask=mask)
-    query, key = (attention.split_heads(part(h)) for part in (attention.query, attention.key))
+    query, key, _ = attention.heads(h, h, h)
     pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
     of_column = attention.key_context == "key_column"
     contexts = []

@@ -1,7 +1,7 @@
 """Graphormer (Ying et al., 2021): a Transformer whose attention logits depend on the graph.
 
-Shapes: B graphs, N nodes (padded), E edges in all, H heads, d width, K = d / H, L edges of a path
-that are read, F columns of categories. [VNode] is token 0 of N + 1.
+Shapes: B graphs, N nodes (padded), H heads, d width, L edges of a path that are read, F columns of
+categories. [VNode] is token 0 of N + 1.
 """
 
 from __future__ import annotations
@@ -137,17 +137,16 @@ class Graphormer(nn.Module):
 
 def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[nn.Module]]:
     """The node encodings and the pair encodings that a configuration asks for."""
-    nodes, pairs = [], []
-    if config.centrality:
-        degrees = config.max_in_degree, config.max_out_degree
-        nodes.append(CentralityEncoding(*degrees, config.d_model))
-    if config.edges == "node":
-        nodes.append(NodeEdges(config.num_edge_types, config.d_model))
-    H, paths = config.num_heads, (config.path_positions, config.max_path_length)
-    if config.spatial:
-        pairs.append(SpatialEncoding(H, config.max_distance))
-    if config.edges == "bias":
-        pairs.append(EdgeEncoding(H, config.num_edge_types, *paths))
+    c, nodes, pairs = config, [], []
+    if c.centrality:
+        nodes.append(CentralityEncoding(c.max_in_degree, c.max_out_degree, c.d_model))
+    if c.edges == "node":
+        nodes.append(NodeEdges(c.num_edge_types, c.d_model))
+    if c.spatial:
+        pairs.append(SpatialEncoding(c.num_heads, c.max_distance))
+    if c.edges == "bias":
+        paths = c.path_positions, c.max_path_length
+        pairs.append(EdgeEncoding(c.num_heads, c.num_edge_types, *paths))
     return nodes, pairs
 
 
@@ -171,9 +170,8 @@ class GraphormerLayer(nn.Module):
     ):  # fmt: skip
         super().__init__()
         self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
-        self.edge_values, d_hidden = None, d_hidden or d_model
-        if num_edge_types:
-            self.edge_values = EdgeValues(num_edge_types, d_model, num_heads)
+        sizes, d_hidden = (num_edge_types, d_model, num_heads), d_hidden or d_model
+        self.edge_values = EdgeValues(*sizes) if num_edge_types else None
         inner, outer = nn.Linear(d_model, d_hidden), nn.Linear(d_hidden, d_model)
         self.feed_forward = nn.Sequential(inner, nn.GELU(), outer)
         self.attention_norm = nn.LayerNorm(d_model)
@@ -276,11 +274,8 @@ class EdgeEncoding(nn.Module):
 
     over the edges of the path from i to j; the paper has N for :math:`\ell`, and the lecture the
     sum (CS224W, S11). With categories :math:`x_e \cdot w_n` is a table, and :math:`c_{ij}` a mean
-    of its rows; 0 for a node itself and without a path.
-
-    H is also the width of :math:`x_e` (d_E); ``positions`` is the number of vectors :math:`w_n`,
-    ``max_length`` L. Reads exact "distance" ``[B, N, N]``, and "path_edges" ``[B, N, N, L, F]`` or
-    "path_tree" ``[B, N, N]`` with ``edge_attr``: the same result from N² numbers. ``[B, H, N, N]``.
+    of its rows, ``[B, H, N, N]``; 0 for a node itself and without a path. H is also the width of
+    :math:`x_e`. Reads exact distances and "path_edges", or "path_tree": the same from N² numbers.
 
     Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
     longest path of the *batch*, so that a prediction depends on the batch.

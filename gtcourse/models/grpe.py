@@ -1,9 +1,8 @@
 r"""GRPE (Park et al., 2022; GSA in its first version): relations that the nodes' features meet.
 
 A pair has a distance and perhaps an edge. The paper gives each its own vector,
-:math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only few of the sums occur, because nodes
-have an edge where they are one step apart and nowhere else. These sums are the *relations* of a
-model, T in all: a node to itself, each type of edge, each distance from 2 to L, farther,
+:math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only few of the sums occur, the *relations*
+of a model, T in all: a node to itself, each type of edge, each distance from 2 to L, farther,
 unreachable, and [VNode] to a node.
 
 Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H, C classes or targets. [VNode],
@@ -149,7 +148,6 @@ class GRPEAttention(MultiHeadAttention):
     (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.) The contexts of a query with all T
     relations are one product ``[N, T]``, from which each pair gathers its own; no vector is ever
     written for a pair. Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
-
     ``key_context="query_row"`` is what the authors' code computes in place of GRPE, Eq. 7,
     :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
 
@@ -159,9 +157,7 @@ class GRPEAttention(MultiHeadAttention):
             ``return_attention`` also :math:`\hat a` ``[B, H, N, N]``, from before dropout
     """
 
-    def __init__(
-        self, d_model: int, num_heads: int, *, dropout: float = 0.0, key_context: str = "key_column"
-    ):
+    def __init__(self, d_model: int, num_heads: int, *, dropout=0.0, key_context="key_column"):
         super().__init__(d_model, num_heads, dropout=dropout)
         self.key_context = key_context
 
@@ -174,8 +170,7 @@ class GRPEAttention(MultiHeadAttention):
         self, x: Tensor, relation: Tensor, tables: RelationTables, *,
         mask: Tensor | None = None, return_attention: bool = False
     ):  # fmt: skip
-        projections = self.query, self.key, self.value
-        query, key, value = (self.split_heads(f(x)) for f in projections)  # [B, H, N, K]
+        query, key, value = self.heads(x, x, x)
         mask = over_heads(mask)
         pair = relation[:, None].expand(-1, self.num_heads, -1, -1)
         attention = self._logits(query, key, pair, tables, mask).softmax(dim=-1)
@@ -220,10 +215,7 @@ class GRPELayer(nn.Module):
     """Graph self-attention, then a feed-forward network, each after a LayerNorm.
 
     Dropout is after attention and after the network, as in the authors' code; the paper says "the
-    input to feed-forward neural networks".
-
-    Shapes:
-        as :class:`GRPEAttention`
+    input to feed-forward neural networks". Shapes are those of :class:`GRPEAttention`.
     """
 
     def __init__(
@@ -270,7 +262,7 @@ class RelationEmbedding(nn.Module):
 
     def forward(self) -> Tensor:
         P, E = self.distances.weight, self.edges.weight
-        no, itself, virtual = E[-3], E[-2], E[-1]
+        no, itself, virtual = E[-3:]
         far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
         rows = P[:1] + itself, P[1:2] + E[:-3], P[min(2, far) : -1] + no, P[-1:] + virtual
         return torch.cat(rows)
