@@ -8,7 +8,6 @@ weights and, for each molecule, what the models read of it.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 from html import escape
 
@@ -20,7 +19,7 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPa
 from gtcourse.graphs.batch import collate
 from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.inference import Predictor, load
-from gtcourse.plots.interactive import drawing, script
+from gtcourse.plots.interactive import as_script, drawing, script
 from gtcourse.training.budget import device
 from gtcourse.training.own import zinc_data
 
@@ -61,14 +60,14 @@ READS = {
 }  # fmt: skip
 """The configurations that ``models.js`` computes; the sizes are free."""
 
-SVD_RANK, LONGEST_PATH, LARGEST_RING = 8, 20, 18
+LONGEST_PATH = 20
+ENCODINGS = (
+    AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(8), AddRings(18)
+)  # fmt: skip
 
 
 def page(models: Sequence[str], smiles: Sequence[str]) -> str:
-    """One page with everything in it.
-
-    Args:
-        models: names or folders, as :func:`gtcourse.load` takes them; smiles: the molecules.
+    """One page with everything in it, for models as :func:`gtcourse.load` takes them.
 
     Raises:
         ValueError: a model or a molecule cannot be read, or the page cannot compute the model.
@@ -89,21 +88,21 @@ def code() -> list[str]:
     return [layers + models, view]
 
 
-def as_script(data: object) -> str:
-    """JSON that may stand in a script: nothing in it ends the script."""
-    return json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
-
-
 def model(predictor: Predictor) -> dict:
     """What the page needs of a trained model: its kind, sizes and weights.
 
     Raises:
         ValueError: ``models.js`` does not compute this configuration.
     """
-    own = type(predictor.model).__name__
+    kind = type(predictor.model).__name__
     config = getattr(predictor.model, "config", None)
-    wrong = [name for name, value in READS.get(own, {}).items() if getattr(config, name) != value]
-    if own not in READS or wrong or config.num_targets != 1 or predictor.featurize is not zinc_data:
+    wrong = [name for name, value in READS.get(kind, {}).items() if getattr(config, name) != value]
+    if (
+        kind not in READS
+        or wrong
+        or config.num_targets != 1
+        or predictor.featurize is not zinc_data
+    ):
         raise ValueError(
             f"{predictor.name} cannot be explored{': ' + ', '.join(wrong) if wrong else ''}; "
             "expected Graphormer, EGT, GRPE or CSA, trained on ZINC or the embedded molecules."
@@ -115,7 +114,7 @@ def model(predictor: Predictor) -> dict:
     }
     return {
         "name": predictor.name,
-        "kind": "csa" if own == "CGT" else own.lower(),
+        "kind": "csa" if kind == "CGT" else kind.lower(),
         "heads": config.num_heads,
         "layers": config.num_layers,
         "eps": getattr(config, "norm_eps", None),
@@ -126,54 +125,40 @@ def model(predictor: Predictor) -> dict:
 
 
 def molecules(named: dict[str, str]) -> list[dict]:
-    """What the models read of molecules, given as SMILES by name. Pairs are row by row, n² values.
+    """What the models read of molecules, SMILES by name. Pairs are row by row, n² values."""
+    return [{"name": name, "smiles": smiles, **_molecule(smiles)} for name, smiles in named.items()]
 
-    Raises:
-        ValueError: a molecule cannot be read.
-    """
+
+def _molecule(smiles: str) -> dict:
     from rdkit import Chem
 
-    reads = AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(SVD_RANK)
-    found = []
-    for name, text in named.items():
-        batch = collate(encode([zinc_data(text)], *reads, AddRings(LARGEST_RING)))
-        of = {key: value[0].numpy() for key, value in batch.encodings.items()}
-        bonds = np.where(batch.adjacency[0], batch.edge_attr[0, ..., 0], -1)
-        mol = Chem.MolFromSmiles(text)
-        found.append(
-            {
-                "name": name,
-                "smiles": text,
-                "value": round(penalized_logp(mol), 3),
-                "symbols": [atom.GetSymbol() for atom in mol.GetAtoms()],
-                "drawing": drawing(mol, (380, 300)),
-                "x": batch.x[0, :, 0].tolist(),
-                "degree": of["out_degree"].tolist(),
-                "distance": of["distance"].flatten().tolist(),
-                "edge": bonds.flatten().tolist(),
-                "ring": of["ring"].astype(int).flatten().tolist(),
-                "paths": _paths(of["path_edges"], of["distance"]),
-                "svd": [round(value, 7) for value in of["svd"].flatten().tolist()],
-            }
-        )
-    return found
-
-
-def _paths(path_edges: np.ndarray, distance: np.ndarray) -> list[str]:
-    """The bond types along each pair's shortest path, a digit each."""
-    n = len(distance)
-    lengths = distance.clip(0, LONGEST_PATH)
-    return [
-        "".join(str(int(bond)) for bond in path_edges[i, j, : lengths[i, j], 0])
-        for i in range(n)
-        for j in range(n)
+    graph = zinc_data(smiles)  # raises if it cannot be read
+    batch = collate(encode([graph], *ENCODINGS))
+    of = {key: value[0].numpy() for key, value in batch.encodings.items()}
+    bonds = np.where(batch.adjacency[0], batch.edge_attr[0, ..., 0], -1)
+    # The bond types along each pair's shortest path, a digit each.
+    lengths = of["distance"].clip(0, LONGEST_PATH)
+    paths = [
+        "".join(str(int(bond)) for bond in of["path_edges"][i, j, : lengths[i, j], 0])
+        for i, j in np.ndindex(lengths.shape)
     ]
+    mol = Chem.MolFromSmiles(smiles)
+    return {
+        "value": round(penalized_logp(mol), 3),
+        "symbols": [atom.GetSymbol() for atom in mol.GetAtoms()],
+        "drawing": drawing(mol, (380, 300)),
+        "x": batch.x[0, :, 0].tolist(),
+        "degree": of["out_degree"].tolist(),
+        "distance": of["distance"].flatten().tolist(),
+        "edge": bonds.flatten().tolist(),
+        "ring": of["ring"].astype(int).flatten().tolist(),
+        "paths": paths,
+        "svd": [round(value, 7) for value in of["svd"].flatten().tolist()],
+    }
 
 
 def effects(predictor: Predictor, smiles: Sequence[str]) -> list[Tensor]:
-    """Of each molecule ``[n]``: the prediction less that without the atom (first target)."""
-    found = []
-    for text in smiles:
-        graph = encode([predictor.featurize(text)], *predictor.transforms)
-        found.append(leave_one_out(predictor.model, collate(graph).to(device()))[0].cpu())
-    return found
+    """For each molecule ``[n]``: the prediction less that without the atom (first target)."""
+    graphs = [encode([predictor.featurize(text)], *predictor.transforms) for text in smiles]
+    batches = (collate(graph).to(device()) for graph in graphs)
+    return [leave_one_out(predictor.model, batch)[0].cpu() for batch in batches]

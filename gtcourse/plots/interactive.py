@@ -47,9 +47,13 @@ def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
     data = {"ink": PAGE_INK, "mark": COLORS["blue"], **data}
     data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
     code = "".join(map(script, uses)) + script(kind).strip()
-    # Only those characters are escaped that could end the script: drawings have many a <.
-    text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
-    return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{code}({text});</script>')
+    call = f"({as_script(data)});"
+    return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{code}{call}</script>')
+
+
+def as_script(data: object) -> str:
+    """JSON inside a script. Only what could end the script is escaped; drawings have many a <."""
+    return json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
 
 
 def drawing(mol, cell: tuple[int, int]) -> str:
