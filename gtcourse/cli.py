@@ -14,11 +14,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer import Argument, Option
 
 from gtcourse import __version__
 from gtcourse.cli_data import console, data, prepare, table_of
@@ -33,22 +33,18 @@ app = typer.Typer(
 app.command()(data)
 app.command()(prepare)
 
-RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="for instance csa-rings/zinc")]
-DataOption = Annotated[
-    str,
-    typer.Option(
-        help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
-        "as molecules, or the path of an .npz graph file or of a prepared folder."
-    ),
-]
-Precision = Annotated[str, typer.Option(help="32-true or bf16-mixed")]
-Compile = Annotated[
-    bool, typer.Option("--compile", help="torch.compile, with CUDA graphs for each bucket")
-]
-Buckets = Annotated[int, typer.Option(help="parts of the data by size of graph")]
-DatasetFilter = Annotated[str | None, typer.Option(help="only recipes for this data set")]
-SmilesColumn = Annotated[str, typer.Option(help="the column of --csv with SMILES")]
-SIZES = [16, 64, 256, 1024]
+# Arguments and options of several commands.
+RECIPE = Argument(metavar="RECIPE", help="for instance csa-rings/zinc")
+DATA = Option(
+    "embedded",
+    help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
+    "as molecules, or the path of an .npz graph file or of a prepared folder.",
+)
+PRECISION = Option("32-true", help="32-true or bf16-mixed")
+COMPILE = Option(False, "--compile", help="torch.compile, with CUDA graphs for each bucket")
+BUCKETS = Option(1, help="parts of the data by size of graph")
+DATASET = Option(None, help="only recipes for this data set")
+SMILES = Option("smiles", help="the column of --csv with SMILES")
 
 
 def _print_version(requested: bool) -> None:
@@ -59,17 +55,16 @@ def _print_version(requested: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print it")
-    ] = False,
+    version: bool = Option(
+        False, "--version", callback=_print_version, is_eager=True, help="print it"
+    ),
 ) -> None:
     """Options before a command."""
 
 
 @app.command()
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="describe this one")] = None,
-    dataset: DatasetFilter = None,
+    name: str | None = Argument(None, help="describe this one"), dataset: str | None = DATASET
 ) -> None:
     """List the published configurations of the course, or describe one of them."""
     from gtcourse.recipes import RECIPES, get_recipe
@@ -96,42 +91,38 @@ def recipes(
 
 @app.command()
 def train(
-    recipe: RecipeName,
-    data: DataOption = "embedded",
-    budget: Annotated[
-        str, typer.Option(help="paper (the whole recipe), short (1 % of it) or smoke (a check)")
-    ] = "paper",
-    epochs: Annotated[int | None, typer.Option(help="in place of the budget's")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="in place of the recipe's")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="peak, likewise")] = None,
-    cosine: Annotated[bool, typer.Option("--cosine", help="decay the rate to 0")] = False,
-    graphs: Annotated[int | None, typer.Option(help="train on the first so many")] = None,
-    seed: Annotated[list[int], typer.Option(help="repeat it for several runs")] = [0],  # noqa: B006
-    jobs: Annotated[int, typer.Option(help="runs at once, where there are several seeds")] = 1,
-    out: Annotated[Path, typer.Option(help="each run gets a folder in it")] = Path("runs"),
-    resume: Annotated[bool, typer.Option("--resume", help="continue a run that stopped")] = False,
-    auto_resume: Annotated[
-        bool, typer.Option("--auto-resume", help="continue the run if there is one, else begin it")
-    ] = False,
-    checkpoint_every: Annotated[
-        int | None, typer.Option(help="steps, within an epoch; there is one after each epoch")
-    ] = None,
-    devices: Annotated[int, typer.Option(help="processes on this machine (DDP)")] = 1,
-    precision: Precision = "32-true",
-    compile: Compile = False,
-    buckets: Buckets = 1,
-    csv: Annotated[Path | None, typer.Option(help="your own molecules, in place of --data")] = None,
-    smiles: SmilesColumn = "smiles",
-    target: Annotated[
-        list[str], typer.Option(help="a column of --csv to predict; repeat it for several")
-    ] = [],  # noqa: B006
-    task: Annotated[str, typer.Option(help="of --csv: regression or binary")] = "regression",
-    split: Annotated[
-        str | None, typer.Option(help="a column of --csv with train, val, test; else by scaffold")
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option(help="fine-tune this trained model, for instance csa/zinc")
-    ] = None,
+    recipe: str = RECIPE,
+    data: str = DATA,
+    budget: str = Option(
+        "paper", help="paper (the whole recipe), short (1 % of it) or smoke (a check)"
+    ),
+    epochs: int | None = Option(None, help="in place of the budget's"),
+    batch_size: int | None = Option(None, help="in place of the recipe's"),
+    learning_rate: float | None = Option(None, help="peak, likewise"),
+    cosine: bool = Option(False, "--cosine", help="decay the rate to 0"),
+    graphs: int | None = Option(None, help="train on the first so many"),
+    seed: list[int] = Option([0], help="repeat it for several runs"),
+    jobs: int = Option(1, help="runs at once, where there are several seeds"),
+    out: Path = Option(Path("runs"), help="each run gets a folder in it"),
+    resume: bool = Option(False, "--resume", help="continue a run that stopped"),
+    auto_resume: bool = Option(
+        False, "--auto-resume", help="continue the run if there is one, else begin it"
+    ),
+    checkpoint_every: int | None = Option(
+        None, help="steps, within an epoch; there is one after each epoch"
+    ),
+    devices: int = Option(1, help="processes on this machine (DDP)"),
+    precision: str = PRECISION,
+    compile: bool = COMPILE,
+    buckets: int = BUCKETS,
+    csv: Path | None = Option(None, help="your own molecules, in place of --data"),
+    smiles: str = SMILES,
+    target: list[str] = Option([], help="a column of --csv to predict; repeat it for several"),
+    task: str = Option("regression", help="of --csv: regression or binary"),
+    split: str | None = Option(
+        None, help="a column of --csv with train, val, test; else by scaffold"
+    ),
+    start: str | None = Option(None, help="fine-tune this trained model, for instance csa/zinc"),
 ) -> None:
     """Train with a recipe; write logs, checkpoint, weights and a record.
 
@@ -188,9 +179,9 @@ def train(
 
 @app.command()
 def results(
-    folders: Annotated[list[Path], typer.Argument(help="of records; searched recursively")],
-    dataset: DatasetFilter = None,
-    all: Annotated[bool, typer.Option("--all", help="also recipes that were not run")] = False,
+    folders: list[Path] = Argument(help="of records; searched recursively"),
+    dataset: str | None = DATASET,
+    all: bool = Option(False, "--all", help="also recipes that were not run"),
 ) -> None:
     """Show recorded runs beside the papers' numbers."""
     from gtcourse.training import results as recorded
@@ -215,13 +206,11 @@ def results(
 
 @app.command()
 def predict(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="for instance csa/zinc, or the folder of a run")
-    ],
-    molecules: Annotated[list[str] | None, typer.Argument(help="SMILES")] = None,
-    csv: Annotated[Path | None, typer.Option(help="a file with molecules")] = None,
-    smiles: SmilesColumn = "smiles",
-    out: Annotated[Path | None, typer.Option(help="a CSV file for the predictions")] = None,
+    model: str = Argument(metavar="MODEL", help="for instance csa/zinc, or the folder of a run"),
+    molecules: list[str] | None = Argument(None, help="SMILES"),
+    csv: Path | None = Option(None, help="a file with molecules"),
+    smiles: str = SMILES,
+    out: Path | None = Option(None, help="a CSV file for the predictions"),
 ) -> None:
     """Predict with a trained model.
 
@@ -259,9 +248,9 @@ def predict(
 
 @app.command()
 def explore(
-    models: Annotated[str, typer.Argument(metavar="MODEL[,MODEL...]", help="trained models")],
-    molecules: Annotated[list[str], typer.Argument(help="SMILES")],
-    out: Annotated[Path, typer.Option(help="the page to write")] = Path("explore.html"),
+    models: str = Argument(metavar="MODEL[,MODEL...]", help="trained models"),
+    molecules: list[str] = Argument(help="SMILES"),
+    out: Path = Option(Path("explore.html"), help="the page to write"),
 ) -> None:
     """Write a page with the attention of trained models on molecules.
 
@@ -278,12 +267,12 @@ def explore(
 
 @app.command()
 def bench(
-    recipe: RecipeName,
-    data: DataOption = "embedded",
-    steps: Annotated[int, typer.Option(help="that are timed, after as many that are not")] = 20,
-    precision: Precision = "32-true",
-    compile: Compile = False,
-    buckets: Buckets = 1,
+    recipe: str = RECIPE,
+    data: str = DATA,
+    steps: int = Option(20, help="that are timed, after as many that are not"),
+    precision: str = PRECISION,
+    compile: bool = COMPILE,
+    buckets: int = BUCKETS,
 ) -> None:
     """Measure a recipe's training step here, and estimate the time of the whole recipe."""
     from gtcourse.recipes import get_recipe
@@ -301,10 +290,10 @@ def bench(
 
 @app.command()
 def costs(
-    recipe: RecipeName,
-    data: DataOption = "embedded",
-    nodes: Annotated[list[int], typer.Option(min=1, help="repeat it for several sizes")] = SIZES,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="not the recipe's")] = None,
+    recipe: str = RECIPE,
+    data: str = DATA,
+    nodes: list[int] = Option([16, 64, 256, 1024], min=1, help="repeat it for several sizes"),
+    batch_size: int | None = Option(None, min=1, help="not the recipe's"),
 ) -> None:
     """Count the memory and operations of a training step for several graph sizes, without data."""
     from gtcourse.recipes import get_recipe
