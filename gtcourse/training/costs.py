@@ -17,7 +17,7 @@ import json
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import chain, repeat
 from statistics import median
@@ -31,7 +31,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.arguments import at_least
-from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
 from gtcourse.training.budget import device
 from gtcourse.training.fit import compiled, launch, train_step
 from gtcourse.training.recipe import Recipe
@@ -107,11 +107,14 @@ def step_costs(
 def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
     """A batch on ``meta`` with the fields of this one, but of B graphs of N nodes."""
 
-    def stretch(tensor: Tensor, node_axes: int) -> Tensor:
-        shape = (graphs, *[nodes] * node_axes, *tensor.shape[1 + node_axes :])
+    def stretch(tensor: Tensor, num_axes: int) -> Tensor:
+        shape = (graphs, *[nodes] * num_axes, *tensor.shape[1 + num_axes :])
         return torch.empty(shape, dtype=tensor.dtype, device="meta")
 
-    return batch._map(stretch)
+    axes = {"x": 1, "mask": 1, "adjacency": 2, "edge_attr": 2, "y": TARGET_AXES[batch.target]}
+    fields = {n: stretch(t, axes[n]) for n, t in vars(batch).items() if isinstance(t, Tensor)}
+    encodings = {n: stretch(t, node_axes(n, t)) for n, t in batch.encodings.items()}
+    return replace(batch, **fields, encodings=encodings)
 
 
 def against_nodes(
