@@ -111,7 +111,7 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
     """What the prediction reads of each node, from what each token reads of each.
 
     The prediction is read off the virtual nodes where there are any (which also read themselves, so
-    that the sum is less than one), and off the mean or the sum of all nodes otherwise.
+    that the sum is less than one), or else off the mean or the sum of all nodes.
 
     Shapes:
         tokens: ``[B, V + N, V + N]``, such as of :func:`attention_rollout`; mask: ``[B, N]``

@@ -1,8 +1,7 @@
 r"""CSA (Menegaux et al., 2023): self-attention with a filter for each channel of a pair.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H channels of a head (channel c is in
-head c // K), p steps, C classes or targets. Pair tensors have channels before nodes, ``[B, d, N,
-N]``, as attention has its heads; row i is the query, column j the key.
+Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H channels of a head, C classes or
+targets. Pair tensors have channels before nodes, ``[B, d, N, N]``; row i is the query's.
 """
 
 from __future__ import annotations
@@ -217,7 +216,7 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
 
     ``[B, H, K, N, N]``, with 1 in place of K where the terms are monochrome.
     """
-    # Added in float32 at least: a half's sum of two numbers near 100 is off by a quarter.
+    # In float32 at least: in half precision a sum of two numbers near 100 is off by a quarter.
     logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(at_least_float32(scores))
     return (scores[:, :, None] + logits).softmax(dim=-1)
 

@@ -52,10 +52,7 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None
 
 
 def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -> Tensor:
-    """The same z, a few queries at a time; the backward pass computes each chunk again.
-
-    No tensor has N² d numbers where ``edges`` is a function from rows to their terms.
-    """
+    """The same z, a few queries at a time; the backward pass computes each chunk again."""
     B, H, K, N = value.shape
     step = max(1, CHUNK // (B * H * K * N))
 

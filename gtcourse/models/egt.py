@@ -298,5 +298,5 @@ def _network(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
 def _head(config: EGTConfig, width: int, outputs: int) -> nn.Sequential:
     """A network with two hidden layers (Table 4)."""
     one, two = config.head_widths or (config.d_model // 2, config.d_model // 4)
-    hidden = nn.Linear(width, one), nn.ELU(), nn.Linear(one, two), nn.ELU()
-    return nn.Sequential(*hidden, nn.Linear(two, outputs))
+    first, second, third = nn.Linear(width, one), nn.Linear(one, two), nn.Linear(two, outputs)
+    return nn.Sequential(first, nn.ELU(), second, nn.ELU(), third)

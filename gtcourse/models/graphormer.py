@@ -36,8 +36,7 @@ class GraphormerConfig:
         dropout: after the feed-forward network and, as in the authors' code, after attention.
         max_distance, max_in_degree, max_out_degree: what is larger is looked up as these.
         path_positions: vectors :math:`w_n` of Eq. 7; max_path_length: edges that are read.
-        centrality, spatial: whether Eqs. 5 and 6 are used; edges: the place of edge features in
-            Table 5, "bias" (Eq. 7), "node", "aggregation" or None.
+        centrality, spatial: whether Eqs. 5 and 6 are used; edges: their features' place in Table 5.
     """
 
     num_node_types: int = 28
@@ -136,7 +135,7 @@ class Graphormer(nn.Module):
 
 
 def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[nn.Module]]:
-    """The node encodings and the pair encodings that a configuration asks for."""
+    """The node encodings and the pair encodings of a configuration."""
     c, nodes, pairs = config, [], []
     if c.centrality:
         nodes.append(CentralityEncoding(c.max_in_degree, c.max_out_degree, c.d_model))
@@ -179,8 +178,8 @@ class GraphormerLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None,
-        edges: tuple[Tensor, ...] | None = None, return_attention: bool = False
+        self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None, edges=None,
+        return_attention: bool = False
     ):  # fmt: skip
         needed = return_attention or self.edge_values is not None
         z = self.attention(self.attention_norm(h), bias, mask=mask, return_attention=needed)
@@ -197,8 +196,8 @@ class GraphormerAttention(MultiHeadAttention):
 
     .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
 
-    ``bias`` is b + c, ``[B, H, N, N]``; the rest as of multi-head attention. Differs from the
-    paper, which writes sqrt(d): its code has sqrt(d / H), as heads need it.
+    ``bias`` is b + c, ``[B, H, N, N]``. Differs from the paper, which writes sqrt(d): its code has
+    sqrt(d / H), as heads need it.
     """
 
     def forward(self, h: Tensor, bias: Tensor | None = None, **options):
@@ -210,9 +209,8 @@ class CentralityEncoding(nn.Module):
 
     .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
 
-    (Graphormer, Eq. 5.) Returns the sum of both, ``[B, N, d]``. Nodes with more edges than the
-    largest degree share its vectors. Differs from the authors' code, which looks both up by the
-    same degree.
+    (Graphormer, Eq. 5.) ``[B, N, d]``. Nodes beyond the largest degree share its vectors. Differs
+    from the authors' code, which looks both up by the same degree.
     """
 
     def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):

@@ -105,7 +105,11 @@ class GRPE(nn.Module):
 
     def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)
-        prediction = squeeze_one(self.head(self._readout(h, batch.mask)))
+        if self.config.target == "node":
+            h = h if self.virtual_node is None else h[:, 1:]
+        else:
+            h = mean_pool(h, batch.mask) if self.virtual_node is None else h[:, 0]
+        prediction = squeeze_one(self.head(h))
         return (prediction, attention) if return_attention else prediction
 
     def encode(self, batch: GraphBatch, return_attention: bool = False):
@@ -126,12 +130,6 @@ class GRPE(nn.Module):
         if self.training and self.config.node_noise:
             h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
         return h
-
-    def _readout(self, h: Tensor, mask: Tensor) -> Tensor:
-        """What the head reads: each node, or of a graph [VNode] or the nodes' mean."""
-        if self.config.target == "node":
-            return h if self.virtual_node is None else h[:, 1:]
-        return mean_pool(h, mask) if self.virtual_node is None else h[:, 0]
 
 
 class GRPEAttention(MultiHeadAttention):
@@ -188,7 +186,7 @@ class GRPEAttention(MultiHeadAttention):
 
     def _logits(self, query, key, pair: Tensor, tables: RelationTables, mask) -> Tensor:
         """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
-        query = query * query.shape[-1] ** -0.5  # before the product: half precision ends early
+        query = query * query.shape[-1] ** -0.5  # before the product: float16 overflows early
         logits = query @ key.mT
         for context in self._contexts(query, key, pair, tables):
             logits += context
@@ -231,8 +229,8 @@ class GRPELayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, h: Tensor, relation: Tensor, tables: RelationTables, *,
-        mask: Tensor | None = None, return_attention: bool = False
+        self, h: Tensor, relation: Tensor, tables: RelationTables, *, mask=None,
+        return_attention: bool = False
     ):  # fmt: skip
         options = {"mask": mask, "return_attention": return_attention}
         z = self.attention(self.attention_norm(h), relation, tables, **options)
