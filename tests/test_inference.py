@@ -43,26 +43,64 @@ def test_attention_comes_without_padding_in_the_order_given(name):
     assert [each.shape[-2:] for each in attention] == [(n, n) for n in (13, 1, 7, 7, 7)]
 
 
+def ring(n: int, y: torch.Tensor, floats: bool) -> Data:
+    """A directed ring: as many edges as nodes, so that the level of y has to be stated."""
+    node = torch.arange(n)
+    edge_index = torch.stack([node, (node + 1) % n])
+    x = torch.randn(n, 3) if floats else node[:, None] % 2
+    return Data(x=x, edge_index=edge_index, edge_attr=node[:, None] % 3, y=y)
+
+
+def explored(featurize):
+    predictor = load("csa/zinc")
+    predictor.featurize = featurize
+    return explore.model(predictor)
+
+
+def from_csv(content, **options):
+    def read(folder):
+        (folder / "my.csv").write_text(content)
+        options_of_all = {"smiles": "smiles", "targets": ["y"], "task": "regression"}
+        read_csv(folder / "my.csv", **options_of_all | options)
+
+    return read
+
+
+def for_floats(name, level):
+    graphs = [ring(4, torch.arange(4 if level != "graph" else 1), floats=True)]
+    return lambda folder: recipe_for(RECIPES[name], graphs, "classes", level)
+
+
+def predicted(entries):
+    return lambda folder: load("csa/zinc").predict(entries)
+
+
 @pytest.mark.parametrize(
-    ("entries", "message"),
+    ("call", "message"),
     [
-        (["CCO", "CCX"], "entry 1: 'CCX' is no molecule"),
-        (["[U]"], "entry 0: .* atom type 'U'"),
-        ([""], "entry 0: '' has no atoms"),
-        ([], "empty; expected SMILES"),
-        ("CCO", "one str; expected a list"),
+        (predicted(["CCO", "CCX"]), "entry 1: 'CCX' is no molecule"),
+        (predicted(["[U]"]), "entry 0: .* atom type 'U'"),
+        (predicted([""]), "entry 0: '' has no atoms"),
+        (predicted([]), "empty; expected SMILES"),
+        (predicted("CCO"), "one str; expected a list"),
+        (lambda folder: load("csa/znic"), "expected one of csa"),
+        (lambda folder: load(folder), "holds 0 records"),
+        (lambda folder: explored(own_data), "csa/zinc cannot be explored; expected Graphormer"),
+        (from_csv("smiles,y\nCCO,1\n", smiles="SMILES"), "no column 'SMILES'"),
+        (from_csv("smiles,y\nCCO,high\n"), "'y' .* holds text"),
+        (from_csv("smiles,y\nCCO,2\n", task="binary"), "not all 0 or 1"),
+        (from_csv("smiles,y\nCCX,1\n"), "no molecule that RDKit can read"),
+        (from_csv("smiles,y,part\nCCO,1,holdout\n", split="part"), "holds 'holdout'"),
+        (for_floats("graphormer-slim/zinc", "graph"), "features are floats"),
+        (for_floats("gin/zinc", "node"), "no targets of nodes"),
+        (for_floats("csa/zinc", "edge"), "no targets of edges; expected a recipe of egt"),
+        (lambda _: own_recipe(RECIPES["gin/cycles"], "binary", ["y"]), "for its data set alone"),
+        (lambda _: own_recipe(RECIPES["csa/zinc"], "ranking", ["y"]), "expected one of regress"),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_named(entries, message):
+def test_invalid_input_raises(call, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        load("csa/zinc").predict(entries)
-
-
-def test_an_unknown_name_lists_what_there_is(tmp_path):
-    with pytest.raises(ValueError, match="expected one of csa"):
-        load("csa/znic")
-    with pytest.raises(ValueError, match="holds 0 records"):
-        load(tmp_path)
+        call(tmp_path)
 
 
 def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
@@ -88,13 +126,6 @@ def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
     assert "egt-100k/molecules" in page
     assert "src=" not in page
     assert "http" not in page.replace("http://www.w3.org", "").replace("http://www.rdkit.org", "")
-
-
-def test_a_model_that_the_explorer_cannot_compute_raises():
-    predictor = load("csa/zinc")
-    predictor.featurize = own_data
-    with pytest.raises(ValueError, match="csa/zinc cannot be explored; expected Graphormer"):
-        explore.model(predictor)
 
 
 @pytest.mark.parametrize(
@@ -136,23 +167,6 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
         fine_tuned(own_recipe(RECIPES["csa/zinc"], "regression", ["y"]), "csa/zinc").build_model()
 
 
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("smiles,y\nCCO,1\n", {"smiles": "SMILES"}, "no column 'SMILES'"),
-        ("smiles,y\nCCO,high\n", {}, "'y' .* holds text"),
-        ("smiles,y\nCCO,2\n", {"task": "binary"}, "not all 0 or 1"),
-        ("smiles,y\nCCX,1\n", {}, "no molecule that RDKit can read"),
-        ("smiles,y,part\nCCO,1,holdout\n", {"split": "part"}, "holds 'holdout'"),
-    ],
-)
-def test_a_csv_that_cannot_be_used_is_refused(content, options, message, tmp_path):
-    path = tmp_path / "my.csv"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=message):
-        read_csv(path, **({"smiles": "smiles", "targets": ["y"], "task": "regression"} | options))
-
-
 def test_a_scaffold_is_in_one_part_alone():
     smiles = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}C1CC1" for n in range(1, 4)]
     smiles += ["C" * n for n in range(1, 21)]
@@ -186,14 +200,6 @@ def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model
         assert network(batch).sort().values.diff().min() > 1e-5
 
 
-def ring(n: int, y: torch.Tensor, floats: bool) -> Data:
-    """A directed ring: as many edges as nodes, so that the level of y has to be stated."""
-    node = torch.arange(n)
-    edge_index = torch.stack([node, (node + 1) % n])
-    x = torch.randn(n, 3) if floats else node[:, None] % 2
-    return Data(x=x, edge_index=edge_index, edge_attr=node[:, None] % 3, y=y)
-
-
 @pytest.mark.parametrize("floats", [False, True])
 @pytest.mark.parametrize(
     ("name", "level", "task"),
@@ -217,27 +223,6 @@ def test_targets_of_graphs_nodes_and_edges(name, level, task, floats, tmp_path):
     classes = {"regression": (), "classes": (3,) if level == "graph" else (2,)}[task]
     rows = [() if level == "graph" else (n,) for n in sizes]
     assert [tuple(p.shape) for p in predictions] == [row + classes for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("name", "level", "message"),
-    [
-        ("graphormer-slim/zinc", "graph", "features are floats"),
-        ("gin/zinc", "node", "no targets of nodes"),
-        ("csa/zinc", "edge", "no targets of edges; expected a recipe of egt"),
-    ],
-)
-def test_a_model_that_cannot_take_the_graphs_says_so(name, level, message):
-    graphs = [ring(4, torch.arange(4 if level != "graph" else 1), floats=True)]
-    with pytest.raises(ValueError, match=message):
-        recipe_for(RECIPES[name], graphs, "classes", level)
-
-
-def test_a_recipe_without_a_configuration_is_refused():
-    with pytest.raises(ValueError, match="built for its data set alone"):
-        own_recipe(RECIPES["gin/cycles"], "binary", ["y"])
-    with pytest.raises(ValueError, match="expected one of regression, binary"):
-        own_recipe(RECIPES["csa/zinc"], "ranking", ["y"])
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,14 @@
 """The widgets of the chapters react to keys, clicks and typing, and say where an input is wrong."""
 
+import re
+
 import pytest
 import torch
 
 from gtcourse import plots
 from gtcourse.models import Transformer, TransformerConfig
-from gtcourse.plots.interactive import eight_bits
+from gtcourse.plots.interactive import eight_bits, with_unit
+from gtcourse.training.costs import StepFormula
 
 WORDS = ["", "begin", "end", "C", "O", "(", ")"]
 
@@ -83,6 +86,32 @@ def test_each_choice_of_signs_has_its_answer(shown):
         assert [float(number) for number in numbers] == [first, 2.5]
     page.get_by_text("all +").click()
     assert page.locator(".model .number").first.inner_text() == "1.000"
+
+
+def test_the_calculator_evaluates_the_formulas(shown):
+    formula = StepFormula(
+        4 * 10**6, 4 * 10**6, 8 * 10**6, (0.0, 0.0, 1000.0), ((0.0, 1000.0, 4.0), (5000.0, 0, 64.0))
+    )
+    page = shown(plots.calculator({"one": formula, "other": formula}))
+    page.locator("button[data-model='1']").click()
+    for name, value in (("graphs", "100"), ("nodes", "200"), ("gigabytes", "0.25")):
+        page.locator(f"input[name={name}]").fill(value)
+    rows = page.locator("tr").all_inner_texts()
+    for name, text in (
+        ("parameters", "3.81 MiB"),
+        ("activations", with_unit(formula.held(100, 200), "B")),
+        ("memory", with_unit(formula.memory(100, 200), "B")),
+        ("products", with_unit(formula.products(100, 200), "FLOP")),
+    ):
+        assert any(name in row and text in row for row in rows)
+    said = page.locator("p").last.inner_text()
+    assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in said
+    pattern = r"up to ([\d,]+) nodes each; of this size, ([\d,]+) at"
+    wide, many = (int(n.replace(",", "")) for n in re.search(pattern, said).groups())
+    assert formula.memory(100, wide) <= 2**28 < formula.memory(100, wide + 1)
+    assert formula.memory(many, 200) <= 2**28 < formula.memory(many + 1, 200)
+    page.locator("input[name=nodes]").fill("1.5")
+    assert "whole number from 1 to 100,000" in page.locator("p").last.inner_text()
 
 
 def test_widgets_fit_a_phone_and_their_fields_have_names(shown):
