@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.batch import RaggedTensors, check_graphs
+from gtcourse.graphs.batch import RaggedTensors, check_graphs, check_vocabulary
 from gtcourse.graphs.files import file_sha256, locked, replacing
 
 SPLITS = ("train", "val", "test")
@@ -263,18 +263,9 @@ def _check(ragged: RaggedGraphs, dataset: GraphDataset) -> None:
     if y.dtype.kind == "f" and np.isnan(y).any() and not ragged.missing_targets:
         graph = next(i for i, graph in enumerate(dataset.graphs) if graph.y.isnan().any())
         raise ValueError(f"graph {graph} has y = nan; expected numbers, or missing_targets = True.")
-    for name, words, values in (
-        ("x", ragged.node_vocabulary, ragged.node["x"]),
-        ("edge_attr", ragged.edge_vocabulary, ragged.edge.get("edge_attr")),
-    ):
-        if words is not None and values is not None and values.size:
-            # Row 0 of a bond vocabulary means "no bond": an existing edge has another type.
-            types, first = values.reshape(len(values), -1)[:, 0], int(name == "edge_attr")
-            if values.dtype.kind not in "iu" or types.min() < first or types.max() >= len(words):
-                raise ValueError(
-                    f"{name} has types {types.min()} to {types.max()}; expected {first} to "
-                    f"{len(words) - 1}, the types of the vocabulary."
-                )
+    for name, words in (("x", ragged.node_vocabulary), ("edge_attr", ragged.edge_vocabulary)):
+        if words is not None and name in dataset.graphs[0]:
+            check_vocabulary(dataset.graphs, name, len(words))
 
 
 def write_graphs(path: str | Path, dataset: GraphDataset, *, missing_targets: bool = False) -> str:
