@@ -215,27 +215,31 @@ def check_graphs(graphs: Sequence[Data]) -> None:
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
         raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")
     present = {name for graph in graphs if isinstance(graph, Data) for name in graph.to_dict()}
+    first = graphs[0].to_dict() if isinstance(graphs[0], Data) else {}
     names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
     for index, graph in enumerate(graphs):
         if not isinstance(graph, Data) or isinstance(graph, Batch):
             raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
+        values = graph.to_dict()
+        x, edge_index = (values.get(name) for name in names[:2])
+        nodes = graph.num_nodes if isinstance(x, Tensor) else 0
+        edges = edge_index.numel() // 2 if isinstance(edge_index, Tensor) else 0
         for name in names:
-            if fault := _fault(name, graph, graphs[0]):
+            if fault := _fault(name, values.get(name), first.get(name), nodes, edges):
                 raise ValueError(f"graph {index} has {name} {fault}.")
 
 
-def _fault(name: str, graph: Data, graph_0: Data) -> str | None:
+def _fault(name: str, value: Tensor, first: Tensor, nodes: int, edges: int) -> str | None:
     """What is wrong with an attribute of a graph; the one of graph 0 sets its type and width."""
-    value, first = graph.get(name), graph_0.get(name)
     if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
         given = value.type() if isinstance(value, Tensor) else type(value).__name__
         return f"= {given}; expected a dense tensor on the CPU"
-    nodes, dtype, shape = graph.num_nodes, value.dtype, list(value.shape)
+    dtype, shape = value.dtype, list(value.shape)
     expected_dtype = torch.int64 if name == "edge_index" else first.dtype
     if name == "edge_index":
         expected = [2, *shape[-1:]]
     elif name in ("x", "edge_attr"):
-        expected = [nodes if name == "x" else graph.num_edges, *first.shape[1:2]]
+        expected = [nodes if name == "x" else edges, *first.shape[1:2]]
     elif name == "y":
         expected = [*shape[:1], *first.shape[1:]] or [1]
     else:
@@ -282,8 +286,8 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
         return target or "graph"
     rows = {
         "graph": [1] * len(graphs),
-        "node": [graph.num_nodes for graph in graphs],
-        "edge": [graph.num_edges for graph in graphs],
+        "node": [graph.x.shape[0] for graph in graphs],
+        "edge": [graph.edge_index.shape[1] for graph in graphs],
     }
     found = [len(graph.y) for graph in graphs]
     for level in [target] if target else rows:
@@ -328,10 +332,8 @@ class RaggedTensors:
             rows = [graph[name].flatten(0, axes - 1) if axes else graph[name] for graph in graphs]
             arrays[("graph", "node", "pair")[axes]][PYG_NAMES.get(name, name)] = join(rows)
         edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
-        num_nodes, num_edges = (
-            torch.tensor([getattr(graph, name) for graph in graphs])
-            for name in ("num_nodes", "num_edges")
-        )
+        num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
+        num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
         return cls.from_arrays(num_nodes, num_edges, edge_index, arrays, target)
 
     @classmethod
