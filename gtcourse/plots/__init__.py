@@ -17,26 +17,3 @@ from gtcourse.plots.interactive import (
 )
 from gtcourse.plots.molecules import TWO_SIDED, molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, MEANING, SEQUENTIAL, show, use_style
-
-__all__ = [
-    "COLORS",
-    "DIVERGING",
-    "INK",
-    "MEANING",
-    "SEQUENTIAL",
-    "TWO_SIDED",
-    "attention_map",
-    "attention_widget",
-    "calculator",
-    "diagram",
-    "draw_graph",
-    "formula_table",
-    "heads_widget",
-    "learning_curve",
-    "molecules",
-    "over_seeds",
-    "show",
-    "signs_widget",
-    "table",
-    "use_style",
-]

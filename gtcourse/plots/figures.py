@@ -86,7 +86,6 @@ def attention_map(
     title: str | None = None,
     limits: tuple[float, float] | None = (0.0, 1.0),
     numbers: bool | None = None,
-    cmap: str = SEQUENTIAL,
     row_label: str = "query i",
     column_label: str = "key j",
     ax: Axes | None = None,
@@ -100,7 +99,7 @@ def attention_map(
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
     weights = weights.detach().float().cpu().numpy()
     low, high = limits or (float(weights.min()), float(weights.max()))
-    image = ax.imshow(weights, cmap=cmap, vmin=low, vmax=high, aspect="auto")
+    image = ax.imshow(weights, cmap=SEQUENTIAL, vmin=low, vmax=high, aspect="auto")
     ax.grid(visible=False)
     for axis, names in ((ax.yaxis, rows), (ax.xaxis, rows if columns is None else columns)):
         if names is not None:
