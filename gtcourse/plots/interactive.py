@@ -188,11 +188,6 @@ def heads_widget(
         longest: the most words that are read or written.
     """
     config = model.config
-    if config.norm_first or config.activation != "relu":
-        raise ValueError(
-            "expected a model with norm_first=False and activation='relu', found "
-            f"norm_first={config.norm_first} and activation={config.activation!r}."
-        )
     weights = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}
     scales, numbers = (
         b64encode(b"".join(part.tobytes() for part in parts)).decode()
@@ -236,9 +231,6 @@ def signs_widget(
     """
     vectors, places = np.asarray(vectors, dtype=float), np.asarray(positions, dtype=float)
     found = {name: np.asarray(each, dtype=float).round(4) for name, each in answers.items()}
-    if any(len(each) != 2 ** vectors.shape[1] for each in found.values()):
-        lengths = ", ".join(f"{len(each)} answers of {name}" for name, each in found.items())
-        raise ValueError(f"{lengths}; expected {2 ** vectors.shape[1]}, one per choice of signs.")
     edges = np.argwhere(np.triu(np.asarray(adjacency), 1))
     lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
     scaled = vectors / np.abs(vectors).max(axis=0).clip(1e-12)

@@ -89,13 +89,6 @@ def test_without_scripts_a_widget_shows_its_start():
     assert "With scripts, the sign of each eigenvector can be chosen here." in still[signs]
 
 
-def test_a_widget_names_what_it_cannot_show():
-    with pytest.raises(ValueError, match="norm_first=True"):
-        heads(norm_first=True)
-    with pytest.raises(ValueError, match="3 answers of logP; expected 4"):
-        signs(answers=(1, 2, 3))
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
