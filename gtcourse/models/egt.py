@@ -109,7 +109,7 @@ class EGT(nn.Module):
         self.distance_head = _head(c, c.d_edge, c.distance_hops + 1) if c.distance_hops else None
         self.reset_parameters(own)
 
-    def reset_parameters(self, encodings: Iterable[nn.Module]) -> None:
+    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
         """As Keras, the authors' library: Glorot for linear maps, uniform for tables."""
         parts = self.node_input, self.edge_input, self.layers, self.head, *encodings
         for module in nn.ModuleList([*parts, self.distance_head]).modules():

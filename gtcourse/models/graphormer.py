@@ -96,7 +96,7 @@ class Graphormer(nn.Module):
         self.head = nn.Linear(c.d_model, c.num_targets)
         self.reset_parameters(own_nodes + own_pairs)
 
-    def reset_parameters(self, encodings: Iterable[nn.Module]) -> None:
+    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
         """As the authors: small, and smaller in deeper models. Encodings from outside stay."""
         nn.init.normal_(self.virtual_node, std=0.02)
         for part in (self.embedding, self.layers, self.head, *encodings):
