@@ -14,30 +14,24 @@ def device() -> torch.device:
     """The fastest device of this machine: CUDA, Apple's MPS, or the CPU."""
     if torch.cuda.is_available():
         return torch.device("cuda")
-    if torch.backends.mps.is_available():
-        return torch.device("mps")
-    return torch.device("cpu")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
 def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
     """Picks what this machine can do in a few minutes, and prints the choice.
 
-    ``GTCOURSE_BUDGET=smoke`` in the environment asks for a quick check instead: ``smoke`` where it
-    is given, otherwise ``cpu`` with each whole number in it cut to a twentieth. "cpu" and "gpu"
-    force one of the others.
+    ``GTCOURSE_BUDGET=smoke`` in the environment asks for a quick check instead: ``smoke`` if it is
+    given, otherwise ``cpu`` with each whole number in it cut to a twentieth. "cpu" and "gpu" force
+    one of the others.
 
     Args:
         cpu, gpu, smoke: numbers, or dictionaries of numbers, of the same form.
-
-    Raises:
-        ValueError: ``GTCOURSE_BUDGET`` is something else.
     """
     choices = {"cpu": cpu, "gpu": gpu, "smoke": _shrink(cpu) if smoke is None else smoke}
     name = os.environ.get("GTCOURSE_BUDGET") or ("cpu" if device().type == "cpu" else "gpu")
     if name not in choices:
         raise ValueError(f"GTCOURSE_BUDGET is {name!r}; expected one of {', '.join(choices)}.")
-    chosen = choices[name]
-    listed = chosen
+    listed = chosen = choices[name]
     if isinstance(chosen, dict):
         listed = ", ".join(f"{key} = {value}" for key, value in chosen.items())
     print(f"Budget {name} on {device().type}: {listed}")
@@ -47,6 +41,4 @@ def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
 def _shrink(value: T) -> T:
     if isinstance(value, dict):
         return {name: _shrink(part) for name, part in value.items()}
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(1, value // 20)
-    return value
+    return max(1, value // 20) if type(value) is int else value

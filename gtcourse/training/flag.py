@@ -6,7 +6,6 @@ Shapes: B graphs, N nodes (padded), d width of the node embeddings, m steps.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,19 +29,14 @@ class Flag:
               \delta + \alpha\,\operatorname{sign}(\nabla_\delta J)\bigr),
 
     where :math:`\Pi_\epsilon` scales each node's vector back to a Euclidean norm of at most
-    :math:`\epsilon`.
-
-    The model takes ``model(batch, perturbation=δ)``, adds it to its node embeddings, and has their
-    width as ``model.config.d_model``.
+    :math:`\epsilon`. The model is called as ``model(batch, perturbation=δ)``, adds δ to its node
+    embeddings, and has their width as ``model.config.d_model``.
 
     Args:
         steps: m; 1 is plain training on randomly perturbed embeddings.
         step_size: :math:`\alpha`. A step has norm :math:`\alpha \sqrt d`: where that is far beyond
             the bound (Graphormer's Table 8: 0.032 and 0.001), only its direction is left of it.
         bound: :math:`\epsilon`; 0 for none, as in Graphormer's Table 9.
-
-    Raises:
-        ValueError: m is below 1, or :math:`\alpha` or :math:`\epsilon` is no length.
     """
 
     steps: int
@@ -51,9 +45,7 @@ class Flag:
 
     def __post_init__(self) -> None:
         at_least(1, steps=self.steps)
-        positive(step_size=self.step_size)
-        if self.bound != 0:
-            positive(bound=self.bound)
+        positive(step_size=self.step_size, **({"bound": self.bound} if self.bound else {}))
 
     def backward(
         self,
@@ -62,13 +54,10 @@ class Flag:
         batch: GraphBatch,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> Tensor:
-        """Adds the gradient of a step to the parameters'; the optimizer's step is the caller's.
+        """Adds the gradient of a step to the parameters', and returns the mean of the m losses.
 
         Args:
             backward: takes a loss to the gradients, such as ``fabric.backward``.
-
-        Returns:
-            Tensor: the mean of the m losses, whose gradient that is.
         """
         like, width = next(model.parameters()), model.config.d_model
         mask = batch.mask[..., None]
@@ -84,17 +73,7 @@ class Flag:
                     norm = delta.norm(dim=-1, keepdim=True)
                     delta = delta * (self.bound / norm.clamp(min=self.bound))
             delta.requires_grad_()
-            predictions = model(batch, perturbation=delta, **task.asks)
-            loss = task.loss(predictions, batch) / self.steps
+            loss = task.loss(model(batch, perturbation=delta, **task.asks), batch) / self.steps
             backward(loss)
             total = total + loss.detach()
         return total
-
-    def check(self, model: nn.Module) -> None:
-        """Raises a ValueError if the model cannot be perturbed."""
-        takes = "perturbation" in inspect.signature(model.forward).parameters
-        if not takes or not hasattr(getattr(model, "config", None), "d_model"):
-            raise ValueError(
-                f"{type(model).__name__} cannot be trained with FLAG; expected a model that is "
-                "called as model(batch, perturbation=…) and has config.d_model, such as Graphormer."
-            )

@@ -11,7 +11,6 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
-from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.fit import History, fit
@@ -27,7 +26,7 @@ class Recipe:
 
     Attributes:
         name: "model-size/dataset".
-        build_model: makes the model, freshly initialised.
+        build_model: returns the model, freshly initialised.
         dataset: a name that ``load_dataset`` knows.
         transforms: the encodings that the model reads, for :func:`gtcourse.encodings.encode`.
         task: loss and metric.
@@ -65,16 +64,6 @@ class Recipe:
     notes: str = ""
     changed: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        counts = {"epochs": self.epochs, "batch_size": self.batch_size, "steps": self.steps or 1}
-        at_least(1, **{f"recipe {self.name!r}: {name}": n for name, n in counts.items()})
-        for transform in self.transforms:
-            if not isinstance(transform, Encoding):
-                raise ValueError(
-                    f"recipe {self.name!r}: transforms holds {transform!r}; expected the course's "
-                    "encodings, such as AddDegrees()."
-                )
-
     def fit(
         self, model: nn.Module, train: DenseLoader, val: DenseLoader | None = None, **options
     ) -> History:
@@ -88,19 +77,10 @@ class Recipe:
         epochs = self.epochs
         if self.steps is not None:
             epochs = min(epochs, -(-self.steps // len(train)))
-        return fit(
-            model,
-            self.task,
-            train,
-            val,
-            epochs=epochs,
-            optimizer=optimizer,
-            schedule=schedule,
-            stop_below_lr=self.stop_below_lr,
-            grad_clip=self.grad_clip,
-            flag=self.flag,
-            **options,
-        )
+        names = ("stop_below_lr", "grad_clip", "flag")
+        options |= {name: getattr(self, name) for name in names}
+        options |= {"epochs": epochs, "optimizer": optimizer, "schedule": schedule}
+        return fit(model, self.task, train, val, **options)
 
     def start(
         self, model: nn.Module, steps_per_epoch: int
@@ -120,9 +100,6 @@ class Recipe:
         Args:
             changes: any of ``BUDGET``. New ``epochs`` alone also replace ``steps``, so that the
                 schedule ends with the run.
-
-        Raises:
-            ValueError: something else, which would make it another recipe.
         """
         if other := sorted({*changes} - BUDGET):
             raise ValueError(
@@ -144,10 +121,8 @@ def as_text(value: object) -> object:
     if isinstance(value, partial):
         arguments = [*map(repr, value.args), *(f"{k}={v!r}" for k, v in value.keywords.items())]
         return f"{value.func.__name__}({', '.join(arguments)})"
-    if isinstance(value, Task):
-        return value.name
     if isinstance(value, tuple):
         return [as_text(part) for part in value]
     if isinstance(value, Encoding | Flag):
         return repr(value)
-    return getattr(value, "__name__", value)
+    return value.name if isinstance(value, Task) else getattr(value, "__name__", value)

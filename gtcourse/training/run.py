@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from gtcourse.graphs.batch import collate
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
-from gtcourse.graphs.ragged import SPLITS, GraphDataset
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.fit import (
@@ -34,14 +34,12 @@ from gtcourse.training.fit import (
     evaluate,
     is_first_process,
     processes,
-    take_own_gpu,
 )
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import (
     Record,
     current_commit,
     exclusive,
-    read_json,
     read_record,
     record_filename,
     write_json,
@@ -86,9 +84,6 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         source: "embedded", what stands in for the recipe's data set without a network; "real", the
             published graphs, downloaded; the name of another data set; or the path of an ``.npz``
             graph file, of a publisher's folder, or of one from :func:`gtcourse.prepare.prepare`.
-
-    Raises:
-        ValueError: there is no such data.
     """
     name = recipe.dataset
     if source == "embedded":
@@ -103,14 +98,10 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None, root=root)
     if source in NAMES:
         return load_dataset(source, root=root)
-    try:
-        exists = Path(source).exists()
-    except (OSError, ValueError):  # a name too long, or with a null byte
-        exists = False
-    if not exists:
+    if not Path(source).exists():
         raise ValueError(
-            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz "
-            f"graph file or of a prepared folder, or one of {', '.join(NAMES)}."
+            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
+            f"file or of a prepared folder, or one of {', '.join(NAMES)}."
         )
     if (Path(source) / META).is_file():
         return open_graphs(source)
@@ -164,12 +155,7 @@ def at_budget(
 def loaders(
     recipe: Recipe, data: Graphs, seed: int, buckets: int, few_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
-    """Training, validation and test data with the recipe's encodings, on the device.
-
-    Raises:
-        ValueError: a bucket does not fill a batch, or a folder lacks an encoding that has to be
-            stored.
-    """
+    """Training, validation and test data with the recipe's encodings, on the device."""
     count = data.split_sizes["train"]
     if (buckets > 1 or few_shapes) and count // buckets < recipe.batch_size:
         raise ValueError(
@@ -220,42 +206,39 @@ def train(
     Args:
         command: what to type for the same run.
         seed: of weights, order and dropout.
-        out: the run's folder; None to keep nothing.
-        resume: continue the run that is there; one that is over is not run again. None: begin one
+        out: the run's folder; None to write nothing.
+        resume: continue the run that is there; a finished one is not run again. None: begin one
             where there is none.
         buckets: of :class:`DenseLoader`; compile, options: of ``fit``.
 
     Raises:
-        ValueError: the recipe cannot take the data, an argument is invalid, or ``out`` holds a run
-            that is not to be resumed, another one, or none to resume, or is in use.
-        OSError: ``out`` cannot be written.
+        ValueError: the recipe cannot take the data, or ``out`` holds a run that is not to be
+            resumed, another one, or none to resume, or is in use.
     """
     a_seed(seed=seed)
-    at_least(1, buckets=buckets, devices=options.get("devices", 1))
+    at_least(1, epochs=recipe.epochs, buckets=buckets, devices=options.get("devices", 1))
     one_of(PRECISIONS, precision=options.get("precision", PRECISIONS[0]))
     if resume and not (out / "run.json").exists():
         raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
-    take_own_gpu()
+    if torch.cuda.is_available():  # several processes have a GPU each
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     recipe = for_compiler(recipe) if compile else recipe
     devices = math.prod(processes(options.get("devices", 1)))
     settings = {"buckets": buckets, "compile": compile, "devices": devices}
     # After a checkpoint several processes draw other random numbers; a single one does not.
     decisive = ["precision", "checkpoint_every"] if devices > 1 else ["precision"]
     settings |= {name: options[name] for name in decisive if options.get(name) is not None}
-    name = run_name(recipe, data)
+    name, commit = run_name(recipe, data), current_commit()
     what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
-    path = None if out is None else out / record_filename(name, seed)
-    if path is not None and path.exists() and resume is not False:
-        if is_first_process():
-            claim(out, what, resume)
-        return read_record(path)
     check_data(recipe, data)
+    writes = out is not None and is_first_process()
     with ExitStack() as stack:
-        commit = current_commit()
-        if out is not None and is_first_process():
+        if writes:
             stack.enter_context(exclusive(out))
             begun = claim(out, what, resume)
             commit = commit if commit == begun else f"{begun}, then {commit}"
+        if out is not None and (out / record_filename(name, seed)).exists():
+            return read_record(out / record_filename(name, seed))
         loaded = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
         torch.manual_seed(seed)
         model = recipe.build_model()
@@ -270,9 +253,9 @@ def train(
             command=command,
             commit=commit,
         )
-        if out is not None and is_first_process():
+        if writes:
             write_weights(record, model.state_dict(), out)
-            write_record(record, path)
+            write_record(record, out / record.filename)
     return record
 
 
@@ -306,91 +289,65 @@ def for_compiler(recipe: Recipe) -> Recipe:
 
 
 def check_data(recipe: Recipe, data: Graphs) -> None:
-    """Puts the graphs with the first and last category of each column through the recipe's model.
+    """Puts the graphs with the highest categories through the recipe's model.
 
     On a GPU a category without a row would be an error of the device in the middle of an epoch.
     """
-    for split in SPLITS:
-        if not data.split_sizes[split]:
-            raise ValueError(
-                f"{data.name} ({data.source}) has no graphs in its split {split!r}; expected one "
-                "or more in each."
-            )
+    if empty := [split for split, count in data.split_sizes.items() if not count]:
+        raise ValueError(
+            f"{data.name} has no graphs in its split {empty[0]!r}; expected one or more in each."
+        )
     if not isinstance(data, GraphDataset):  # to find such graphs, all files would have to be read
         return
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = recipe.build_model().eval()
-        for number in _extremes(data.graphs):
-            graph = data.graphs[number]
-            try:
-                batch = collate(encode([graph], *recipe.transforms), target=data.target)
-                recipe.task.loss(model(batch, **recipe.task.asks), batch)
-            except (IndexError, ValueError) as error:
-                reason = str(error)
-                if isinstance(error, IndexError):  # torch's, of an embedding or of a class
-                    reason = (
-                        "it has a category or class beyond the model's; expected graphs like those "
-                        f"of {recipe.dataset}."
-                    )
-                raise ValueError(
-                    f"graph {number} of {data.name} does not fit {recipe.name}: {reason}"
-                ) from None
+        try:
+            graphs = encode(_highest(data.graphs), *recipe.transforms)
+            batch = collate(graphs, target=data.target)
+            recipe.task.loss(model(batch, **recipe.task.asks), batch)
+        except (IndexError, ValueError) as error:
+            reason = str(error)
+            if isinstance(error, IndexError):  # torch's, of an embedding
+                reason = f"a category is beyond the model's; expected graphs of {recipe.dataset}."
+            raise ValueError(f"{data.name} does not fit {recipe.name}: {reason}") from None
 
 
-def _extremes(graphs: Sequence[Data]) -> list[int]:
-    """Where the least and the greatest category of each column are; the first graph at least."""
+def _highest(graphs: Sequence[Data]) -> list[Data]:
+    """The graphs with the highest category of each column; at least the first graph."""
     found = {0}
-    for name in ("x", "edge_attr", "y"):
-        values = [graph.get(name) for graph in graphs]
-        if not all(map(torch.is_tensor, values)) or values[0].is_floating_point():
-            continue
-        owner = torch.repeat_interleave(torch.tensor([len(value) for value in values]))
-        rows = torch.cat(values)
-        if rows.numel():
-            rows = rows.reshape(len(owner), -1)
-            found |= {*owner[torch.cat([rows.argmin(dim=0), rows.argmax(dim=0)])].tolist()}
-    return sorted(found)
+    for name in ("x", "edge_attr"):
+        owners = [
+            i for i, graph in enumerate(graphs) if graph.get(name) is not None and len(graph[name])
+        ]
+        if owners and not graphs[owners[0]][name].is_floating_point():
+            highest = torch.stack([graphs[i][name].flatten(1).amax(dim=0) for i in owners])
+            found |= {owners[i] for i in highest.argmax(dim=0).tolist()}
+    return [graphs[i] for i in sorted(found)]
 
 
 def claim(out: Path, what: dict, resume: bool | None) -> str:
     """Begins a run in its folder, or compares the run in it with this one.
 
-    A run that stopped before its first checkpoint was complete left nothing: its folder is free.
+    A run that stopped before its first checkpoint left nothing to continue: its folder is free.
 
     Returns:
         str: the commit at which the run began.
     """
-    path, checkpoint = out / "run.json", out / "last.ckpt"
-    what = json.loads(json.dumps(what))  # as it will be read again
-    is_over = any(out.glob("*-seed*.json"))
-    usable = path.exists() and checkpoint.exists()
-    if resume is not True:  # a full disk may leave a file that is empty or cut short
-        usable = usable and path.stat().st_size > 0 and zipfile.is_zipfile(checkpoint)
-    if not is_over and not usable:
-        checkpoint.unlink(missing_ok=True)
+    path, finished = out / "run.json", any(out.glob("*-seed*.json"))
+    if not finished and not (out / "last.ckpt").exists():
         write_json(path, {"commit": current_commit(), **what})
         return current_commit()
     if resume is False:
-        state = "that is over" if is_over else "with a checkpoint"
+        state = "finished run" if finished else "run with a checkpoint"
         raise ValueError(
-            f"{out} holds a run {state}; expected --resume to continue it, or another folder."
+            f"{out} holds a {state}; expected --resume to continue it, or another folder."
         )
-    begun = read_json(path, "what a run is")
-    commit = str(begun.pop("commit", None))
-    ours, theirs = _named(what), _named(begun)
-    differs = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
-    if differs:
+    begun = json.loads(path.read_text())
+    what = json.loads(json.dumps(what))  # as it was read
+    ours, theirs = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
+    if differs := sorted(k for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)):
         raise ValueError(
             f"{out} holds another run, which differs in {', '.join(differs)}; expected the run "
             "that began there, or another folder."
         )
-    return commit
-
-
-def _named(what: dict) -> dict[str, object]:
-    """Values by their names, such as "config epochs" and "seed"."""
-    named = {}
-    for part, value in what.items():
-        values = value if isinstance(value, dict) else {"": value}
-        named |= {f"{part} {name}".strip(): each for name, each in values.items()}
-    return named
+    return begun["commit"]

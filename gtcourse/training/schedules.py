@@ -1,4 +1,4 @@
-"""The papers' learning-rate schedules, as functions of an optimizer that give torch's schedulers.
+"""The papers' learning-rate schedules, as functions of an optimizer that return torch's schedulers.
 
 Steps are counted from 1: the rate at step k is the one of the optimizer's k-th step.
 """
@@ -11,8 +11,6 @@ from typing import Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
-
-from gtcourse.graphs.arguments import at_least
 
 
 def warmup_then_linear(
@@ -33,16 +31,8 @@ def warmup_then_linear(
         total: T, in optimizer steps.
         warmup: W, in steps, or as a share of ``total`` (a float below 1).
         end: :math:`\eta_\text{end}`; 1e-9 in the official code, the paper does not say.
-
-    Raises:
-        ValueError: the warm-up leaves no step for the decay, or ``end`` is not below the peak.
     """
     peaks = [float(group["lr"]) for group in optimizer.param_groups]
-    if not 0 <= end < min(peaks):
-        raise ValueError(
-            f"end is {end} and the optimiser's learning rate {min(peaks)}; expected an end from 0 "
-            "to below that rate, which is the peak."
-        )
     decays = [lambda done, peak=peak: (end + (peak - end) * (1 - done)) / peak for peak in peaks]
     return _warmup_then(optimizer, total, warmup, decays)
 
@@ -61,8 +51,8 @@ def warmup_then_cosine(
     and every later step 0.
 
     Args:
-        quarter: the second, as in the code that made EGT's results. The paper says only "cosine";
-            its authors' later code has the first.
+        quarter: the second, as in the code that produced EGT's results. The paper says only
+            "cosine"; its authors' later code has the first.
 
     Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
     to have 0.
@@ -79,9 +69,7 @@ def halve_on_plateau(
 ) -> ReduceLROnPlateau:
     """Half the rate after more than ``patience`` epochs without a better score (benchmarking-gnns).
 
-    Args:
-        total: not used.
-        mode: whether a better score is small or large.
+    ``total`` is not used; ``mode`` says whether a better score is small or large.
     """
     return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
 
@@ -90,12 +78,11 @@ def _warmup_then(
     optimizer: Optimizer, total: int, warmup: int | float, decays: list[Callable[[float], float]]
 ) -> LambdaLR:
     """Linear warm-up, then a function of the share of the decay that is done, for each group."""
-    at_least(1, total=total)
-    steps = round(warmup * total) if isinstance(warmup, float) and 0 <= warmup < 1 else warmup
-    if not isinstance(steps, int) or not 0 <= steps < total:
+    steps = round(warmup * total) if isinstance(warmup, float) else warmup
+    if not 0 <= steps < total:
         raise ValueError(
-            f"warmup is {warmup!r} and total {total}; expected fewer warm-up steps than there are "
-            "steps in all, or a share of them such as 0.06."
+            f"warmup is {warmup} and total {total}; expected fewer warm-up steps than there are "
+            "in all, or a share of them such as 0.06."
         )
 
     def rate(steps_done: int, decay: Callable[[float], float]) -> float:

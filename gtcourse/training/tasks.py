@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.graphs.arguments import at_least, one_of, positive
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 
 if TYPE_CHECKING:  # it takes a second to import, and a model that only predicts does without
@@ -31,13 +30,12 @@ class Task:
     Attributes:
         loss: (``model(batch, **asks)``, batch) to the mean loss over the batch's targets.
         update: (metrics, ``model(batch)``, batch): adds the batch's targets to the metrics.
-        metrics: makes a fresh collection.
+        metrics: builds a fresh collection.
         monitor: the metric that decides; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
-            Several processes weigh their losses by it.
+            Several processes weight their losses by it.
         asks: keyword arguments of the model in training.
-        check: (targets, validation): raises a ValueError before training if the loss or, in
-            validation, the metric cannot be computed from all targets of a loader.
+        num_classes: of a classification.
     """
 
     name: str
@@ -48,19 +46,30 @@ class Task:
     mode: Literal["min", "max"]
     size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
     asks: dict[str, object] = field(default_factory=dict)
-    check: Callable[[Tensor, bool], None] = lambda targets, validation: None
+    num_classes: int | None = None
 
     def improves(self, value: float, best: float | None) -> bool:
         if best is None:
             return value == value  # anything but NaN
         return value < best if self.mode == "min" else value > best
 
+    def check(self, targets: Tensor) -> None:
+        """Raises a ValueError if no target is known, or one is no class."""
+        known = targets[~targets.isnan() & (targets != MISSING_LABEL)]
+        if not len(known):
+            raise ValueError("all targets are missing; expected at least one that is known.")
+        classes = range(self.num_classes or 0)
+        if classes and not {*known.unique().tolist()} <= {*classes}:
+            raise ValueError(
+                f"the targets are from {known.min():g} to {known.max():g}; expected classes, 0 to "
+                f"{self.num_classes - 1}."
+            )
+
 
 def graph_regression() -> Task:
     """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        _check_shape(prediction, batch)
         known = ~batch.y.isnan()
         metrics.update(prediction[known].float(), batch.y[known].float())
 
@@ -68,11 +77,10 @@ def graph_regression() -> Task:
         name="graph regression",
         loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
         update=update,
-        metrics=partial(_collection, "mae", "MeanAbsoluteError"),
+        metrics=partial(_metric, "mae", "MeanAbsoluteError"),
         monitor="mae",
         mode="min",
         size=lambda batch: (~batch.y.isnan()).sum(),
-        check=lambda targets, validation: _check_any_known(~targets.isnan(), validation),
     )
 
 
@@ -83,52 +91,21 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
 
     Args:
         num_tasks: T.
-        metric: "auroc" (area under the ROC curve) or "ap" (average precision), averaged over the T
-            targets (:class:`~gtcourse.training.metrics.MeanOverQuestions`). By default "auroc"
-            for T = 1 and otherwise "ap", as in OGB for ogbg-molhiv and ogbg-molpcba.
+        metric: "auroc" (area under the ROC curve) or "ap" (average precision), averaged over the
+            targets that have both a 0 and a 1, as OGB does. By default "auroc" for T = 1 and
+            otherwise "ap", as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
-    at_least(1, num_tasks=num_tasks)
     default = "auroc" if num_tasks == 1 else "ap"
     metric = metric or default
-    one_of(("auroc", "ap"), metric=metric)
-
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        _check_shape(prediction, batch)
-        metrics.update(prediction, batch.y)
-
-    def check(targets: Tensor, validation: bool) -> None:
-        expected = [len(targets)] if num_tasks == 1 else [len(targets), num_tasks]
-        if [*targets.shape] != expected:
-            raise ValueError(
-                f"the targets are {[*targets.shape]}; expected {expected}, one for each of "
-                f"num_tasks = {num_tasks}."
-            )
-        known = ~targets.isnan()
-        _check_any_known(known, validation)
-        if values := {*targets[known].unique().tolist()} - {0, 1}:
-            raise ValueError(
-                f"the targets hold {min(values):g}; expected 0 for no, 1 for yes and NaN for "
-                "unknown."
-            )
-        y = targets.reshape(len(targets), -1)
-        if validation and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
-            raise ValueError(
-                "no question has both a 0 and a 1 among the validation targets, so there is no "
-                "ranking to judge; expected at least one that has."
-            )
-
-    def loss_of(prediction: Tensor, y: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(prediction, y, reduction="none")
-
     return Task(
         name="graph classification" + (f" by {metric}" if metric != default else ""),
-        loss=_mean_over_known(loss_of),
-        update=update,
-        metrics=partial(_collection, metric, "MeanOverQuestions", score=metric),
+        loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
+        update=lambda metrics, prediction, batch: metrics.update(prediction, batch.y),
+        metrics=partial(_metric, metric, "MeanOverTargets", score=metric),
         monitor=metric,
         mode="max",
         size=lambda batch: (~batch.y.isnan()).sum(),
-        check=check,
+        num_classes=2,
     )
 
 
@@ -158,17 +135,9 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
         num_classes: C.
         class_sizes: :math:`c_k`; by default all weights are the same. They are counted once for
             a data set, as EGT's authors do; Dwivedi et al. (2020) count in each batch.
-
-    Raises:
-        ValueError: there are not C class sizes above 0.
     """
     name, weights = f"node classification, {num_classes} classes", None
     if class_sizes is not None:
-        if len(class_sizes) != num_classes or min(class_sizes) <= 0:
-            raise ValueError(
-                f"class_sizes is {list(class_sizes)}; expected {num_classes} numbers of targets "
-                "above 0."
-            )
         total = sum(class_sizes)
         weights = [(total - size) / total for size in class_sizes]
         name += f", weighted by their sizes {list(class_sizes)}"
@@ -182,7 +151,7 @@ def edge_classification() -> Task:
     ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
     and recall of class 1.
     """
-    f1 = partial(_collection, "f1", "BinaryF1Score", ignore_index=MISSING_LABEL)
+    f1 = partial(_metric, "f1", "BinaryF1Score", ignore_index=MISSING_LABEL)
     return _classes("edge classification", 2, f1)
 
 
@@ -214,9 +183,6 @@ def with_distances(
         self_is_one_hop: a node's distance to itself is 1, as in the authors' code, which counts
             the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
     """
-    at_least(1, hops=hops)
-    positive(weight=weight)
-    one_of(("sum", "mean"), reduction=reduction)
 
     def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:
         prediction, logits = predictions
@@ -237,7 +203,7 @@ def with_distances(
     )
 
 
-def _collection(name: str, metric: str, **options) -> MetricCollection:
+def _metric(name: str, metric: str, **options) -> MetricCollection:
     """A metric of :mod:`gtcourse.training.metrics`, called ``name``."""
     from torchmetrics import MetricCollection
 
@@ -248,7 +214,7 @@ def _collection(name: str, metric: str, **options) -> MetricCollection:
 
 def _accuracy(num_classes: int, average: str) -> partial[MetricCollection]:
     options = {"num_classes": num_classes, "average": average, "ignore_index": MISSING_LABEL}
-    return partial(_collection, "accuracy", "MulticlassAccuracy", **options)
+    return partial(_metric, "accuracy", "MulticlassAccuracy", **options)
 
 
 def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
@@ -261,12 +227,6 @@ def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
         return (losses * known).sum() / known.sum().clamp(min=1)
 
     return loss
-
-
-def _check_any_known(known: Tensor, validation: bool) -> None:
-    if not known.any():
-        split = "validation" if validation else "training"
-        raise ValueError(f"all {split} targets are missing; expected at least one that is known.")
 
 
 def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
@@ -291,17 +251,7 @@ def _classes(name, num_classes, metrics: partial[MetricCollection], weights=None
         return total / size.where(size > 0, 1)
 
     def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        _check_shape(prediction, batch, num_classes)
         metrics.update(prediction.argmax(dim=-1).flatten(), batch.y.flatten())
-
-    def check(targets: Tensor, validation: bool) -> None:
-        known = targets[targets != MISSING_LABEL]
-        _check_any_known(known == known, validation)
-        if known.min() < 0 or known.max() >= num_classes:
-            raise ValueError(
-                f"the targets are classes from {known.min():g} to {known.max():g}; expected 0 to "
-                f"{num_classes - 1}, or {MISSING_LABEL} for a missing one."
-            )
 
     return Task(
         name=name,
@@ -311,18 +261,14 @@ def _classes(name, num_classes, metrics: partial[MetricCollection], weights=None
         monitor=metrics.args[0],
         mode="max",
         size=lambda batch: _total_weight(batch.y, weights),
-        check=check,
+        num_classes=num_classes,
     )
 
 
 def _cross_entropy(
     logits: Tensor, y: Tensor, weights: Sequence[float] | None = None
 ) -> tuple[Tensor, Tensor]:
-    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, :math:`\sum_n w_{y_n}`.
-
-    Shapes:
-        logits: ``[..., C]``; y: ``[...]``; weights: ``[C]``
-    """
+    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, :math:`\sum_n w_{y_n}`."""
     rows, y = logits.flatten(0, -2), y.flatten().long()
     of_class = None if weights is None else logits.new_tensor(weights)
     total = F.cross_entropy(rows, y, of_class, ignore_index=MISSING_LABEL, reduction="sum")

@@ -52,7 +52,6 @@ from gtcourse.training.records import (
     read_record,
     read_weights,
     recorded,
-    write_record,
     write_weights,
 )
 from gtcourse.training.run import claim, train
@@ -351,8 +350,6 @@ def sgd() -> torch.optim.Optimizer:
 
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
-    ("a recipe of no epochs", call(replace, RECIPE, epochs=0), "epochs is 0; expected a whole num"),
-    ("a recipe of words", call(replace, RECIPE, transforms=("degrees",)), "transforms holds 'degr"),
     ("a budget of a rate", call(RECIPE.at, lr=0.1), "a budget cannot change lr; expected batch_si"),
     *((f"training with {name} = {value!r}",
        lambda folder, given={name: value}: lambda: fitted(folder, **given), says)
@@ -364,9 +361,9 @@ RUNS = [
           ("precision", "8-bit", "precision is '8-bit'; expected one of 32-true, bf16-mixed"),
       ]),
     ("an atom without a row", trained(lambda data: data.graphs[2].x.fill_(28)),
-     "graph 2 of zinc does not fit gin-100k/zinc: it has a category or class beyond"),
+     "zinc does not fit gin-100k/zinc: a category is beyond the model's; expected"),
     ("targets of nodes", trained(lambda data: None, name="pattern"),
-     "graph 0 of pattern does not fit gin-100k/zinc: the model predicts [1] and the node"),
+     "pattern does not fit gin-100k/zinc: the model predicts [1] and the node"),
     ("nothing to validate with",
      trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
      "has no graphs in its split 'val'; expected one or more in each"),
@@ -439,13 +436,6 @@ def checkpoint(change: Callable[[Path], object]) -> Make:
     return make
 
 
-def state(**changes) -> Callable[[Path], None]:
-    def change(path: Path) -> None:
-        torch.save(torch.load(path, weights_only=True) | changes, path)
-
-    return change
-
-
 def plain_pickle(path: Path) -> None:
     path.write_bytes(pickle.dumps(Payload(path.parent / "executed")))
 
@@ -473,35 +463,27 @@ def run_folder(content: str) -> Make:
 RECORDS = [
     *((f"a record: {what}", record_file(content), "{folder}/r-seed0.json " + says)
       for what, content, says in [
-          ("half of it", text_of()[:99], "is not JSON ("),
-          ("a list", "[1]", "holds a list; expected the record of a run"),
-          ("no UTF-8", b"\xff\xfe{", "is not JSON ('utf-"),
-          ("brackets without end", "[" * 100_000, "is not JSON ("),
-          ("NaN", text_of(seconds=NAN), "is not JSON (NaN is no number); expected the record"),
-          ("another field", text_of(accuracy=1), "has accuracy; expected only the fields"),
-          ("no seed", text_of(seed=None), "has no seed; expected every field of a record"),
-          ("a seed in words", text_of(seed="0"), "has seed = '0'; expected another type"),
+          ("half of it", text_of()[:99], "is no record of a run ("),
+          ("a list", "[1]", "is no record of a run ("),
+          ("no UTF-8", b"\xff\xfe{", "is no record of a run ('utf-8' codec"),
+          ("brackets without end", "[" * 100_000, "is no record of a run ("),
+          ("NaN", text_of(seconds=NAN), "is no record of a run (Out of range float"),
+          ("another field", text_of(accuracy=1), "is no record of a run; expected other"),
+          ("no seed", text_of(seed=None), "is no record of a run; expected other"),
+          ("a seed in words", text_of(seed="0"), "is no record of a run; expected other"),
       ]),
-    ("a record to write with NaN",
-     lambda folder: lambda: write_record(a_record(result={"mae": NAN}), folder / "r.json"),
-     "has mae = nan; expected a finite number"),
     ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
-    ("an empty run.json", run_folder(""), "{folder}/run.json is not JSON ("),
     ("another run in the folder", run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
      "{folder} holds another run, which differs in seed; expected the run that began there"),
     ("weights: one bit less", weights(flipped, signed=False), "is damaged; expected the file"),
     *((f"weights: {write.__name__}", weights(write), "cannot be read (")
       for write in (plain_pickle, torch_pickle, old_torch_pickle)),
-    ("weights: a tensor", weights(lambda path: torch.save(torch.ones(3), path)),
-     "holds something else; expected tensors by their names"),
     *((f"a checkpoint: {what}", checkpoint(change), "{folder}/last.ckpt " + says)
       for what, change, says in [
           ("half of it", lambda p: p.write_bytes(p.read_bytes()[:5000]), "cannot be read ("),
           ("plain pickle", plain_pickle, "cannot be read ("),
-          ("torch's pickle", torch_pickle, "cannot be read (it would run code)"),
-          ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), "is not this run's"),
-          ("a random state of words", state(rng="dice"), "is not this run's checkpoint ("),
-          ("another model", state(model={"w": torch.ones(1)}), "is not this run's checkpoint ("),
+          ("torch's pickle", torch_pickle, "cannot be read ("),
+          ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), "belongs to another"),
       ]),
 ]  # fmt: skip
 
@@ -552,7 +534,6 @@ COMMANDS = [
         (("data", "zinc", "--source", "@file"), "/file cannot be read (it is not a zip archive"),
         (("train",), "Missing argument"),
         ((*TRAIN[:2], "--data", "nowhere"), "data is 'nowhere'; expected 'embedded', 'real', the"),
-        ((*TRAIN[:2], "--data", "x" * 5000), "expected 'embedded', 'real', the path of an .npz"),
         ((*TRAIN, "--budget", "huge"), "budget is 'huge'; expected one of paper, short, smoke"),
         ((*TRAIN, "--epochs", "0"), "epochs is 0; expected a whole number, 1 or more"),
         ((*TRAIN, "--seed", "9" * 20), "expected a whole number from 0 to 4294967295"),

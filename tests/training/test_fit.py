@@ -172,19 +172,19 @@ def test_compiling_trains_the_callers_model_and_its_checkpoint_fits_it(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "name"),
     [
-        ({"seed": 6}, r"belongs to another run \(its seed is 5, not 6\)"),
-        ({"task": replace(graph_regression(), name="other")}, "its task is graph regression, not"),
-        ({"dropout": 0.2}, r"its model's dropout is 0\.3, not 0\.2"),  # of which no weight tells
-        ({"schedule": None}, "its schedule is LinearLR , not NoneType"),
-        ({"momentum": 0.9}, r"its optimizer is AdamW .*, not SGD"),
-        ({"grad_clip": 1.0}, "its grad_clip is None, not 1.0"),
+        ({"seed": 6}, "seed"),
+        ({"task": replace(graph_regression(), name="other")}, "task"),
+        ({"dropout": 0.2}, "dropout"),  # the weights have the same shapes
+        ({"schedule": None}, "schedule"),
+        ({"momentum": 0.9}, "optimizer"),
+        ({"grad_clip": 1.0}, "grad_clip"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_refused(tmp_path, changes, sentence):
+def test_a_checkpoint_of_another_run_raises(tmp_path, changes, name):
     run(tmp_path, epochs=1)
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=f"belongs to another run, which differs in {name};"):
         run(tmp_path, epochs=2, **changes)
 
 
@@ -193,20 +193,9 @@ def test_a_checkpoint_continues_only_with_its_own_order_of_graphs(tmp_path, monk
     """At an epoch's end and in the middle of one, of as many batches."""
     run_until(8 if every else 5, monkeypatch, tmp_path, every)  # of five steps an epoch
     kept = (tmp_path / "last.ckpt").read_bytes()
-    with pytest.raises(ValueError, match="its training data is 40 graphs shuffled by seed 0 in"):
+    with pytest.raises(ValueError, match="which differs in order of the graphs;"):
         run(tmp_path, loader_seed=1)
     assert (tmp_path / "last.ckpt").read_bytes() == kept
-
-
-def test_a_checkpoint_continues_only_with_its_own_optimizer_and_schedule(tmp_path):
-    run(tmp_path, epochs=1)
-    with pytest.raises(ValueError, match="its schedule is LinearLR , not NoneType"):
-        run(tmp_path, schedule=None)
-    model, loader = small_model(), DenseLoader(graphs(8, seed=0), 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    with pytest.raises(ValueError, match=r"its optimizer is AdamW .*, not SGD"):
-        fit(model, graph_regression(), loader, epochs=2, optimizer=optimizer, seed=5,
-            out=tmp_path, progress=False)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -215,9 +204,12 @@ def test_a_checkpoint_continues_only_with_its_own_optimizer_and_schedule(tmp_pat
         ({"epochs": 0}, "epochs is 0; expected a whole number, 1 or more"),
         ({"patience": 2}, "patience and ReduceLROnPlateau need validation data"),
         ({"schedule": StepLR(Adam([torch.ones(1)]), 1)}, "the schedule is of another optimizer"),
-        ({"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)}, "the loader has no batches"),
-        ({"tensorboard": True}, "tensorboard needs a folder for its files; expected out as well"),
-        ({"checkpoint_every": 2}, "checkpoint_every needs a folder for its files; expected out"),
+        (
+            {"val": DenseLoader(graphs(2, seed=0), 4, drop_last=True)},
+            "DenseLoader of 0 batches",
+        ),
+        ({"tensorboard": True}, "need a folder; expected out as well"),
+        ({"checkpoint_every": 2}, "need a folder; expected out as well"),
         ({"checkpoint_every": 0}, "checkpoint_every is 0; expected a whole number, 1 or more"),
     ],
 )
@@ -257,15 +249,15 @@ def test_what_trains_nothing_or_cannot_be_read_raises_before_training():
     for wrong, optimizer in ((model, of_another), (frozen, None)):
         with pytest.raises(ValueError, match="the optimizer has no trainable parameter of this"):
             fit(wrong, task, train, epochs=1, optimizer=optimizer)
-    with pytest.raises(TypeError, match="train is a list; expected gtcourse's loader of dense bat"):
+    with pytest.raises(ValueError, match="the training data are a list of 4 batches; expected a"):
         fit(model, task, graphs(4, seed=0), epochs=1)
-    with pytest.raises(TypeError, match="val is a DataLoader; expected gtcourse's loader of dense"):
+    with pytest.raises(ValueError, match="the validation data are a DataLoader of 2 batches"):
         fit(model, task, train, DataLoader(graphs(4, seed=0), 2), epochs=1)
     unknown = graphs(4, seed=0)
     for graph in unknown:
         graph.y = graph.y * torch.nan
     unknown = DenseLoader(unknown, 2)
-    with pytest.raises(ValueError, match="all training targets are missing; expected at least one"):
+    with pytest.raises(ValueError, match="all targets are missing; expected at least one"):
         fit(model, task, unknown, epochs=1)
-    with pytest.raises(ValueError, match="all validation targets are missing; expected at least"):
+    with pytest.raises(ValueError, match="all targets are missing; expected at least"):
         fit(model, task, train, unknown, epochs=1)

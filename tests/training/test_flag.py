@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from gtcourse.graphs import DenseLoader, collate
-from gtcourse.models import BagTransformer, BagTransformerConfig, Graphormer, GraphormerConfig
+from gtcourse.models import Graphormer, GraphormerConfig
 from gtcourse.training.fit import fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import graph_regression
@@ -165,19 +165,3 @@ def test_a_run_with_flag_continues_bit_for_bit(tmp_path):
     run(tmp_path / "parts", 3)
     assert run(tmp_path / "parts", 4) == whole
     assert run(None, 4, flag=None) != whole
-
-
-class NoWidth(nn.Linear):
-    def forward(self, batch, perturbation=None):
-        return batch
-
-
-@pytest.mark.parametrize("model", [BagTransformer(BagTransformerConfig()), NoWidth(1, 1)])
-def test_a_model_that_cannot_be_perturbed_is_refused_before_anything_is_written(tmp_path, model):
-    name = type(model).__name__
-    with pytest.raises(ValueError, match=f"{name} cannot be trained with FLAG; expected a model"):
-        fit(
-            model, graph_regression(), DenseLoader(graphs(2, seed=0), 2), epochs=1,
-            flag=Flag(3, 1e-3), out=tmp_path / "run", progress=False,
-        )  # fmt: skip
-    assert not (tmp_path / "run").exists()

@@ -46,7 +46,7 @@ def test_a_record_says_where_it_ran(tmp_path):
 
 def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path):
     record, weights = a_record(), {"w": torch.arange(3.0)}
-    with pytest.raises(ValueError, match="no weights of 'bag/molecules' with seed 0 are kept"):
+    with pytest.raises(ValueError, match="weights of 'bag/molecules' with seed 0 are not stored"):
         read_weights(record, tmp_path)
     write_weights(record, weights, tmp_path)
     write_record(record, tmp_path / record.filename)
@@ -54,7 +54,7 @@ def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path)
     torch.testing.assert_close(read_weights(record, tmp_path), weights)
     path = tmp_path / "weights" / "bag-molecules-seed0.pt"
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(ValueError, match="is damaged; expected the file of which the record has"):
+    with pytest.raises(ValueError, match="is damaged; expected the file with"):
         read_weights(record, tmp_path)
 
 

@@ -70,22 +70,11 @@ def test_each_group_of_parameters_has_its_own_peak_and_one_end():
     np.testing.assert_allclose(seen, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("total", "options", "sentence"),
-    [
-        *(
-            (total, {"warmup": warmup}, f"warmup is {warmup} and total {total}; expected fewer")
-            for total, warmup in ((4, 4), (4, -1), (40, 1.0), (40, 2.0), (40, -0.1))
-        ),
-        *(
-            (4, {"warmup": 1, "end": end}, f"end is {end} and the optimiser's learning rate 0.001")
-            for end in (-1e-9, 1e-3, 1.0)
-        ),
-    ],
-)
-def test_a_warm_up_without_decay_is_refused(total, options, sentence):
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        warmup_then_linear(sgd(1e-3, 2e-3), total, **options)
+@pytest.mark.parametrize(("total", "warmup"), [(4, 4), (4, -1), (40, 1.0), (40, 2.0), (40, -0.1)])
+def test_a_warm_up_without_decay_raises(total, warmup):
+    sentence = re.escape(f"warmup is {warmup} and total {total}; expected fewer")
+    with pytest.raises(ValueError, match=sentence):
+        warmup_then_linear(sgd(1e-3, 2e-3), total, warmup=warmup)
 
 
 @pytest.mark.parametrize("warmup", [2, 0.25])

@@ -8,7 +8,6 @@ from torch import nn
 
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.graphs import DenseLoader, collate
-from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.training.fit import evaluate, fit
 from gtcourse.training.tasks import graph_regression, with_distances
 from tests.graphs.random_graphs import graph_of, graphs
@@ -104,12 +103,3 @@ def test_fit_asks_in_training_and_only_there(precision):
     assert history.epochs[0]["train_loss"] == pytest.approx(expected, rel=1e-2)
     assert not torch.equal(model.pairs.weight, before)  # learned from the distances alone
     assert evaluate(model, task, loader) == evaluate(model, graph_regression(), loader)
-
-
-def test_a_model_that_cannot_tell_distances_is_refused_before_anything_is_written(tmp_path):
-    task = with_distances(graph_regression(), HOPS, 0.05)
-    model = BagTransformer(BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8))
-    sentence = r"BagTransformer cannot be trained on .*as model\(batch, return_distances=True\)\."
-    with pytest.raises(ValueError, match=sentence):
-        fit(model, task, DenseLoader([path(2)], 1), epochs=1, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
