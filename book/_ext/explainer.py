@@ -4,7 +4,7 @@ from pathlib import Path
 
 from docutils import nodes
 
-MODELS = [f"{name}-100k/molecules-rate0.001" for name in ("csa", "graphormer", "egt", "grpe")]
+MODELS = [f"{name}-100k/molecules" for name in ("csa", "graphormer", "egt", "grpe")]
 
 MOLECULES = {
     "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
