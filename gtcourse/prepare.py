@@ -27,11 +27,10 @@ from tqdm import tqdm
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import RaggedTensors, check_graphs
-from gtcourse.graphs.datasets import PUBLICATIONS, cause, pcqm4mv2_table, spelled
-from gtcourse.graphs.downloads import download, pin
-from gtcourse.graphs.files import locked, replacing, work_folder
+from gtcourse.graphs.files import locked, replacing
 from gtcourse.graphs.mapped import META, MappedGraphs, join_parts, open_graphs
 from gtcourse.graphs.molecules import smiles_graphs
+from gtcourse.graphs.published import PUBLICATIONS, pcqm4mv2_table
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, narrow, read_npz, write_npz
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
@@ -95,52 +94,29 @@ def pcqm4mv2(root: str | Path) -> Molecules:
         FileNotFoundError: the folder lacks one of the publisher's files.
         RuntimeError: the download failed (nothing of it is kept), or the files cannot be read.
     """
-    PUBLISHED.needs()
     root = Path(root).expanduser()
-    if not (root / "pcqm4m-v2").exists():
+    if not (root / PUBLISHED.folder).exists():
         _download(root)
-    if missing := [file for file in PUBLISHED.files if not (root / file).is_file()]:
-        raise FileNotFoundError(
-            f"{root} has no {', '.join(missing)}; expected the files of {PUBLISHED.source}: "
-            f"{', '.join(PUBLISHED.files)}."
-        )
-    try:
-        return _read(root)
-    except Exception as error:  # whatever gzip, csv or torch raise
-        raise RuntimeError(
-            f"pcqm4mv2 could not be read from {root} ({cause(error)}); expected the files of "
-            f"{PUBLISHED.source} as published."
-        ) from error
+    with PUBLISHED.stored("pcqm4mv2", root) as folder:
+        smiles, y, split = pcqm4mv2_table(folder)
+    tools = f"graphs by ogb {version('ogb')} and RDKit {version('rdkit')}"
+    sizes = tuple(np.bincount(split, minlength=3).tolist())
+    name, source = "pcqm4mv2", f"{PUBLISHED.source}, {tools}"
+    if sizes != PUBLISHED.split_sizes:
+        name = "pcqm4mv2-layout"
+        spelled = "/".join(f"{size:,}" for size in sizes)
+        source = f"{spelled} other molecules in the files of {PUBLISHED.source}, {tools}"
+    return Molecules(name, source, smiles, y, split)
 
 
 def _download(root: Path) -> None:
     """Only a complete download is moved to its place."""
-    with locked(root / ".pcqm4m-v2.lock"), work_folder(root / ".pcqm4m-v2.download") as work:
-        if (root / "pcqm4m-v2").exists():  # another process has downloaded it meanwhile
+    with locked(root / ".pcqm4m-v2.lock"):
+        if (root / PUBLISHED.folder).exists():  # another process has downloaded it meanwhile
             return
-        try:
-            new = download(PUBLISHED.downloads, work, root)
-            found = np.bincount(_read(work).split, minlength=3)
-            if tuple(found) != PUBLISHED.split_sizes:
-                raise ValueError(f"it has {spelled(found)} molecules for train, val and test")
-        except Exception as error:  # whatever urllib, zipfile, csv or torch raise
-            raise RuntimeError(
-                f"pcqm4mv2 could not be downloaded ({cause(error)}); nothing of it was kept in "
-                f"{root}. Try again where there is a network, or put the publisher's files there."
-            ) from error
-        pin(root, new)
-        (work / "pcqm4m-v2").rename(root / "pcqm4m-v2")
-
-
-def _read(root: Path) -> Molecules:
-    smiles, y, split = pcqm4mv2_table(root)
-    tools = f"graphs by ogb {version('ogb')} and RDKit {version('rdkit')}"
-    sizes = tuple(np.bincount(split, minlength=3))
-    name, source = "pcqm4mv2", f"{PUBLISHED.source}, {tools}"
-    if sizes != PUBLISHED.split_sizes:
-        name = "pcqm4mv2-layout"
-        source = f"{spelled(sizes)} other molecules in the files of {PUBLISHED.source}, {tools}"
-    return Molecules(name, source, smiles, y, split)
+        with PUBLISHED.downloaded("pcqm4mv2", root) as folder:
+            PUBLISHED.check_sizes(pcqm4mv2_table(folder)[2])
+            folder.rename(root / PUBLISHED.folder)
 
 
 class ListedGraphs:

@@ -2,287 +2,67 @@
 
 **CYCLES** asks whether a graph has a cycle of length 6. The lecture's table was made with data
 whose generator was never published; these graphs are our own, with its sizes (37 to 65 nodes in
-several pieces, all nodes alike), splits and balance, and whoever only counts is at chance. They
-come as twins (:mod:`gtcourse.graphs.cycles`), one with a cycle of length 6 and none of 7 to 11, the
-other with cycles of length 12 and more alone. Twins agree in the numbers of nodes, of edges and of
-components, in all degrees and in the sizes of all components, so that a classifier that looks only
-at those gets exactly one of the two right. Graphs 2t and 2t + 1 of each split are twins, in random
-order: the first N graphs are balanced for every even N.
+several components, all nodes alike), splits and balance. Graphs 2t and 2t + 1 of each split are
+twins in random order: one has a cycle of length 6 and none of 7 to 11, the other only cycles of
+length 12 and more. Twins agree in the numbers of nodes, edges and components, in all degrees and in
+the sizes of all components, so a classifier that only counts gets exactly one of the two right.
+
+A graph consists of P paths of three nodes, called players: player i has the nodes 3i (side A),
+3i + 1 and 3i + 2 (side B). Each side joins E pairs of players to a forest. A pair that is joined on
+both sides closes a cycle of length 6, two players in one tree on both sides a longer one.
 
 **CSL** (circular skip links) asks which of ten rings with chords a graph is: 41 nodes in a ring,
 each joined to the nodes R steps away as well. Every node has four neighbours, so that message
-passing on nodes that look alike tells none of the ten from another.
+passing on nodes that look alike cannot tell one of the ten from another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, load_cached
+from gtcourse.graphs.ragged import RaggedGraphs
 
-NUM_NODES = range(37, 66)
-MOST_PLAYERS = NUM_NODES[-1] // 3
-MOST_PAIRS = 2 * MOST_PLAYERS // 5
-"""P and E: p is a third of the nodes, e from p/4 to 2p/5."""
-
+MOST_PLAYERS, MOST_PAIRS = 21, 8
 TRIES = (1, 1, 2, 4, 8)
 """Random negatives tried for each positive, round after round."""
 
-
-@dataclass
-class Games:
-    """G games; where one has fewer than E pairs, the rest of its rows are (0, 0).
-
-    Attributes:
-        num_nodes: ``[G]``; a third of them, rounded down, are players; one or two left over by
-            that are alone.
-        num_pairs: ``[G]``, e.
-        side_a, side_b: ``[G, E, 2]``, the pairs of players that each side joins.
-    """
-
-    num_nodes: np.ndarray
-    num_pairs: np.ndarray
-    side_a: np.ndarray
-    side_b: np.ndarray
-
-    @property
-    def num_players(self) -> np.ndarray:
-        return self.num_nodes // 3
-
-    @property
-    def is_pair(self) -> np.ndarray:
-        """``[G, E]``"""
-        return np.arange(MOST_PAIRS) < self.num_pairs[:, None]
-
-    def __len__(self) -> int:
-        return len(self.num_nodes)
-
-    def __getitem__(self, index: np.ndarray | slice) -> Games:
-        return Games(*(values[index] for values in vars(self).values()))
-
-    def renamed(self, name: np.ndarray) -> Games:
-        """Player i of side B is ``name[g, i]`` instead."""
-        game = np.arange(len(self))[:, None, None]
-        return replace(self, side_b=name[game, self.side_b] * self.is_pair[..., None])
-
-    def joined_twice(self) -> np.ndarray:
-        """Pairs that both sides join, ``[G]``."""
-        a, b = (np.sort(side, axis=2) for side in (self.side_a, self.side_b))
-        same = (a[:, :, None] == b[:, None]).all(axis=3).any(axis=2)
-        return (same & self.is_pair).sum(axis=1)
-
-    def meetings(self) -> np.ndarray:
-        """Players in one tree on both sides with another one who was counted before, ``[G]``."""
-        return _coincidences(_pieces(self.side_a), _pieces(self.side_b))
-
-    def component_sizes(self) -> np.ndarray:
-        """Players in each component, ascending, ``[G, P]``.
-
-        Players that a game does not have count as alone: as many of them in either twin.
-        """
-        piece = _pieces(self.side_b, _pieces(self.side_a))
-        flat = np.arange(len(self))[:, None] * MOST_PLAYERS + piece
-        return np.sort(np.bincount(flat.ravel(), minlength=piece.size).reshape(piece.shape), axis=1)
-
-    def edges(self) -> np.ndarray:
-        """``[M, 3]``: graph and two nodes; player i has nodes 3i (A), 3i + 1 and 3i + 2 (B)."""
-        graph, player = np.nonzero(np.arange(MOST_PLAYERS) < self.num_players[:, None])
-        rows = [(graph, 3 * player, 3 * player + 1), (graph, 3 * player + 1, 3 * player + 2)]
-        graph, place = np.nonzero(self.is_pair)
-        for side, offset in ((self.side_a, 0), (self.side_b, 2)):
-            rows.append((graph, *(3 * side[graph, place] + offset).T))
-        return np.concatenate([np.stack(columns, axis=1) for columns in rows])
-
-
-def twins(count: int, rng: np.random.Generator) -> tuple[Games, Games]:
-    """``count`` positives, and for each the negative that is its twin.
-
-    The negative is drawn from all renamings of side B that keep, for each player, the number of
-    pairs on side A (so that twins agree in every node's degree and even in how the degrees at the
-    two ends of a path i_A - m_i - i_B go together), and of these one is used that has no meeting
-    and components of the positive's sizes. Numbers of nodes, of edges and of components agree as
-    well, and with them the number of independent cycles: the negative has as many, but long ones.
-    """
-    found: list[tuple[Games, Games]] = []
-    while sum(len(positive) for positive, _ in found) < count:
-        found.append(_matched(_positives(2_000, rng), rng))
-    positive, negative = (_concatenated(side)[:count] for side in zip(*found, strict=True))
-    return positive, negative
-
-
-def permutations(key: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """``[G, n]``: in each row a random order of the columns that maps equal integer keys to equal.
-
-    Where all of a row's keys are different, it is the identity.
-    """
-    one, other = (np.argsort(key + rng.random(key.shape) / 2, axis=1) for _ in range(2))
-    name = np.empty_like(one)
-    np.put_along_axis(name, one, other, axis=1)
-    return name
-
-
-def _positives(count: int, rng: np.random.Generator) -> Games:
-    """Of ``count`` random games made to have a pair in common, those with no other meeting."""
-    num_nodes = rng.integers(NUM_NODES.start, NUM_NODES.stop, count)
-    players = num_nodes // 3
-    num_pairs = rng.integers(-(-players // 4), 2 * players // 5 + 1)
-    forests = [_forests(players, num_pairs, rng) for _ in range(2)]
-    games = Games(num_nodes, num_pairs, *forests)
-    name = permutations(_absent(games), rng)
-    game, (one, other) = np.arange(count), (rng.integers(0, num_pairs) for _ in range(2))
-    for end in range(2):  # side B's chosen pair takes the names of side A's
-        player, wanted = games.side_b[game, other, end], games.side_a[game, one, end]
-        holder = (name == wanted[:, None]).argmax(axis=1)
-        name[game, holder] = name[game, player]
-        name[game, player] = wanted
-    games = games.renamed(name)
-    return games[(games.meetings() == 1) & (games.joined_twice() == 1)]
-
-
-def _matched(positive: Games, rng: np.random.Generator) -> tuple[Games, Games]:
-    """Those positives for which a twin was found, and their twins."""
-    side_b, sizes = positive.side_b.copy(), positive.component_sizes()
-    trees_a, trees_b = _pieces(positive.side_a), _pieces(positive.side_b)
-    key = np.where(_absent(positive) > 0, _absent(positive), _degrees(positive))
-    waiting = np.arange(len(positive))
-    for tries in TRIES:
-        which = np.repeat(waiting, tries)
-        name = permutations(key[which], rng)
-        trees = np.empty_like(name)
-        np.put_along_axis(trees, name, trees_b[which], axis=1)
-        apart = _coincidences(trees_a[which], trees) == 0
-        which, name = which[apart], name[apart]
-        trial = positive[which].renamed(name)
-        fits = (trial.component_sizes() == sizes[which]).all(axis=1)
-        solved, first = np.unique(which[fits], return_index=True)
-        side_b[solved] = trial.side_b[fits][first]
-        waiting = np.setdiff1d(waiting, solved)
-    solved = np.setdiff1d(np.arange(len(positive)), waiting)
-    return positive[solved], replace(positive, side_b=side_b)[solved]
-
-
-def _forests(players: np.ndarray, num_pairs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """``[G, E, 2]``: random pairs one after another; one that would close a cycle is drawn anew."""
-    pairs = np.zeros((len(players), MOST_PAIRS, 2), dtype=np.int64)
-    piece = _pieces(pairs)
-    for place in range(MOST_PAIRS):
-        drawing = np.flatnonzero(num_pairs > place)
-        while len(drawing):
-            pair = rng.integers(0, players[drawing, None], (len(drawing), 2))
-            good = piece[drawing, pair[:, 0]] != piece[drawing, pair[:, 1]]
-            pairs[drawing[good], place] = pair[good]
-            piece[drawing[good]] = _joined(piece[drawing[good]], pair[good])
-            drawing = drawing[~good]
-    return pairs
-
-
-def _pieces(pairs: np.ndarray, piece: np.ndarray | None = None) -> np.ndarray:
-    """``[G, P]``: players with the same number are connected by the pairs ``[G, E, 2]``.
-
-    Args:
-        piece: what is connected already.
-    """
-    if piece is None:
-        piece = np.tile(np.arange(MOST_PLAYERS, dtype=np.int16), (len(pairs), 1))
-    for place in range(pairs.shape[1]):
-        piece = _joined(piece, pairs[:, place])
-    return piece
-
-
-def _joined(piece: np.ndarray, pair: np.ndarray) -> np.ndarray:
-    """In each row, the pieces of the two players of ``pair`` become one."""
-    kept, lost = (np.take_along_axis(piece, pair[:, [end]], axis=1) for end in range(2))
-    return np.where(piece == lost, kept, piece)
-
-
-def _coincidences(piece: np.ndarray, other: np.ndarray) -> np.ndarray:
-    both = np.sort(piece * MOST_PLAYERS + other, axis=1)
-    return (both[:, 1:] == both[:, :-1]).sum(axis=1)
-
-
-def _degrees(games: Games) -> np.ndarray:
-    """Pairs of each player on side A, ``[G, P]``."""
-    game, place = np.nonzero(games.is_pair)
-    degree = np.zeros((len(games), MOST_PLAYERS), dtype=np.int64)
-    for end in range(2):
-        np.add.at(degree, (game, games.side_a[game, place, end]), 1)
-    return degree
-
-
-def _absent(games: Games) -> np.ndarray:
-    """0 for each player, and different large numbers where a game has none: ``[G, P]``."""
-    column = np.arange(MOST_PLAYERS)
-    return np.where(column < games.num_players[:, None], 0, MOST_PAIRS + 1 + column)
-
-
-def _concatenated(parts: list[Games]) -> Games:
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return Games(*(np.concatenate(column) for column in columns))
-
-
-CYCLES_SPLIT = (9_000, 1_000, 10_000)
-CYCLES_CHECKSUM = "4cc30caeacba5b0f4e9c2d249d2918f667072a193419d88ae7f33778a38f8ef3"
-"""sha256 of the graph file with which the course's numbers were made."""
-
-CSL_NODES = 41
+CSL_NODES, CSL_COPIES, CSL_FOLDS = 41, 15, 5
 CSL_SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
-CSL_COPIES = 15
-CSL_FOLDS = 5
 
 
-def load_cycles(root: Path) -> GraphDataset:
-    """CYCLES, generated on the first call (seconds) and kept under ``root``."""
-    source = "generated by gtcourse: 20,000 graphs of 37 to 65 nodes, our own law"
-    return load_cached(root, "cycles", build_cycles, source, CYCLES_CHECKSUM)
-
-
-def load_csl(root: Path) -> GraphDataset:
-    """CSL, split as :func:`csl_split` splits it for fold 0, kept under ``root``."""
-    return load_cached(
-        root, "csl", build_csl, "generated by gtcourse: 10 graphs, 15 numberings of each"
-    )
-
-
-def build_cycles(split_sizes: Sequence[int] = CYCLES_SPLIT, seed: int = 0) -> RaggedGraphs:
-    """Twins for each split: half of all graphs have a cycle of length 6.
-
-    Args:
-        split_sizes: training, validation and test graphs, each an even number.
-        seed: of everything random.
-
-    Raises:
-        ValueError: a split's size is odd or negative.
-    """
-    if any(size < 0 or size % 2 for size in split_sizes):
+def build_cycles(
+    split_sizes: Sequence[int] = (9_000, 1_000, 10_000), seed: int = 0
+) -> RaggedGraphs:
+    """Twins for each split, whose sizes are even: half of all graphs have a cycle of length 6."""
+    if any(size % 2 for size in split_sizes):
         raise ValueError(f"split_sizes is {tuple(split_sizes)}; expected even numbers.")
-    rng = np.random.default_rng(seed)
-    positive, negative = twins(sum(split_sizes) // 2, rng)
-    first = rng.integers(0, 2, len(positive))
+    rng, count, found = np.random.default_rng(seed), sum(split_sizes) // 2, []
+    while sum(len(batch[0]) for batch in found) < count:
+        found.append(_twins(2_000, rng))
+    columns = [np.concatenate(parts)[:count] for parts in zip(*found, strict=True)]
+    first = rng.integers(0, 2, count)
     label = np.stack([first, 1 - first], axis=1).ravel()
-    twin = np.repeat(np.arange(len(positive)), 2)
-    games = positive[twin]
-    games.side_b[label == 0] = negative.side_b[twin[label == 0]]
-    return _ragged(games.num_nodes, games.edges(), label, split_sizes, rng)
+    num_nodes, num_pairs, side_a, positive, negative = (np.repeat(each, 2, 0) for each in columns)
+    side_b = np.where(label[:, None, None] == 1, positive, negative)
+
+    graph, player = np.nonzero(np.arange(MOST_PLAYERS) < num_nodes[:, None] // 3)
+    edges = [(graph, 3 * player, 3 * player + 1), (graph, 3 * player + 1, 3 * player + 2)]
+    graph, place = np.nonzero(np.arange(MOST_PAIRS) < num_pairs[:, None])
+    edges += [(graph, *(3 * side_a[graph, place]).T), (graph, *(3 * side_b[graph, place] + 2).T)]
+    split = np.repeat(np.arange(3), split_sizes)
+    return _ragged(num_nodes, np.concatenate(edges, axis=1), label, split, rng)
 
 
 def build_csl(seed: int = 0) -> RaggedGraphs:
-    """15 random numberings of each of the ten graphs, class after class."""
+    """15 random numberings of each of the ten graphs, class after class, split as in fold 0."""
     label = np.repeat(np.arange(len(CSL_SKIPS)), CSL_COPIES)
-    node = np.arange(CSL_NODES)
-    edges = [
-        np.stack([np.full(CSL_NODES, graph), node, (node + step) % CSL_NODES], axis=1)
-        for graph, kind in enumerate(label)
-        for step in (1, CSL_SKIPS[kind])
-    ]
-    num_nodes = np.full(len(label), CSL_NODES)
-    rng = np.random.default_rng(seed)
-    ragged = _ragged(num_nodes, np.concatenate(edges), label, (len(label), 0, 0), rng)
-    ragged.graph["split"] = csl_split(0)
-    return ragged
+    graph, node = (i.ravel() for i in np.indices((len(label), CSL_NODES)))
+    chord = node + np.array(CSL_SKIPS)[label[graph]]
+    edges = [(graph, node, (node + 1) % CSL_NODES), (graph, node, chord % CSL_NODES)]
+    num_nodes, rng = np.full(len(label), CSL_NODES), np.random.default_rng(seed)
+    return _ragged(num_nodes, np.concatenate(edges, axis=1), label, csl_split(0), rng)
 
 
 def csl_split(fold: int) -> np.ndarray:
@@ -290,9 +70,6 @@ def csl_split(fold: int) -> np.ndarray:
 
     Use it as ``dataclasses.replace(dataset, split=csl_split(3))``. Each graph is tested in one
     fold, and validates in the fold before that.
-
-    Raises:
-        ValueError: fold is not 0 to 4.
     """
     if fold not in range(CSL_FOLDS):
         raise ValueError(f"fold is {fold}; expected 0 to {CSL_FOLDS - 1}.")
@@ -301,25 +78,129 @@ def csl_split(fold: int) -> np.ndarray:
     return np.tile(split, len(CSL_SKIPS))
 
 
+def permutations(key: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """``[G, n]``: in each row a random order of the columns that maps equal integer keys to equal.
+
+    Columns with a key of their own keep their place.
+    """
+    one, other = (np.argsort(key + rng.random(key.shape) / 2, axis=1) for _ in range(2))
+    name = np.empty_like(one)
+    np.put_along_axis(name, one, other, axis=1)
+    return name
+
+
+def absent(sizes: np.ndarray, most: int) -> np.ndarray:
+    """Keys ``[G, most]``: 0 in the first columns of each row, unique in those beyond its size."""
+    column = np.arange(most)
+    return np.where(column < sizes[:, None], 0, 1 + MOST_PAIRS + column)
+
+
+def both_directions(
+    graph: np.ndarray, one: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both directions ``[2, 2M]`` of M edges, row by row, and which edge each is, ``[2M]``."""
+    source, target = np.append(one, other), np.append(other, one)
+    order = np.lexsort((target, source, np.tile(graph, 2)))
+    return np.stack([source, target])[:, order], order % len(graph)
+
+
+def _twins(count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Numbers of nodes and pairs ``[G]``, side A, side B of the positive and of the negative.
+
+    A side is ``[G, E, 2]``; if a graph has fewer than E pairs, the last rows join a player with
+    itself. The negative is drawn from all renamings of side B that keep, for each player, the
+    number of pairs on side A, so that twins agree in all degrees. The first one is used that has no
+    cycle of length 6 to 11 and components of the positive's sizes.
+    """
+    num_nodes, num_pairs, side_a, side_b = _positives(count, rng)
+    degree = (side_a[..., None] == np.arange(MOST_PLAYERS)).sum(axis=(1, 2))
+    degree[:, 0] -= 2 * (MOST_PAIRS - num_pairs)  # of the empty rows
+    key = degree + absent(num_nodes // 3, MOST_PLAYERS)
+    sizes = _component_sizes(side_a, side_b)
+    negative, waiting = side_b.copy(), np.arange(len(side_b))
+    for tries in TRIES:
+        which = np.repeat(waiting, tries)
+        trial = _renamed(side_b[which], permutations(key[which], rng))
+        fits = (_component_sizes(side_a[which], trial) == sizes[which]).all(axis=1)
+        fits &= _meetings(side_a[which], trial) == 0
+        solved, first = np.unique(which[fits], return_index=True)
+        negative[solved] = trial[fits][first]
+        waiting = np.setdiff1d(waiting, solved)
+    columns = (num_nodes, num_pairs, side_a, side_b, negative)
+    return [np.delete(column, waiting, axis=0) for column in columns]
+
+
+def _positives(count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Of ``count`` random graphs with one pair joined on both sides, those with no other cycle."""
+    num_nodes = rng.integers(37, 66, count)
+    players = num_nodes // 3
+    num_pairs = rng.integers(-(-players // 4), 2 * players // 5 + 1)
+    side_a, side_b = (_forests(players, num_pairs, rng) for _ in range(2))
+    name = permutations(absent(players, MOST_PLAYERS), rng)
+    graph, (one, other) = np.arange(count), (rng.integers(0, num_pairs) for _ in range(2))
+    for end in range(2):  # one pair of side B takes the names of one of side A
+        player, wanted = side_b[graph, other, end], side_a[graph, one, end]
+        holder = (name == wanted[:, None]).argmax(axis=1)
+        name[graph, holder] = name[graph, player]
+        name[graph, player] = wanted
+    side_b = _renamed(side_b, name)
+    valid = _meetings(side_a, side_b) == 1
+    return [column[valid] for column in (num_nodes, num_pairs, side_a, side_b)]
+
+
+def _forests(players: np.ndarray, num_pairs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """``[G, E, 2]``: random pairs one after another; one that would close a cycle is redrawn."""
+    pairs = np.zeros((len(players), MOST_PAIRS, 2), dtype=np.int64)
+    for place in range(MOST_PAIRS):
+        tree, drawing = _trees(pairs[:, :place]), np.flatnonzero(num_pairs > place)
+        while len(drawing):
+            pair = rng.integers(0, players[drawing, None], (len(drawing), 2))
+            pairs[drawing, place] = pair
+            drawing = drawing[tree[drawing, pair[:, 0]] == tree[drawing, pair[:, 1]]]
+    return pairs
+
+
+def _trees(*sides: np.ndarray) -> np.ndarray:
+    """``[G, P]``: players with the same number are connected by the pairs ``[G, E, 2]``."""
+    tree = np.tile(np.arange(MOST_PLAYERS), (len(sides[0]), 1))
+    for pair in np.concatenate(sides, axis=1).swapaxes(0, 1):
+        one, other = np.take_along_axis(tree, pair, axis=1)[:, :, None].swapaxes(0, 1)
+        tree = np.where(tree == other, one, tree)
+    return tree
+
+
+def _meetings(side_a: np.ndarray, side_b: np.ndarray) -> np.ndarray:
+    """Players in one tree on both sides with another who was counted before, ``[G]``."""
+    both = np.sort(_trees(side_a) * MOST_PLAYERS + _trees(side_b), axis=1)
+    return (both[:, 1:] == both[:, :-1]).sum(axis=1)
+
+
+def _component_sizes(side_a: np.ndarray, side_b: np.ndarray) -> np.ndarray:
+    """The size of each player's component, ascending, ``[G, P]``."""
+    tree = _trees(side_a, side_b)
+    return np.sort((tree[:, :, None] == tree[:, None]).sum(axis=2), axis=1)
+
+
+def _renamed(side: np.ndarray, name: np.ndarray) -> np.ndarray:
+    return name[np.arange(len(side))[:, None, None], side]
+
+
 def _ragged(
     num_nodes: np.ndarray,
     edges: np.ndarray,
     label: np.ndarray,
-    split_sizes: Sequence[int],
+    split: np.ndarray,
     rng: np.random.Generator,
 ) -> RaggedGraphs:
-    """Numbers each graph's nodes at random; both directions of every edge, row by row."""
-    column = np.arange(num_nodes.max())
-    number = permutations(np.where(column < num_nodes[:, None], 0, 1 + column), rng)
-    graph, one, other = edges.T
-    one, other = number[graph, one], number[graph, other]
-    graph, one, other = np.tile(graph, 2), np.append(one, other), np.append(other, one)
-    order = np.lexsort((other, one, graph))
+    """Numbers each graph's nodes at random; ``edges`` ``[3, M]`` are graph and two nodes."""
+    number = permutations(absent(num_nodes, num_nodes.max()), rng)
+    graph, one, other = edges
+    edge_index, _ = both_directions(graph, number[graph, one], number[graph, other])
     return RaggedGraphs(
         num_nodes=num_nodes,
-        num_edges=np.bincount(graph, minlength=len(num_nodes)),
-        edge_index=np.stack([one, other])[:, order],
+        num_edges=2 * np.bincount(graph, minlength=len(num_nodes)),
+        edge_index=edge_index,
         node={"x": np.ones((num_nodes.sum(), 1), dtype=np.float32)},
         edge={},
-        graph={"y": label, "split": np.repeat(np.arange(3), split_sizes)},
+        graph={"y": label, "split": split},
     )

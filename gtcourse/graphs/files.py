@@ -31,17 +31,22 @@ def replacing(path: Path) -> Iterator[Path]:
     Unfinished files of the same name that a killed process left a day ago are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for other in path.parent.iterdir():
-        name = UNFINISHED.fullmatch(other.name)
-        with suppress(FileNotFoundError):  # another process may be faster
-            if name and name[1] == path.name and time.time() - other.stat().st_mtime > ABANDONED:
-                other.unlink()
+    remove_unfinished(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(path: Path, older_than: float = ABANDONED) -> None:
+    """Removes what writers of ``path`` left; at any age under a lock that they all hold."""
+    for other in path.parent.iterdir():
+        name = UNFINISHED.fullmatch(other.name)
+        with suppress(FileNotFoundError):  # another process may be faster
+            if name and name[1] == path.name and time.time() - other.stat().st_mtime >= older_than:
+                other.unlink()
 
 
 def write_tensors(path: Path, content: dict) -> None:

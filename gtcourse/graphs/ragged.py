@@ -32,7 +32,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import RaggedTensors, check_graphs, check_vocabulary
-from gtcourse.graphs.files import file_sha256, locked, replacing
+from gtcourse.graphs.files import file_sha256, locked, remove_unfinished, replacing
 
 SPLITS = ("train", "val", "test")
 LEVELS = ("graph", "node", "edge")
@@ -331,6 +331,7 @@ def load_cached(
     if not path.is_file():
         with locked(path.with_name(f".{path.name}.lock")):
             if not path.is_file():  # another process may have built it meanwhile
+                remove_unfinished(path, older_than=0)
                 write_ragged(path, build(), name=name)
     dataset = read_graphs(path)
     if checksum not in (None, dataset.checksum):

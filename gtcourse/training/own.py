@@ -177,7 +177,7 @@ def zinc_data(smiles: str) -> Data:
     with BlockLogs():
         atoms, bonds = molecule_graph(smiles)
     if not atoms:
-        raise UnsuitableMolecule("empty", f"{smiles!r} has no atoms; expected at least one.")
+        raise UnsuitableMolecule(f"{smiles!r} has no atoms; expected at least one.")
     both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
     both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
     x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous()

@@ -42,7 +42,6 @@ from gtcourse.graphs import (
     write_graphs,
 )
 from gtcourse.graphs.files import file_sha256
-from gtcourse.graphs.molecules import smiles_graphs
 from gtcourse.graphs.ragged import read_npz
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
@@ -299,10 +298,9 @@ BATCHES = [
     ("an unknown name", call(load_dataset, "zink"), "there is no dataset 'zink'; expected one of"),
     ("no name", call(load_dataset, None), "there is no dataset None; expected one of molecules"),
     ("a number for a source", call(load_dataset, "csl", 5), "source is 5; expected 'download', a"),
-    ("no molecules", call(smiles_graphs, [], []), "there are 0 SMILES and 0 indices; expected one"),
     ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to dow"),
     ("an empty folder", lambda folder: lambda: load_dataset("zinc", folder),
-     "{folder} has no raw/train.pickle", FileNotFoundError),
+     "{folder}/raw has no train.pickle", FileNotFoundError),
     ("a split's name that is none", lambda folder: lambda: three_chains()["valid"],
      "'valid' is not a split; expected train, val, test", KeyError),
     ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),

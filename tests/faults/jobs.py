@@ -10,22 +10,23 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pooch
 import torch
 
 from gtcourse import cli
 from gtcourse.encodings import AddRings
-from gtcourse.graphs import communities, datasets, downloads, load_dataset, molecules, write_graphs
+from gtcourse.graphs import communities, datasets, load_dataset, molecules, write_graphs
 from gtcourse.graphs.files import UNFINISHED
 from gtcourse.graphs.molecules import parse, penalized_logp
+from gtcourse.graphs.published import PUBLICATIONS
 from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import read_record
+from tests.graphs import served
 from tests.graphs.layout import write_some
-from tests.graphs.served import content
-from tests.graphs.test_real_loaders import write_zinc
 from tests.training.tiny_data import tiny
 
 torch.set_num_threads(1)
@@ -35,7 +36,7 @@ CONTEXT.set_forkserver_preload(["tests.faults.jobs"])
 PREPARED: dict[str, Callable[[Path], object]] = {
     "train": lambda place: write_graphs(place / "zinc.npz", tiny("zinc", 48)),
     "prepare": lambda place: write_some(place / "layout", count=96),
-    "download": lambda place: _publish(place),
+    "download": lambda place: served.write_zinc(place / "published"),
 }
 """What has to be there before a job begins, by the job's name."""
 
@@ -60,44 +61,26 @@ def prepare_command(folder: Path) -> None:
 
 def cache(folder: Path) -> None:
     molecules.SPLIT_SIZES = (80, 8, 8)
-    communities.build_pattern = partial(communities.build_pattern, (60, 10, 10))
+    small = partial(communities.build_pattern, (60, 10, 10))
+    datasets.GENERATED["pattern"].keywords["build"] = small
     for name in ("pattern", "molecules"):
         load_dataset(name, root=folder)
 
 
-class SlowResponse:
-    """An answer that arrives in small pieces."""
-
-    def __init__(self, content: bytes):
-        self.content, self.headers = content, {"Content-Length": str(len(content))}
-
-    def read(self, size: int) -> bytes:
-        time.sleep(0.005)
-        size = max(1, len(self.content) // 8)
-        piece, self.content = self.content[:size], self.content[size:]
-        return piece
-
-    def __enter__(self) -> SlowResponse:
-        return self
-
-    def __exit__(self, *error) -> None:
-        return
-
-
 def download(folder: Path) -> None:
-    zinc = replace(datasets.PUBLICATIONS["zinc"], split_sizes=(2, 2, 2), graph_file=None)
-    datasets.PUBLICATIONS["zinc"] = zinc
-    answers = {
-        each.url: folder.parent / f"answer-{number}" for number, each in enumerate(zinc.downloads)
-    }
-    downloads._open = lambda url: SlowResponse(answers[url].read_bytes())
+    """From a server whose answers arrive in small pieces."""
+
+    def fetch(downloader, url: str, path: str, *_) -> None:
+        answer = answers[url]
+        with open(path, "wb", buffering=0) as file:
+            for start in range(0, len(answer), len(answer) // 8 + 1):
+                time.sleep(0.005)
+                file.write(answer[start : start + len(answer) // 8 + 1])
+
+    pooch.HTTPDownloader.__call__ = fetch
+    PUBLICATIONS["zinc"] = served.tiny("zinc")
+    answers = served.content(PUBLICATIONS["zinc"], folder.parent / "published")
     load_dataset("zinc", root=folder)
-
-
-def _publish(place: Path) -> None:
-    write_zinc(place / "published")
-    for number, each in enumerate(datasets.PUBLICATIONS["zinc"].downloads):
-        (place / f"answer-{number}").write_bytes(content(each, place / "published"))
 
 
 def trained(folder: Path) -> object:

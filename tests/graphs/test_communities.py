@@ -15,13 +15,7 @@ from gtcourse.graphs import (
     check_graphs,
     collate,
     communities,
-    load_dataset,
 )
-
-MEAN, VARIANCE = 19.5, (30**2 - 1) / 12
-"""Of a community's size, uniform on 5 to 34."""
-
-"""Mean number of pairs n (n - 1) / 2 in a community."""
 
 
 @pytest.fixture(scope="module")
@@ -119,21 +113,3 @@ def test_nodes_have_targets_and_edges_nothing_in_a_batch(cluster):
     loaded = next(iter(DenseLoader(graphs, 8)))
     assert loaded.y.equal(batch.y)
     assert loaded.adjacency.equal(batch.adjacency)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "sizes", "nodes", "edges"),
-    [
-        ("pattern", (10_000, 2_000, 2_000), (47, 192, 115.57), 5_708.6),
-        ("cluster", (10_000, 1_000, 1_000), (37, 189, 117.15), 4_302.2),
-    ],
-)
-def test_the_whole_sets_are_those_of_the_courses_numbers(data_root, name, sizes, nodes, edges):
-    """Published: 44 to 188 nodes, 118.9 and 6,098.9; 41 to 190 nodes, 117.2 and 4,303.9."""
-    dataset = load_dataset(name, root=data_root)
-    assert "not byte for byte" not in dataset.source
-    assert tuple(dataset.split_sizes.values()) == sizes
-    counts = np.array([graph.num_nodes for graph in dataset])
-    assert (counts.min(), counts.max(), round(counts.mean(), 2)) == nodes
-    assert round(np.mean([graph.num_edges for graph in dataset]), 1) == edges

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -11,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gtcourse.graphs import check_graphs, load_dataset, superpixels
-from gtcourse.graphs.superpixels import DIGITS_CHECKSUM, pixel_graph
+from gtcourse.graphs import check_graphs, load_dataset
+from gtcourse.graphs.superpixels import pixel_graph
 
 
 @pytest.fixture(scope="module")
@@ -108,24 +106,3 @@ def test_digits_have_the_published_number_of_images_and_pixels(digits):
         assert all(graph[name].dtype == dtype for graph in digits)
         assert all(graph[name].shape[1] == width for graph in digits)
     assert all(graph.y.dtype == torch.int64 and graph.y.shape == (1,) for graph in digits)
-
-
-def test_digits_are_those_of_the_courses_numbers_and_say_where_they_are_from(digits):
-    assert digits.checksum == DIGITS_CHECKSUM
-    assert digits.source == "embedded: 1,797 handwritten digits of scikit-learn"
-
-
-def test_what_is_no_image_is_refused():
-    with pytest.raises(ValueError, match=r"image has shape \[2, 2\] and 0 pixels above 0"):
-        pixel_graph(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match=r"image has shape \[4\] and 4 pixels above 0; expected"):
-        pixel_graph(np.ones(4))
-    with pytest.raises(ValueError, match="k is 0; expected 1 or more neighbours of each node"):
-        pixel_graph(np.ones((2, 2)), k=0)
-
-
-def test_a_missing_scikit_learn_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(ImportError, match="which is not installed; install it with `pip install"):
-        superpixels.load_digits(tmp_path)
-    assert not list(tmp_path.glob("*.npz"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -14,8 +13,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gtcourse.graphs import MISSING_LABEL, collate, load_dataset, write_graphs
-from gtcourse.graphs.tours import _distances, _fast_tsp, _tour, build_tours, tsp
+from gtcourse.graphs import MISSING_LABEL, collate
+from gtcourse.graphs import tours as module
+from gtcourse.graphs.tours import tsp
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def dataset():
 
 
 def shortest_tour(points) -> np.ndarray:
-    return _tour(_distances(points), _fast_tsp())
+    return module.shortest_tour(module.distances(points))
 
 
 def distances(points) -> np.ndarray:
@@ -145,7 +145,7 @@ def test_both_directions_of_a_tours_edge_are_labelled(dataset):
             assert edges.get((j, i), label) == label
 
 
-def test_edges_have_targets_in_a_batch_and_in_a_file(dataset, tmp_path):
+def test_edges_have_targets_in_a_batch(dataset):
     assert dataset.target == "edge"
     assert dataset.split_sizes == {"train": 60, "val": 20, "test": 20}
     batch = collate(dataset.graphs[:4])
@@ -154,36 +154,3 @@ def test_edges_have_targets_in_a_batch_and_in_a_file(dataset, tmp_path):
     assert batch.edge_attr.dtype == torch.float32
     assert (batch.y[~batch.adjacency] == MISSING_LABEL).all()
     assert int(batch.y[0][batch.adjacency[0]].sum()) == int(dataset[0].y.sum())
-    write_graphs(tmp_path / "mine.npz", dataset)
-    again = load_dataset("tsp", source=tmp_path / "mine.npz")
-    assert again.target == "edge"
-    for key in ("x", "edge_index", "edge_attr", "y"):
-        assert torch.equal(again[7][key], dataset[7][key])
-
-
-@pytest.mark.slow
-def test_the_whole_set_is_that_of_the_courses_numbers(data_root):
-    dataset = load_dataset("tsp", root=data_root)
-    assert "not byte for byte" not in dataset.source
-    assert tuple(dataset.split_sizes.values()) == (1_000, 200, 200)
-    nodes = np.array([graph.num_nodes for graph in dataset])
-    edges = np.array([graph.num_edges for graph in dataset])
-    assert sorted(set(nodes)) == list(range(20, 51))
-    assert (edges == nodes * np.minimum(nodes - 1, 25)).all()
-    positive = np.array([int(graph.y.sum()) for graph in dataset])
-    assert (2 * nodes - positive).sum() == 5  # of 99,008: edges to a 26th neighbour
-    assert round(positive.sum() / edges.sum(), 4) == 0.0812
-
-
-def test_what_cannot_be_made_is_refused():
-    with pytest.raises(ValueError, match=r"num_nodes is range\(2, 5\); expected numbers of points"):
-        build_tours((1, 1, 1), num_nodes=range(2, 5))
-    with pytest.raises(ValueError, match="k is 0; expected 1 or more neighbours"):
-        build_tours((1, 1, 1), k=0)
-
-
-def test_a_missing_solver_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fast_tsp", None)
-    with pytest.raises(ImportError, match=r"not installed; install it with `pip install fast-tsp`"):
-        load_dataset("tsp", root=tmp_path)
-    assert not list(tmp_path.glob("*.npz"))

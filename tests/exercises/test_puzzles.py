@@ -5,8 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
+from gtcourse.exercises.puzzles import dials, edge_labels
 from gtcourse.graphs import MISSING_LABEL, DenseLoader, check_graphs, collate
-from gtcourse.graphs.puzzles import dials, edge_labels
 
 WHO = ["listener", "speaker"]
 SIZES = (600, 200, 200)

@@ -1,0 +1,373 @@
+"""The published data sets: where they are, and how the publishers' own files are read.
+
+No pickle of a publisher is run: readers of our own take tensors and integers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import pickle
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from urllib.parse import urljoin
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from tqdm import tqdm
+
+from gtcourse.graphs.files import file_sha256, locked, replacing, work_folder
+from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES, ogb_mol, smiles_graphs
+from gtcourse.graphs.ragged import SPLITS, RaggedGraphs
+
+PINS = "downloads.sha256"
+"""Beside the data sets: sha256 of first downloads, which later ones must have."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A published data set: who provides it, where its files are, and what reads their folder."""
+
+    source: str
+    read: Callable[[Path], RaggedGraphs]
+    split_sizes: tuple[int, int, int]
+    files: Sequence[str]
+    folder: str  # below the root that PyG or ogb would use
+    url: str  # of a zip archive
+    archive: str  # the files' folder in it
+    digest: str | None = None  # of the archive, if the publisher states one
+    others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
+    checksum: str | None = None  # sha256 of the graph file, if known
+    needs: Callable[[], object] = list  # raises an ImportError if a library is missing
+
+    def load(self, folder: Path) -> RaggedGraphs:
+        """The graphs in a folder; as many as published."""
+        graphs = self.read(folder)
+        self.check_sizes(graphs.graph["split"])
+        return graphs
+
+    def check_sizes(self, split: np.ndarray) -> None:
+        if (sizes := tuple(np.bincount(split, minlength=3).tolist())) != self.split_sizes:
+            raise ValueError(f"its splits have {sizes} graphs; expected {self.split_sizes}")
+
+    @contextmanager
+    def downloaded(self, name: str, root: Path) -> Iterator[Path]:
+        """A temporary folder below ``root`` with the publisher's files.
+
+        Raises:
+            RuntimeError: the download failed, or the block that uses it; nothing of it is left.
+        """
+        self.needs()
+        try:
+            with work_folder(root / f".{name}.download") as work:
+                new = self._fetch(work, _pins(root))
+                yield work / self.archive
+                if new:  # and all of it could be read
+                    with locked(root / f".{PINS}.lock"), replacing(root / PINS) as path:
+                        pins = sorted((_pins(root) | new).items())
+                        lines = [f"{digest}  {url}\n" for url, digest in pins]
+                        path.write_text("".join(lines), encoding="utf-8")
+        except Exception as error:  # anything, from requests, zipfile, pickle, torch or numpy
+            raise RuntimeError(
+                f"{name} could not be downloaded ({cause(error)}). Try again where there is a "
+                f"network, or read a file with load_dataset({name!r}, source='….npz')."
+            ) from error
+
+    def _fetch(self, work: Path, pins: Mapping[str, str]) -> dict[str, str]:
+        """Downloads all files over TLS; returns sha256 of those without a known digest, by URL."""
+        import pooch
+
+        pooch.get_logger().setLevel("WARNING")
+        hooks = {"response": _stay_on_https}
+        https = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), hooks=hooks)
+        members = [str(PurePosixPath(self.archive, name)) for name in self.files]
+        wanted = [(self.url, work, "archive.zip", pooch.Unzip(members, extract_dir="."))]
+        wanted += [(url, work / self.archive, name, None) for name, url in self.others.items()]
+        new = {}
+        for url, folder, name, processor in wanted:
+            digest = self.digest if url == self.url and self.digest else pins.get(url)
+            pooch.retrieve(url, digest, name, folder, processor, https)
+            if digest is None:
+                new[url] = file_sha256(folder / name)
+        return new
+
+    @contextmanager
+    def stored(self, name: str, root: Path) -> Iterator[Path]:
+        """The folder below ``root`` with the publisher's files.
+
+        Raises:
+            FileNotFoundError: a file is missing.
+            RuntimeError: the block cannot read them.
+        """
+        self.needs()
+        folder = root / self.folder
+        if missing := [file for file in self.files if not (folder / file).is_file()]:
+            raise FileNotFoundError(
+                f"{folder} has no {', '.join(missing)}; expected the files of {self.source}."
+            )
+        try:
+            yield folder
+        except Exception as error:  # anything, from gzip, csv, pickle, torch or numpy
+            raise RuntimeError(
+                f"{name} could not be read from {folder} ({cause(error)}); expected the files of "
+                f"{self.source} as published."
+            ) from error
+
+
+def _pins(root: Path) -> dict[str, str]:
+    """sha256 by URL."""
+    path = root / PINS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {url: digest for digest, url in (line.split(maxsplit=1) for line in lines)}
+
+
+def cause(error: BaseException) -> str:
+    first_line = (str(error).strip().splitlines() or ["no details"])[0]
+    return f"{type(error).__name__}: {first_line.rstrip('.')}"
+
+
+def _stay_on_https(response, **_: object) -> None:
+    """A hook of requests, called before a redirection is followed."""
+    target = urljoin(response.url, response.headers.get("location", ""))
+    if not target.startswith("https://"):
+        raise ValueError(f"{response.url} leads to {target}; expected an https address")
+
+
+def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
+    """ZINC as its benchmark has it; bonds in the matrix's order of rows."""
+    parts = []
+    for split in SPLITS:
+        with open(folder / f"{split}.pickle", "rb") as file:
+            molecules = TensorUnpickler(file).load()
+        if subset:
+            rows = (folder / f"{split}.index").read_text().split(",")
+            molecules = [molecules[int(row)] for row in rows]
+        parts.append([_zinc_graph(molecule) for molecule in molecules])
+    graphs = _ragged(parts, "graph")
+    graphs.node_vocabulary, graphs.edge_vocabulary = ATOM_TYPES, BOND_TYPES
+    return graphs
+
+
+def _zinc_graph(molecule: dict[str, Tensor]) -> Data:
+    edge_index = molecule["bond_type"].nonzero().T
+    return Data(
+        x=molecule["atom_type"].long().reshape(-1, 1),
+        edge_index=edge_index,
+        edge_attr=molecule["bond_type"][tuple(edge_index)].long().reshape(-1, 1),
+        y=molecule["logP_SA_cycle_normalized"].float().reshape(1),
+    )
+
+
+def read_benchmark(folder: Path, name: str, target: str) -> RaggedGraphs:
+    """One of PyG's copies of the benchmarks of Dwivedi et al. (2023); ``target`` has the classes.
+
+    The one-hot types of PATTERN and CLUSTER become categories ``[n, 1]``. A superpixel's intensity
+    or colour and its place become one row, ``[n, 3]`` in MNIST and ``[n, 5]`` in CIFAR10.
+
+    PyG's MNIST was reported not to be the authors' own: the same nodes and as many edges, but
+    other ones (pyg-team/pytorch_geometric, issue 10592). Of TSP, the authors' loader exchanges
+    validation and test, of equal size; whether PyG's files have them in that order or the other is
+    not known to us. We have compared neither.
+    """
+    parts = torch.load(folder / f"{name}_v2.pt", weights_only=True)
+    return _ragged([[_benchmark_graph(each, name) for each in part] for part in parts], target)
+
+
+def _benchmark_graph(values: dict[str, Tensor], name: str) -> Data:
+    x = torch.cat([values["x"], values["pos"]], dim=1) if "pos" in values else values["x"]
+    if name in ("PATTERN", "CLUSTER"):
+        x = x.argmax(dim=1, keepdim=True)
+    graph = Data(x=x, edge_index=values["edge_index"], y=values["y"].long().reshape(-1))
+    if "edge_attr" in values:
+        graph.edge_attr = values["edge_attr"].reshape(-1, 1)
+    return graph
+
+
+def _ragged(parts: Sequence[Sequence[Data]], target: str) -> RaggedGraphs:
+    """Training, validation and test graphs end to end."""
+    split = np.repeat(np.arange(3), [len(part) for part in parts])
+    return RaggedGraphs.from_data([graph for part in parts for graph in part], split, target)
+
+
+def read_ogbg(folder: Path) -> RaggedGraphs:
+    """A molecular property set of OGB; a label that was not measured is NaN."""
+    table = partial(np.loadtxt, delimiter=",", dtype=np.int64, ndmin=2)
+    bonds = table(folder / "raw/edge.csv.gz")
+    num_nodes = table(folder / "raw/num-node-list.csv.gz")[:, 0]
+    y = np.loadtxt(
+        folder / "raw/graph-label.csv.gz",
+        delimiter=",",
+        ndmin=2,
+        converters=lambda field: float(field or "nan"),
+        encoding="utf-8",
+    )
+    parts = [table(folder / f"split/scaffold/{part}.csv.gz") for part in ("train", "valid", "test")]
+    (smiles,) = read_columns(folder / "mapping/mol.csv.gz", "smiles")
+    return RaggedGraphs(
+        num_nodes=num_nodes,
+        num_edges=2 * table(folder / "raw/num-edge-list.csv.gz")[:, 0],
+        # OGB lists a bond once; its other direction follows.
+        edge_index=np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T,
+        node={"x": table(folder / "raw/node-feat.csv.gz")},
+        edge={"edge_attr": np.repeat(table(folder / "raw/edge-feat.csv.gz"), 2, axis=0)},
+        graph={"y": y[:, 0] if y.shape[1] == 1 else y, "split": split_of(len(num_nodes), parts)},
+        smiles=list(smiles),
+        missing_targets=y.shape[1] > 1,
+    )
+
+
+def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
+    """PCQM4Mv2 of OGB-LSC; RDKit makes its graphs from SMILES, 3.7 million."""
+    smiles, y, split = pcqm4mv2_table(folder)
+    graphs = smiles_graphs(tqdm(smiles, desc="molecules", disable=None), range(len(smiles)))
+    graphs.graph, graphs.missing_targets = {"y": y, "split": split}, True
+    return graphs
+
+
+def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """SMILES, targets (NaN for the test graphs, as published) and splits of PCQM4Mv2."""
+    smiles, gaps = read_columns(folder / "raw/data.csv.gz", "smiles", "homolumogap")
+    y = np.array([float(gap or "nan") for gap in gaps])
+    rows = load_integers(folder / "split_dict.pt")
+    test = np.concatenate([rows["test-dev"], rows["test-challenge"]])
+    split = split_of(len(smiles), (rows["train"], rows["valid"], test))
+    for wrong in np.flatnonzero((split < 0) | (np.isnan(y) & (split < 2)))[:1]:
+        raise ValueError(f"molecule {wrong} is in no split, or has no target to train on")
+    return list(smiles), y, split
+
+
+def split_of(count: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+    split = np.full(count, -1)
+    for number, rows in enumerate(parts):
+        split[rows.ravel()] = number
+    return split
+
+
+def read_columns(path: Path, *names: str) -> list[tuple[str, ...]]:
+    """Columns of a table by their names in the first line."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = ([row[name] for name in names] for row in csv.DictReader(file))
+        return list(zip(*rows, strict=True))
+
+
+class TensorUnpickler(pickle.Unpickler):
+    """Reads tensors in lists and dicts; raises an UnpicklingError if a file asks for more."""
+
+    def find_class(self, module: str, name: str) -> object:
+        # New functions each time: a pickle can set attributes on them.
+        allowed = {
+            "collections.OrderedDict": OrderedDict,
+            "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes, before protocol 3
+            "torch._utils._rebuild_tensor_v2": lambda *a: torch._utils._rebuild_tensor_v2(*a),
+            "torch.storage._load_from_bytes": lambda content: torch.load(
+                io.BytesIO(content), weights_only=True
+            ),
+        }
+        if f"{module}.{name}" not in allowed:
+            raise pickle.UnpicklingError(f"the file asks for {module}.{name}; expected tensors")
+        return allowed[f"{module}.{name}"]
+
+
+def load_integers(path: Path) -> dict[str, np.ndarray]:
+    """A dict of integer arrays that ``torch.save`` wrote.
+
+    numpy's own way to rebuild an array trusts the type that the file states, even one of objects,
+    so its names lead to a stand-in for 64-bit integers.
+
+    Raises:
+        pickle.UnpicklingError: the file holds something else.
+    """
+    names = ("ndarray", "dtype", "core.multiarray._reconstruct", "_core.multiarray._reconstruct")
+    with torch.serialization.safe_globals([(_Integers, f"numpy.{name}") for name in names]):
+        arrays = torch.load(path, weights_only=True)
+    return {key: array.values for key, array in arrays.items()}
+
+
+class _Integers:
+    """An array of 64-bit integers, or their type."""
+
+    def __init__(self, code: object, *_: object):
+        if isinstance(code, str) and code != "i8":
+            raise pickle.UnpicklingError(f"the file has an array of type {code!r}; expected 'i8'")
+
+    def __setstate__(self, state: tuple) -> None:
+        if isinstance(state[-1], bytes):
+            self.values = np.frombuffer(state[-1], dtype="<i8").reshape(state[1])
+        elif state[1] != "<":
+            raise pickle.UnpicklingError("the file has big-endian integers; expected '<i8'")
+
+
+def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None) -> Publication:
+    github = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master"
+    indices = [f"{split}.index" for split in SPLITS]
+    return Publication(
+        f"PyG ZINC(subset={subset})",
+        partial(read_zinc, subset=subset),
+        split_sizes,
+        files=[*(f"{split}.pickle" for split in SPLITS), *indices],
+        folder="raw",
+        url="https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1",
+        archive="molecules",
+        others={name: f"{github}/data/molecules/{name}" for name in indices},
+        checksum=checksum,
+    )
+
+
+def _ogbg(name: str, split_sizes: tuple[int, int, int]) -> Publication:
+    tables = ["edge", "num-node-list", "num-edge-list", "node-feat", "edge-feat", "graph-label"]
+    parts = ("train", "valid", "test")
+    stems = [f"raw/{table}" for table in tables] + [f"split/scaffold/{part}" for part in parts]
+    return Publication(
+        f"OGB ogbg-mol{name}",
+        read_ogbg,
+        split_sizes,
+        files=[f"{stem}.csv.gz" for stem in (*stems, "mapping/mol")],
+        folder=f"ogbg_mol{name}",
+        url=f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{name}.zip",
+        archive=name,
+    )
+
+
+def _benchmark(name: str, target: str, split_sizes: tuple[int, int, int]) -> Publication:
+    return Publication(
+        f"PyG GNNBenchmarkDataset({name!r})",
+        partial(read_benchmark, name=name, target=target),
+        split_sizes,
+        files=[f"{name}_v2.pt"],
+        folder=f"{name}/raw",
+        url=f"https://data.pyg.org/datasets/benchmarking-gnns/{name}_v2.zip",
+        archive="",
+    )
+
+
+ZINC = "87389ef67b5fdbb30e55dca840e2c3eb2e3c9df061d413cc6e2120991d0b34e9"
+PUBLICATIONS = {
+    "zinc": _zinc(True, (10_000, 1_000, 1_000), ZINC),
+    "zinc-full": _zinc(False, (220_011, 24_445, 5_000), None),
+    "ogbg-molhiv": _ogbg("hiv", (32_901, 4_113, 4_113)),
+    "ogbg-molpcba": _ogbg("pcba", (350_343, 43_793, 43_793)),
+    "pcqm4mv2": Publication(
+        "OGB-LSC PCQM4Mv2",
+        read_pcqm4mv2,
+        (3_378_606, 73_545, 147_037 + 147_432),
+        files=["raw/data.csv.gz", "split_dict.pt", "RELEASE_v1.txt"],  # ogb asks for the last
+        folder="pcqm4m-v2",
+        url="https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/pcqm4m-v2.zip",
+        archive="pcqm4m-v2",
+        digest="md5:65b742bafca5670be4497499db7d361b",
+        needs=ogb_mol,
+    ),
+    "pattern": _benchmark("PATTERN", "node", (10_000, 2_000, 2_000)),
+    "cluster": _benchmark("CLUSTER", "node", (10_000, 1_000, 1_000)),
+    "tsp": _benchmark("TSP", "edge", (10_000, 1_000, 1_000)),
+    "mnist": _benchmark("MNIST", "graph", (55_000, 5_000, 10_000)),
+    "cifar10": _benchmark("CIFAR10", "graph", (45_000, 5_000, 10_000)),
+}

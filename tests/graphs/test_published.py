@@ -1,0 +1,231 @@
+"""The published data sets, read offline from tiny files in the publishers' own layouts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import requests
+import torch
+
+from gtcourse.graphs import datasets, load_dataset, write_graphs
+from gtcourse.graphs.molecules import ogb_mol
+from gtcourse.graphs.published import PINS, PUBLICATIONS
+from tests.graphs.served import BENCHMARKS, content, serve, tiny, visible, write_raw
+
+pytestmark = pytest.mark.usefixtures("no_network")
+
+
+@pytest.fixture(autouse=True)
+def tiny_sizes(monkeypatch):
+    for name in PUBLICATIONS:
+        monkeypatch.setitem(PUBLICATIONS, name, tiny(name))
+
+
+@pytest.fixture
+def answers(monkeypatch, tmp_path_factory, name) -> dict[str, bytes]:
+    """What the publisher of the test's data set serves, by URL."""
+    root = tmp_path_factory.mktemp("published")
+    write_raw(name, root)
+    answers = content(PUBLICATIONS[name], root)
+    serve(monkeypatch, answers)
+    return answers
+
+
+def read_by_their_publishers(name: str, folder: Path) -> list:
+    """PyG's and ogb's own classes, three splits; they unpickle what the tests have just written."""
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+    from torch_geometric.datasets import ZINC, GNNBenchmarkDataset
+
+    ogb_mol()
+    from ogb.graphproppred import PygGraphPropPredDataset
+    from ogb.lsc import PygPCQM4Mv2Dataset
+
+    splits = ("train", "val", "test")
+    if name.startswith("zinc"):
+        return [ZINC(str(folder), subset=name == "zinc", split=split) for split in splits]
+    if name in BENCHMARKS:
+        return [GNNBenchmarkDataset(str(folder), name.upper(), split) for split in splits]
+    numpy_names = [np.ndarray, np.dtype, type(np.dtype(np.int64)), np.empty(0).__reduce__()[0]]
+    allowed = [DataEdgeAttr, DataTensorAttr, GlobalStorage, *numpy_names]
+    with torch.serialization.safe_globals(allowed):
+        if name == "pcqm4mv2":
+            dataset = PygPCQM4Mv2Dataset(str(folder))
+        else:
+            dataset = PygGraphPropPredDataset(name, str(folder))
+        rows = dataset.get_idx_split()
+    parts = ([rows["train"]], [rows["valid"]], [rows[key] for key in rows if "test" in key])
+    return [[dataset[int(row)] for row in torch.cat(part)] for part in parts]
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning")
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_graphs_are_those_that_pyg_and_ogb_read(tmp_path, name):
+    write_raw(name, tmp_path)
+    ours = load_dataset(name, source=tmp_path)
+    assert ours.source == f"folder: {PUBLICATIONS[name].source}"
+    expected = read_by_their_publishers(name, tmp_path)
+    assert tuple(ours.split_sizes.values()) == tuple(len(part) for part in expected)
+    for split, part in zip((ours.train, ours.val, ours.test), expected, strict=True):
+        for graph, other in zip(split, part, strict=True):
+            x = other.x if other.get("pos") is None else torch.cat([other.x, other.pos], dim=1)
+            if name in ("pattern", "cluster"):
+                x = x.argmax(dim=1, keepdim=True)
+            assert torch.equal(graph.x, x)
+            assert torch.equal(graph.edge_index, other.edge_index)
+            if "edge_attr" in other:
+                assert torch.equal(graph.edge_attr.flatten(), other.edge_attr.flatten())
+            y, theirs = graph.y.flatten().double(), other.y.flatten().double()
+            torch.testing.assert_close(y, theirs, equal_nan=True, rtol=0, atol=0)
+
+
+def test_molhiv_has_nine_features_an_atom_and_both_directions_of_a_bond(tmp_path):
+    write_raw("ogbg-molhiv", tmp_path)
+    dataset = load_dataset("ogbg-molhiv", source=tmp_path)
+    assert [graph.smiles for graph in dataset] == ["CO", "CCO", "C"]
+    assert dataset[1].x.shape == (3, 9)
+    assert dataset[1].edge_index.T.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+    assert dataset[1].edge_attr.tolist() == [[0, 0, 0]] * 2 + [[1, 0, 1]] * 2
+    assert dataset[0].y.dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_a_missing_file_is_named_and_nothing_is_deleted(tmp_path, name):
+    write_raw(name, tmp_path)
+    folder, file = tmp_path / PUBLICATIONS[name].folder, PUBLICATIONS[name].files[-1]
+    (folder / file).unlink()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(FileNotFoundError, match=f"{folder} has no {file}; expected the files of"):
+        load_dataset(name, source=tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_a_download_becomes_one_file_and_is_read_from_there(tmp_path, name, answers):
+    dataset = load_dataset(name, "download", root=tmp_path)
+    file = f"{name}-published.npz" if name in datasets.GENERATED else f"{name}.npz"
+    assert visible(tmp_path) == sorted([file, PINS])
+    assert dataset.source == f"download: {PUBLICATIONS[name].source}"
+    answers.clear()
+    assert load_dataset(name, "download", root=tmp_path).checksum == dataset.checksum
+
+
+@pytest.mark.parametrize("name", ["pattern", "cluster", "tsp"])
+def test_published_graphs_and_generated_ones_never_mix(tmp_path, name, answers, monkeypatch):
+    monkeypatch.setitem(datasets.GENERATED, name, lambda root, name: f"generated {name}")
+    load_dataset(name, "download", root=tmp_path)
+    assert load_dataset(name, root=tmp_path) == f"generated {name}"
+
+
+@pytest.mark.parametrize("name", ["zinc", "ogbg-molhiv", "pcqm4mv2", "mnist"])
+def test_a_failed_download_is_one_sentence_and_leaves_nothing(tmp_path, name):
+    with pytest.raises(RuntimeError, match=f"{name} could not be downloaded") as error:
+        load_dataset(name, "download", root=tmp_path)
+    assert "there is no network in this test" in str(error.value)
+    assert f"or read a file with load_dataset({name!r}, source='….npz')" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_half_an_archive_leaves_nothing(tmp_path, name, answers):
+    url = PUBLICATIONS[name].url
+    answers[url] = answers[url][: len(answers[url]) // 2]
+    with pytest.raises(RuntimeError, match=f"{name} could not be downloaded"):
+        load_dataset(name, "download", root=tmp_path)
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["zinc"])
+def test_an_interrupted_download_leaves_nothing(tmp_path, name, answers, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset(name, root=tmp_path)
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "sentence"),
+    [
+        ("zinc", {"split_sizes": (9, 1, 1)}, r"have \(2, 2, 2\) graphs; expected \(9, 1, 1\)"),
+        ("pcqm4mv2", {"digest": "md5:" + "0" * 32}, "does not match the known hash"),
+        ("mnist", {"digest": "0" * 64}, "does not match the known hash"),
+    ],
+)
+def test_other_data_than_published_are_not_stored(
+    tmp_path, name, changes, sentence, answers, monkeypatch
+):
+    monkeypatch.setitem(PUBLICATIONS, name, replace(PUBLICATIONS[name], **changes))
+    with pytest.raises(RuntimeError, match=sentence):
+        load_dataset(name, "download", root=tmp_path)
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["mnist", "zinc"])
+def test_a_download_that_differs_from_the_first_is_refused(tmp_path, name, answers):
+    load_dataset(name, root=tmp_path)
+    pinned = (tmp_path / PINS).read_text()
+    assert sorted(line.split("  ")[1] for line in pinned.splitlines()) == sorted(answers)
+    (tmp_path / f"{name}.npz").unlink()
+    load_dataset(name, root=tmp_path)
+    assert (tmp_path / PINS).read_text() == pinned
+    (tmp_path / f"{name}.npz").unlink()
+    answers[min(answers)] += b"\n"
+    with pytest.raises(RuntimeError, match="does not match the known hash"):
+        load_dataset(name, root=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["zinc"])
+def test_another_graph_file_than_the_known_one_is_refused(tmp_path, name, answers, monkeypatch):
+    dataset = load_dataset(name, root=tmp_path)
+    known = replace(PUBLICATIONS[name], checksum=dataset.checksum)
+    monkeypatch.setitem(PUBLICATIONS, name, known)
+    dataset[0].y = dataset[0].y + 1
+    write_graphs(tmp_path / f"{name}.npz", dataset)
+    with pytest.raises(ValueError, match=f"zinc.npz has sha256 .*; expected {dataset.checksum}"):
+        load_dataset(name, root=tmp_path)
+
+
+def test_a_redirection_away_from_https_is_not_followed(tmp_path, monkeypatch):
+    asked = []
+
+    def send(adapter, request, **_):
+        asked.append(request.url)
+        response = requests.Response()
+        response.status_code, response.url, response.request = 302, request.url, request
+        response.headers["location"] = "http://data.example/MNIST_v2.zip"
+        return response
+
+    monkeypatch.setattr("requests.adapters.HTTPAdapter.send", send)
+    with pytest.raises(RuntimeError, match=r"leads to http://data\.example.*expected an https"):
+        load_dataset("mnist", root=tmp_path)
+    assert asked == [PUBLICATIONS["mnist"].url]
+
+
+def test_all_addresses_are_https():
+    urls = [url for each in PUBLICATIONS.values() for url in (each.url, *each.others.values())]
+    assert len(urls) == 16
+    assert all(url.startswith("https://") for url in urls)
+
+
+@pytest.mark.parametrize(("module", "package"), [("ogb.utils.mol", "ogb"), ("rdkit", "rdkit")])
+def test_a_missing_library_is_named_before_the_download(tmp_path, monkeypatch, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+    if package == "rdkit":
+        monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
+    with pytest.raises(ImportError, match=f"install it with `pip install {package}`"):
+        load_dataset("pcqm4mv2", root=tmp_path)
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["molecules", "cycles", "csl", "digits"])
+def test_nothing_can_be_downloaded_that_nobody_publishes(tmp_path, name):
+    with pytest.raises(ValueError, match=f"there is nothing to download for {name!r}; expected"):
+        load_dataset(name, "download", root=tmp_path)
