@@ -102,7 +102,7 @@ def train(
     cosine: bool = Option(False, "--cosine", help="decay the rate to 0"),
     graphs: int | None = Option(None, help="train on the first so many"),
     seed: list[int] = Option([0], help="repeat it for several runs"),
-    jobs: int = Option(1, help="runs at once, where there are several seeds"),
+    jobs: int = Option(1, min=1, help="runs at once, where there are several seeds"),
     out: Path = Option(Path("runs"), help="each run gets a folder in it"),
     resume: bool = Option(False, "--resume", help="continue a run that stopped"),
     auto_resume: bool = Option(

@@ -56,7 +56,7 @@ class Predictor:
     record: Record = field(repr=False)
     targets: tuple[str, ...] = ()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def predict(
         self,
         graphs: Sequence[str | Data],
