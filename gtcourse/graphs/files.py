@@ -1,4 +1,4 @@
-"""Atomic file replacement, and locks between processes."""
+"""Atomic file replacement, locks between processes, and libraries that only some data need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from filelock import FileLock, Timeout
@@ -100,3 +102,14 @@ def work_folder(path: Path) -> Iterator[Path]:
 def file_sha256(path: str | Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require(module: str, package: str) -> ModuleType:
+    """Imports a module, or raises an ImportError that says how to install its package."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"this needs {package}, which is not installed; install it with `pip install "
+            f"{package}`. Graph files (load_dataset(name, source='….npz')) are read without it."
+        ) from None

@@ -25,8 +25,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from gtcourse.graphs.files import file_sha256
-from gtcourse.graphs.optional import require
+from gtcourse.graphs.files import file_sha256, require
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, load_cached
 
 ATOM_TYPES = (

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.optional import require
+from gtcourse.graphs.files import require
 from gtcourse.graphs.ragged import RaggedGraphs
 
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from tqdm import tqdm
 
-from gtcourse.graphs.optional import require
+from gtcourse.graphs.files import require
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 from gtcourse.graphs.superpixels import nearest
 

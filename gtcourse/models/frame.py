@@ -176,7 +176,8 @@ def csa_terms(
     return Terms(content, terms.value, edges.logits, edges.values, mask=terms.mask)
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True)
+class Frame:
     r"""One model's choices. The texts are LaTeX with the book's symbols, or words.
 
     Attributes:

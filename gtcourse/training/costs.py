@@ -30,8 +30,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from gtcourse.graphs.arguments import at_least
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
+from gtcourse.training.arguments import at_least
 from gtcourse.training.budget import device
 from gtcourse.training.fit import compiled, launch, train_step
 from gtcourse.training.recipe import Recipe

@@ -20,10 +20,10 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
-from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.files import write_tensors
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.training.arguments import a_seed, at_least, one_of, positive
 from gtcourse.training.budget import device
 from gtcourse.training.flag import Flag
 from gtcourse.training.records import Board, exclusive, read_tensors, write_curve

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import at_least, positive
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.training.arguments import at_least, positive
 from gtcourse.training.tasks import Task
 
 

@@ -20,13 +20,13 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse.encodings import computed_on_device, encode, encode_batch
-from gtcourse.graphs.arguments import a_seed, at_least, one_of, positive
 from gtcourse.graphs.batch import collate
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import CGT
+from gtcourse.training.arguments import a_seed, at_least, one_of, positive
 from gtcourse.training.budget import device
 from gtcourse.training.fit import (
     PRECISIONS,
