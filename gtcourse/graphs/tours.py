@@ -94,7 +94,7 @@ def distances(points: np.ndarray) -> np.ndarray:
 def shortest_tour(distance: np.ndarray) -> np.ndarray:
     """The tour, with as many digits of each distance as the solver's whole numbers hold.
 
-    Only edges up to ``reach`` are told apart; to the solver, longer ones are as short as that. A
+    The solver sees the lengths of edges up to ``reach``; longer ones count as ``reach``. A
     tour that is the shortest in spite of this, and has none of them, is the shortest.
     """
     reach = 3.5 / np.sqrt(len(distance))

@@ -171,7 +171,7 @@ def own_data(smiles: str) -> Data:
 
 
 def zinc_data(smiles: str) -> Data:
-    """As in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``; others are refused."""
+    """As in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``; others raise a ValueError."""
     from rdkit.rdBase import BlockLogs
 
     with BlockLogs():
