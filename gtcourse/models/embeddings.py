@@ -79,10 +79,11 @@ class LaplacianEncoding(nn.Module):
     """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
 
     Added to a node's features it is GRPE, Eq. 5, which has no map. It is not invariant to the
-    eigenvectors' signs; ``flip_signs`` draws them anew for each graph of a training batch.
+    eigenvectors' signs; ``flip_signs`` draws them anew for each graph of a training batch, or, as
+    "batch", once for all its graphs, as the code of benchmarking-gnns does.
     """
 
-    def __init__(self, k: int, d_model: int, flip_signs: bool = False):
+    def __init__(self, k: int, d_model: int, flip_signs: bool | Literal["batch"] = False):
         super().__init__()
         self.projection = CastingLinear(k, d_model)
         self.flip_signs = flip_signs
@@ -90,7 +91,8 @@ class LaplacianEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         vectors = batch.encodings["laplacian_eigenvectors"]
         if self.training and self.flip_signs:
-            vectors = flip_signs(vectors)
+            once = vectors[:1] if self.flip_signs == "batch" else vectors
+            vectors = vectors * _signs(once[:, :1], None)
         return self.projection(vectors)
 
 

@@ -44,7 +44,7 @@ def _gated(d_model: int, num_layers: int) -> GatedGCNConfig:
 
 
 def _with_eigenvectors(config: GatedGCNConfig, k: int) -> GatedGCN:
-    return GatedGCN(config, LaplacianEncoding(k, config.d_model, flip_signs=True))
+    return GatedGCN(config, LaplacianEncoding(k, config.d_model, flip_signs="batch"))
 
 
 def _zinc(

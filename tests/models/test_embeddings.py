@@ -61,6 +61,7 @@ def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
     "module",
     [
         LaplacianEncoding(4, 5, True),
+        LaplacianEncoding(4, 5, "batch"),
         SVDEncoding(2, 5, True),
         SVDEncoding(2, 5, "pairs"),
         SVDEncoding(2, 5, "nodes"),
@@ -75,6 +76,21 @@ def test_signs_are_flipped_in_training_alone(module):
     assert torch.equal(module(batch), module(batch))
     module.flip_signs = False
     assert torch.equal(module(batch), module.train()(batch))
+
+
+def test_a_batch_can_share_one_sign_for_each_eigenvector():
+    batch = batch_with(laplacian_eigenvectors=4)
+    vectors = batch.encodings["laplacian_eigenvectors"]
+    encoding = LaplacianEncoding(4, 4, "batch").double()
+    with torch.no_grad():
+        encoding.projection.weight.copy_(torch.eye(4)), encoding.projection.bias.zero_()
+    torch.manual_seed(0)
+    patterns = set()
+    for _ in range(100):
+        signs = encoding(batch)[batch.mask] / vectors[batch.mask]
+        torch.testing.assert_close(signs, signs[:1].sign().expand_as(signs))
+        patterns.add(tuple(signs[0].round().tolist()))
+    assert len(patterns) == 16
 
 
 @pytest.mark.holds("CS224W, S12")
