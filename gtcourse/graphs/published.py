@@ -46,7 +46,7 @@ class Publication:
     digest: str | None = None  # of the archive, if the publisher states one
     others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
     checksum: str | None = None  # sha256 of the graph file, if known
-    needs: Callable[[], object] = list  # raises an ImportError if a library is missing
+    needs: Callable[[], object] | None = None  # raises an ImportError if a library is missing
 
     def load(self, folder: Path) -> RaggedGraphs:
         """The graphs in a folder; as many as published."""
@@ -65,7 +65,8 @@ class Publication:
         Raises:
             RuntimeError: the download failed, or the block that uses it; nothing of it is left.
         """
-        self.needs()
+        if self.needs:
+            self.needs()
         try:
             with work_folder(root / f".{name}.download") as work:
                 new = self._fetch(work, _pins(root))
@@ -107,7 +108,8 @@ class Publication:
             FileNotFoundError: a file is missing.
             RuntimeError: the block cannot read them.
         """
-        self.needs()
+        if self.needs:
+            self.needs()
         folder = root / self.folder
         if missing := [file for file in self.files if not (folder / file).is_file()]:
             raise FileNotFoundError(
