@@ -156,7 +156,9 @@ class GraphormerLayer(nn.Module):
         h' = \operatorname{MHA}(\operatorname{LN}(h)) + h, \qquad
         h'' = \operatorname{FFN}(\operatorname{LN}(h')) + h'
 
-    With ``num_edge_types`` the features of edges, of ``flat_edges``, join the values (Table 5).
+    With weights set by hand it is a step of GIN, GCN or GraphSAGE (Graphormer, Fact 1), or the mean
+    of all nodes (Graphormer, Fact 2). With ``num_edge_types`` the features of edges, of
+    ``flat_edges``, join the values (Table 5).
 
     Shapes:
         h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
