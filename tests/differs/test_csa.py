@@ -10,8 +10,8 @@ from gtcourse.models import CGT, EdgeTerms
 from tests.differs.changes import scale_queries
 from tests.encodings.graphs import of_edges
 from tests.graphs.random_graphs import graph_of
-from tests.models.csas import SMALL, encoded
-from tests.models.graphormers import large_weights
+from tests.models.small import CGT as SMALL
+from tests.models.small import encoded, large_weights
 
 
 def small_batch():

@@ -12,7 +12,8 @@ from gtcourse.models import CentralityEncoding, Graphormer
 from gtcourse.models.graphormer import EdgeEncoding
 from tests.differs.changes import chain, edge_encoding, scale_queries
 from tests.encodings.graphs import of_edges, renumbered
-from tests.models.graphormers import SMALL, encoded, large_weights
+from tests.models.small import GRAPHORMER as SMALL
+from tests.models.small import encoded, large_weights
 
 
 def test_by_the_root_of_the_whole_width_a_graphormer_is_another_unless_it_has_one_head():

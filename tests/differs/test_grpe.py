@@ -9,8 +9,8 @@ from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, RelationEmbedding
 from gtcourse.models.grpe import Relations
 from tests.differs.changes import chain, scale_queries
-from tests.models.graphormers import large_weights
-from tests.models.grpes import SMALL
+from tests.models.small import GRPE as SMALL
+from tests.models.small import large_weights
 
 
 def path(length: int):

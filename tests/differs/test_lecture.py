@@ -7,7 +7,8 @@ from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAtten
 from gtcourse.models.graphormer import Graphormer
 from gtcourse.training.records import recorded
 from tests.differs.changes import chain, edge_encoding, scale_queries
-from tests.models.graphormers import SMALL, encoded, large_weights
+from tests.models.small import GRAPHORMER as SMALL
+from tests.models.small import encoded, large_weights
 
 
 def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():

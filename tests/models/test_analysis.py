@@ -28,10 +28,9 @@ from gtcourse.analysis import (
     read_by_graph,
     token_mask,
 )
-from gtcourse.encodings import encode
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.probes import difference_loop, entropy_loop, likeness_loop, rollout_loop, rows_loop
-from tests.models import csas, graphormers
+from tests.models import small
 from tests.properties.graphs import renumbered
 from tests.properties.models import MODELS, in_use
 
@@ -104,7 +103,7 @@ def test_a_graph_is_read_by_its_virtual_node_or_by_all_its_nodes():
 
 @given(some=SOME_GRAPHS, seed=SEEDS)
 def test_shares_by_hop_equal_the_loop_over_nodes_and_pairs(some, seed):
-    batch = collate(csas.encoded(*some))
+    batch = collate(small.encoded(*some))
     attention, _ = some_attention([batch.mask.shape[1]] * len(some), seed)
     attention[0, 1, :, 0] *= seed % 2  # a node without attention in a layer is left out
     distances, expected = batch.encodings["distance"], [torch.zeros(0, L, 4).double()]
@@ -127,7 +126,7 @@ def test_each_pair_has_its_kind():
     """A ring of four, a tail of three, and a node that no path reaches."""
     edges = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (4, 5), (5, 6)]
     graph = graph_of(8, edges + [(j, i) for i, j in edges])
-    (kinds,) = pair_kinds(collate(csas.encoded(graph)), near=3)
+    (kinds,) = pair_kinds(collate(small.encoded(graph)), near=3)
     names = [[KINDS[kind] for kind in row] for row in kinds.tolist()]
     ring_of_1 = ["neighbours", "itself", "neighbours", "same ring"]
     assert names[1] == [*ring_of_1, "near", "far", "far", "far"]
@@ -137,7 +136,7 @@ def test_each_pair_has_its_kind():
 
 @given(some=SOME_GRAPHS, seed=SEEDS)
 def test_shares_by_kind_equal_the_loop_over_nodes_and_pairs(some, seed):
-    batch = collate(csas.encoded(*some))
+    batch = collate(small.encoded(*some))
     attention, _ = some_attention([batch.mask.shape[1]] * len(some), seed)
     kind, nodes = pair_kinds(batch, near=1), int(batch.mask.sum())
     expected, of_even = torch.zeros(L, H, len(KINDS)).double(), torch.zeros(len(KINDS)).double()
@@ -175,8 +174,7 @@ ONE, TWO = graph(TYPES, EDGES), graph([4, 2, 2], [(0, 1), (1, 2)])
 
 
 def encoded(name: str, variant: str, *some: Data) -> list[Data]:
-    with graphormers.default_dtype(torch.float64):
-        return encode(some, *MODELS[name].variants[variant].transforms)
+    return small.encoded(*some, encodings=MODELS[name].variants[variant].transforms)
 
 
 def model_and_batch(name: str, variant: str, *some: Data, num_nodes: int | None = None):

@@ -24,9 +24,16 @@ from gtcourse.models import (
 from gtcourse.models.embeddings import PairEncoding
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
 from tests.graphs.random_graphs import graph_of, graphs
-from tests.models.csas import CONFIGS, STEPS, encoded, in_use
-from tests.models.graphormers import large_weights, with_weights_of
-from tests.models.reference import PRECISIONS, reference
+from tests.models.small import (
+    CGTS,
+    PRECISIONS,
+    STEPS,
+    encoded,
+    in_use,
+    large_weights,
+    reference,
+    with_weights_of,
+)
 from tests.properties.test_loops import LOOPS
 
 B, N, D, H = 2, 6, 8, 2
@@ -168,7 +175,7 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
 def test_rings_loops_and_far_and_unreachable_pairs_equal_the_loop(name):
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (5, 6), (6, 6)]
     (graph,) = encoded(graph_of(7, edges + [(j, i) for i, j in edges]))
-    for got, expected in LOOPS["CGT"](in_use(CGT(CONFIGS[name])), graph):
+    for got, expected in LOOPS["CGT"](in_use(CGT(CGTS[name])), graph):
         torch.testing.assert_close(got, expected, **CLOSE)
 
 
@@ -189,7 +196,7 @@ def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
 def test_in_training_padding_changes_neither_the_batch_nor_the_running_statistics(
     name, some, extra
 ):
-    config = CONFIGS[name]
+    config = CGTS[name]
     together = encoded(*some)
     longest = max(len(graph.x) for graph in together)
     one, found = in_use(CGT(config)).train(), []

@@ -13,9 +13,7 @@ from gtcourse.models import CGT, ChromaticSelfAttention, EdgeTerms, csa_kernel
 from gtcourse.models.csa import direct as csa_direct
 from gtcourse.models.csa_kernel import rows_of
 from tests.graphs.random_graphs import graph_of
-from tests.models.csas import RINGS, encoded
-from tests.models.graphormers import large_weights
-from tests.models.largest import Largest
+from tests.models.small import RINGED, Largest, encoded, large_weights
 
 B, N, D, H = 3, 7, 8, 2
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -162,7 +160,9 @@ def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight_or_gradient(form
 @pytest.mark.parametrize("share_edges", [True, False])
 def test_the_chunked_model_never_makes_a_vector_for_each_pair(share_edges, monkeypatch):
     nodes, wide = 24, 32
-    config = replace(RINGS, d_model=wide, rings="additive", share_edges=share_edges, form="chunked")
+    config = replace(
+        RINGED, d_model=wide, rings="additive", share_edges=share_edges, form="chunked"
+    )
     monkeypatch.setattr(csa_kernel, "CHUNK", 2 * nodes * wide)
     ring = [(i, (i + 1) % nodes) for i in range(nodes)]
     model, batch = CGT(config), collate(encoded(graph_of(nodes, ring)))

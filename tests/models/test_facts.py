@@ -28,7 +28,7 @@ from gtcourse.encodings import AddDegrees, AddShortestPaths, encode
 from gtcourse.graphs import collate
 from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncoding
 from tests.loops.aggregations import aggregate_loop
-from tests.models.graphormers import large_weights
+from tests.models.small import large_weights
 
 MAX_NODES, F = 7, 3
 DEGREES = range(MAX_NODES)

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
 from gtcourse import GraphBatch, collate
-from gtcourse.encodings import encode
 from gtcourse.models import (
     ChromaticSelfAttention,
     EGTAttention,
@@ -18,7 +17,7 @@ from gtcourse.models import (
 )
 from gtcourse.models.baselines import GatedGCNConv
 from gtcourse.models.frame import FRAMES, NORMALISERS, Terms, attend
-from tests.models.graphormers import default_dtype
+from tests.models.small import encoded
 from tests.properties.graphs import examples
 from tests.properties.models import MODELS, in_use
 
@@ -50,8 +49,7 @@ def test_the_form_with_a_layers_terms_is_the_layer(frame, kind, name, variant):
     @settings(max_examples=10)
     @given(example=examples(max_nodes=6))
     def it_is(example):
-        with default_dtype(torch.float64):
-            batch = collate(encode(example.graphs, *transforms))
+        batch = collate(encoded(*example.graphs, encodings=transforms))
         called = calls_of(model, kind, batch)
         assert len(called) == 2
         for layer, args, options, output in called:

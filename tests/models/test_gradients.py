@@ -20,8 +20,8 @@ from gtcourse.models import (
     RelationTables,
 )
 from tests.graphs.random_graphs import graph_of
-from tests.models import egts, graphormers, grpes
-from tests.models.graphormers import large_weights
+from tests.models import small
+from tests.models.small import encoded, large_weights
 
 B, N, D, H = 2, 3, 4, 2
 MASK = torch.tensor([[True, True, True], [True, True, False]])
@@ -76,19 +76,17 @@ def attention_and_inputs(name: str) -> tuple:
 
 
 DROPOUTS = [
-    *(
-        (Graphormer, graphormers, name)
-        for name in ("dropout", "attention_dropout", "input_dropout")
-    ),
-    *((EGT, egts, name) for name in ("node_dropout", "edge_dropout")),
-    *((GRPE, grpes, name) for name in ("dropout", "attention_dropout")),
+    (Graphormer, small.GRAPHORMER, ("dropout", "attention_dropout", "input_dropout")),
+    (EGT, small.EGT, ("node_dropout", "edge_dropout")),
+    (GRPE, small.GRPE, ("dropout", "attention_dropout")),
 ]
 
 
-@pytest.mark.parametrize(("kind", "small", "name"), DROPOUTS)
-def test_each_dropout_acts_in_training_alone(kind, small, name):
-    batch = collate(small.encoded(graph_of(4, [(0, 1), (1, 2)])))
-    model = large_weights(kind(replace(small.SMALL, **{name: 0.5})))
-    assert torch.equal(model(batch), model(batch))
-    model.train()
-    assert not torch.equal(model(batch), model(batch))
+@pytest.mark.parametrize(("kind", "config", "names"), DROPOUTS)
+def test_each_dropout_acts_in_training_alone(kind, config, names):
+    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
+    for name in names:
+        model = large_weights(kind(replace(config, **{name: 0.5})))
+        assert torch.equal(model(batch), model(batch))
+        model.train()
+        assert not torch.equal(model(batch), model(batch))

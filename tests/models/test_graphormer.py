@@ -7,13 +7,12 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse import collate
-from gtcourse.encodings import AddPathEdges, AddShortestPaths, encode
+from gtcourse.encodings import AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.models import Graphormer, GraphormerConfig, GraphormerLayer, SpatialEncoding
 from gtcourse.models.graphormer import CentralityEncoding, EdgeEncoding
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
-from tests.models.graphormers import SMALL, encoded, large_weights
-from tests.models.reference import PRECISIONS, load, reference
+from tests.models.small import GRAPHORMER, PRECISIONS, encoded, large_weights, load, reference
 
 PATH_OF_THREE = graph_of(3, [(0, 1), (1, 0)])
 
@@ -42,7 +41,8 @@ def test_distances_beyond_the_longest_share_a_scalar_and_no_path_has_its_own():
 @example(graph=graph_of(6, [(i, i + 1) for i in range(5)]))  # longer than what is read of a path
 def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, reduce, graph):
     encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
-    got = encoding(collate(encoded(graph, tree=tree)))[0]
+    paths = AddPathTree() if tree else AddPathEdges(5)
+    got = encoding(collate(encoded(graph, encodings=(AddShortestPaths(), paths))))[0]
     of_pair = {"mean": edge_encoding_loop, "sum": edge_sum_loop}[reduce]
     for i in range(len(graph.x)):
         for j in range(len(graph.x)):
@@ -51,7 +51,7 @@ def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, red
 
 
 def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
-    model, batch = large_weights(Graphormer(SMALL)), collate(encoded(PATH_OF_THREE))
+    model, batch = large_weights(Graphormer(GRAPHORMER)), collate(encoded(PATH_OF_THREE))
     bias = model.bias(batch)
     assert bias.shape == (1, 2, 4, 4)
     for head, t in enumerate(model.bias.virtual):
@@ -60,7 +60,7 @@ def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
 
 
 def test_the_perturbation_is_added_to_the_node_embeddings():
-    model, batch = large_weights(Graphormer(SMALL)), collate(encoded(PATH_OF_THREE))
+    model, batch = large_weights(Graphormer(GRAPHORMER)), collate(encoded(PATH_OF_THREE))
     moved = model(batch, perturbation=model.embedding.weight[5].expand(1, 3, 8).clone())
     model.embedding.weight.data += model.embedding.weight[5].clone()
     torch.testing.assert_close(moved, model(batch))

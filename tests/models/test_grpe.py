@@ -8,10 +8,15 @@ import torch
 from gtcourse import collate
 from gtcourse.models import GRPE, GRPEAttention, RelationTables
 from tests.graphs.random_graphs import graph_of
-from tests.models.graphormers import large_weights
-from tests.models.grpes import SMALL, encoded
-from tests.models.largest import Largest
-from tests.models.reference import PRECISIONS, load, reference
+from tests.models.small import GRPE as SMALL
+from tests.models.small import (
+    PRECISIONS,
+    Largest,
+    encoded,
+    large_weights,
+    load,
+    reference,
+)
 
 CONTEXTS = {"paper": "key_column", "official": "query_row"}
 

@@ -14,7 +14,7 @@ from gtcourse.models import SignNet, SignNetConfig
 from gtcourse.models.embeddings import NodeBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.signnet import signnet_loop
-from tests.models.reference import load, reference
+from tests.models.small import load, reference
 
 SMALL = SignNetConfig(
     k=3, d_model=5, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7

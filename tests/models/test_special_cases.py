@@ -18,7 +18,7 @@ from gtcourse.models import (
     RelationTables,
 )
 from gtcourse.models.frame import SPECIAL_CASES
-from tests.models.graphormers import large_weights, with_weights_of
+from tests.models.small import large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 B, N, D, H, T = 2, 5, 8, 2, 4

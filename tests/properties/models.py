@@ -6,6 +6,7 @@ A new model is a new entry of ``MODELS``; all properties are then tried on it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from zlib import crc32
 
 import torch
@@ -13,18 +14,28 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gtcourse.encodings import AddLaplacianEigenvectors, AddRandomWalks
+from gtcourse.encodings import (
+    AddDegrees,
+    AddLaplacianEigenvectors,
+    AddPathTree,
+    AddRandomWalks,
+    AddShortestPaths,
+)
 from gtcourse.graphs import GraphBatch
 from gtcourse.models import (
+    CGT,
     EGT,
     GAT,
     GIN,
+    GRPE,
     BagTransformer,
     BagTransformerConfig,
+    EdgeEncoding,
     GATConfig,
     GatedGCN,
     GatedGCNConfig,
     GINConfig,
+    Graphormer,
     LaplacianEncoding,
     NeighbourTransformer,
     SignNet,
@@ -32,15 +43,32 @@ from gtcourse.models import (
     SVDEncoding,
     WalkEncoding,
 )
-from tests.models import csas
-from tests.properties.graph_transformers import (
-    cgt_variants,
-    egt_variants,
-    graphormer_variants,
-    grpe_variants,
-)
-from tests.properties.graphs import NONE, examples
-from tests.properties.variants import NUMBERS, SPECTRUM, SVD, WALKS, Variant, enough
+from tests.models import small
+from tests.models.small import GRAPHORMER, STEPS
+from tests.properties.graphs import ATOMS, BONDS, Features, examples
+
+LEVELS = {"graph": 0, "node": 1, "edge": 2}
+TWO_COLUMNS = 1024
+"""Rows of the tables of two columns, where value v of column c has row v + 512 c."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration of a model.
+
+    Attributes:
+        build: makes it, with the weights of its start.
+        transforms: the encodings that it reads.
+        x, edges: the features that it reads.
+        level: axes of nodes of its prediction: 0 of a graph, 1 of nodes, 2 of edges.
+    """
+
+    build: Callable[[], nn.Module]
+    transforms: tuple = ()
+    x: Features = ATOMS
+    edges: Features = BONDS
+    level: int = 0
+
 
 Results = dict[str, tuple[Tensor, int]]
 """A model's outputs by name: ``[B, …]``, and how many axes of nodes follow the first."""
@@ -88,92 +116,113 @@ def of_pairs(attention: Tensor, virtual: int) -> Tensor:
     return attention[..., virtual:, virtual:].permute(0, 3, 4, 1, 2)
 
 
+def variant_of(build: Callable[[], nn.Module], config: object, transforms: tuple) -> Variant:
+    """What a model reads and predicts, of its configuration."""
+    numbers = getattr(config, "num_edge_features", 0)
+    numbers = 1 if getattr(config, "edge_step", None) else numbers
+    types = () if numbers else columns(getattr(config, "num_edge_types", 4), (4, 3))
+    return Variant(
+        build,
+        transforms,
+        x=Features(
+            columns(config.num_node_types, (28, 7)), getattr(config, "num_node_features", 0)
+        ),
+        edges=Features(types, numbers),
+        level=LEVELS[getattr(config, "target", "graph")],
+    )
+
+
+def columns(types: int | tuple[int, ...], two: tuple[int, int]) -> tuple[int, ...]:
+    """The categories of each column, of their numbers or of the rows of one table."""
+    if isinstance(types, tuple):
+        return types
+    return two if types == TWO_COLUMNS else (types,) if types else ()
+
+
+def variants_of(model: type[nn.Module], configs: dict, transforms: tuple) -> dict[str, Variant]:
+    return {name: variant_of(partial(model, c), c, transforms) for name, c in configs.items()}
+
+
 D = 8
+SPECTRUM = AddLaplacianEigenvectors(3)
+TREE = AddDegrees(), AddShortestPaths(), AddPathTree()
+PATHS = AddDegrees(), AddShortestPaths(), small.PATHS
+TREES = {f"{name}, trees": small.GRAPHORMERS[name] for name in ("edges of paths", "two columns")}
+GRAPHORMERS = {
+    **variants_of(Graphormer, small.GRAPHORMERS, PATHS),
+    **variants_of(Graphormer, TREES, TREE),
+    "eigenvectors": Variant(
+        lambda: Graphormer(GRAPHORMER, [LaplacianEncoding(3, D)]), (*PATHS, SPECTRUM)
+    ),
+    "sums over paths": Variant(
+        lambda: Graphormer(GRAPHORMER, None, [EdgeEncoding(2, 4, 4, 3, reduce="sum")]), PATHS
+    ),
+}
+
 PHI = SignNetConfig(
     k=3, d_model=D, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
 )
 NODE_ENCODINGS = {
     "alone": (lambda: None, ()),
     "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,)),
-    "walks": (lambda: WalkEncoding(csas.STEPS, D), (WALKS,)),
-    "returns": (lambda: WalkEncoding(csas.STEPS, D), (AddRandomWalks(csas.STEPS, pairs=False),)),
-    "singular vectors": (lambda: SVDEncoding(2, D), (SVD,)),
+    "walks": (lambda: WalkEncoding(STEPS, D), (small.WALKS,)),
+    "returns": (lambda: WalkEncoding(STEPS, D), (AddRandomWalks(STEPS, pairs=False),)),
+    "singular vectors": (lambda: SVDEncoding(2, D), (small.SVD,)),
     "signnet": (lambda: SignNet(PHI), (SPECTRUM,)),
 }
 
 
-def with_node_encodings(build: Callable[[nn.Module | None], nn.Module]) -> dict:
-    """A model with each of the node encodings."""
-    return {
-        name: Variant(lambda make=make: build(make()), transforms)
+def with_node_encodings(model: Callable[..., nn.Module], config: object, *others) -> dict:
+    """A model with each of the node encodings, and without one in other configurations."""
+    found = {
+        name: variant_of(lambda make=make: model(config, node_encoding=make()), config, transforms)
         for name, (make, transforms) in NODE_ENCODINGS.items()
     }
+    return found | variants_of(model, {f"form {n}": other for n, other in enumerate(others)}, ())
 
 
-def bag_variants() -> dict[str, Variant]:
-    config = BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
-    dropped = replace(config, dropout=0.3, num_targets=3)
-    found = with_node_encodings(lambda encoding: BagTransformer(config, encoding))
-    return found | {"dropout, several targets": Variant(partial(BagTransformer, dropped))}
-
-
-def neighbour_variants() -> dict[str, Variant]:
-    config = BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
-    found = with_node_encodings(lambda encoding: NeighbourTransformer(config, 1, encoding))
-    return found | {
-        f"{heads} masked": Variant(partial(NeighbourTransformer, config, heads)) for heads in (0, 2)
-    }
-
-
-def baseline_variants(model: type, config: object) -> dict[str, Variant]:
-    """Of a message-passing baseline: readouts, targets, numbers in place of types."""
-    other = replace(config, num_targets=3, readout="mean" if config.readout == "sum" else "sum")
+def message_passing(model: type[nn.Module], config: object, *others) -> Subject:
+    """Also with several targets, the other readout, and numbers in place of types."""
+    changed = replace(config, num_targets=3, readout="mean" if config.readout == "sum" else "sum")
     numbers = replace(config, num_node_types=0, num_node_features=2)
-    found = with_node_encodings(lambda encoding: model(config, encoding))
-    return found | {
-        "several targets, other readout": Variant(partial(model, other)),
-        "numbers": Variant(partial(model, numbers), x=NUMBERS),
-    }
+    return Subject(with_node_encodings(model, config, changed, numbers, *others), prediction)
 
 
-def gatedgcn_variants() -> dict[str, Variant]:
-    config = GatedGCNConfig(
-        num_node_types=28, num_node_features=0, num_edge_types=4, d_model=D, num_layers=2
-    )
-    bare = Variant(partial(GatedGCN, replace(config, num_edge_types=0)), edges=NONE)
-    return baseline_variants(GatedGCN, config) | {"no edge features": bare}
+def neighbours(masked: int) -> Callable[..., nn.Module]:
+    return partial(NeighbourTransformer, masked_heads=masked)
 
 
-def signnet_variants() -> dict[str, Variant]:
-    configs = {
-        f"{phi}, {rho}": replace(PHI, phi=phi, rho=rho)
-        for phi in ("gin", "mlp")
-        for rho in ("mlp", "sum")
-    }
-    configs["any number"] = replace(PHI, k=None, rho="sum")
-    reads = {"any number": (AddLaplacianEigenvectors(6, "symmetric", skip_first=True),)}
-    return {
-        name: Variant(partial(SignNet, config), reads.get(name, (SPECTRUM,)), edges=NONE, level=1)
-        for name, config in configs.items()
-    }
-
-
-def small(config: type, **changes) -> object:
-    """Of a message-passing baseline, for types of nodes."""
-    return config(num_node_types=28, num_node_features=0, d_model=D, num_layers=2, **changes)
-
+BAG = BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
+SIZE = {"num_node_types": 28, "num_node_features": 0, "d_model": D, "num_layers": 2}
+GATED = GatedGCNConfig(**SIZE, num_edge_types=4)
+SIGNNETS = {
+    f"{phi}, {rho}": Variant(partial(SignNet, replace(PHI, phi=phi, rho=rho)), (SPECTRUM,), level=1)
+    for phi, rho in product(("gin", "mlp"), ("mlp", "sum"))
+}
+ANY_NUMBER = partial(SignNet, replace(PHI, k=None, rho="sum"))
+SIX = AddLaplacianEigenvectors(6, "symmetric", skip_first=True)
+CGT_READS = small.WALKS, AddShortestPaths(), small.RINGS
 
 MODELS = {
-    "Graphormer": Subject(graphormer_variants(), prediction_states_attention),
-    "EGT": Subject(egt_variants(), of_egt),
-    "GRPE": Subject(grpe_variants(), prediction_states_attention),
-    "CGT": Subject(cgt_variants(), prediction_states_attention),
-    "SignNet": Subject(signnet_variants(), prediction),
-    "BagTransformer": Subject(bag_variants(), prediction_attention),
-    "NeighbourTransformer": Subject(neighbour_variants(), prediction_attention),
-    "GIN": Subject(baseline_variants(GIN, small(GINConfig)), prediction),
-    "GAT": Subject(baseline_variants(GAT, small(GATConfig, num_heads=2)), prediction),
-    "GatedGCN": Subject(gatedgcn_variants(), prediction),
+    "Graphormer": Subject(GRAPHORMERS, prediction_states_attention),
+    "EGT": Subject(variants_of(EGT, small.EGTS, (AddShortestPaths(), small.SVD)), of_egt),
+    "GRPE": Subject(
+        variants_of(GRPE, small.GRPES, (AddShortestPaths(),)), prediction_states_attention
+    ),
+    "CGT": Subject(variants_of(CGT, small.CGTS, CGT_READS), prediction_states_attention),
+    "SignNet": Subject(SIGNNETS | {"any number": Variant(ANY_NUMBER, (SIX,), level=1)}, prediction),
+    "BagTransformer": Subject(
+        with_node_encodings(BagTransformer, BAG, replace(BAG, dropout=0.3, num_targets=3)),
+        prediction_attention,
+    ),
+    "NeighbourTransformer": Subject(
+        with_node_encodings(neighbours(1), BAG)
+        | {f"{n} masked": Variant(partial(neighbours(n), BAG)) for n in (0, 2)},
+        prediction_attention,
+    ),
+    "GIN": message_passing(GIN, GINConfig(**SIZE)),
+    "GAT": message_passing(GAT, GATConfig(**SIZE, num_heads=2)),
+    "GatedGCN": message_passing(GatedGCN, GATED, replace(GATED, num_edge_types=0)),
 }
 
 
@@ -181,12 +230,18 @@ PRECISIONS = {"float32": False, "bf16": True}
 """And whether torch is asked to compute in bf16 what it can."""
 
 
+def enough(share: float = 1.0) -> settings:
+    """A share of 20 examples, or of the nightly profile's number; 2 at least."""
+    most = settings.default.max_examples
+    return settings(max_examples=max(2, round(share * (most if most > 100 else 20))))
+
+
 def try_on_graphs(
     promise: Callable[..., None],
     model: str,
     others: dict[str, st.SearchStrategy] | None = None,
     *,
-    chosen: Callable[[str, Variant], bool] = lambda name, variant: True,
+    without: tuple[str, ...] = (),
     **sizes: int,
 ) -> None:
     """``promise(model, variant, example, **others)``, variant by variant, on graphs that it reads.
@@ -194,9 +249,9 @@ def try_on_graphs(
     Every variant has examples of its own, also where they are the same each time.
 
     Args:
-        others: what is drawn beside the graphs; chosen: which variants there are.
+        others: what is drawn beside the graphs; without: variants that are left out.
     """
-    variants = {name: v for name, v in MODELS[model].variants.items() if chosen(name, v)}
+    variants = {name: v for name, v in MODELS[model].variants.items() if name not in without}
     for name, variant in variants.items():
         graphs = examples(variant.x, variant.edges, **sizes)
         holds = given(graphs, st.fixed_dictionaries(others or {}))(_of(promise, model, name))
@@ -213,7 +268,7 @@ def _of(promise: Callable[..., None], model: str, variant: str) -> Callable[...,
 def in_use(model: str, variant: str) -> nn.Module:
     """In float64 and evaluation mode, with weights and statistics behind which nothing hides."""
     torch.manual_seed(0)
-    return csas.in_use(MODELS[model].variants[variant].build())
+    return small.in_use(MODELS[model].variants[variant].build())
 
 
 def assert_same(got: Tensor, expected: Tensor, what: str) -> None:

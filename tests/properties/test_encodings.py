@@ -9,10 +9,10 @@ from gtcourse import encodings
 from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batch
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.batch import ENCODINGS
-from tests.models.graphormers import default_dtype
+from tests.models.small import default_dtype
 from tests.properties.encodings import EVERY, made
 from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered
-from tests.properties.variants import enough
+from tests.properties.models import enough
 
 EVERY_ENCODING = pytest.mark.parametrize("name", EVERY)
 EDGES = st.sampled_from((BONDS, Features((4, 3)), Features(numbers=2)))

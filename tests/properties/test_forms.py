@@ -12,13 +12,12 @@ from hypothesis import given
 from torch import Tensor, nn
 
 from benchmarks.flex import graphormer_flex
-from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths, encode
+from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths
 from gtcourse.graphs import GraphBatch, collate
-from gtcourse.models import CGT, Graphormer
-from tests.models.graphormers import default_dtype
+from gtcourse.models import Graphormer
+from tests.models.small import encoded
 from tests.properties.graphs import examples
-from tests.properties.models import MODELS, assert_same, in_use
-from tests.properties.variants import enough
+from tests.properties.models import MODELS, assert_same, enough, in_use
 
 Outputs = dict[str, Tensor]
 """Each form's output by the form's name."""
@@ -34,16 +33,6 @@ def paths_and_trees(model: Graphormer, batch: GraphBatch) -> Outputs:
 
 def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Outputs:
     return {"fused": model(batch), "explicit": model(batch, return_attention=True)[0]}
-
-
-def three_forms(model: CGT, batch: GraphBatch) -> Outputs:
-    outputs, config = {}, model.config
-    for form in ("chunked", "direct", "factorised"):
-        model.config = replace(config, form=form)
-        for layer in model.layers:
-            layer.attention.form = form
-        outputs[form] = model(batch)
-    return outputs
 
 
 def biases_and_flex(model: Graphormer, batch: GraphBatch) -> Outputs:
@@ -70,16 +59,6 @@ FORMS = [
     ("Graphormer", "edges of paths", biases_and_flex),
     ("BagTransformer", "walks", fused_and_explicit),
     ("NeighbourTransformer", "walks", fused_and_explicit),
-    *(
-        ("CGT", variant, three_forms)
-        for variant in (
-            "categories of rings",
-            "distances and added rings",
-            "monochrome",
-            "maps of each layer",
-            "additive score",
-        )
-    ),
 ]
 EVERY_PATH = (AddDegrees(), AddShortestPaths(), AddPathEdges(5), AddPathTree())
 
@@ -95,8 +74,7 @@ def test_forms_of_one_function_are_equal_and_so_are_their_gradients(name, varian
     @enough(0.25)
     @given(example=examples(edges=chosen.edges))
     def they_are(example) -> None:
-        with default_dtype(torch.float64):
-            batch = collate(encode(example.graphs, *transforms))
+        batch = collate(encoded(*example.graphs, encodings=transforms))
         with torch.set_grad_enabled(learns):
             (first, expected), *others = forms(model, batch).items()
         weights = torch.randn(expected.shape, generator=example.generator, dtype=torch.float64)

@@ -6,13 +6,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gtcourse import models
-from gtcourse.encodings import encode
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import ENCODINGS, PADDED_WITH_UNREACHABLE, UNREACHABLE
-from tests.models.graphormers import default_dtype
+from tests.models.small import encoded as with_encodings
 from tests.properties.graphs import Example, renumbered
-from tests.properties.models import MODELS, PRECISIONS, assert_same, in_use, try_on_graphs
-from tests.properties.variants import Variant
+from tests.properties.models import (
+    MODELS,
+    PRECISIONS,
+    Variant,
+    assert_same,
+    in_use,
+    try_on_graphs,
+)
 
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
@@ -20,8 +25,7 @@ UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
 
 
 def encoded(example: Example, variant: Variant, dtype: torch.dtype = torch.float64) -> list:
-    with default_dtype(dtype):
-        return encode(example.graphs, *variant.transforms)
+    return with_encodings(*example.graphs, dtype=dtype, encodings=variant.transforms)
 
 
 def test_every_model_of_the_package_is_tried():
@@ -40,8 +44,7 @@ def renumbering(name: str, chosen: str, example: Example) -> None:
     (graph,), model = encoded(example, variant), in_use(name, chosen)
     order = torch.randperm(graph.num_nodes, generator=example.generator)
     other = renumbered(example.graphs[0], order)
-    with default_dtype(torch.float64):
-        (other,) = encode([other], *variant.transforms)
+    (other,) = with_encodings(other, encodings=variant.transforms)
     for one in UP_TO_BASIS:
         if one in graph:
             other[one] = graph[one][order]

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gtcourse.models import Transformer, TransformerConfig
-from tests.models.csas import in_use
+from tests.models.small import in_use
 from tests.properties.graphs import MAX_NODES, sizes
-from tests.properties.models import PRECISIONS, assert_same
-from tests.properties.variants import enough
+from tests.properties.models import PRECISIONS, assert_same, enough
 
 WORDS = 11
 POST = TransformerConfig(
