@@ -21,9 +21,9 @@ from gtcourse.training.costs import step_costs
 from gtcourse.training.records import Record, recorded
 from gtcourse.training.results import Result, read_results, results, row, spread
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
+from tools.pages import markdown_table, placed, run
 from tools.paths import NOTEBOOKS, PACKAGE, ROOT, RUN_TIMES, TEXTS
 
-MARK = "<!-- {name}: written by make tables -->\n{text}\n<!-- end of {name} -->"
 RESULTS = ROOT / "book" / "results"
 MEMORY = RESULTS / "memory.json"
 CYCLES_SIZES = (200, 500, 1000, 5000)
@@ -31,22 +31,8 @@ WORDS_A_MINUTE = 150
 HEADER, CODE = re.compile(r"\A---\n.*?\n---\n", re.S), re.compile(r"^```.*?^```$", re.M | re.S)
 
 
-def placed(text: str, tables: dict[str, str]) -> str:
-    """The page with each table in the one place that is marked with its name."""
-    for name, table in tables.items():
-        begin, end = (re.escape(part.format(name=name)) for part in MARK.split("{text}"))
-        new = MARK.format(name=name, text=table)
-        text, count = re.subn(f"{begin}.*?{end}", lambda _, new=new: new, text, flags=re.S)
-        if count != 1:
-            raise ValueError(f"the page has {count} places for the table {name!r}; expected one")
-    return text
-
-
 def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    columns = tuple(columns)
-    lines = [columns, ("---",) * len(columns), *rows]
-    text = "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    return f"\n{markdown_table([*columns], rows)}\n"
 
 
 def folded(title: str, table: str) -> str:
@@ -230,29 +216,13 @@ PAGES: dict[Path, Callable[[], dict[str, str]]] = {
 }
 
 
-def stale() -> dict[Path, str]:
-    """The pages that do not say what the records say, with the text that does."""
-    found = {}
-    for page, tables in PAGES.items():
-        text = page.read_text(encoding="utf-8")
-        if (new := placed(text, tables())) != text:
-            found[page] = new
-    return found
-
-
-def main() -> int:
-    if sys.argv[1:] == ["measure"]:
-        measure()
-    found = stale()
-    if sys.argv[1:] == ["write"]:
-        for page, text in found.items():
-            page.write_text(text, encoding="utf-8")
-        found = {}
-    for page in found:
-        print(f"{page.relative_to(ROOT)} does not say what the records say; run make tables.")
-    print(f"Tables: {len(found)} of {len(PAGES)} pages are out of date")
-    return int(bool(found))
+def pages() -> dict[Path, str]:
+    return {
+        page: placed(page.read_text(encoding="utf-8"), tables()) for page, tables in PAGES.items()
+    }
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:] == ["measure"]:
+        measure()
+    sys.exit(run(pages))

@@ -1,24 +1,20 @@
-"""No book without its ledger: each equation that lacks an object, a test or a section is a warning.
+"""No book without its ledger: an equation without an object, a test or a section is a warning.
 
 `make book` makes a warning an error.
 """
 
 import sys
-from pathlib import Path
 
 from sphinx.util import logging
 
-ROOT = Path(__file__).resolve().parents[2]
 logger = logging.getLogger(__name__)
 
 
 def check(app) -> None:
-    sys.path.insert(0, str(ROOT))
-    try:
-        from tools import ledger
-    finally:
-        sys.path.remove(str(ROOT))
-    for fault in ledger.faults():
+    sys.path.insert(0, str(app.srcdir))
+    from tools import ledger
+
+    for fault in ledger.read().faults:
         logger.warning(fault, location="book/ledger")
 
 

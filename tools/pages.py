@@ -1,0 +1,57 @@
+"""Pages and tables that are generated: compared with what they should say, or written."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from tools.paths import ROOT
+
+MARK = "<!-- {name}: written by make tables -->\n{text}\n<!-- end of {name} -->"
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return together("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def together(text: str) -> str:
+    """Keeps a mean and its deviation on one line."""
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+
+
+def placed(text: str, tables: dict[str, str]) -> str:
+    """The page with each table in the one place that is marked with its name."""
+    for name, table in tables.items():
+        begin, end = (re.escape(part.format(name=name)) for part in MARK.split("{text}"))
+        new = MARK.format(name=name, text=table)
+        text, count = re.subn(f"{begin}.*?{end}", lambda _, new=new: new, text, flags=re.S)
+        if count != 1:
+            raise ValueError(f"the page has {count} places for the table {name!r}; expected one")
+    return text
+
+
+def stale(pages: dict[Path, str]) -> list[str]:
+    """A sentence for each page that differs from its text."""
+    return [
+        f"{path.relative_to(ROOT)} is out of date; run make tables."
+        for path, text in pages.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def run(pages: Callable[[], dict[Path, str]], faults: Callable[[], list[str]] = list) -> int:
+    """The command line of a generator: ``check`` the pages, or ``write`` them if there is no fault.
+
+    Args:
+        pages: gives each page's text; faults: what has to be corrected first, a sentence each.
+    """
+    found = faults()
+    if not found:
+        new = pages()
+        if sys.argv[1:] == ["write"]:
+            for path, text in new.items():
+                path.write_text(text, encoding="utf-8")
+        found = stale(new)
+    print("\n".join([*found, f"{len(found)} faults"]))
+    return int(bool(found))
