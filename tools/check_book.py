@@ -10,9 +10,11 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup
 
 from tools.paths import HTML
 
@@ -20,84 +22,53 @@ from tools.paths import HTML
 OURS = {"'self'", "'unsafe-inline'", "'none'", "data:", "blob:", "file:"}
 RAW_TEX = re.compile(r"\$\$|\\\(|\\\[|\\(?:frac|begin|sum|sqrt|mathbb|operatorname|cdot|tfrac)\b")
 FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.S)
-NOT_PROSE = {"script", "style", "pre", "code", "textarea"}
-VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
+MATH = "span.math, div.math"
+NOT_PROSE = f"script, style, pre, code, textarea, {MATH}"
 
 
-class Page(HTMLParser):
-    """What the checks need to know of one page."""
-
-    def __init__(self, text: str):
-        super().__init__(convert_charrefs=True)
-        self.policy: str | None = None
-        self.loads = False
-        self.links: list[str] = []
-        self.ids: set[str] = set()
-        self.pictures: list[tuple[str, str]] = []
-        self.drawings: list[bool] = []  # SVG among the outputs: is it described?
-        self.formulas: list[str] = []
-        self.prose: list[str] = []
-        self.open: list[tuple[str, set[str]]] = []  # tags around the current place, their classes
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        classes = set(values.get("class", "").split())
-        self.ids |= {values[name] for name in ("id", "name") if values.get(name)}
-        if tag == "meta" and values.get("http-equiv", "").lower() == "content-security-policy":
-            self.policy = values["content"]
-        self.loads |= tag in ("script", "link", "img")
-        if tag == "a" and values.get("href"):
-            self.links.append(values["href"])
-        if tag == "img":
-            self.pictures.append((values.get("src", ""), values.get("alt", "").strip()))
-        if tag == "svg" and self.within_class("cell_output") and not self.within({"svg"}):
-            hidden = values.get("aria-hidden") == "true"
-            self.drawings.append(hidden or bool(values.get("aria-label")))
-        if tag == "title" and self.within({"svg"}) and self.drawings:
-            self.drawings[-1] = True
-        if tag in ("span", "div") and "math" in classes:
-            self.formulas.append("")
-        if tag not in VOID:
-            self.open.append((tag, classes))
-
-    def handle_endtag(self, tag: str) -> None:
-        for i in reversed(range(len(self.open))):
-            if self.open[i][0] == tag:
-                del self.open[i:]
-                return
-
-    def handle_data(self, data: str) -> None:
-        if self.within_class("math"):
-            self.formulas[-1] += data
-        elif self.within({"article"}) and not self.within(NOT_PROSE):
-            self.prose.append(data)
-
-    def within(self, tags: set[str]) -> bool:
-        return any(tag in tags for tag, _ in self.open)
-
-    def within_class(self, name: str) -> bool:
-        return any(name in classes for _, classes in self.open)
+class Page(NamedTuple):
+    faults: list[str]
+    links: list[str]
+    ids: set[str]
+    formulas: list[tuple[str, str]]  # in the line, displayed
 
 
-def faults(page: Page) -> list[str]:
-    """What is wrong with a page on its own."""
-    found = [f"raw TeX in the text: {t.strip()[:70]!r}" for t in page.prose if RAW_TEX.search(t)]
-    for source, alt in page.pictures:  # Sphinx writes the file's name where there are no words
+def read(html: str) -> Page:
+    soup = BeautifulSoup(html, "html.parser")
+    links = [link["href"] for link in soup.select("a[href]")]
+    ids = {each.get(name) for name in ("id", "name") for each in soup.select(f"[{name}]")}
+    formulas = [part for math in soup.select(MATH) for part in FORMULA.findall(math.text)]
+    found = policy_faults(soup)
+    for picture in soup.select("img"):  # Sphinx writes the file's name where there are no words
+        alt = picture.get("alt", "").strip()
         if not alt or re.search(r"\.(svg|png|jpe?g|gif)$", alt):
-            found.append(f"picture {source[:80]} has no alt text")
-    found += ["a drawing among the outputs has no title"] * page.drawings.count(False)
-    if page.policy is None:  # the root leads to the first page, and loads nothing
-        return found + ["no Content-Security-Policy keeps other hosts out"] * page.loads
-    allowed = {word for part in page.policy.split(";") for word in part.split()[1:]}
-    if allowed - OURS or "default-src" not in page.policy:
-        found.append(f"its Content-Security-Policy is {page.policy!r}; expected default-src, ours")
-    return found
+            found.append(f"picture {picture.get('src', '')[:80]} has no alt text")
+    for drawing in soup.select(".cell_output svg:not(svg svg)"):
+        hidden = drawing.get("aria-hidden") == "true"
+        if not (hidden or drawing.get("aria-label") or drawing.find("title")):
+            found.append("a drawing among the outputs has no title")
+    for other in soup.select(NOT_PROSE):
+        other.extract()
+    texts = [text.strip() for article in soup.select("article") for text in article.strings]
+    found += [f"raw TeX in the text: {t[:70]!r}" for t in texts if RAW_TEX.search(t)]
+    return Page(found, links, ids, formulas)
 
 
-def broken_links(name: str, page: Page, pages: dict[str, Page], root: Path) -> list[str]:
+def policy_faults(soup: BeautifulSoup) -> list[str]:
+    meta = soup.select_one('meta[http-equiv="Content-Security-Policy" i]')
+    if meta is None:  # the root leads to the first page, and loads nothing
+        loads = soup.select_one("script, link, img")
+        return ["no Content-Security-Policy keeps other hosts out"] if loads else []
+    policy = meta["content"]
+    allowed = {word for part in policy.split(";") for word in part.split()[1:]}
+    if allowed <= OURS and "default-src" in policy:
+        return []
+    return [f"its Content-Security-Policy is {policy!r}; expected default-src, ours"]
+
+
+def broken_links(name: str, pages: dict[str, Page], root: Path) -> list[str]:
     found = []
-    for link in page.links:
+    for link in pages[name].links:
         parts = urlsplit(link)
         if parts.scheme or parts.netloc:
             continue
@@ -112,12 +83,7 @@ def broken_links(name: str, page: Page, pages: dict[str, Page], root: Path) -> l
     return found
 
 
-def formulas_of(name: str, page: Page) -> list[dict]:
-    parts = [part for text in page.formulas for part in FORMULA.findall(text)]
-    return [{"page": name, "tex": a or b, "display": bool(b)} for a, b in parts]
-
-
-def refused(formulas: list[dict]) -> list[str]:
+def unreadable(formulas: list[dict]) -> list[str]:
     """What MathJax, from the copy that the pages use, cannot read."""
     folder = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
     done = subprocess.run(
@@ -134,14 +100,22 @@ def refused(formulas: list[dict]) -> list[str]:
 def check(root: Path) -> tuple[list[str], str]:
     """Every fault, and a line that says how much was looked at."""
     files = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts]
-    pages = {p.relative_to(root).as_posix(): Page(p.read_text(encoding="utf-8")) for p in files}
-    found, formulas = [], []
-    for name, page in pages.items():
-        about = faults(page) + broken_links(name, page, pages, root)
-        found += [f"{name}: {fault}" for fault in about]
-        formulas += formulas_of(name, page)
-    judge = "read by MathJax" if shutil.which("node") else "not read: Node.js is not installed"
-    found += refused(formulas) if shutil.which("node") else []
+    names = [path.relative_to(root).as_posix() for path in files]
+    texts = (path.read_text(encoding="utf-8") for path in files)
+    pages = dict(zip(names, map(read, texts), strict=True))
+    found = [
+        f"{name}: {fault}"
+        for name, page in pages.items()
+        for fault in page.faults + broken_links(name, pages, root)
+    ]
+    formulas = [
+        {"page": name, "tex": inline or displayed, "display": bool(displayed)}
+        for name, page in pages.items()
+        for inline, displayed in page.formulas
+    ]
+    with_node = shutil.which("node") is not None
+    found += unreadable(formulas) if with_node else []
+    judge = "read by MathJax" if with_node else "not read: Node.js is not installed"
     return found, f"{len(pages)} pages, {len(formulas)} formulas ({judge})"
 
 
