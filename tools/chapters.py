@@ -1,12 +1,10 @@
-"""The chapters as one text: every chapter has the same parts, and what is referred to exists.
+"""The chapters as one text: every chapter has the same parts, and every term a use.
 
 python -m tools.chapters
 """
 
-import importlib.util
 import re
 import sys
-from pathlib import Path
 
 from tools.exercises import exercises
 from tools.paths import ROOT, TEXTS
@@ -23,14 +21,14 @@ def prose(text: str) -> str:
     return CODE.sub("", text)
 
 
-def faults(text: str, numbers: set[str]) -> list[str]:
-    """What a chapter lacks; ``numbers`` are those of all chapters and sections."""
+def faults(text: str) -> list[str]:
+    """What a chapter lacks."""
     words = prose(text)
     found = [*head_faults(words), *numbering_faults(words), *end_faults(words)]
     count = len(exercises(text))
     if not 3 <= count <= 5:
         found.append(f"it has {count} exercises; expected three to five")
-    return found + dangling(words, numbers)
+    return found
 
 
 def head_faults(words: str) -> list[str]:
@@ -39,7 +37,7 @@ def head_faults(words: str) -> list[str]:
     promise = after_title.split("\n\n")[1]
     rows = re.findall(r"^\| ([A-Z][\w ]+) \|", after_title.split("\n## ")[0], re.M)
     found = []
-    if len(sentences(promise)) != 1 or not promise.startswith("You "):
+    if len(SENTENCE_END.split(promise.strip())) != 1 or not promise.startswith("You "):
         found.append("the title is not followed by a promise, one sentence that begins with You")
     if rows != CARD:
         found.append(f"the card's rows are {rows}; expected {CARD}")
@@ -67,27 +65,6 @@ def end_faults(words: str) -> list[str]:
     return found
 
 
-def sentences(paragraph: str) -> list[str]:
-    return SENTENCE_END.split(paragraph.strip())
-
-
-def dangling(words: str, numbers: set[str]) -> list[str]:
-    """References to sections and chapters that are not there."""
-    mentions = extension().mentions
-    found = {n for line in words.splitlines() for _, _, n in mentions(line)} - numbers
-    return [f"it refers to {number}, which does not exist" for number in sorted(found)]
-
-
-def extension():
-    """The book's extension, which knows what a reference is; it is no package."""
-    spec = importlib.util.spec_from_file_location(
-        "references", ROOT / "book" / "_ext" / "references.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def unused_terms(glossary: str, text: str) -> list[str]:
     """Entries that stand in no chapter; a term without an entry is a warning of Sphinx."""
     entries = re.findall(r"^(\S.*)\n  \S", glossary, re.M)
@@ -99,31 +76,11 @@ def unused_terms(glossary: str, text: str) -> list[str]:
     ]
 
 
-def sources() -> dict[str, str]:
-    """The text of each numbered chapter by its number."""
-    return {p.name[:2]: p.read_text(encoding="utf-8") for p in sorted(TEXTS.glob("[0-9]*.md"))}
-
-
-def all_numbers(chapters: dict[str, str]) -> set[str]:
-    return {number for text in chapters.values() for number, _ in HEADING.findall(prose(text))}
-
-
-def pages() -> list[Path]:
-    """The prose pages and the chapters without a number, which refer to the chapters too."""
-    return sorted(p for p in (ROOT / "book").rglob("*.md") if not p.name[:2].isdigit())
-
-
 def check() -> list[str]:
-    chapters = sources()
-    numbers = all_numbers(chapters)
-    found = [
-        f"chapter {n}: {fault}" for n, text in chapters.items() for fault in faults(text, numbers)
-    ]
-    for path in pages():
-        words = prose(path.read_text(encoding="utf-8"))
-        found += [f"{path.name}: {fault}" for fault in dangling(words, numbers)]
-    text = "\n".join(p.read_text(encoding="utf-8") for p in sorted(TEXTS.glob("*.md")))
-    return found + unused_terms(GLOSSARY.read_text(encoding="utf-8"), text)
+    texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(TEXTS.glob("*.md"))}
+    numbered = {number: text for number, text in texts.items() if number[0].isdigit()}
+    found = [f"{n}: {fault}" for n, text in numbered.items() for fault in faults(text)]
+    return found + unused_terms(GLOSSARY.read_text(encoding="utf-8"), "\n".join(texts.values()))
 
 
 def main() -> int:

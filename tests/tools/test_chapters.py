@@ -61,11 +61,10 @@ EXERCISES
 
 **Where to read on.** Nowhere.
 """.replace("EXERCISES", "\n".join(EXERCISE.format(n=n) for n in (1, 2, 3)))
-NUMBERS = {"07", "7.1", "7.2", "7.3"}
 
 
 def test_a_whole_chapter_has_no_fault():
-    assert chapters.faults(CHAPTER, NUMBERS) == []
+    assert chapters.faults(CHAPTER) == []
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,6 @@ def test_a_whole_chapter_has_no_fault():
         ("You build a model.", "You build a model. And more.", "promise"),
         ("| Takes | 5 s on one CPU thread |\n", "", "card's rows"),
         ("## 7.2 Exercises", "## 7.4 Exercises", "numbered"),
-        ("section 7.2", "section 7.9", "7.9, which does not exist"),
-        ("chapter 07 |", "chapter 13 |", "13, which does not exist"),
         (EXERCISE.format(n=3), "", "2 exercises"),
         ("- Four.\n", "", "4 points"),
         ("## 7.3 Summary", "## 7.3 The end", "expected a summary"),
@@ -85,7 +82,7 @@ def test_a_whole_chapter_has_no_fault():
 )
 def test_what_a_chapter_lacks_is_named(old, new, fault):
     assert old in CHAPTER
-    (found,) = chapters.faults(CHAPTER.replace(old, new), NUMBERS)
+    (found,) = chapters.faults(CHAPTER.replace(old, new))
     assert fault in found
 
 
