@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tools.paths import TEXTS
 
-DIFFICULTIES = ("easy", "medium", "hard")
 HEADING = re.compile(r"^### Exercise (?P<number>\d+) · (?P<title>.+)$", re.M)
 STUB = re.compile(r"```\{code-cell\} ipython3\n(.*?)\n```", re.S)
 PARTS = {
@@ -32,21 +31,6 @@ class Exercise:
     checker: str
     stub: str
     solution: str
-
-    def faults(self) -> list[str]:
-        """One sentence for each part that is missing or is not what it should be."""
-        parts = ("minutes", "difficulty", "hint", "checker", "stub", "solution")
-        found = [
-            f"exercise {self.number} has no {part}" for part in parts if not getattr(self, part)
-        ]
-        if self.difficulty and self.difficulty not in DIFFICULTIES:
-            expected = ", ".join(DIFFICULTIES)
-            found.append(f"exercise {self.number} is {self.difficulty}; expected one of {expected}")
-        if self.stub and "..." not in self.stub:
-            found.append(f"exercise {self.number} has a stub without a gap")
-        if self.solution and "```python\n" not in self.solution:
-            found.append(f"exercise {self.number} has a solution without code")
-        return found
 
 
 def exercises(text: str) -> list[Exercise]:
