@@ -4,26 +4,20 @@
 
 1. the data padded once and held, in 1, 4 and 16 buckets by size (:class:`DenseLoader`);
 2. the same graphs, encodings and all, collated for every batch (:func:`collate` in torch's
-   ``DataLoader``, no workers: one thread is what every method has);
-3. as PyG's own tools do it: its ``DataLoader``, ``to_dense_batch`` and ``to_dense_adj``, for which
-   the encodings of pairs are stored as lists of pairs.
+   ``DataLoader``, no workers: one thread is what every method has).
 
-All give the same batches, which is checked first. They take turns: a pass over all batches
-without a model, and then, with a training step each, over the first ``--steps`` batches of an
-epoch, from which the epoch's time is calculated.
+They take turns: a pass over all batches without a model, and then, with a training step each, over
+the first ``--steps`` batches of an epoch, from which the epoch's time is calculated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 
 import torch
-from torch import Tensor
 from torch.utils.data import DataLoader
 from torch_geometric.data import Data
-from torch_geometric.loader import DataLoader as PyGLoader
-from torch_geometric.utils import to_dense_adj, to_dense_batch
 
 from benchmarks.measure import Step, here, in_turn, run
 from benchmarks.subjects import BATCH, ENTRIES, l1_loss
@@ -35,71 +29,16 @@ BUCKETS = (1, 4, 16)
 Loader = Iterable[GraphBatch]
 
 
-class ByPyG:
-    """PyG's loader, and its functions that pad what it gives."""
-
-    def __init__(self, graphs: list[Data], batch_size: int, shuffle: bool = True):
-        pairs = [with_pairs_as_lists(graph) for graph in graphs]
-        self.loader = PyGLoader(pairs, batch_size, shuffle=shuffle)
-
-    def __len__(self) -> int:
-        return len(self.loader)
-
-    def __iter__(self) -> Iterator[GraphBatch]:
-        for graphs in self.loader:
-            x, mask = to_dense_batch(graphs.x, graphs.batch)
-            size = {"max_num_nodes": x.shape[1]}
-            edges = to_dense_adj(
-                graphs.edge_index, graphs.batch, 1 + graphs.edge_attr.float(), **size
-            )
-            pairs = to_dense_adj(graphs.pair_index, graphs.batch, graphs.pair_attr, **size)
-            both = mask[:, :, None] & mask[:, None, :]
-            encodings = {
-                "distance": pairs[..., 0].masked_fill(~both, -1).long(),
-                "path_edges": pairs[..., 1:, None].to(torch.int16),
-            }
-            for name in ("in_degree", "out_degree"):
-                encodings[name] = to_dense_batch(graphs[name], graphs.batch)[0]
-            edge_attr = (edges - 1).clamp(min=0).long()
-            yield GraphBatch(x, edges[..., 0] > 0, edge_attr, mask, graphs.y, encodings)
-
-
-def with_pairs_as_lists(graph: Data) -> Data:
-    """Pairs as PyG can join them: ``pair_index`` ``[2, n²]`` and ``pair_attr`` ``[n², 1 + L]``."""
-    n = graph.num_nodes
-    parts = [graph.distance[..., None], graph.path_edges[..., 0]]
-    copied = ("x", "edge_index", "edge_attr", "y", "in_degree", "out_degree")
-    return Data(
-        **{name: graph[name] for name in copied},
-        pair_index=torch.stack([torch.arange(n).repeat_interleave(n), torch.arange(n).repeat(n)]),
-        pair_attr=torch.cat(parts, dim=-1).flatten(0, 1).float(),
-    )
-
-
 def loaders(graphs: list[Data]) -> dict[str, Loader]:
     """All of the same graphs, in batches of ``BATCH``, shuffled."""
     padded = {
-        f"kept padded, {count} bucket{'s' if count > 1 else ''}": DenseLoader(
+        f"padded once, {count} bucket{'s' if count > 1 else ''}": DenseLoader(
             graphs, BATCH, shuffle=True, buckets=count
         )
         for count in BUCKETS
     }
     each = DataLoader(graphs, BATCH, shuffle=True, collate_fn=collate)
-    return padded | {"collated for each batch": each, "by PyG for each batch": ByPyG(graphs, BATCH)}
-
-
-def check_equal(graphs: list[Data]) -> None:
-    """All of them give the same batch of the same graphs."""
-    (ours,) = DenseLoader(graphs, len(graphs))
-    (theirs,) = ByPyG(graphs, len(graphs), shuffle=False)
-    for other in (theirs, collate(graphs)):
-        for name, value in tensors(ours).items():
-            torch.testing.assert_close(tensors(other)[name], value, rtol=0, atol=0)
-
-
-def tensors(batch: GraphBatch) -> dict[str, Tensor]:
-    fields = {name: value for name, value in vars(batch).items() if isinstance(value, Tensor)}
-    return fields | batch.encodings
+    return padded | {"collated for each batch": each}
 
 
 def reading(loader: Loader) -> Step:
@@ -164,7 +103,6 @@ def compare(graphs: list[Data], rounds: int, steps: int) -> list[dict]:
 def measure(rounds: int, steps: int, graphs: int) -> dict:
     data = load_dataset("molecules")
     train = encode(data.train[:graphs], *MODEL.transforms)
-    check_equal(train[:BATCH])
     return {
         "data": data.provenance,
         "model": MODEL.name,

@@ -8,19 +8,21 @@ import logging
 import multiprocessing
 import os
 import platform
+import re
 import statistics
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from gtcourse.training.records import current_commit, device_name, installed_versions
+from experiments.runs import origin
 
 Step = Callable[[], object]
 Ask = Callable[[Callable[[Step], object]], object]
@@ -46,35 +48,28 @@ def apart(steps: dict[str, Step]) -> Iterator[dict[str, Ask]]:
     What one step leaves to the C library's allocator changes the time of the next: memory that was
     given back to the system has to be fetched again, page by page.
     """
-    context = multiprocessing.get_context("fork")
-    pipes = {name: context.Pipe() for name in steps}
-    workers = {
-        name: context.Process(target=_serve, args=(steps[name], end), daemon=True)
-        for name, (_, end) in pipes.items()
-    }
-    with warnings.catch_warnings():  # of threads, for which no step waits
+    context = multiprocessing.get_context("fork")  # a step cannot be pickled
+    with ExitStack() as stack, warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
-        for worker in workers.values():
-            worker.start()
-
-    def ask(name: str, question: Callable[[Step], object]) -> object:
-        pipes[name][0].send(question)
-        while not pipes[name][0].poll(1):
-            if not workers[name].is_alive():
-                raise RuntimeError(f"the process of {name!r} has ended; expected its answer.")
-        return pipes[name][0].recv()
-
-    try:
-        yield {name: lambda question, name=name: ask(name, question) for name in steps}
-    finally:
-        for name, worker in workers.items():
-            pipes[name][0].send(None)
-            worker.join()
+        workers = {
+            name: stack.enter_context(ProcessPoolExecutor(1, context, _receive, (step,)))
+            for name, step in steps.items()
+        }
+        for worker in workers.values():  # all are forked before the first of them works
+            worker.submit(int)
+        yield {
+            name: lambda question, worker=worker: worker.submit(_answer, question).result()
+            for name, worker in workers.items()
+        }
 
 
-def _serve(step: Step, end) -> None:
-    while (question := end.recv()) is not None:
-        end.send(question(step))
+def _receive(step: Step) -> None:
+    global _step
+    _step = step
+
+
+def _answer(question: Callable[[Step], object]) -> object:
+    return question(_step)
 
 
 def in_turn(asks: dict[str, Ask], rounds: int, warm_up: int = 2) -> dict[str, dict]:
@@ -132,14 +127,11 @@ def first_call(step: Step) -> dict:
     }
 
 
-def traced(step: Step) -> list[dict]:
-    """The events that PyTorch's profiler saw of a step on the CPU."""
+def traced(step: Step) -> profile:
+    """PyTorch's profiler after a step on the CPU."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         step()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        profiler.export_chrome_trace(str(path))
-        return json.loads(path.read_text())["traceEvents"]
+    return profiler
 
 
 def peak_mb(step: Step) -> float:
@@ -155,10 +147,9 @@ def peak_mb(step: Step) -> float:
     return round((torch.cuda.max_memory_allocated() - before) / 2**20, 2)
 
 
-def peak_of(trace: list[dict]) -> float:
-    changes = sorted(
-        (event["ts"], event["args"]["Bytes"]) for event in trace if event.get("name") == "[memory]"
-    )
+def peak_of(profiler: profile) -> float:
+    events = profiler.profiler.kineto_results.events()
+    changes = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
     held = torch.tensor([size for _, size in changes]).cumsum(0)
     return round(int(held.max()) / 2**20, 2)
 
@@ -182,13 +173,9 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
         "precision": "float32",
         "rounds": args["rounds"],
         "threads": torch.get_num_threads(),
-        "command": f"python -m benchmarks.{name}",
-        "commit": current_commit(),
-        "device": device_name(),
         "processor": processor(),
         "cores": os.cpu_count(),
-        "versions": installed_versions(),
-        "date": time.strftime("%Y-%m-%d"),
+        **origin(f"python -m benchmarks.{name}"),
     }
     text = json.dumps(content, indent=1) + "\n"
     print(text)
@@ -198,9 +185,6 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
 
 def processor() -> str:
     """As Linux calls it, or its architecture."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    about = Path("/proc/cpuinfo")
+    names = re.findall(r"model name\s*: (.+)", about.read_text()) if about.exists() else []
+    return next(iter(names), platform.machine())

@@ -20,7 +20,7 @@ from contextlib import nullcontext
 import torch
 
 from benchmarks.measure import Step, apart, here, in_turn, peak_mb, run
-from benchmarks.subjects import BATCH, PEERS, READS, Subject, subject
+from benchmarks.subjects import BATCH, ENTRIES, PEERS, Subject, subject
 from gtcourse import load_dataset
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -40,7 +40,6 @@ def compare(subjects: list[Subject], rounds: int) -> list[dict]:
             "model": one.name,
             "peer": one.name in PEERS,
             "parameters": one.parameters,
-            "reads": READS[one.name],
             "forward": forward[one.name],
             "step": step[one.name],
             "graphs_per_second": round(1000 * one.graphs.num_graphs / step[one.name]["ms"]),
@@ -52,7 +51,7 @@ def compare(subjects: list[Subject], rounds: int) -> list[dict]:
 
 def measure(rounds: int, graphs: int) -> dict:
     data = load_dataset("molecules")
-    subjects = [subject(name, data.train[:graphs], DEVICE) for name in READS]
+    subjects = [subject(name, data.train[:graphs], DEVICE) for name in (*PEERS, *ENTRIES)]
     sizes = subjects[0].graphs.sizes
     return {
         "data": data.provenance,

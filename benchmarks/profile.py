@@ -9,9 +9,11 @@ to take.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from statistics import median, quantiles
+
+from torch.autograd.profiler_util import FunctionEvent
+from torch.profiler import profile
 
 from benchmarks.measure import Step, apart, peak_of, run, traced
 from benchmarks.subjects import BATCH, ENTRIES, PHASES, subject
@@ -51,48 +53,38 @@ def kind_of(operator: str) -> str:
     return next((kind for kind, names in PATTERNS.items() if names.fullmatch(name)), OTHER)
 
 
-def own_times(trace: list[dict]) -> Iterator[tuple[str, str, float]]:
-    """(phase, operator, μs that it takes without those that it calls) of everything in a phase."""
-    spans = [event for event in trace if event.get("cat") in ("cpu_op", "user_annotation")]
-    spans.sort(key=lambda event: (event["ts"], -event["dur"]))
-    open_spans: list[list] = []  # [name, end, own time], each inside of the one before
-    for span in [*spans, {"name": "", "ts": float("inf"), "dur": 0.0}]:
-        while open_spans and span["ts"] >= open_spans[-1][1]:
-            name, _, own = open_spans.pop()
-            phase = open_spans[0][0] if open_spans else name
-            if phase in PHASES:
-                yield phase, name, own
-        if open_spans:
-            open_spans[-1][2] -= span["dur"]
-        open_spans.append([span["name"], span["ts"] + span["dur"], span["dur"]])
-
-
-def shares(trace: list[dict]) -> tuple[dict[str, float], dict[str, float], float]:
+def shares(profiler: profile) -> tuple[dict[str, float], dict[str, float], float]:
     """Percent of the step's time by kind and by phase, and the step's milliseconds."""
     kinds = dict.fromkeys((*KINDS, OPTIMISER, PYTHON, OTHER), 0.0)
     phases = dict.fromkeys(PHASES, 0.0)
-    for phase, operator, time in own_times(trace):
-        kinds[OPTIMISER if phase == OPTIMISER else kind_of(operator)] += time
-        phases[phase] += time
+    for event in profiler.events():
+        if (phase := outermost(event).name) in PHASES:
+            kind = OPTIMISER if phase == OPTIMISER else kind_of(event.name)
+            kinds[kind] += event.self_cpu_time_total
+            phases[phase] += event.self_cpu_time_total
     total = sum(phases.values())
-    percent = [{name: 100 * t / total for name, t in each.items()} for each in (kinds, phases)]
+    percent = [{n: round(100 * t / total, 2) for n, t in of.items()} for of in (kinds, phases)]
     return *percent, total / 1000
+
+
+def outermost(event: FunctionEvent) -> FunctionEvent:
+    return event if event.cpu_parent is None else outermost(event.cpu_parent)
 
 
 def profiled(step: Step, rounds: int) -> dict:
     """Shares are those of the fastest round: the machine's other work was in its way the least."""
     for _ in range(WARM_UP):
         step()
-    traces = [traced(step) for _ in range(rounds)]
-    measured = sorted((shares(trace) for trace in traces), key=lambda of_round: of_round[2])
+    profilers = [traced(step) for _ in range(rounds)]
+    measured = [shares(profiler) for profiler in profilers]
+    kinds, phases, _ = min(measured, key=lambda of_round: of_round[2])
     times = [time for *_, time in measured]
-    kinds, phases, _ = measured[0]
     return {
-        "kinds": {name: round(share, 2) for name, share in kinds.items()},
-        "phases": {name: round(share, 2) for name, share in phases.items()},
+        "kinds": kinds,
+        "phases": phases,
         "ms": round(median(times), 1),
         "quartiles": [round(q, 1) for q in quantiles(times)[::2]],
-        "peak_mb": peak_of(traces[-1]),
+        "peak_mb": peak_of(profilers[-1]),
     }
 
 

@@ -7,6 +7,7 @@ Shapes: B graphs, N nodes (padded), ΣN nodes and E edges of all graphs, d width
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -35,8 +36,6 @@ def network(d_model: int, d_out: int, d_hidden: int | None = None) -> nn.Sequent
 class TorchEncoder(nn.Module):
     """``nn.TransformerEncoder`` on a padded batch, as wide and deep as ``transformer-100k``."""
 
-    reads = "atoms; no bond, no distance, no bias that is learned from a graph"
-
     def __init__(self, d_model: int = 56, num_heads: int = 8, d_hidden: int = 112):
         super().__init__()
         layer = nn.TransformerEncoderLayer(
@@ -53,22 +52,18 @@ class TorchEncoder(nn.Module):
         return self.head(mean).squeeze(-1)
 
 
-class GPS(nn.Module):
-    """PyG's ``GPSConv``: GINE along the bonds, and attention of all with all, side by side.
+class PyGModel(nn.Module):
+    """A stack of PyG's layers on atoms and bonds.
 
     Shapes:
         graphs: PyG's batch, x ``[ΣN, 1]``, edge_index ``[2, E]``, edge_attr ``[E, 1]``
         returns: ``[B]``
     """
 
-    reads = "atoms and bonds along the bonds; its attention of all with all takes no bias"
-
-    def __init__(self, d_model: int = 48, num_heads: int = 8):
+    def __init__(self, d_model: int, layer: Callable[[], nn.Module]):
         super().__init__()
         self.atoms, self.bonds = nn.Embedding(ATOMS, d_model), nn.Embedding(BONDS, d_model)
-        self.layers = nn.ModuleList(
-            GPSConv(d_model, GINEConv(network(d_model, d_model)), num_heads) for _ in range(LAYERS)
-        )
+        self.layers = nn.ModuleList(layer() for _ in range(LAYERS))
         self.head = network(d_model, 1)
 
     def forward(self, graphs: Batch) -> Tensor:
@@ -78,52 +73,39 @@ class GPS(nn.Module):
         return self.head(global_mean_pool(h, graphs.batch)).squeeze(-1)
 
 
-class BondTransformer(nn.Module):
-    """PyG's ``TransformerConv``, attention along the bonds alone, completed to Transformer layers:
-    norms, residuals and the feed-forward network are not PyG's. Shapes: as :class:`GPS`."""
+def gps(d_model: int = 48, num_heads: int = 8) -> PyGModel:
+    """``GPSConv``: GINE along the bonds, and attention of all with all, side by side."""
+    return PyGModel(
+        d_model, lambda: GPSConv(d_model, GINEConv(network(d_model, d_model)), num_heads)
+    )
 
-    reads = "atoms and bonds; two atoms without a bond never meet in a layer"
 
-    def __init__(self, d_model: int = 52, num_heads: int = 4):
+class BondLayer(nn.Module):
+    """PyG's ``TransformerConv``, attention along the bonds alone, completed to a Transformer layer:
+    norms, residuals and the feed-forward network are not PyG's."""
+
+    def __init__(self, d_model: int, num_heads: int):
         super().__init__()
-        self.atoms, self.bonds = nn.Embedding(ATOMS, d_model), nn.Embedding(BONDS, d_model)
-        self.layers = nn.ModuleList(
-            nn.ModuleList(
-                [
-                    nn.LayerNorm(d_model),
-                    TransformerConv(d_model, d_model // num_heads, num_heads, edge_dim=d_model),
-                    nn.Sequential(nn.LayerNorm(d_model), network(d_model, d_model, 2 * d_model)),
-                ]
-            )
-            for _ in range(LAYERS)
+        self.norm = nn.LayerNorm(d_model)
+        self.attention = TransformerConv(d_model, d_model // num_heads, num_heads, edge_dim=d_model)
+        self.feed_forward = nn.Sequential(
+            nn.LayerNorm(d_model), network(d_model, d_model, 2 * d_model)
         )
-        self.head = network(d_model, 1)
 
-    def forward(self, graphs: Batch) -> Tensor:
-        h, edges = self.atoms(graphs.x[:, 0]), self.bonds(graphs.edge_attr[:, 0])
-        for norm, attention, feed_forward in self.layers:
-            h = h + attention(norm(h), graphs.edge_index, edges)
-            h = h + feed_forward(h)
-        return self.head(global_mean_pool(h, graphs.batch)).squeeze(-1)
+    def forward(self, h: Tensor, edge_index: Tensor, _: Tensor, edge_attr: Tensor) -> Tensor:
+        h = h + self.attention(self.norm(h), edge_index, edge_attr)
+        return h + self.feed_forward(h)
+
+
+def bond_transformer(d_model: int = 52, num_heads: int = 4) -> PyGModel:
+    return PyGModel(d_model, lambda: BondLayer(d_model, num_heads))
 
 
 PEERS = {
     "nn.TransformerEncoder": TorchEncoder,
-    "PyG GPSConv": GPS,
-    "PyG TransformerConv": BondTransformer,
+    "PyG GPSConv": gps,
+    "PyG TransformerConv": bond_transformer,
 }
-READS = {name: peer.reads for name, peer in PEERS.items()} | {
-    "transformer": "atoms; no bond, no distance",
-    "gin": "atoms, along the bonds",
-    "gat": "atoms, along the bonds",
-    "gatedgcn": "atoms and bonds, along the bonds",
-    "signnet": "as GatedGCN, and eigenvectors of the Laplacian, whatever their signs",
-    "graphormer": "atoms, degrees; of all pairs the distance and the bonds on a shortest path",
-    "egt": "atoms, singular vectors; bonds as channels of all pairs, which every layer rewrites",
-    "grpe": "atoms; of all pairs the distance and the bond, for queries, keys and values",
-    "csa": "atoms; of all pairs the bond, 20 steps of a random walk and the ring they share",
-}
-"""What of a graph reaches each model."""
 
 
 def l1_loss(prediction: Tensor, graphs: GraphBatch | Batch) -> Tensor:

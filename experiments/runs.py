@@ -161,14 +161,18 @@ def store(record: Record, folder: Path = RECORDED) -> None:
 
 def store_measurement(path: Path, content: dict, command: str) -> None:
     """A record of something other than a training run, with where it was measured."""
-    where = {
+    path.write_text(json.dumps(content | origin(command), indent=1) + "\n")
+
+
+def origin(command: str) -> dict:
+    """What measured something, and where."""
+    return {
         "command": command,
         "commit": current_commit(),
         "device": device_name(),
         "versions": installed_versions(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
-    path.write_text(json.dumps(content | where, indent=1) + "\n")
 
 
 def first_training(data: GraphDataset, count: int) -> GraphDataset:
