@@ -8,11 +8,12 @@ the still picture. The reference of the package stays on the screen.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urljoin
 
-import yaml
 from bs4 import BeautifulSoup
 
 from tools.chromium import browser, why_not
@@ -34,15 +35,8 @@ FOOT = """<div style="width: 100%; text-align: center; font: 8px sans-serif; col
 
 def pages() -> list[str]:
     """The pages in the order of the contents, without ``.html``."""
-
-    def names(part) -> list[str]:
-        if isinstance(part, list):
-            return [name for one in part for name in names(one)]
-        below = [name for key in ("chapters", "sections") for name in names(part.get(key, []))]
-        return [part["file"], *below] if "file" in part else below
-
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    found = [contents["root"], *names(contents["parts"])]
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    found = re.findall(r"\b(?:root|file): (\S+)", contents)
     return [name for name in found if not name.startswith(LEFT_OUT)]
 
 
@@ -58,38 +52,21 @@ def article(html: str, name: str, joined: list[str]) -> str:
         piece.decompose()
     for folded in part.select("details"):
         folded["open"] = ""
-    drawn = {id(stroke) for drawing in part.select("svg") for stroke in drawing.select("[id]")}
-    for element in part.select("[id]"):
-        if id(element) not in drawn:  # a drawing finds its strokes by theirs
-            element["id"] = place(name, element["id"])
+    for element in part.select("[id]:not(svg [id])"):  # a drawing finds its strokes by theirs
+        element["id"] = place(name, element["id"])
     for link in part.select("a[href]"):
-        link["href"] = target(link["href"], name, joined)
+        address = urljoin(f"{name}.html", link["href"])
+        page, _, anchor = address.partition("#")
+        page = page.removesuffix(".html")
+        link["href"] = f"#{place(page, anchor)}" if page in joined else address
     for picture in part.select("img[src]"):
-        picture["src"] = from_root(picture["src"], name)
+        picture["src"] = urljoin(name, picture["src"])
     part["id"] = place(name, "")
     return str(part)
 
 
 def place(name: str, anchor: str) -> str:
     return f"{name.replace('/', '-')}--{anchor}"
-
-
-def from_root(address: str, name: str) -> str:
-    """An address that a page has, seen from the folder of the book."""
-    if ":" in address:
-        return address
-    return (HTML / name).parent.joinpath(address).resolve().relative_to(HTML.resolve()).as_posix()
-
-
-def target(link: str, name: str, joined: list[str]) -> str:
-    """Within the joined pages, or in the folder of the book, or elsewhere as it was."""
-    if ":" in link:
-        return link
-    path, _, anchor = link.partition("#")
-    page = from_root(path, name).removesuffix(".html") if path else name
-    if page in joined:
-        return f"#{place(page, anchor)}"
-    return f"{page}.html#{anchor}" if anchor else f"{page}.html"
 
 
 def joined_pages(names: list[str]) -> str:
