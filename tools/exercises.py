@@ -35,21 +35,17 @@ class Exercise:
 
 def exercises(text: str) -> list[Exercise]:
     """Every exercise of a chapter's text, in order."""
-    headings = list(HEADING.finditer(text))
-    ends = [following.start() for following in headings[1:]] + [len(text)]
-    return [
-        _exercise(heading, text[heading.end() : end])
-        for heading, end in zip(headings, ends, strict=True)
-    ]
+    _, *parts = HEADING.split(text)
+    return [_exercise(*part) for part in zip(parts[::3], parts[1::3], parts[2::3], strict=True)]
 
 
-def _exercise(heading: re.Match, body: str) -> Exercise:
+def _exercise(number: str, title: str, body: str) -> Exercise:
     body = re.split(r"^## ", body, flags=re.M)[0]  # the last one ends where the next section begins
     stub, solution = STUB.search(body), FOLDED.search(body)
     parts = {name: pattern.search(body) for name, pattern in PARTS.items()}
     return Exercise(
-        number=int(heading["number"]),
-        title=heading["title"],
+        int(number),
+        title,
         stub=stub[1] if stub else "",
         solution=solution[0] if solution else "",
         **{name: found[1] if found else "" for name, found in parts.items()},

@@ -56,21 +56,3 @@ def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
             page.locator("button.theme-switch-button").first.click()
     assert mode.get_attribute("data-theme") == "dark"
     assert mode.evaluate("html => getComputedStyle(document.body).backgroundColor") != shown
-
-
-def test_the_calculator_reacts_to_a_click_and_to_numbers(chapter):
-    page = chapter("12")
-    calculator = page.locator("[data-calculator]").first
-    says = calculator.locator("[role=status]")
-    second = calculator.locator(".bars button").nth(1)
-    second.click()
-    assert says.inner_text().startswith(second.inner_text())
-    memory = calculator.locator("tr.sum td").last
-    before = memory.inner_text()
-    nodes = calculator.locator("input[name=nodes]")
-    nodes.focus()
-    page.keyboard.press("ArrowUp")
-    assert memory.inner_text() != before
-    nodes.fill("0")
-    assert says.inner_text().startswith("Expected a whole number")
-    assert nodes.get_attribute("aria-invalid") == "true"

@@ -6,14 +6,13 @@ import subprocess
 import pytest
 import yaml
 
-from tools.paths import CONFIG, HTML, NOTEBOOKS, ROOT
+from tools.paths import CONFIG, ROOT
 
 REPOSITORY = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]
 OWNER_AND_NAME = REPOSITORY["url"].removeprefix("https://github.com/")
 COLAB = f"https://colab.research.google.com/github/{OWNER_AND_NAME}/blob/{REPOSITORY['branch']}/"
 BINDER = f"https://mybinder.org/v2/gh/{OWNER_AND_NAME}/{REPOSITORY['branch']}?urlpath=lab/tree/"
 AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
-CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
 
 
 def tracked() -> set[str]:
@@ -56,7 +55,3 @@ def test_a_filter_leaves_the_rows_with_its_words(page, book):
     rows = page.locator(".bd-article table tbody tr:visible")
     assert 0 < rows.count() < 5
     assert all("EGT" in row for row in rows.all_text_contents())
-
-
-def test_every_notebook_is_a_page():
-    assert {path.stem for path in (HTML / "notebooks").glob("*.html")} == {*CHAPTERS}

@@ -1,6 +1,5 @@
 """The researcher's page: every block runs, prints what is printed, and needs the files it names."""
 
-import ast
 import re
 import shutil
 import subprocess
@@ -41,33 +40,6 @@ def said(code: str) -> str:
     return "".join(line + "\n" for line in re.findall(r"^print\(.*\)  # (.+)$", code, re.M))
 
 
-def imported(path: Path) -> list[Path]:
-    """The package's files that a file imports, relative to the package."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gtcourse."):
-            module = Path(*node.module.split(".")[1:])
-            inner = [module / f"{alias.name}.py" for alias in node.names]
-            found += [file for file in inner if (ROOT / "gtcourse" / file).exists()]
-            found += [module.with_suffix(".py")] * (
-                (ROOT / "gtcourse" / module).with_suffix(".py").exists()
-            )
-    return found
-
-
-def needed(code: str, tmp_path: Path) -> list[str]:
-    """All files of the package that a block needs, itself imported or by another of them."""
-    block = tmp_path / "block.py"
-    block.write_text(code)
-    found, waiting = set(), imported(block)
-    while waiting:
-        file = waiting.pop()
-        if file not in found:
-            found.add(file)
-            waiting += imported(ROOT / "gtcourse" / file)
-    return sorted(file.as_posix() for file in found)
-
-
 def test_every_paper_and_the_lecture_have_a_layer():
     assert [*BLOCKS] == [
         "Attention",
@@ -97,11 +69,6 @@ def test_a_block_is_short_and_prints_what_stands_beside_it(name, printed):
     assert len([line for line in BLOCKS[name].splitlines() if line]) <= 8
     assert said(BLOCKS[name])
     assert printed[name] == said(BLOCKS[name])
-
-
-@pytest.mark.parametrize("name", BLOCKS)
-def test_the_files_that_a_section_names_are_all_that_its_block_needs(name, tmp_path):
-    assert named(name, "Copy") == needed(BLOCKS[name], tmp_path)
 
 
 @pytest.mark.slow

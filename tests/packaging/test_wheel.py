@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 
 import jupytext
@@ -51,12 +50,6 @@ def wheel(built) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-@pytest.fixture(scope="module")
-def metadata(wheel):
-    (name,) = [name for name in wheel.namelist() if name.endswith("METADATA")]
-    return HeaderParser().parsestr(wheel.read(name).decode())
-
-
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel, sources):
     files = (path for path in (sources / "gtcourse").rglob("*") if path.is_file())
     tracked = {path.relative_to(sources).as_posix() for path in files}
@@ -75,16 +68,6 @@ def test_the_source_archive_has_what_a_build_reads(built):
         files = {"/".join(PurePosixPath(name).parts[1:]) for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "gtcourse/__init__.py"} <= files
     assert not {name.split("/")[0] for name in files} & NOT_IN_IT
-
-
-def test_the_metadata_have_version_licence_python_and_the_readme(metadata):
-    assert metadata["Version"] == gtcourse.__version__
-    assert metadata["License-Expression"] == "MIT AND CC-BY-4.0"
-    assert metadata["License-File"] == "LICENSE"
-    assert metadata["Requires-Python"] == ">=3.11"
-    assert {*metadata.get_all("Provides-Extra")} >= {"chapters", "data", "cluster"}
-    assert metadata["Description-Content-Type"] == "text/markdown"
-    assert metadata.get_payload() == README.read_text(encoding="utf-8")
 
 
 def test_the_wheel_runs_far_from_the_sources(wheel, tmp_path):

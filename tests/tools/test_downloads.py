@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from tools import downloads
 
 
@@ -21,12 +19,3 @@ def test_each_set_is_downloaded_afresh_and_every_digest_told(tmp_path, monkeypat
     assert "abc  https://data.example" in downloads.compare(tmp_path)
     assert asked == [("zinc", "download"), ("ogbg-molhiv", "download"), tmp_path]
     assert not (tmp_path / "pcqm4m-v2").exists()
-
-
-def test_what_is_not_what_it_was_stops_it(tmp_path, monkeypatch):
-    def refuse(name: str, source: str, root: Path) -> None:
-        raise RuntimeError("zinc could not be downloaded (ValueError: it is not what was pinned)")
-
-    monkeypatch.setattr(downloads, "load_dataset", refuse)
-    with pytest.raises(RuntimeError, match="not what was pinned"):
-        downloads.compare(tmp_path)

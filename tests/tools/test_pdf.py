@@ -16,13 +16,12 @@ PAGE = """<html><body><article class="bd-article"><section id="top"><h1>One
 
 
 @pytest.fixture
-def joined(tmp_path, monkeypatch):
-    monkeypatch.setattr(pdf, "HTML", tmp_path)
+def joined():
     names = ["notebooks/one", "notebooks/two"]
     return BeautifulSoup(pdf.article(PAGE, names[0], names), "html.parser")
 
 
-def test_links_lead_to_joined_pages_and_to_the_book_beside_them(joined):
+def test_links_and_pictures_lead_to_joined_pages_and_to_the_book_beside_them(joined):
     assert [link["href"] for link in joined.select("a")] == [
         "#notebooks-one--top",
         "#notebooks-two--b",
@@ -32,9 +31,6 @@ def test_links_lead_to_joined_pages_and_to_the_book_beside_them(joined):
     ]
     assert joined.select_one("section")["id"] == "notebooks-one--top"
     assert joined.select_one("article")["id"] == "notebooks-one--"
-
-
-def test_pictures_are_found_and_drawings_keep_their_strokes(joined):
     assert joined.select_one("img")["src"] == "_images/a.png"
     assert joined.select_one("svg g")["id"] == "g"
 
