@@ -6,6 +6,7 @@ python -m tools.result_figures check    they show today's records
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import mean, stdev
 
 from matplotlib import pyplot as plt
@@ -15,14 +16,22 @@ from gtcourse.plots.style import COLORS, INK, MEANING, use_style
 from gtcourse.training.results import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT
-from tools.tables import RESULTS, benchmark
+from tools.tables import benchmark
 
+FOLDER = ROOT / "book" / "results"
+STATIC = ROOT / "book" / "_static"
 PAPER, OURS = MEANING["paper"], MEANING["ours"]
-SIMPLE = ("ridge on atom counts", "ridge on Morgan counts")
-TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2]
-LABELS = [f"{tick:g}" for tick in TICKS]
+LINES = {name: line_to_beat("zinc")[name] for name in
+         ("ridge on atom counts", "ridge on Morgan counts")}  # fmt: skip
+
 BESIDE = {"gin-100k": (-6, -12)}
 """Where a label would lie on another, its offset in points."""
+
+
+def zinc_runs() -> list[Result]:
+    """The recipes with a run, by the paper's error."""
+    found = [r for r in results(read_results([FOLDER]), "zinc") if r.records]
+    return sorted(found, key=lambda result: result.paper[0])
 
 
 def name_of(result: Result) -> str:
@@ -44,41 +53,39 @@ def dots(ax: Axes, found: list[Result]) -> None:
     ax.set_yticks(range(len(found)), [name_of(result) for result in reversed(found)])
     ax.plot([], [], "o", color=PAPER, label="paper")
     ax.plot([], [], "s", color=OURS, label="our run")
-    for name in SIMPLE:
-        error, style = line_to_beat("zinc")[name], {"fontsize": 9, "color": INK}
+    for name, error in LINES.items():
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
-        place = (error, len(found) - 0.45)
-        ax.annotate(name, place, rotation=90, ha="right", va="top", **style)
+        ax.annotate(name, (error, len(found) - 0.45), rotation=90, fontsize=9, ha="right",
+                    va="top", color=INK)  # fmt: skip
     ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)", ylim=(-0.6, len(found) - 0.4))
-    ax.set_xticks(TICKS, labels=LABELS)
+    ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2], labels=["0.05", "0.1", "0.2", "0.5", "1", "2"])
     ax.minorticks_off()
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 
 
 def steps(ax: Axes, found: list[Result]) -> None:
     """Each run at its number of optimiser steps, joined to its paper's error by a dashed line."""
-    style = {"textcoords": "offset points", "fontsize": 9}
     for result, color in zip(found, [*COLORS.values()] * 3, strict=False):
         x, y = steps_of(result), mean(result.values)
         ax.plot([x, x], [result.paper[0], y], color=color, linestyle="--", linewidth=1)
         ax.plot(x, result.paper[0], "_", color=color, markersize=12, markeredgewidth=2)
         ax.plot(x, y, "o", color=color)
         place = BESIDE.get(name_of(result), (6, 3))
-        side = "left" if place[0] > 0 else "right"
-        ax.annotate(name_of(result), (x, y), place, ha=side, **style)
-    error = line_to_beat("zinc")[SIMPLE[1]]
-    ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
-    edge = ax.get_yaxis_transform()
-    ax.annotate(SIMPLE[1], (0, error), (4, -12), xycoords=edge, color=INK, **style)
+        ax.annotate(name_of(result), (x, y), place, textcoords="offset points", fontsize=9,
+                    ha="left" if place[0] > 0 else "right")  # fmt: skip
+    ax.axhline(LINES["ridge on Morgan counts"], color=INK, linestyle=":", linewidth=1.2)
+    ax.annotate("ridge on Morgan counts", (0, LINES["ridge on Morgan counts"]), (4, -12),
+                xycoords=ax.get_yaxis_transform(), textcoords="offset points", fontsize=9,
+                color=INK)  # fmt: skip
     ax.set(xscale="log", yscale="log", xlabel="optimizer steps of our run", ylabel="test MAE")
-    ax.set_yticks(TICKS, labels=LABELS)
+    ax.set_yticks([0.05, 0.1, 0.2, 0.5, 1, 2], labels=["0.05", "0.1", "0.2", "0.5", "1", "2"])
     ax.minorticks_off()
     ax.set_xlim(ax.get_xlim()[0] / 2.5, ax.get_xlim()[1] * 3)
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
     """Time and memory of a training step, the fastest model first."""
-    colors = [PAPER if row["peer"] else OURS for row in rows]
+    colors = [MEANING["paper"] if row["peer"] else OURS for row in rows]
     columns = (("step, ms", step_ms), ("peak memory, MiB", lambda row: row["peak_mb"]))
     for ax, (label, value) in zip(axes, columns, strict=True):
         found = ax.barh([row["model"] for row in rows], [*map(value, rows)], color=colors)
@@ -91,33 +98,45 @@ def step_ms(row: dict) -> float:
     return row["step"]["ms"]
 
 
-def main() -> int:
-    runs = [result for result in results(read_results([RESULTS]), "zinc") if result.records]
-    runs.sort(key=lambda result: result.paper[0])
-    rows = sorted(benchmark()["rows"], key=step_ms)
-    shown = "; ".join(
+def measured(rows: list[dict]) -> str:
+    return "; ".join(f"{row['model']}: {step_ms(row)} ms, {row['peak_mb']} MiB" for row in rows)
+
+
+def shown(found: list[Result]) -> str:
+    """What the figures of the runs show, as their description."""
+    return "; ".join(
         f"{name_of(r)}: paper {r.paper[0]:g}, ours {mean(r.values):.3f}, {steps_of(r):.0f} steps"
-        for r in runs
+        for r in found
     )
-    measured = "; ".join(f"{r['model']}: {step_ms(r)} ms, {r['peak_mb']} MiB" for r in rows)
+
+
+def path_of(name: str) -> Path:
+    return STATIC / f"results-{name}.svg"
+
+
+def main() -> int:
+    runs, rows = zinc_runs(), sorted(benchmark()["rows"], key=step_ms)
     figures = {
-        "dots": (dots, runs, shown, {"figsize": (5.7, 4.2)}),
-        "steps": (steps, runs, shown, {"figsize": (5.7, 4.0)}),
-        "models": (bars, rows, measured, {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
+        "dots": (dots, runs, shown(runs), {"figsize": (5.7, 4.2)}),
+        "steps": (steps, runs, shown(runs), {"figsize": (5.7, 4.0)}),
+        "models": (bars, rows, measured(rows), {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
     }
-    use_style()
-    stale = 0
-    for name, (draw, data, description, layout) in figures.items():
-        path = ROOT / "book" / "_static" / f"results-{name}.svg"
-        if sys.argv[1:] == ["write"]:
+    if sys.argv[1:] == ["write"]:
+        use_style()
+        for name, (draw, found, description, layout) in figures.items():
             figure, axes = plt.subplots(**layout)
-            draw(axes, data)
-            figure.savefig(path, metadata={"Date": None, "Description": description})
+            draw(axes, found)
+            metadata = {"Date": None, "Description": description}
+            figure.savefig(path_of(name), format="svg", metadata=metadata)
             plt.close(figure)
-        elif not path.exists() or description not in path.read_text():
-            print(f"{path.name} does not show today's records; make tables draws it")
-            stale += 1
-    return int(stale > 0)
+    stale = [
+        name
+        for name, (_, _, description, _) in figures.items()
+        if not path_of(name).exists() or description not in path_of(name).read_text()
+    ]
+    for name in stale:
+        print(f"{path_of(name).name} does not show today's records; make tables draws it")
+    return int(bool(stale))
 
 
 if __name__ == "__main__":
