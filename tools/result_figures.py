@@ -12,7 +12,7 @@ from statistics import mean, stdev
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from gtcourse.plots.style import COLORS, INK, MEANING, use_style
+from gtcourse.plots.style import INK, MEANING, use_style
 from gtcourse.training.results import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT
@@ -24,9 +24,6 @@ PAPER, OURS = MEANING["paper"], MEANING["ours"]
 LINES = {name: line_to_beat("zinc")[name] for name in
          ("ridge on atom counts", "ridge on Morgan counts")}  # fmt: skip
 
-BESIDE = {"gin-100k": (-6, -12)}
-"""Where a label would lie on another, its offset in points."""
-
 
 def zinc_runs() -> list[Result]:
     """The recipes with a run, by the paper's error."""
@@ -36,10 +33,6 @@ def zinc_runs() -> list[Result]:
 
 def name_of(result: Result) -> str:
     return result.recipe.name.removesuffix("/zinc")
-
-
-def steps_of(result: Result) -> float:
-    return mean(record.result["steps"] for record in result.records)
 
 
 def dots(ax: Axes, found: list[Result]) -> None:
@@ -55,32 +48,12 @@ def dots(ax: Axes, found: list[Result]) -> None:
     ax.plot([], [], "s", color=OURS, label="our run")
     for name, error in LINES.items():
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
-        ax.annotate(name, (error, len(found) - 0.45), rotation=90, fontsize=9, ha="right",
+        ax.annotate(name, (error, len(found) - 0.45), rotation=90, fontsize=9, ha="left",
                     va="top", color=INK)  # fmt: skip
     ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)", ylim=(-0.6, len(found) - 0.4))
     ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2], labels=["0.05", "0.1", "0.2", "0.5", "1", "2"])
     ax.minorticks_off()
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-
-
-def steps(ax: Axes, found: list[Result]) -> None:
-    """Each run at its number of optimiser steps, joined to its paper's error by a dashed line."""
-    for result, color in zip(found, [*COLORS.values()] * 3, strict=False):
-        x, y = steps_of(result), mean(result.values)
-        ax.plot([x, x], [result.paper[0], y], color=color, linestyle="--", linewidth=1)
-        ax.plot(x, result.paper[0], "_", color=color, markersize=12, markeredgewidth=2)
-        ax.plot(x, y, "o", color=color)
-        place = BESIDE.get(name_of(result), (6, 3))
-        ax.annotate(name_of(result), (x, y), place, textcoords="offset points", fontsize=9,
-                    ha="left" if place[0] > 0 else "right")  # fmt: skip
-    ax.axhline(LINES["ridge on Morgan counts"], color=INK, linestyle=":", linewidth=1.2)
-    ax.annotate("ridge on Morgan counts", (0, LINES["ridge on Morgan counts"]), (4, -12),
-                xycoords=ax.get_yaxis_transform(), textcoords="offset points", fontsize=9,
-                color=INK)  # fmt: skip
-    ax.set(xscale="log", yscale="log", xlabel="optimizer steps of our run", ylabel="test MAE")
-    ax.set_yticks([0.05, 0.1, 0.2, 0.5, 1, 2], labels=["0.05", "0.1", "0.2", "0.5", "1", "2"])
-    ax.minorticks_off()
-    ax.set_xlim(ax.get_xlim()[0] / 2.5, ax.get_xlim()[1] * 3)
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
@@ -105,8 +78,7 @@ def measured(rows: list[dict]) -> str:
 def shown(found: list[Result]) -> str:
     """What the figures of the runs show, as their description."""
     return "; ".join(
-        f"{name_of(r)}: paper {r.paper[0]:g}, ours {mean(r.values):.3f}, {steps_of(r):.0f} steps"
-        for r in found
+        f"{name_of(r)}: paper {r.paper[0]:g}, ours {mean(r.values):.3f}" for r in found
     )
 
 
@@ -118,7 +90,6 @@ def main() -> int:
     runs, rows = zinc_runs(), sorted(benchmark()["rows"], key=step_ms)
     figures = {
         "dots": (dots, runs, shown(runs), {"figsize": (5.7, 4.2)}),
-        "steps": (steps, runs, shown(runs), {"figsize": (5.7, 4.0)}),
         "models": (bars, rows, measured(rows), {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
     }
     if sys.argv[1:] == ["write"]:
