@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -102,8 +102,8 @@ def transformer_terms(attention: MultiHeadAttention, h: Tensor, *, mask=None) ->
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
     """A sum over the nodes from which an edge leads here: logits of 0, not divided."""
-    zeros = h.new_zeros(len(h), 1, 1, 1).expand(-1, -1, *adjacency.shape[1:])
-    return Terms(zeros, h, mask=adjacency.mT[:, None], normaliser="sum")
+    mask = adjacency.mT[:, None]
+    return Terms(mask.new_zeros(mask.shape, dtype=h.dtype), h, mask=mask, normaliser="sum")
 
 
 def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
@@ -125,45 +125,30 @@ def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) 
 
 def graphormer_terms(attention: GraphormerAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
     r"""A bias for each head, which may be :math:`-\infty` where a pair is masked."""
-    terms = transformer_terms(attention, h, mask=mask)
-    if bias is None:
-        return terms
-    finite = bias > -math.inf
-    mask = finite if terms.mask is None else finite & terms.mask
-    return Terms(terms.content, terms.value, bias.masked_fill(~mask, 0.0), mask=mask)
+    return replace(transformer_terms(attention, h, mask=mask), structure=bias)
 
 
 def egt_terms(attention: EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
     """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
-    mask = h.new_ones(h.shape[:2], dtype=bool) if mask is None else mask
-    mask = mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None]
     query, key, value = attention.qkv(h).chunk(3, dim=-1)
     query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
     content = (query @ key.mT * attention.scale).clamp(-attention.clip, attention.clip)
     E, *G = attention.edge_input(e).permute(0, 3, 1, 2).chunk(1 + attention.gated, dim=1)
-    return Terms(content, value, E, gate=G[0].sigmoid() if G else None, mask=mask[:, None])
+    return Terms(content, value, E, gate=G[0].sigmoid() if G else None, mask=over_heads(mask))
 
 
 def grpe_terms(
     attention: GRPEAttention, h: Tensor, relation: Tensor, tables: RelationTables, *, mask=None
 ) -> Terms:
     """Two contexts in the logits, and a vector beside the value, here written for every pair."""
-    terms = transformer_terms(attention, h, mask=mask)
     query, key, _ = attention.heads(h, h, h)
     pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
-    of_column = attention.key_context == "key_column"
-    contexts = []
-    for x, table, column in ((query, tables.key, False), (key, tables.query, of_column)):
-        if table is not None:
-            context = x @ attention.split_heads(table).mT / math.sqrt(x.shape[-1])  # [B, H, N, T]
-            contexts.append(context.mT.gather(2, pair) if column else context.gather(3, pair))
-    if tables.bias is not None:
-        contexts.append(F.embedding(relation, tables.bias).permute(0, 3, 1, 2))
-    vectors = None if tables.value is None else F.embedding(relation, tables.value)
-    return Terms(
-        terms.content, terms.value, structure=sum(contexts) if contexts else None,
-        pair_value=None if vectors is None else vectors.permute(0, 3, 1, 2), mask=terms.mask,
-    )  # fmt: skip
+    contexts = [*attention.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
+    return replace(
+        transformer_terms(attention, h, mask=mask),
+        structure=sum(contexts) if contexts else None,
+        pair_value=None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2),
+    )
 
 
 def csa_terms(
@@ -173,7 +158,12 @@ def csa_terms(
     terms = transformer_terms(attention, h, mask=mask)
     channels = edges.logits.shape[1] // attention.num_heads
     content = terms.content.repeat_interleave(channels, dim=1)
-    return Terms(content, terms.value, edges.logits, edges.values, mask=terms.mask)
+    return replace(terms, content=content, structure=edges.logits, pair_value=edges.values)
+
+
+def through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
+    rows = (1 + conv.eps) * h + z
+    return conv.nn(rows.flatten(0, -2)).view_as(rows)
 
 
 @dataclass(frozen=True)
@@ -198,20 +188,11 @@ class Frame:
     equations: str
     weights: str
     terms: Callable[..., Terms]
-    after: Callable[[nn.Module, Tensor, Tensor], Tensor]
+    after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
 
     def output(self, layer: nn.Module, h: Tensor, *pairs, **options) -> Tensor:
         """The layer's own output, by way of the form; rows of padding hold nothing of meaning."""
         return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
-
-
-def _projected(attention: nn.Module, h: Tensor, z: Tensor) -> Tensor:
-    return attention.output(z)
-
-
-def _through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
-    rows = (1 + conv.eps) * h + z
-    return conv.nn(rows.flatten(0, -2)).view_as(rows)
 
 
 DOT = r"q_i \cdot k_j / \sqrt K"
@@ -222,45 +203,32 @@ GATEDGCN = (
     r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$",
 )  # fmt: skip
 
+
+def with_own(conv: GatedGCNConv, h: Tensor, z: Tensor) -> Tensor:
+    return conv.A(h) + z
+
+
+# fmt: off
 FRAMES = (
-    Frame(
-        "Transformer", f"${DOT}$", "$v_j$", "softmax", "–", "nowhere", "S2 to S5", "H",
-        transformer_terms, _projected,
-    ),
-    Frame(
-        "GIN", "$0$", "$h_j$", r"$\exp$, on neighbours", "–", "mask", "4.1", "1",
-        gin_terms, _through_network,
-    ),
-    Frame(
-        "GAT", r"$\operatorname{LeakyReLU}(a_1 \cdot W h_i + a_2 \cdot W h_j)$", "$W h_j$",
-        "softmax, on neighbours", "–", "mask", "1 to 5", "H", gat_terms, lambda conv, h, z: z,
-    ),
-    Frame(
-        "GatedGCN", *GATEDGCN, "mask, logits", "–", "d",
-        gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
-    ),
-    Frame(
-        "SignNet", *GATEDGCN, "nodes, mask, logits", "S13, S14", "d",
-        gatedgcn_terms, lambda conv, h, z: conv.A(h) + z,
-    ),
-    Frame(
-        "Graphormer", rf"${DOT} + b_{{\phi(i,j)}} + c_{{ij}}$", "$v_j$", "softmax", "–",
-        "nodes, logits", "5 to 7", "H", graphormer_terms, _projected,
-    ),
-    Frame(
-        "EGT", rf"$\operatorname{{clip}}({DOT}) + e_{{ij}} W_E$", "$v_j$",
-        r"softmax, times $\sigma(e_{ij} W_G)$", r"$e_{ij} + s_{ij} W_{O,e}$, then a network",
-        "nodes, logits, gates", "1 to 7", "H", egt_terms, _projected,
-    ),
-    Frame(
-        "GRPE", rf"$(q_i \cdot k_j + {CONTEXTS}) / \sqrt K$", r"$v_j + R^{\text{value}}_r$",
-        "softmax", "–", "logits, values", "6 to 9", "H", grpe_terms, _projected,
-    ),
-    Frame(
-        "CSA", f"${DOT} + E_{{ijc}}$", r"$v_j + E^{\text{value}}_{ij}$", "softmax", "–",
-        "nodes, logits, values", "5 to 7", "d", csa_terms, _projected,
-    ),
-)  # fmt: skip
+    Frame("Transformer", f"${DOT}$", "$v_j$", "softmax", "–", "nowhere", "S2 to S5", "H",
+          transformer_terms),
+    Frame("GIN", "$0$", "$h_j$", r"$\exp$, on neighbours", "–", "mask", "4.1", "1",
+          gin_terms, through_network),
+    Frame("GAT", r"$\operatorname{LeakyReLU}(a_1 \cdot W h_i + a_2 \cdot W h_j)$", "$W h_j$",
+          "softmax, on neighbours", "–", "mask", "1 to 5", "H", gat_terms, lambda conv, h, z: z),
+    Frame("GatedGCN", *GATEDGCN, "mask, logits", "–", "d", gatedgcn_terms, with_own),
+    Frame("SignNet", *GATEDGCN, "nodes, mask, logits", "S13, S14", "d", gatedgcn_terms, with_own),
+    Frame("Graphormer", rf"${DOT} + b_{{\phi(i,j)}} + c_{{ij}}$", "$v_j$", "softmax", "–",
+          "nodes, logits", "5 to 7", "H", graphormer_terms),
+    Frame("EGT", rf"$\operatorname{{clip}}({DOT}) + e_{{ij}} W_E$", "$v_j$",
+          r"softmax, times $\sigma(e_{ij} W_G)$", r"$e_{ij} + s_{ij} W_{O,e}$, then a network",
+          "nodes, logits, gates", "1 to 7", "H", egt_terms),
+    Frame("GRPE", rf"$(q_i \cdot k_j + {CONTEXTS}) / \sqrt K$", r"$v_j + R^{\text{value}}_r$",
+          "softmax", "–", "logits, values", "6 to 9", "H", grpe_terms),
+    Frame("CSA", f"${DOT} + E_{{ijc}}$", r"$v_j + E^{\text{value}}_{ij}$", "softmax", "–",
+          "nodes, logits, values", "5 to 7", "d", csa_terms),
+)
+# fmt: on
 """In the order of the chapters; SignNet is GatedGCN's layer with another encoding of the nodes."""
 
 

@@ -188,14 +188,14 @@ class GRPEAttention(MultiHeadAttention):
         """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
         query = query * query.shape[-1] ** -0.5  # before the product: float16 overflows early
         logits = query @ key.mT
-        for context in self._contexts(query, key, pair, tables):
+        for context in self.contexts(query, key, pair, tables):
             logits += context
         if mask is None:
             return logits
         # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
         return logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
 
-    def _contexts(self, query, key, pair: Tensor, tables: RelationTables):
+    def contexts(self, query, key, pair: Tensor, tables: RelationTables):
         """What is added to the logits, ``[B, H, N, N]`` each; ``query`` is scaled already."""
         if tables.key is not None:
             yield (query @ self.split_heads(tables.key).mT).gather(3, pair)  # of [B, H, N, T]
