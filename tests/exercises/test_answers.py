@@ -37,13 +37,6 @@ def test_the_folded_solution_passes(stem, exercise):
     assert result.passed, result
 
 
-@pytest.mark.parametrize("check", CHECKERS.values())
-def test_the_stub_is_not_attempted_yet(check):
-    if check not in (c1.check_maximum, c1.check_pair):
-        assert check(lambda *arguments: None).passed is None
-    assert check(*[...] * (3 if check is c1.check_maximum else 1)).passed is None
-
-
 KNOWN = [(check, hint) for check in CHECKERS.values() for hint in getattr(check, "mistakes", {})]
 
 
