@@ -1,5 +1,7 @@
 """What every model promises of every graph: one test a promise, all models, one registry."""
 
+import copy
+
 import pytest
 import torch
 from hypothesis import strategies as st
@@ -33,6 +35,7 @@ def test_every_model_of_the_package_is_tried():
     assert configured - {"Transformer"} <= {*MODELS}  # of sequences: test_sequences.py
 
 
+@pytest.mark.holds("CS224W, S8")
 @EVERY_MODEL
 def test_permuting_the_nodes_permutes_the_outputs(name):
     try_on_graphs(renumbering, name, most=1)
@@ -110,6 +113,26 @@ def padding_and_company(
         for what, (expected, axes) in outputs(model, collate([graphs[i]]), variant).items():
             got = together[what][0][(place, *[nodes] * axes)]
             assert_same(got, expected[0], what)
+
+
+@pytest.mark.parametrize("name", ["CGT", "SignNet", "GIN", "GAT", "GatedGCN"])  # with batch norms
+def test_in_training_padding_changes_neither_predictions_nor_gradients_nor_statistics(name):
+    dropout = [variant for variant in MODELS[name].variants if "dropout" in variant]
+    try_on_graphs(training, name, {"extra": st.integers(1, 3)}, without=dropout)
+
+
+def training(name: str, chosen: str, example: Example, extra: int) -> None:
+    variant, found = MODELS[name].variants[chosen], []
+    for more in (0, extra):
+        batch = collate(encoded(example, variant), num_nodes=example.longest + more)
+        batch = with_garbage(batch, example.generator)
+        model = copy.deepcopy(in_use(name, chosen)).train()
+        prediction = model(batch)[batch.mask] if variant.level == 1 else model(batch)
+        prediction.sum().backward()
+        gradients = {name: p.grad for name, p in model.named_parameters()}
+        found.append({"prediction": prediction, **dict(model.named_buffers()), **gradients})
+    # A node's variance may be tiny in a small batch; what is divided by it then is rounding.
+    torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=1e-6)
 
 
 @EVERY_MODEL
