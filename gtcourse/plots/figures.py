@@ -201,26 +201,22 @@ class Table:
 
     def _repr_html_(self) -> str:
         def row(line: Sequence[str], tag: str) -> str:
-            style = "text-align:{};padding:.25em .8em"
-            cells = zip(("left", *["right"] * len(line)), line, strict=False)
-            return "".join(
-                f'<{tag} style="{style.format(side)}">{escape(cell)}</{tag}>'
-                for side, cell in cells
+            sides = ["left", *["right"] * (len(line) - 1)]
+            cells = (
+                f'<{tag} style="text-align:{side};padding:.25em .8em">{escape(cell)}</{tag}>'
+                for side, cell in zip(sides, line, strict=True)
             )
+            return f"<tr>{''.join(cells)}</tr>"
 
         head, *rows = self.lines
-        body = "".join(f"<tr>{row(line, 'td')}</tr>" for line in rows)
-        return f"<table><thead><tr>{row(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+        body = "".join(row(line, "td") for line in rows)
+        return f"<table><thead>{row(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        return "\n".join(
-            "  ".join(
-                f"{cell:{'>' if i else '<'}{width}}"
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in self.lines
-        )
+        aligned = ((line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:]))
+                   for line in self.lines)  # fmt: skip
+        return "\n".join("  ".join(cells).rstrip() for cells in aligned)
 
 
 class FormulaTable(Table):
