@@ -57,7 +57,12 @@ def label(source: str) -> str:
         return "Code: this figure"
     if "plots.diagram(" in source:
         return "Code: this diagram"
-    return "Code: the check" if "assert" in source else "Code"
+    if "widget(" in source or "plots.calculator(" in source:
+        return "Code: this widget"
+    if "assert" in source:
+        return "Code: the check"
+    defined = [line.name for line in body if isinstance(line, (ast.FunctionDef, ast.ClassDef))]
+    return "Code: " + (", ".join(defined) or "these numbers")
 
 
 def setup(app: Sphinx) -> dict:
