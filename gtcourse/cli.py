@@ -68,7 +68,7 @@ def recipes(
 ) -> None:
     """List the published configurations of the course, or describe one of them."""
     from gtcourse.recipes import RECIPES, get_recipe
-    from gtcourse.training.results import printed
+    from gtcourse.training.records import printed
 
     if name is not None:
         import torch
@@ -136,7 +136,7 @@ def train(
         raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
     from gtcourse.recipes import get_recipe
     from gtcourse.training import run
-    from gtcourse.training.results import printed
+    from gtcourse.training.records import printed
 
     if budget not in run.BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
@@ -184,7 +184,7 @@ def results(
     all: bool = Option(False, "--all", help="also recipes that were not run"),
 ) -> None:
     """Show recorded runs beside the papers' numbers."""
-    from gtcourse.training import results as recorded
+    from gtcourse.training import records as recorded
 
     for folder in folders:
         if not folder.is_dir():

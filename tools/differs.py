@@ -17,8 +17,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from gtcourse.training.records import recorded
-from gtcourse.training.results import spread
+from gtcourse.training.records import recorded, spread
 from tools.ledger import runs, sentence
 from tools.pages import markdown_table, run, together
 from tools.paths import PACKAGE, ROOT

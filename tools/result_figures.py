@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from gtcourse.plots.style import INK, MEANING, use_style
-from gtcourse.training.results import Result, read_results, results
+from gtcourse.training.records import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT
 from tools.tables import benchmark

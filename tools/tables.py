@@ -18,8 +18,7 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import collate, load_dataset
 from gtcourse.recipes import RECIPES
 from gtcourse.training.costs import step_costs
-from gtcourse.training.records import Record, recorded
-from gtcourse.training.results import Result, read_results, results, row, spread
+from gtcourse.training.records import Record, Result, read_results, recorded, results, row, spread
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown_table, placed, run
 from tools.paths import NOTEBOOKS, PACKAGE, ROOT, RUN_TIMES, TEXTS

@@ -14,9 +14,9 @@ from gtcourse.recipes.csa import CSA_RECIPES
 from gtcourse.recipes.egt import EGT_RECIPES
 from gtcourse.recipes.graphormer import GRAPHORMER
 from gtcourse.recipes.grpe import GRPE_RECIPES
-from gtcourse.training.recipe import BUDGET, Recipe
+from gtcourse.training.recipe import Recipe
 
-__all__ = ["BUDGET", "RECIPES", "Recipe", "get_recipe"]
+__all__ = ["RECIPES", "Recipe", "get_recipe"]
 
 PAPERS = (CYCLES, BASELINES, SIGNNET, GRAPHORMER, EGT_RECIPES, GRPE_RECIPES, CSA_RECIPES)
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for paper in PAPERS for recipe in paper}

@@ -27,8 +27,7 @@ from gtcourse.models import (
     SignNetConfig,
 )
 from gtcourse.recipes.base import recipe
-from gtcourse.training.recipe import Recipe
-from gtcourse.training.schedules import halve_on_plateau
+from gtcourse.training.recipe import Recipe, halve_on_plateau
 
 ATOMS = {"num_node_types": 28, "num_node_features": 0}
 

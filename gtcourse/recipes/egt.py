@@ -20,8 +20,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from gtcourse.encodings import AddLaplacianEigenvectors, AddShortestPaths, AddSVD
 from gtcourse.models import EGT, EGTConfig, LaplacianEncoding
 from gtcourse.recipes.base import TASKS, recipe
-from gtcourse.training.recipe import Recipe
-from gtcourse.training.schedules import warmup_then_cosine
+from gtcourse.training.recipe import Recipe, warmup_then_cosine
 from gtcourse.training.tasks import with_distances
 
 COLUMNS = ("pattern", "cluster", "mnist", "cifar10", "tsp", "zinc", "zinc-full")

@@ -8,8 +8,7 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortes
 from gtcourse.models import Graphormer, GraphormerConfig
 from gtcourse.recipes.base import adamw, recipe
 from gtcourse.training.flag import Flag
-from gtcourse.training.recipe import Recipe
-from gtcourse.training.schedules import warmup_then_linear
+from gtcourse.training.recipe import Recipe, warmup_then_linear
 
 ZINC = {
     "num_node_types": 64,

@@ -10,8 +10,7 @@ from functools import partial
 from gtcourse.encodings import AddShortestPaths
 from gtcourse.models import GRPE, GRPEConfig
 from gtcourse.recipes.base import adamw, recipe
-from gtcourse.training.recipe import Recipe
-from gtcourse.training.schedules import warmup_then_linear
+from gtcourse.training.recipe import Recipe, warmup_then_linear
 
 SIZES = {
     "tiny": (4, 64, 8, 106_000),

@@ -31,7 +31,6 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
-from gtcourse.training.arguments import at_least
 from gtcourse.training.budget import device
 from gtcourse.training.fit import compiled, launch, train_step
 from gtcourse.training.recipe import Recipe
@@ -212,20 +211,16 @@ def measure(
     *,
     steps: int = 20,
     precision: str = "32-true",
-    compile: bool | str = False,
+    compile: bool = False,
     buckets: int = 1,
 ) -> dict[str, str]:
     """Medians of ``steps`` training steps and forward passes after as many to warm up, with units.
 
     Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
     in float32 and not compiled.
-
-    Raises:
-        ValueError: ``steps`` is below 1.
     """
-    at_least(1, steps=steps, buckets=buckets)
     recipe = for_compiler(recipe) if compile else recipe
-    train, *_ = loaders(recipe, data, 0, buckets, few_shapes=isinstance(compile, str))
+    train, *_ = loaders(recipe, data, 0, buckets, few_shapes=compile)
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))
     model, optimizer = fabric.setup(compiled(model, compile), optimizer)

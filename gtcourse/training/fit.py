@@ -6,11 +6,12 @@ batch and weights its loss by it, so that the gradients that DDP averages are th
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import time
 import warnings
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 
@@ -21,15 +22,11 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.files import write_tensors
+from gtcourse.graphs.files import locked, replacing, write_tensors
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.training.arguments import a_seed, at_least, one_of, positive
 from gtcourse.training.budget import device
 from gtcourse.training.flag import Flag
-from gtcourse.training.records import Board, exclusive, read_tensors, write_curve
 from gtcourse.training.tasks import Task
-
-PRECISIONS = ("32-true", "bf16-mixed")
 
 
 @dataclass
@@ -57,7 +54,7 @@ class History:
 
 @dataclass
 class Epoch:
-    """An unfinished epoch; ``loss`` is summed over its graphs so far."""
+    """An unfinished epoch of one process; ``loss`` is summed over its ``graphs`` so far."""
 
     lr: float
     batches: int = 0
@@ -76,12 +73,11 @@ def fit(
     lr: float = 1e-3,
     optimizer: Optimizer | None = None,
     schedule: LRScheduler | ReduceLROnPlateau | None = None,
-    patience: int | None = None,
     stop_below_lr: float | None = None,
     grad_clip: float | None = None,
     flag: Flag | None = None,
     precision: str = "32-true",
-    compile: bool | str = False,
+    compile: bool = False,
     devices: int = 1,
     seed: int = 0,
     out: Path | str | None = None,
@@ -96,71 +92,75 @@ def fit(
         epochs: passes over ``train``, at most.
         lr: Adam's, if no ``optimizer`` is given.
         schedule: of ``optimizer``; stepped after each step, a ``ReduceLROnPlateau`` each epoch.
-        patience: stop after this many epochs without a better monitored metric.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
         flag: perturbs the node embeddings; the training loss is then the mean over its passes.
         precision: Fabric's, "32-true" or "bf16-mixed".
-        compile: use ``torch.compile``, in a mode if it is a string: "reduce-overhead" replays CUDA
-            graphs, for batches of few shapes.
+        compile: use ``torch.compile`` and replay CUDA graphs, for batches of few shapes.
         devices: processes on this machine; ``torchrun``'s number takes precedence.
         seed: of dropout and everything else random in training but the loader's order.
         out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
             continued; on a CPU the result is the same bit for bit.
-        checkpoint_every: also save after every so many steps of an epoch. Several processes draw
-            other random numbers after it.
+        checkpoint_every: also save after every so many steps of an epoch.
         tensorboard: also log the curve for TensorBoard, below ``out``.
         progress: show a bar with the remaining time.
 
     Raises:
-        ValueError: arguments do not fit together, nothing can be learned from the targets or with
-            the optimizer, ``out`` holds the checkpoint of another run or is in use.
+        ValueError: arguments do not fit together, nothing can be learned from the targets, or
+            ``out`` holds the checkpoint of another run or is in use.
         RuntimeError: the training loss is no longer a finite number.
     """
-    counts = {"epochs": epochs, "patience": patience, "checkpoint_every": checkpoint_every}
-    at_least(1, **{name: count for name, count in counts.items() if count is not None})
-    rates = {"lr": lr, "stop_below_lr": stop_below_lr, "grad_clip": grad_clip}
-    positive(**{name: rate for name, rate in rates.items() if rate is not None})
-    a_seed(seed=seed)
-    optimizer = optimizer or Adam(model.parameters(), lr=lr)
+    if epochs < 1 or (checkpoint_every is not None and checkpoint_every < 1):
+        raise ValueError(
+            f"epochs is {epochs} and checkpoint_every {checkpoint_every}; expected 1 or more."
+        )
     if (checkpoint_every or tensorboard) and out is None:
         raise ValueError("checkpoints and TensorBoard logs need a folder; expected out as well.")
-    if val is None and (patience or isinstance(schedule, ReduceLROnPlateau)):
-        raise ValueError("patience and ReduceLROnPlateau need validation data; expected val.")
-    _check_loaders(task, training=train, validation=val)
-    _check_optimizer(model, optimizer, schedule)
+    if val is None and isinstance(schedule, ReduceLROnPlateau):
+        raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
+    for loader in (train, val):
+        if loader is not None and loader.targets is not None:  # None: streamed from a folder
+            task.check(loader.targets)
+    optimizer = optimizer or Adam(model.parameters(), lr=lr)
     fabric = launch(device().type, devices, precision)
     rank, world = fabric.global_rank, fabric.world_size
     if world > 1:
         train = train.shard(rank, world, even=True)
         val = None if val is None else val.shard(rank, world, even=False)
-    torch.manual_seed(seed)
+    torch.manual_seed(seed + rank)
     # The wrapped model shares its weights with the caller's.
     wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
     judged = wrapped if world == 1 else model  # DDP's forward waits for the other processes
     history, best_weights, current, board = History(), None, None, None
-    writes = out is not None and rank == 0
+    folder = None if out is None else Path(out)
+    writes = folder is not None and rank == 0
+    parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    parts = {name: part for name, part in parts.items() if part is not None}
     with ExitStack() as stack:
         if writes:
-            stack.enter_context(exclusive(Path(out)))
+            stack.enter_context(exclusive(folder))
         if writes and tensorboard:
-            board = stack.enter_context(closing(Board(Path(out) / "tensorboard")))
-        if out is not None:
-            path = Path(out) / "last.ckpt"
-            parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+            from tensorboardX import SummaryWriter  # half a second to import
+
+            # The file's name has the second in it, within which a run may be continued.
+            log = SummaryWriter(str(folder / "tensorboard"), filename_suffix=f".{os.getpid()}")
+            board = stack.enter_context(log)
+        if folder is not None:
             run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
-            if state := _load_checkpoint(path, run, parts):
+            if (folder / "last.ckpt").exists():
+                state = _load(folder / "last.ckpt", run, parts, rank)
                 history, best_weights = History(**state["history"]), state["best_weights"]
-                current = state["current"] and _share(Epoch(**state["current"]), rank)
+                current = state["current"] and Epoch(**state["current"])
+                if current and rank > 0:  # the first process continues with the sums of all
+                    current.loss, current.graphs = 0.0, 0
 
         def save(current: Epoch | None) -> None:
+            random = _random_state(fabric)
             if writes:
-                progress = {"history": asdict(history), "current": current and asdict(current)}
-                _save_checkpoint(path, run, parts, progress | {"best_weights": best_weights})
-
-        def reseed() -> None:
-            if world > 1:  # the checkpoint holds the random state of one process alone
-                torch.manual_seed(hash((seed, epoch, current.batches, rank)))
+                state = {name: part.state_dict() for name, part in parts.items()}
+                state |= {"run": run, "random": random, "history": asdict(history)}
+                state |= {"current": current and asdict(current), "best_weights": best_weights}
+                write_tensors(folder / "last.ckpt", state)
 
         # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
         silent = {} if progress and rank == 0 else {"disable": True}
@@ -171,11 +171,9 @@ def fit(
         for epoch in range(len(history.epochs), epochs):
             if current is None:
                 current = Epoch(optimizer.param_groups[0]["lr"])
-                best_epoch = history.best["epoch"] if history.best else -1
-                if current.lr < (stop_below_lr or 0) or epoch > best_epoch + (patience or epochs):
+                if current.lr < (stop_below_lr or 0):
                     break
             start = time.perf_counter() - current.seconds
-            reseed()
             wrapped.train()
             train.set_epoch(epoch, current.batches)
             for batch in train:
@@ -191,14 +189,11 @@ def fit(
                 bar.update()
                 unfinished = current.batches < len(train)
                 if checkpoint_every and unfinished and current.batches % checkpoint_every == 0:
-                    current = _over_processes(fabric, current, epoch)
-                    save(current)
-                    current = _share(current, rank)
-                    reseed()
+                    save(_over_processes(fabric, current, epoch))
             total = _over_processes(fabric, current, epoch)
             history.steps += total.batches
             row = {"epoch": epoch, "lr": total.lr, "train_loss": total.loss / total.graphs}
-            current = None
+            current, monitored = None, f"val_{task.monitor}"
             if val is not None:
                 scores = evaluate(judged, task, val)
                 row |= {f"val_{name}": value for name, value in scores.items()}
@@ -206,15 +201,17 @@ def fit(
                     schedule.step(scores[task.monitor])
             row["seconds"] = time.perf_counter() - start
             history.epochs.append(row)
-            monitored, best = f"val_{task.monitor}", history.best
+            best = history.best
             if val is None or task.improves(row[monitored], best and best[monitored]):
                 history.best = row
                 best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
             if writes:
-                write_curve(path.with_name("curve.csv"), history.epochs)
+                _write_curve(folder / "curve.csv", history.epochs)
             save(None)
             if board is not None:
-                board.write(row, epoch)
+                for name, value in row.items():
+                    board.add_scalar(name, value, epoch)
+                board.flush()
             bar.set_postfix({name: f"{v:.4g}" for name, v in row.items() if name != "seconds"})
     if best_weights is not None:
         model.load_state_dict(best_weights)
@@ -257,26 +254,24 @@ def train_step(
     return loss.detach()
 
 
-def compiled(model: nn.Module, mode: bool | str) -> nn.Module:
-    """The model by ``torch.compile``, in a mode if it is a string; unchanged if that is False."""
-    if not mode:
-        return model
+def compiled(model: nn.Module, compile: bool) -> nn.Module:
+    """The model by ``torch.compile``, or as it is."""
     # One graph for each shape: those that serve all shapes cannot be replayed.
-    return torch.compile(model) if mode is True else torch.compile(model, mode=mode, dynamic=False)
+    return torch.compile(model, mode="reduce-overhead", dynamic=False) if compile else model
 
 
 @torch.no_grad()
 def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
-    """The task's metrics over all graphs of a loader; the model is in eval mode meanwhile."""
+    """The task's metric over all graphs of a loader; the model is in eval mode meanwhile."""
     was_training = model.training
     model.eval()
     where = next(model.parameters()).device
-    metrics = task.metrics().to(where)
+    metric = task.metric().to(where)
     for batch in loader:
         batch = batch.to(where)
-        task.update(metrics, model(batch), batch)
+        task.update(metric, model(batch), batch)
     model.train(was_training)
-    return {name: float(value) for name, value in metrics.compute().items()}
+    return {task.monitor: float(metric.compute())}
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -289,8 +284,6 @@ def launch(accelerator: str, devices: int, precision: str):
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
     from lightning_fabric.strategies import DDPStrategy
 
-    at_least(1, devices=devices)
-    one_of(PRECISIONS, precision=precision)
     devices, machines = processes(devices)
     several = devices * machines > 1
     # The loss does not depend on GatedGCN's last edges, nor on EGT's heads for other targets.
@@ -313,6 +306,23 @@ def processes(devices: int) -> tuple[int, int]:
 def is_first_process() -> bool:
     """True in the process that writes the files."""
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
+
+
+def exclusive(folder: Path):
+    """A run's folder for this process alone."""
+    busy = f"another process is training in {folder}; expected a folder for each run."
+    return locked(folder / ".lock", busy)
+
+
+def read_tensors(path: Path) -> dict:
+    """What ``torch.save`` wrote, or a ValueError if it is something else, or would run code."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises anything for a broken pickle
+        reason = str(error).partition("\n")[0][:150].rstrip(".")
+        raise ValueError(
+            f"{path} cannot be read ({reason}); expected tensors that gtcourse saved."
+        ) from None
 
 
 def _weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | float:
@@ -341,35 +351,6 @@ def _over_processes(fabric, current: Epoch, epoch: int) -> Epoch:
     return replace(current, loss=loss, graphs=round(graphs))
 
 
-def _share(current: Epoch, rank: int) -> Epoch:
-    """After a checkpoint the first process continues with the sums of all, the others with none."""
-    return current if rank == 0 else replace(current, loss=0.0, graphs=0)
-
-
-def _check_loaders(task: Task, **loaders: DenseLoader | None) -> None:
-    for name, loader in loaders.items():
-        if loader is None:
-            continue
-        if not hasattr(loader, "set_epoch") or not len(loader):
-            raise ValueError(
-                f"the {name} data are a {type(loader).__name__} of {len(loader)} batches; expected "
-                "a DenseLoader with one or more."
-            )
-        if getattr(loader, "targets", None) is not None:  # not of data streamed from a folder
-            task.check(loader.targets)
-
-
-def _check_optimizer(model: nn.Module, optimizer: Optimizer, schedule) -> None:
-    if schedule is not None and schedule.optimizer is not optimizer:
-        raise ValueError("the schedule is of another optimizer; expected the one that is given.")
-    updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if not any(p.requires_grad and id(p) in updated for p in model.parameters()):
-        raise ValueError(
-            f"the optimizer has no trainable parameter of this {type(model).__name__}; expected "
-            "one that is built from model.parameters(), not all of them frozen."
-        )
-
-
 def _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag) -> dict[str, str]:
     """What a checkpoint has to share with the run that continues it, by name."""
     config = getattr(model, "config", None)
@@ -382,22 +363,22 @@ def _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag) ->
         "task": task.name,
         "flag": flag,
         "grad_clip": grad_clip,
-        "order of the graphs": getattr(train, "order", None),
+        "order of the graphs": train.order,
     }
     return {name: repr(value) for name, value in (settings | run).items()}
 
 
-def _save_checkpoint(path: Path, run: dict[str, str], parts: dict, progress: dict) -> None:
-    state = {name: part.state_dict() for name, part in parts.items() if part is not None}
-    cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
-    state |= {"run": run, "rng": torch.get_rng_state(), "cuda_rng": cuda}
-    write_tensors(path, state | progress)
+def _random_state(fabric) -> dict[str, Tensor]:
+    """The state of each random generator in all processes, ``[processes, bytes]``."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    gathered = {name: fabric.all_gather(state) for name, state in states.items()}
+    return {name: s.reshape(fabric.world_size, -1).cpu() for name, s in gathered.items()}
 
 
-def _load_checkpoint(path: Path, run: dict[str, str], parts: dict) -> dict:
-    """Restores the parts and the random state, if there is a checkpoint, and returns the rest."""
-    if not path.exists():
-        return {}
+def _load(path: Path, run: dict[str, str], parts: dict, rank: int) -> dict:
+    """Restores the parts and the random generators, and returns the rest of a checkpoint."""
     state = read_tensors(path)
     theirs = state.get("run", {})
     if differs := sorted(name for name in {*run, *theirs} if run.get(name) != theirs.get(name)):
@@ -406,9 +387,16 @@ def _load_checkpoint(path: Path, run: dict[str, str], parts: dict) -> dict:
             "run that began there. Choose another folder, or delete it."
         )
     for name, part in parts.items():
-        if part is not None:
-            part.load_state_dict(state[name])
-    torch.set_rng_state(state["rng"])
-    if torch.cuda.is_available() and state["cuda_rng"] is not None:
-        torch.cuda.set_rng_state(state["cuda_rng"])
+        part.load_state_dict(state[name])
+    torch.set_rng_state(state["random"]["cpu"][rank])
+    if torch.cuda.is_available() and "cuda" in state["random"]:
+        torch.cuda.set_rng_state(state["random"]["cuda"][rank])
     return state
+
+
+def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
+    """A row for each epoch."""
+    with replacing(path) as temporary, open(temporary, "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.training.arguments import at_least, positive
 from gtcourse.training.tasks import Task
 
 
@@ -42,10 +41,6 @@ class Flag:
     steps: int
     step_size: float
     bound: float = 0.0
-
-    def __post_init__(self) -> None:
-        at_least(1, steps=self.steps)
-        positive(step_size=self.step_size, **({"bound": self.bound} if self.bound else {}))
 
     def backward(
         self,

@@ -1,14 +1,20 @@
-"""What a recipe is: one published run, with everything that it depends on."""
+"""What a recipe is: one published run, with everything that it depends on.
+
+Below it are the papers' learning-rate schedules, as functions of an optimizer and the number of its
+steps. Steps are counted from 1: the rate at step k is the one of the optimizer's k-th step.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from typing import Literal
 
 from torch import nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
 from gtcourse.graphs.loader import DenseLoader
@@ -16,8 +22,6 @@ from gtcourse.training.budget import device
 from gtcourse.training.fit import History, fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
-
-BUDGET = {"epochs", "steps", "batch_size", "optimizer", "schedule", "stop_below_lr", "flag"}
 
 
 @dataclass(frozen=True)
@@ -71,16 +75,16 @@ class Recipe:
 
         Args:
             train: with batches of ``batch_size`` graphs, shuffled.
-            options: ``fit``'s others, such as ``seed``, ``out``, ``precision`` and ``patience``.
+            options: ``fit``'s others, such as ``seed``, ``out`` and ``precision``.
         """
         model, optimizer, schedule = self.start(model, len(train))
         epochs = self.epochs
         if self.steps is not None:
             epochs = min(epochs, -(-self.steps // len(train)))
-        names = ("stop_below_lr", "grad_clip", "flag")
-        options |= {name: getattr(self, name) for name in names}
-        options |= {"epochs": epochs, "optimizer": optimizer, "schedule": schedule}
-        return fit(model, self.task, train, val, **options)
+        return fit(
+            model, self.task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule,
+            stop_below_lr=self.stop_below_lr, grad_clip=self.grad_clip, flag=self.flag, **options,
+        )  # fmt: skip
 
     def start(
         self, model: nn.Module, steps_per_epoch: int
@@ -88,23 +92,17 @@ class Recipe:
         """The model on its device, its optimizer (fused on a GPU) and the schedule of that."""
         model, fused = model.to(device()), {"fused": True} if device().type == "cuda" else {}
         optimizer = self.optimizer(model.parameters(), **fused)
-        return model, optimizer, self.schedule(optimizer, self.total_steps(steps_per_epoch))
-
-    def total_steps(self, steps_per_epoch: int) -> int:
-        """The schedule's length: ``steps``, or those of all epochs where the paper counts these."""
-        return self.steps or self.epochs * steps_per_epoch
+        return (
+            model,
+            optimizer,
+            self.schedule(optimizer, self.steps or self.epochs * steps_per_epoch),
+        )
 
     def at(self, **changes) -> Recipe:
         """The same recipe at another budget; ``changed`` says what is not the paper's.
 
-        Args:
-            changes: any of ``BUDGET``. New ``epochs`` alone also replace ``steps``, so that the
-                schedule ends with the run.
+        New ``epochs`` alone also replace ``steps``, so that the schedule ends with the run.
         """
-        if other := sorted({*changes} - BUDGET):
-            raise ValueError(
-                f"a budget cannot change {', '.join(other)}; expected {', '.join(sorted(BUDGET))}."
-            )
         if self.steps is not None and "epochs" in changes:
             changes.setdefault("steps", None)
         texts = {name: as_text(value) for name, value in changes.items()}
@@ -126,3 +124,84 @@ def as_text(value: object) -> object:
     if isinstance(value, Encoding | Flag):
         return repr(value)
     return value.name if isinstance(value, Task) else getattr(value, "__name__", value)
+
+
+def warmup_then_linear(
+    optimizer: Optimizer, total: int, *, warmup: int | float, end: float = 1e-9
+) -> LambdaLR:
+    r"""Linear warm-up to the optimizer's own rate, then linear decay (Graphormer, Sec. 4.1).
+
+    With W warm-up steps of T and the rate :math:`\eta` of the optimizer, step k has
+
+    .. math::
+        \eta\,\frac{k}{W} \quad (k \le W), \qquad
+        \eta_\text{end} + (\eta - \eta_\text{end}) \Bigl(1 - \frac{k - W}{T - W}\Bigr)
+        \quad (W < k \le T),
+
+    and every later step :math:`\eta_\text{end}`. Each group of parameters has its own peak.
+
+    Args:
+        total: T, in optimizer steps.
+        warmup: W, in steps, or as a share of ``total`` (a float below 1).
+        end: :math:`\eta_\text{end}`; 1e-9 in the official code, the paper does not say.
+    """
+    peaks = [float(group["lr"]) for group in optimizer.param_groups]
+    decays = [lambda done, peak=peak: (end + (peak - end) * (1 - done)) / peak for peak in peaks]
+    return _warmup_then(optimizer, total, warmup, decays)
+
+
+def warmup_then_cosine(
+    optimizer: Optimizer, total: int, *, warmup: int | float, quarter: bool = False
+) -> LambdaLR:
+    r"""Linear warm-up to the optimizer's own rate, then cosine decay to zero (EGT, Table 6).
+
+    After the warm-up of :func:`warmup_then_linear`, step k has
+
+    .. math:: \frac{\eta}{2} \Bigl(1 + \cos \pi\,\frac{k - W}{T - W}\Bigr)
+              \quad\text{or}\quad \eta \cos \frac{\pi}{2} \frac{k - W}{T - W}
+              \qquad (W < k \le T),
+
+    and every later step 0.
+
+    Args:
+        quarter: the second, as in the code that produced EGT's results. The paper says only
+            "cosine"; its authors' later code has the first.
+
+    Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
+    to have 0.
+    """
+
+    def decay(done: float) -> float:
+        return math.cos(math.pi / 2 * done) if quarter else (1 + math.cos(math.pi * done)) / 2
+
+    return _warmup_then(optimizer, total, warmup, [decay] * len(optimizer.param_groups))
+
+
+def halve_on_plateau(
+    optimizer: Optimizer, total: int, *, patience: int, mode: Literal["min", "max"]
+) -> ReduceLROnPlateau:
+    """Half the rate after more than ``patience`` epochs without a better score (benchmarking-gnns).
+
+    ``total`` is not used; ``mode`` says whether a better score is small or large.
+    """
+    return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
+
+
+def _warmup_then(
+    optimizer: Optimizer, total: int, warmup: int | float, decays: list[Callable[[float], float]]
+) -> LambdaLR:
+    """Linear warm-up, then a function of the share of the decay that is done, for each group."""
+    steps = round(warmup * total) if isinstance(warmup, float) else warmup
+    if not 0 <= steps < total:
+        raise ValueError(
+            f"warmup is {warmup} and total {total}; expected fewer warm-up steps than there are "
+            "in all, or a share of them such as 0.06."
+        )
+
+    def rate(steps_done: int, decay: Callable[[float], float]) -> float:
+        step = steps_done + 1
+        return step / steps if step <= steps else decay(min(1.0, (step - steps) / (total - steps)))
+
+    schedule = LambdaLR(optimizer, [lambda done, d=decay: rate(done, d) for decay in decays])
+    schedule.total_steps = total  # compared when a checkpoint is loaded
+    return schedule

@@ -1,29 +1,30 @@
-"""The files of a run: its record as JSON, the only source of a number in the book; its weights.
+"""Records of runs: JSON files, the only source of a number in the book, beside the papers' numbers.
 
 A file is written beside the old one and renamed over it, so a kill at any moment leaves the old one
-or the new one. Tensors are read without executing anything (``weights_only``).
+or the new one. Weights are read without executing anything (``weights_only``).
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import platform
 import subprocess
-import time
-from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import get_origin, get_type_hints
+from statistics import mean, stdev
 
 import torch
 from torch import Tensor
 
-from gtcourse.graphs.files import file_sha256, locked, replacing, write_tensors
+from gtcourse.graphs.files import file_sha256, replacing, write_tensors
+from gtcourse.recipes import RECIPES, Recipe
+from gtcourse.training.fit import read_tensors
 
 PACKAGE = Path(str(files("gtcourse")))
 RECORDED = PACKAGE / "recorded"
@@ -118,21 +119,20 @@ def write_record(record: Record, path: Path | str) -> None:
     write_json(path, content)
 
 
+def write_json(path: Path | str, content: dict) -> None:
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
 def read_record(path: Path | str) -> Record:
     """Reads a record, or raises a ValueError if the file is something else."""
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        json.dumps(content, allow_nan=False)  # Python reads NaN, which is not JSON
-        content = {"weights": ""} | {k: v for k, v in content.items() if k != "sha256"}  # if old
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is no record of a run ({error}); expected JSON.") from None
-    types = {name: get_origin(hint) or hint for name, hint in get_type_hints(Record).items()}
-    types["seconds"] = int | float
-    wrong = {name for name, kind in types.items() if not isinstance(content.get(name), kind)}
-    wrong |= {*content} - {*types}
-    if wrong:
-        names = ", ".join(sorted(wrong))[:200]
-        raise ValueError(f"{path} is no record of a run; expected other values of {names}.")
+        content = {"weights": "", **json.loads(Path(path).read_text(encoding="utf-8"))}
+        content.pop("sha256", None)  # of older records
+        if wrong := sorted({*content} ^ {f.name for f in fields(Record)}):
+            raise ValueError(f"missing or unknown: {', '.join(wrong)}")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is no record of a run ({error}); expected JSON of one.") from None
     return Record(**content)
 
 
@@ -165,58 +165,103 @@ def read_weights(record: Record, folder: Path = RECORDED) -> dict[str, Tensor]:
     return read_tensors(path)
 
 
-def read_tensors(path: Path) -> dict:
-    """What ``torch.save`` wrote, or a ValueError if it is something else, or would run code."""
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises anything for a broken pickle
-        reason = str(error).partition("\n")[0][:150].rstrip(".")
-        raise ValueError(
-            f"{path} cannot be read ({reason}); expected tensors that gtcourse saved."
-        ) from None
+@dataclass(frozen=True)
+class Result:
+    """Several seeds of one recipe, at one budget on the same data, beside the paper's number.
 
-
-def write_json(path: Path | str, content: dict) -> None:
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-
-
-def write_curve(path: Path, rows: list[dict[str, float]]) -> None:
-    """The curve as a CSV file, a row for each epoch."""
-    with replacing(path) as temporary, open(temporary, "w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def exclusive(folder: Path) -> AbstractContextManager:
-    """A run's folder for this process alone."""
-    busy = f"another process is training in {folder}; expected a folder for each run."
-    return locked(folder / ".lock", busy)
-
-
-class Board:
-    """Appends rows to a new TensorBoard file in ``folder``.
-
-    Without tensorboardX's thread: on a full disk it dies, and the run would wait for it forever.
+    Attributes:
+        recipe: as published; None for a reader's own.
+        metric: the one that is compared, for instance "test_mae".
+        paper: (mean, standard deviation or None), as printed; None for a reader's own.
+        records: the runs, by seed; none if the recipe was not run.
     """
 
-    def __init__(self, folder: Path):
-        from tensorboardX.event_file_writer import EventsWriter  # half a second to import
+    recipe: Recipe | None
+    metric: str
+    paper: tuple[float, float | None] | None
+    records: tuple[Record, ...] = ()
 
-        folder.mkdir(parents=True, exist_ok=True)
-        # The name has the second in it, within which a run may be continued.
-        self._writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
+    @property
+    def values(self) -> list[float]:
+        return [record.result[self.metric] for record in self.records]
 
-    def write(self, row: dict[str, float], step: int) -> None:
-        from tensorboardX.proto.event_pb2 import Event
-        from tensorboardX.proto.summary_pb2 import Summary
+    @property
+    def budget(self) -> str:
+        """How much of the published run was run."""
+        if not self.records:
+            return ""
+        config = self.records[0].config
+        if self.recipe is None:
+            return f"{config['epochs']} epochs" if "epochs" in config else ""
+        if not (changed := config.get("changed")):
+            return "the paper's"
+        graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
+        batches = f", batches of {changed['batch_size']}" if "batch_size" in changed else ""
+        return f"{config['epochs']} of {self.recipe.epochs:,} epochs{graphs}{batches}"
 
-        values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
-        event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
-        self._writer.write_event(event)
-        self._writer.flush()
 
-    def close(self) -> None:
-        with suppress(OSError):  # :meth:`write` has reported it
-            self._writer.close()
+def read_results(folders: Iterable[Path]) -> list[Record]:
+    """Every record of a run in folders and the folders in them."""
+    paths = (path for folder in folders for path in sorted(Path(folder).rglob("*-seed*.json")))
+    return [read_record(path) for path in paths]
+
+
+def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
+    """A result for each recipe, data and budget; one without records for a recipe that has none.
+
+    Runs of recipes that are a reader's own come last, with all metrics of the test set.
+
+    Args:
+        dataset: only recipes for this one.
+    """
+    runs = defaultdict(list)
+    for record in sorted(records, key=lambda record: record.seed):
+        settings = ("changed", "precision", "compile", "buckets")
+        budget = str([record.config.get(name) for name in settings])
+        own = "own_data" in record.config.get("changed", {})
+        # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.
+        name = record.name if own else record.name.split("-on-")[0]
+        runs[name, record.data["source"], record.data.get("checksum"), budget].append(record)
+
+    def result(recipe: Recipe | None, metric: str, paper, group: list[Record]) -> Result:
+        scored = [run for run in group if metric in run.result]  # unless no target is known
+        return Result(recipe, metric, paper, tuple(scored))
+
+    found = []
+    for name, recipe in RECIPES.items():
+        if dataset in (None, recipe.dataset):
+            groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
+            found += [
+                result(recipe, *score, group) for score in printed(recipe) for group in groups
+            ]
+    for (name, *_), group in runs.items():
+        if name not in RECIPES and dataset in (None, group[0].data["name"]):
+            metrics = [metric for metric in group[0].result if metric.startswith("test_")]
+            found += [result(None, metric, None, group) for metric in metrics]
+    return found
+
+
+def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
+    """The paper's numbers by metric; without those for several sizes of the training set."""
+    return [item for item in recipe.paper_result.items() if isinstance(item[1], tuple)]
+
+
+def spread(values: list[float]) -> str:
+    """Mean ± standard deviation over seeds, and how many there are."""
+    if not values:
+        return "not yet run"
+    if len(values) == 1:
+        return f"{values[0]:.3f} (1 seed)"
+    return f"{mean(values):.3f} ± {stdev(values):.3f} ({len(values)} seeds)"
+
+
+def row(result: Result) -> tuple[str, ...]:
+    """As text: name, metric, the paper's and our value, the gap between them, budget, data."""
+    paper = gap = ""
+    if result.paper:
+        value, deviation = result.paper
+        paper = f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
+        gap = f"{mean(result.values) - value:+.3f}" if result.values else ""
+    name = result.recipe.name if result.recipe else result.records[0].name
+    data = result.records[0].data["source"] if result.records else ""
+    return name, result.metric, paper, spread(result.values), gap, result.budget, data

@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,27 +26,25 @@ from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import CGT
-from gtcourse.training.arguments import a_seed, at_least, one_of, positive
 from gtcourse.training.budget import device
 from gtcourse.training.fit import (
-    PRECISIONS,
+    History,
     count_parameters,
     evaluate,
+    exclusive,
     is_first_process,
     processes,
 )
-from gtcourse.training.recipe import Recipe
+from gtcourse.training.recipe import Recipe, warmup_then_cosine
 from gtcourse.training.records import (
     Record,
     current_commit,
-    exclusive,
     read_record,
     record_filename,
     write_json,
     write_record,
     write_weights,
 )
-from gtcourse.training.schedules import warmup_then_cosine
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that has to be downloaded; communities, tours and cycles are made."""
@@ -57,24 +55,8 @@ EVALUATED_AT_ONCE = 4
 Graphs = GraphDataset | MappedGraphs
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much of a recipe is run.
-
-    Attributes:
-        share: of the recipe's epochs, at least two.
-        graphs: of the training set, and a quarter as many of the others; None for all.
-    """
-
-    share: float = 1.0
-    graphs: int | None = None
-
-
-BUDGETS = {
-    "paper": Budget(),
-    "short": Budget(share=0.01),
-    "smoke": Budget(share=0.0, graphs=256),
-}
+BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
+"""The share of a recipe's epochs, at least two of them, and how many training graphs."""
 
 
 def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
@@ -121,7 +103,7 @@ def first(data: Graphs, count: int) -> Graphs:
 def at_budget(
     recipe: Recipe,
     data: Graphs,
-    budget: Budget,
+    budget: str = "paper",
     epochs: int | None = None,
     batch_size: int | None = None,
     graphs: int | None = None,
@@ -131,22 +113,24 @@ def at_budget(
     """A recipe and its data cut to a budget, which the recipe remembers.
 
     Args:
+        budget: one of ``BUDGETS``.
         epochs, batch_size, graphs, learning_rate: in place of the budget's and the recipe's.
         cosine: the rate falls to zero by the last epoch. A short run of a recipe that waits for a
             plateau would otherwise end at its first rate.
     """
-    if epochs is None and budget.share < 1:
-        epochs = max(2, round(budget.share * recipe.epochs))
+    if budget not in BUDGETS:
+        raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
+    share, most = BUDGETS[budget]
+    if epochs is None and share < 1:
+        epochs = max(2, round(share * recipe.epochs))
     changes = {"epochs": epochs, "batch_size": batch_size}
     changes = {name: value for name, value in changes.items() if value is not None}
-    at_least(1, **changes, graphs=1 if graphs is None else graphs)
     if learning_rate is not None:
-        positive(learning_rate=learning_rate)
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
     if cosine:
         changes |= {"schedule": partial(warmup_then_cosine, warmup=0), "stop_below_lr": None}
     recipe = recipe.at(**changes) if changes else recipe
-    graphs = graphs or budget.graphs
+    graphs = graphs or most
     if graphs is None:
         return recipe, data
     return replace(recipe, changed=recipe.changed | {"graphs": graphs}), first(data, graphs)
@@ -156,12 +140,6 @@ def loaders(
     recipe: Recipe, data: Graphs, seed: int, buckets: int, few_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
     """Training, validation and test data with the recipe's encodings, on the device."""
-    count = data.split_sizes["train"]
-    if (buckets > 1 or few_shapes) and count // buckets < recipe.batch_size:
-        raise ValueError(
-            f"{count} training graphs in {buckets} bucket(s) do not fill a batch of "
-            f"{recipe.batch_size} in each; expected more graphs, smaller batches or fewer buckets."
-        )
     options = {"static_shapes": few_shapes, "buckets": buckets, "device": device()}
     if isinstance(data, MappedGraphs):
         computed = [t for t in recipe.transforms if repr(t) not in data.stored]
@@ -179,6 +157,11 @@ def loaders(
     train = DenseLoader(
         data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=few_shapes, **options
     )
+    if not len(train):
+        raise ValueError(
+            f"{data.split_sizes['train']} training graphs do not fill a batch of "
+            f"{recipe.batch_size}; expected more graphs or smaller batches."
+        )
     at_once = EVALUATED_AT_ONCE * recipe.batch_size
     val, test = (DenseLoader(graphs, at_once, **options) for graphs in (data.val, data.test))
     return train, val, test
@@ -198,7 +181,7 @@ def train(
     out: Path | None = None,
     resume: bool | None = False,
     buckets: int = 1,
-    compile: bool | str = False,
+    compile: bool = False,
     **options,
 ) -> Record:
     """Trains with a recipe and evaluates the weights of the best validation epoch.
@@ -215,9 +198,6 @@ def train(
         ValueError: the recipe cannot take the data, or ``out`` holds a run that is not to be
             resumed, another one, or none to resume, or is in use.
     """
-    a_seed(seed=seed)
-    at_least(1, epochs=recipe.epochs, buckets=buckets, devices=options.get("devices", 1))
-    one_of(PRECISIONS, precision=options.get("precision", PRECISIONS[0]))
     if resume and not (out / "run.json").exists():
         raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
     if torch.cuda.is_available():  # several processes have a GPU each
@@ -225,9 +205,7 @@ def train(
     recipe = for_compiler(recipe) if compile else recipe
     devices = math.prod(processes(options.get("devices", 1)))
     settings = {"buckets": buckets, "compile": compile, "devices": devices}
-    # After a checkpoint several processes draw other random numbers; a single one does not.
-    decisive = ["precision", "checkpoint_every"] if devices > 1 else ["precision"]
-    settings |= {name: options[name] for name in decisive if options.get(name) is not None}
+    settings["precision"] = options.get("precision", "32-true")
     name, commit = run_name(recipe, data), current_commit()
     what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
     check_data(recipe, data)
@@ -239,17 +217,17 @@ def train(
             commit = commit if commit == begun else f"{begun}, then {commit}"
         if out is not None and (out / record_filename(name, seed)).exists():
             return read_record(out / record_filename(name, seed))
-        loaded = loaders(recipe, data, seed, buckets, few_shapes=isinstance(compile, str))
+        training, val, test = loaders(recipe, data, seed, buckets, few_shapes=compile)
         torch.manual_seed(seed)
         model = recipe.build_model()
-        history = recipe.fit(model, *loaded[:2], seed=seed, out=out, compile=compile, **options)
+        history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
         record = Record(
             name=name,
             **what,
             seconds=round(history.seconds, 1),
             parameters=count_parameters(model),
             curve=history.epochs,
-            result=_result(recipe, model, history, *loaded),
+            result=_result(recipe, model, history, training, test),
             command=command,
             commit=commit,
         )
@@ -259,20 +237,16 @@ def train(
     return record
 
 
-def _result(recipe: Recipe, model: nn.Module, history, train, val, test) -> dict[str, float]:
-    """The metrics at the best epoch; none of a split whose publisher keeps all targets back."""
+def _result(
+    recipe: Recipe, model: nn.Module, history: History, train: DenseLoader, test: DenseLoader
+) -> dict[str, float]:
+    """The metric at the best epoch; not of a split whose publisher keeps all targets back."""
     model.to(device())
-    splits = {"test": test}
-    if any(name.startswith("train_") for name in recipe.paper_result):
-        splits["train"] = train
-    best = history.best or history.epochs[-1]
-    scores = {
-        f"{split}_{name}": value
-        for split, loader in splits.items()
-        for name, value in evaluate(model, recipe.task, loader).items()
-    }
-    monitor = f"val_{recipe.task.monitor}"
-    scores[monitor] = best[monitor]
+    metric, best = recipe.task.monitor, history.best or history.epochs[-1]
+    scores = {f"test_{metric}": evaluate(model, recipe.task, test)[metric]}
+    if f"train_{metric}" in recipe.paper_result:
+        scores[f"train_{metric}"] = evaluate(model, recipe.task, train)[metric]
+    scores[f"val_{metric}"] = best[f"val_{metric}"]
     scores = {name: value for name, value in scores.items() if not math.isnan(value)}
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
 
@@ -333,15 +307,12 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
     Returns:
         str: the commit at which the run began.
     """
-    path, finished = out / "run.json", any(out.glob("*-seed*.json"))
-    if not finished and not (out / "last.ckpt").exists():
+    path = out / "run.json"
+    if not any(out.glob("*-seed*.json")) and not (out / "last.ckpt").exists():
         write_json(path, {"commit": current_commit(), **what})
         return current_commit()
     if resume is False:
-        state = "finished run" if finished else "run with a checkpoint"
-        raise ValueError(
-            f"{out} holds a {state}; expected --resume to continue it, or another folder."
-        )
+        raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     begun = json.loads(path.read_text())
     what = json.loads(json.dumps(what))  # as it was read
     ours, theirs = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))

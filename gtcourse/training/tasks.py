@@ -1,6 +1,6 @@
 """What a model is trained on and judged by: targets of graphs, nodes and edges.
 
-A :class:`Task` of your own is a loss, metrics, and the metric that decides.
+A :class:`Task` of your own is a loss and a metric of torchmetrics.
 
 Shapes: B graphs, N nodes (padded), T targets of a graph, C classes, ν largest distance predicted.
 """
@@ -11,27 +11,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torchmetrics import MeanAbsoluteError, Metric
+from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy
+from torchmetrics.functional.classification import binary_auroc, binary_average_precision
+from torchmetrics.utilities import dim_zero_cat
 
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
-
-if TYPE_CHECKING:  # it takes a second to import, and a model that only predicts does without
-    from torchmetrics import MetricCollection
 
 
 @dataclass(frozen=True)
 class Task:
-    """A loss, metrics, and the metric that decides which weights are best.
+    """A loss, and the metric that decides which weights are best.
 
     Attributes:
         loss: (``model(batch, **asks)``, batch) to the mean loss over the batch's targets.
-        update: (metrics, ``model(batch)``, batch): adds the batch's targets to the metrics.
-        metrics: builds a fresh collection.
-        monitor: the metric that decides; mode: whether it should be small or large.
+        metric: builds a fresh metric; update: (metric, ``model(batch)``, batch) adds the batch.
+        monitor: the metric's name; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
             Several processes weight their losses by it.
         asks: keyword arguments of the model in training.
@@ -40,8 +40,8 @@ class Task:
 
     name: str
     loss: Callable[[Any, GraphBatch], Tensor]
-    update: Callable[[MetricCollection, Tensor, GraphBatch], None]
-    metrics: Callable[[], MetricCollection]
+    metric: Callable[[], Metric]
+    update: Callable[[Metric, Tensor, GraphBatch], None]
     monitor: str
     mode: Literal["min", "max"]
     size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
@@ -69,15 +69,15 @@ class Task:
 def graph_regression() -> Task:
     """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
 
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
+    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
         known = ~batch.y.isnan()
-        metrics.update(prediction[known].float(), batch.y[known].float())
+        metric.update(prediction[known].float(), batch.y[known].float())
 
     return Task(
         name="graph regression",
         loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
+        metric=MeanAbsoluteError,
         update=update,
-        metrics=partial(_metric, "mae", "MeanAbsoluteError"),
         monitor="mae",
         mode="min",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -100,8 +100,8 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
     return Task(
         name="graph classification" + (f" by {metric}" if metric != default else ""),
         loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
-        update=lambda metrics, prediction, batch: metrics.update(prediction, batch.y),
-        metrics=partial(_metric, metric, "MeanOverTargets", score=metric),
+        metric=partial(MeanOverTargets, metric),
+        update=lambda metric, prediction, batch: metric.update(prediction, batch.y),
         monitor=metric,
         mode="max",
         size=lambda batch: (~batch.y.isnan()).sum(),
@@ -115,7 +115,8 @@ def graph_multiclass(num_classes: int) -> Task:
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
     """
     name = f"graph classification, {num_classes} classes"
-    return _classes(name, num_classes, _accuracy(num_classes, "micro"))
+    metric = partial(MulticlassAccuracy, num_classes, average="micro", ignore_index=MISSING_LABEL)
+    return _classes(name, num_classes, "accuracy", metric)
 
 
 def node_classification(num_classes: int, class_sizes: Sequence[int] | None = None) -> Task:
@@ -141,7 +142,8 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
         total = sum(class_sizes)
         weights = [(total - size) / total for size in class_sizes]
         name += f", weighted by their sizes {list(class_sizes)}"
-    return _classes(name, num_classes, _accuracy(num_classes, "macro"), weights)
+    metric = partial(MulticlassAccuracy, num_classes, average="macro", ignore_index=MISSING_LABEL)
+    return _classes(name, num_classes, "accuracy", metric, weights)
 
 
 def edge_classification() -> Task:
@@ -151,8 +153,8 @@ def edge_classification() -> Task:
     ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
     and recall of class 1.
     """
-    f1 = partial(_metric, "f1", "BinaryF1Score", ignore_index=MISSING_LABEL)
-    return _classes("edge classification", 2, f1)
+    metric = partial(BinaryF1Score, ignore_index=MISSING_LABEL)
+    return _classes("edge classification", 2, "f1", metric)
 
 
 def with_distances(
@@ -203,18 +205,38 @@ def with_distances(
     )
 
 
-def _metric(name: str, metric: str, **options) -> MetricCollection:
-    """A metric of :mod:`gtcourse.training.metrics`, called ``name``."""
-    from torchmetrics import MetricCollection
+class MeanOverTargets(Metric):
+    """ROC AUC or average precision, averaged over the T targets that have both a 0 and a 1.
 
-    from gtcourse.training import metrics
+    Others have no ranking to judge; OGB leaves them out too. NaN if none is left.
 
-    return MetricCollection({name: getattr(metrics, metric)(**options)})
+    Shapes:
+        prediction: ``[B, T]`` or ``[B]`` logits; y: the same, 0, 1 or NaN
+    """
 
+    full_state_update = False
 
-def _accuracy(num_classes: int, average: str) -> partial[MetricCollection]:
-    options = {"num_classes": num_classes, "average": average, "ignore_index": MISSING_LABEL}
-    return partial(_metric, "accuracy", "MulticlassAccuracy", **options)
+    def __init__(self, score: Literal["auroc", "ap"]):
+        super().__init__()
+        self.score_of = {"auroc": binary_auroc, "ap": binary_average_precision}[score]
+        self.add_state("predictions", [], dist_reduce_fx="cat")
+        self.add_state("targets", [], dist_reduce_fx="cat")
+
+    def update(self, prediction: Tensor, y: Tensor) -> None:
+        self.predictions.append(prediction.float().reshape(len(y), -1))
+        self.targets.append(y.reshape(len(y), -1))
+
+    def compute(self) -> Tensor:
+        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
+        scores = []
+        for prediction, y in zip(predictions.T, targets.T, strict=True):
+            known = ~y.isnan()
+            labels = y[known].long()
+            if 0 < labels.sum() < len(labels):
+                # Ranks instead of probabilities: the sigmoid of every large logit is 1.
+                rank = prediction[known].unique(return_inverse=True)[1] / len(labels)
+                scores.append(self.score_of(rank, labels))
+        return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 
 def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
@@ -242,7 +264,7 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
         )
 
 
-def _classes(name, num_classes, metrics: partial[MetricCollection], weights=None) -> Task:
+def _classes(name, num_classes, monitor, metric: Callable[[], Metric], weights=None) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of classes."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
@@ -250,15 +272,15 @@ def _classes(name, num_classes, metrics: partial[MetricCollection], weights=None
         total, size = _cross_entropy(prediction, batch.y, weights)
         return total / size.where(size > 0, 1)
 
-    def update(metrics: MetricCollection, prediction: Tensor, batch: GraphBatch) -> None:
-        metrics.update(prediction.argmax(dim=-1).flatten(), batch.y.flatten())
+    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+        metric.update(prediction.argmax(dim=-1).flatten(), batch.y.flatten())
 
     return Task(
         name=name,
         loss=loss,
+        metric=metric,
         update=update,
-        metrics=metrics,
-        monitor=metrics.args[0],
+        monitor=monitor,
         mode="max",
         size=lambda batch: _total_weight(batch.y, weights),
         num_classes=num_classes,

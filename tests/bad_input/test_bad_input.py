@@ -46,6 +46,7 @@ from gtcourse.graphs.ragged import read_npz
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.flag import Flag
+from gtcourse.training.recipe import warmup_then_linear
 from gtcourse.training.records import (
     Record,
     read_record,
@@ -54,7 +55,6 @@ from gtcourse.training.records import (
     write_weights,
 )
 from gtcourse.training.run import claim, train
-from gtcourse.training.schedules import warmup_then_linear
 from gtcourse.training.tasks import graph_regression
 from tests.graphs.small import three_chains
 from tests.training.small_run import run, small_model

@@ -10,8 +10,8 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from gtcourse.graphs import DenseLoader
 from gtcourse.recipes import get_recipe
+from gtcourse.training.recipe import warmup_then_linear
 from gtcourse.training.records import Record, read_record, write_record
-from gtcourse.training.schedules import warmup_then_linear
 from tests.training.small_run import graphs, small_model
 
 TOY = replace(

@@ -6,8 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from gtcourse.recipes import RECIPES, get_recipe
-from gtcourse.training.records import Record, write_record
-from gtcourse.training.results import read_results, results, row
+from gtcourse.training.records import Record, read_results, results, row, write_record
 
 DATA = {"name": "zinc", "source": "file: zinc.npz", "checksum": "0", "sizes": {"train": 1}}
 

@@ -12,7 +12,7 @@ import torch
 from gtcourse.graphs import DenseLoader
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
-from gtcourse.training.schedules import warmup_then_cosine, warmup_then_linear
+from gtcourse.training.recipe import warmup_then_cosine, warmup_then_linear
 from gtcourse.training.tasks import graph_regression
 from tests.training.small_run import graphs, small_model
 
