@@ -11,18 +11,18 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Column, Table
 from typer import Argument, Option
 
 from gtcourse import __version__
-from gtcourse.cli_data import console, data, prepare, table_of
 
+console = Console(highlight=False)
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
     no_args_is_help=True,
@@ -30,8 +30,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(data)
-app.command()(prepare)
 
 # Arguments and options of several commands.
 RECIPE = Argument(metavar="RECIPE", help="for instance csa-rings/zinc")
@@ -42,7 +40,7 @@ DATA = Option(
 )
 PRECISION = Option("32-true", help="32-true or bf16-mixed")
 COMPILE = Option(False, "--compile", help="torch.compile, with CUDA graphs for each bucket")
-BUCKETS = Option(1, help="parts of the data by size of graph")
+BUCKETS = Option(1, min=1, help="parts of the data by size of graph")
 DATASET = Option(None, help="only recipes for this data set")
 SMILES = Option("smiles", help="the column of --csv with SMILES")
 
@@ -68,7 +66,6 @@ def recipes(
 ) -> None:
     """List the published configurations of the course, or describe one of them."""
     from gtcourse.recipes import RECIPES, get_recipe
-    from gtcourse.training.records import printed
 
     if name is not None:
         import torch
@@ -80,12 +77,11 @@ def recipes(
         for key, value in (recipe.config() | about).items():
             console.print(f"[bold]{key}[/]: {escape(str(value))}")
         return
-    _check_dataset(dataset)
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
-            scores = [f"{metric} {value:g}" for metric, (value, _) in printed(recipe)[-1:]]
-            scores = scores or [f"{metric}, by size" for metric in recipe.paper_result]
-            console.print(f"{recipe.name:35} {scores[0]}")
+            metric, value = [*recipe.paper_result.items()][-1]
+            score = f" {value[0]:g}" if isinstance(value, tuple) else ", by size"
+            console.print(f"{recipe.name:35} {metric}{score}")
     console.print("`gtcourse recipes NAME` describes one.")
 
 
@@ -96,12 +92,12 @@ def train(
     budget: str = Option(
         "paper", help="paper (the whole recipe), short (1 % of it) or smoke (a check)"
     ),
-    epochs: int | None = Option(None, help="in place of the budget's"),
-    batch_size: int | None = Option(None, help="in place of the recipe's"),
-    learning_rate: float | None = Option(None, help="peak, likewise"),
+    epochs: int | None = Option(None, min=1, help="in place of the budget's"),
+    batch_size: int | None = Option(None, min=1, help="in place of the recipe's"),
+    learning_rate: float | None = Option(None, min=0, help="peak, likewise"),
     cosine: bool = Option(False, "--cosine", help="decay the rate to 0"),
-    graphs: int | None = Option(None, help="train on the first so many"),
-    seed: list[int] = Option([0], help="repeat it for several runs"),
+    graphs: int | None = Option(None, min=1, help="train on the first so many"),
+    seed: list[int] = Option([0], min=0, max=2**32 - 1, help="repeat it for several runs"),
     jobs: int = Option(1, min=1, help="runs at once, where there are several seeds"),
     out: Path = Option(Path("runs"), help="each run gets a folder in it"),
     resume: bool = Option(False, "--resume", help="continue a run that stopped"),
@@ -109,9 +105,9 @@ def train(
         False, "--auto-resume", help="continue the run if there is one, else begin it"
     ),
     checkpoint_every: int | None = Option(
-        None, help="steps, within an epoch; there is one after each epoch"
+        None, min=1, help="steps, within an epoch; there is one after each epoch"
     ),
-    devices: int = Option(1, help="processes on this machine (DDP)"),
+    devices: int = Option(1, min=1, help="processes on this machine (DDP)"),
     precision: str = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
@@ -130,23 +126,19 @@ def train(
 
     [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary[/]
     """
-    if resume and auto_resume:
-        raise ValueError("--resume and --auto-resume exclude each other; expected one of the two.")
     if len(seed) > 1:
         raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
     from gtcourse.recipes import get_recipe
     from gtcourse.training import run
     from gtcourse.training.records import printed
 
-    if budget not in run.BUDGETS:
-        raise ValueError(f"budget is {budget!r}; expected one of {', '.join(run.BUDGETS)}.")
     chosen = get_recipe(recipe)
     if csv is None:
         dataset = run.data_for(chosen, data)
     else:
         chosen, dataset = _own_molecules(chosen, csv, smiles, target, task, split, start)
     chosen, dataset = run.at_budget(
-        chosen, dataset, run.BUDGETS[budget], epochs, batch_size, graphs, learning_rate, cosine
+        chosen, dataset, budget, epochs, batch_size, graphs, learning_rate, cosine
     )
     name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
@@ -163,15 +155,16 @@ def train(
         checkpoint_every=checkpoint_every,
         devices=devices,
         precision=precision,
-        compile="reduce-overhead" if compile else False,
+        compile=compile,
         buckets=buckets,
         tensorboard=True,
     )
     if first:
         scores = dict(printed(chosen))
         for metric, value in record.result.items():
-            score = scores.get(metric, [None])[0]
-            paper = "" if score is None else f"   (the paper's run on {chosen.dataset}: {score:g})"
+            paper = ""
+            if metric in scores:
+                paper = f"   (the paper's run on {chosen.dataset}: {scores[metric][0]:g})"
             console.print(f"{metric:>16} {value:.5g}{paper}")
         where = escape(str(folder / record.filename))
         console.print(f"{record.seconds:.0f} s; the record: {where}", soft_wrap=True)
@@ -179,29 +172,88 @@ def train(
 
 @app.command()
 def results(
-    folders: list[Path] = Argument(help="of records; searched recursively"),
+    folders: list[Path] = Argument(exists=True, file_okay=False, help="searched recursively"),
     dataset: str | None = DATASET,
     all: bool = Option(False, "--all", help="also recipes that were not run"),
 ) -> None:
     """Show recorded runs beside the papers' numbers."""
-    from gtcourse.training import records as recorded
+    from gtcourse.training import records
 
-    for folder in folders:
-        if not folder.is_dir():
-            raise ValueError(f"{folder} is no folder; expected one with the records of runs.")
-    _check_dataset(dataset)
-    records = recorded.read_results(folders)
-    if not records and not all:
-        raise ValueError(
-            f"there is no record of a run in {', '.join(map(str, folders))}; expected the --out of "
-            "`gtcourse train`."
-        )
-    for result in recorded.results(records, dataset):
+    for result in records.results(records.read_results(folders), dataset):
         if result.records or all:
-            name, metric, paper, ours, gap, *about = recorded.row(result)
+            name, metric, paper, ours, gap, *about = records.row(result)
             console.print(f"[bold]{name}[/]  {escape(', '.join(filter(None, about)))}")
             paper, gap = f"; paper {paper}" if paper else "", f", gap {gap}" if gap else ""
             console.print(f"    {metric} {ours}{paper}{gap}")
+
+
+@app.command()
+def data(
+    name: str | None = Argument(None, help="load this one (built or downloaded)"),
+    source: str | None = Option(None, help="'download', or the path of a graph file"),
+) -> None:
+    """List the data sets, or load one and show its sizes."""
+    from gtcourse.graphs.datasets import GENERATED, NAMES, PUBLICATIONS, load_dataset
+
+    if name is None:
+        table = _table("name", "without a network", "published graphs")
+        for known in NAMES:
+            table.add_row(known, "yes" * (known in GENERATED), "yes" * (known in PUBLICATIONS))
+        console.print(table)
+        return
+    graphs = load_dataset(name, source)
+    sizes = [graph.num_nodes for graph in graphs]
+    edges = sum(graph.num_edges for graph in graphs)
+    console.print(f"[bold]{escape(graphs.name)}[/]: {escape(graphs.source)}")
+    console.print(f"graphs: {graphs.split_sizes}")
+    console.print(
+        f"nodes: {min(sizes)} to {max(sizes)}, {sum(sizes) / len(sizes):.2f} on average; "
+        f"edges: {edges / len(sizes):.2f}; targets of: {graphs.target}",
+    )
+
+
+@app.command()
+def prepare(
+    name: str = Argument(help="pcqm4mv2, or any other data set's name"),
+    out: Path = Option(help="the folder to write, visible to all workers"),
+    root: Path | None = Option(
+        None, help="where the publisher's files are, or will be downloaded to"
+    ),
+    recipe: list[str] = Option([], help="store what this one reads; repeat it for several"),
+    rows: int = Option(8192, min=1, help="graphs in a part"),
+    workers: int = Option(1, min=1, help="processes on this machine"),
+    scheduler: str | None = Option(
+        None, help="of a Dask cluster: tcp://host:8786, or its scheduler file"
+    ),
+) -> None:
+    """Write a data set to a folder that is memory-mapped in training; resumes a killed call.
+
+    [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
+    """
+    from gtcourse.encodings import AddRings, computed_on_device
+    from gtcourse.graphs.datasets import data_root, load_dataset
+    from gtcourse.graphs.files import require
+    from gtcourse.prepare import pcqm4mv2, process_pool
+    from gtcourse.prepare import prepare as write
+    from gtcourse.recipes import get_recipe
+
+    transforms = [each for one in recipe for each in get_recipe(one).transforms]
+    stored = {repr(each): each for each in transforms if not computed_on_device(each)}
+    stored = tuple(stored.values()) if recipe else (AddRings(18),)
+    source = pcqm4mv2(data_root(root)) if name == "pcqm4mv2" else load_dataset(name, root=root)
+    with ExitStack() as stack:
+        executor = None
+        if scheduler is not None:
+            where = "scheduler_file" if scheduler.endswith(".json") else "address"
+            client = require("distributed", "dask[distributed]").Client
+            executor = stack.enter_context(client(**{where: scheduler}, timeout=60)).get_executor()
+        elif workers > 1:
+            executor = stack.enter_context(process_pool(workers))
+        graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
+    console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}")
+    console.print(f"graphs: {graphs.split_sizes}")
+    encodings = escape(", ".join(graphs.stored) or "nothing")
+    console.print(f"stored with them: {encodings}; in {escape(str(out))}", soft_wrap=True)
 
 
 @app.command()
@@ -216,22 +268,18 @@ def predict(
 
     [bold]gtcourse predict csa/zinc CCO "c1ccccc1O"[/]
     """
-    if (csv is None) == (not molecules):
-        raise ValueError("expected SMILES or --csv FILE, one of the two.")
-    if csv is not None and out is None:
-        raise ValueError("--csv needs a file for the predictions; expected --out FILE.")
     import pandas as pd
 
     from gtcourse.graphs.files import replacing
     from gtcourse.inference import load
+    from gtcourse.training.own import read_table
 
+    if (csv is None) == (not molecules):
+        raise ValueError("expected SMILES or --csv FILE, one of the two.")
     if csv is None:
         table, smiles = pd.DataFrame({"smiles": molecules}), "smiles"
     else:
-        table = pd.read_csv(csv)
-        if smiles not in table:
-            columns = ", ".join(table.columns)
-            raise ValueError(f"{csv} has no column {smiles!r}; expected one of {columns}.")
+        table = read_table(csv, smiles)
     predictions = load(model).predict_rows(table[smiles])
     table = table.join(pd.DataFrame(predictions, index=table.index))
     failed = int((table["reason"] != "").sum())
@@ -269,7 +317,7 @@ def explore(
 def bench(
     recipe: str = RECIPE,
     data: str = DATA,
-    steps: int = Option(20, help="that are timed, after as many that are not"),
+    steps: int = Option(20, min=1, help="that are timed, after as many that are not"),
     precision: str = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
@@ -279,12 +327,9 @@ def bench(
     from gtcourse.training.costs import measure
     from gtcourse.training.run import data_for
 
-    chosen, mode = get_recipe(recipe), "reduce-overhead" if compile else False
-    graphs = data_for(chosen, data)
-    measured = measure(
-        chosen, graphs, steps=steps, precision=precision, compile=mode, buckets=buckets
-    )
-    for name, value in measured.items():
+    chosen = get_recipe(recipe)
+    options = {"steps": steps, "precision": precision, "compile": compile, "buckets": buckets}
+    for name, value in measure(chosen, data_for(chosen, data), **options).items():
         console.print(f"{name:>20} {value}")
 
 
@@ -315,7 +360,7 @@ def costs(
     parts = ("parameters", "gradients", "optimizer")
     sizes = ", ".join(f"{name} {getattr(counted[0], name) / 2**20:,.1f}" for name in parts)
     console.print(f"MiB for any graphs: {sizes}")
-    table = table_of("nodes", "activations, MiB", "all, MiB", "GFLOP", "operations")
+    table = _table("nodes", "activations, MiB", "all, MiB", "GFLOP", "operations")
     for number, step in zip(nodes, counted, strict=True):
         sizes = (f"{size / 2**20:,.0f}" for size in (step.activations, step.memory))
         table.add_row(f"{number:,}", *sizes, f"{step.flops / 1e9:,.1f}", f"{step.operations:,}")
@@ -340,14 +385,6 @@ def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str
     return recipe, data
 
 
-def _check_dataset(name: str | None) -> None:
-    from gtcourse.recipes import RECIPES
-
-    known = sorted({recipe.dataset for recipe in RECIPES.values()})
-    if name is not None and name not in known:
-        raise ValueError(f"no recipe is for {name!r}; expected one of {', '.join(known)}.")
-
-
 def _command() -> str:
     """What to type to repeat this run."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--auto-resume")]
@@ -369,75 +406,53 @@ def _run_each_seed(seeds: list[int], jobs: int) -> int:
     processes, codes = [], []
     try:
         for seed in seeds:
-            if len(processes) - len(codes) >= jobs:
+            if len(processes) - len(codes) == jobs:
                 codes.append(processes[len(codes)].wait())
             command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(seed)]
-            # In a group of its own, so that Ctrl-C reaches it once: from here.
-            processes.append(subprocess.Popen(command, process_group=0))
+            processes.append(subprocess.Popen(command))
         codes += [process.wait() for process in processes[len(codes) :]]
-    except Stopped as stop:
+    finally:
         for process in processes:
-            process.send_signal(stop.number)
+            process.terminate()
         for process in processes:
             process.wait()
-        raise
     return int(any(codes))
+
+
+def _table(name: str, *others: str) -> Table:
+    """An empty table, whose first column is never cut: a name is there to be typed again."""
+    return Table(Column(name, no_wrap=True), *others)
 
 
 class Stopped(BaseException):
     """A signal ended the command; no ``except Exception`` catches it."""
 
-    def __init__(self, number: int):
-        super().__init__(number)
-        self.number = number
 
-    def __str__(self) -> str:
-        resumed = {"--resume", "--auto-resume"} & {*sys.argv} or "train" not in sys.argv[1:2]
-        sentence = f"stopped by {signal.Signals(self.number).name}."
-        if sys.argv[1:2] in (["train"], ["prepare"]):
-            sentence += f" The same command{'' if resumed else ' with --auto-resume'} continues."
-        return sentence
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal raise :class:`Stopped`, so that locks are released.
-
-    A second signal ends the process at once.
-    """
-    numbers = [n for n in signal.Signals if n.name in ("SIGINT", "SIGTERM", "SIGHUP")]
-    before = {n: signal.getsignal(n) for n in numbers}
-    before = {n: handler for n, handler in before.items() if handler != signal.SIG_IGN}  # nohup
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def stop(number: int, frame) -> None:
-        restore()
-        raise Stopped(number)
-
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        restore()
+def _stop(number: int, frame) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
+    raise Stopped(number)
 
 
 def main() -> None:
     """Errors are one sentence without a traceback; a signal's exit status is 128 and its number."""
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, _stop)
     try:
-        with stoppable():
-            app()
+        app()
     except Stopped as stop:
-        message, status = f"\n[bold red]gtcourse:[/] {escape(str(stop))}", 128 + stop.number
+        number = stop.args[0]
+        message, status = f"\nstopped by {signal.Signals(number).name}.", 128 + number
+        if sys.argv[1:2] in (["train"], ["prepare"]):
+            option = " with --auto-resume" if sys.argv[1] == "train" else ""
+            message += f" The same command{option} continues."
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
-        message, status = f"[bold red]gtcourse:[/] {escape(str(reason))}", 1
+        message, status = str(reason), 1
     else:
         return
-    Console(stderr=True).print(message, highlight=False, soft_wrap=True)
+    text = f"[bold red]gtcourse:[/] {escape(message.strip())}"
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
     raise SystemExit(status)
 
 

@@ -1,7 +1,8 @@
 """Trained models that are ready to use: ``gtcourse.load("csa/zinc").predict(["CCO"])``.
 
 A :class:`Predictor` has everything between a molecule and a number: the model with its weights, how
-SMILES become graphs, the encodings the model reads, and the record of the run.
+SMILES become graphs, the encodings the model reads, and the record of the run. Outside of Python it
+is a ``torch.export`` program or an ONNX file, for any number of graphs and nodes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 
 import torch
@@ -19,15 +20,15 @@ from tqdm import tqdm
 
 from gtcourse.analysis import between_nodes
 from gtcourse.encodings import Encoding, encode
-from gtcourse.graphs.batch import collate
-from gtcourse.recipes import RECIPES
+from gtcourse.graphs.batch import GraphBatch, collate, node_axes
+from gtcourse.graphs.files import replacing
+from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.training.budget import device
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.own import FEATURES, ogb_data, own_recipe, zinc_data
 from gtcourse.training.recipe import Recipe
-from gtcourse.training.records import Record, read_record, read_weights
+from gtcourse.training.records import RECORDED, Record, read_record, read_weights
 
-RECORDED = Path(str(files("gtcourse") / "recorded"))
 FEATURIZERS = {
     **dict.fromkeys(("zinc", "zinc-full", "molecules"), zinc_data),
     **dict.fromkeys(("pcqm4m", "pcqm4mv2", "molhiv", "molpcba"), ogb_data),
@@ -101,8 +102,9 @@ class Predictor:
             else:
                 values = self.model(batch)
             for row, i in enumerate(members):
-                n = data[i].num_nodes
-                predictions[i] = self._without_padding(values[row], data[i]).cpu()
+                graph, n = data[i], data[i].num_nodes
+                places = {"graph": ..., "node": slice(n), "edge": (*graph.edge_index,)}
+                predictions[i] = values[row].cpu()[places[self.level]]
                 attentions[i] = attention[row, ..., :n, :n].cpu() if return_attention else None
         values = torch.stack(predictions) if self.level == "graph" else predictions
         return (values, attentions) if return_attention else values
@@ -111,14 +113,6 @@ class Predictor:
     def level(self) -> str:
         """What the model predicts for: "graph", "node" or "edge"."""
         return getattr(getattr(self.model, "config", None), "target", "graph")
-
-    def _without_padding(self, values: Tensor, graph: Data) -> Tensor:
-        if self.level == "node":
-            return values[: graph.num_nodes]
-        if self.level == "edge":
-            source, destination = graph.edge_index.to(values.device)
-            return values[source, destination]
-        return values
 
     def predict_rows(self, smiles: Sequence[str]) -> dict[str, list]:
         """Predictions in columns, where some molecules cannot be read.
@@ -143,11 +137,9 @@ class Predictor:
     def _graph(self, entry: str | Data, number: int) -> Data:
         if isinstance(entry, Data):
             return entry
+        if self.featurize is None:
+            raise ValueError(f"{self.name} was not trained on molecules; expected PyG graphs.")
         try:
-            if self.featurize is None:
-                raise ValueError(f"{self.name} was not trained on molecules; expected PyG graphs.")
-            if not isinstance(entry, str):  # an empty cell of a table is NaN
-                raise ValueError(f"{entry!r} is no text; expected SMILES.")
             return self.featurize(entry)
         except ValueError as error:
             raise ValueError(f"entry {number}: {error}") from None
@@ -164,19 +156,14 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
     Raises:
         ValueError: there is no such run, or it is not finished; the message says what there is.
     """
-    folder = Path(name)
+    folder, pattern = Path(name), "*-seed*.json"
     if not folder.is_dir():
-        folder, file = RECORDED, f"{str(name).replace('/', '-')}-seed{seed}"
-        if not (folder / "weights" / f"{file}.pt").is_file():
-            raise ValueError(
-                f"there are no weights of {str(name)!r} with seed {seed}; expected one of "
-                f"{', '.join(available())}, or the folder of a finished run."
-            )
-        return _predictor(read_record(folder / f"{file}.json"), folder)
-    records = sorted(folder.glob("*-seed*.json"))
-    if len(records) != 1:
+        folder, pattern = RECORDED, f"{str(name).replace('/', '-')}-seed{seed}.json"
+    records = sorted(folder.glob(pattern))
+    if len(records) != 1 or not [*(folder / "weights").glob(f"{records[0].stem}.pt")]:
         raise ValueError(
-            f"{folder} holds {len(records)} records; expected the folder of one finished run."
+            f"{name} is no trained model (seed {seed}); expected one of "
+            f"{', '.join(available())}, or the folder of one finished run."
         )
     return _predictor(read_record(records[0]), folder)
 
@@ -200,22 +187,11 @@ def fine_tuned(recipe: Recipe, name: str) -> Recipe:
 
 
 def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
-    """A new model with the weights of a trained one, except for the head.
-
-    Raises:
-        ValueError: the two models do not match.
-    """
+    """A new model with the weights of a trained one, except for the head."""
     model = build()
     head = {key: value for key, value in model.state_dict().items() if key.startswith("head.")}
     trained = load(name).model.cpu().state_dict()
-    try:
-        model.load_state_dict({k: v for k, v in trained.items() if k not in head} | head)
-    except RuntimeError as error:
-        reason = str(error).splitlines()[1].strip()
-        raise ValueError(
-            f"the weights of {name} do not fit the model ({reason}); expected the same recipe with "
-            "the same features."
-        ) from None
+    model.load_state_dict(trained | head)
     return model
 
 
@@ -223,18 +199,73 @@ def _predictor(record: Record, folder: Path) -> Predictor:
     """The model is built as its recipe says: one on own data, of the leaderboard, or published."""
     name, targets = record.name, ()
     if own := record.config.get("changed", {}).get("own_data"):
-        own = dict(own)
-        featurize, targets = FEATURES[own["features"]].featurize, tuple(own["targets"])
-        recipe = own_recipe(RECIPES[own.pop("recipe")], **own)
+        featurize, targets = FEATURES[own["features"]][0], tuple(own["targets"])
+        recipe = own_recipe(**own | {"recipe": RECIPES[own["recipe"]]})
     elif name.rpartition("/")[0] in LEADERBOARD:
         recipe, featurize = LEADERBOARD[name.rpartition("/")[0]], zinc_data
     else:
         # "csa/zinc-on-molecules" is the recipe csa/zinc trained on other data.
-        recipe = RECIPES.get(name) or RECIPES.get(name.rpartition("-on-")[0])
-        if recipe is None:
-            raise ValueError(f"{folder} holds a run of {name!r}, which is no recipe of the course.")
+        recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
         featurize = FEATURIZERS.get(record.data["name"])
     model = recipe.build_model()
     model.load_state_dict(read_weights(record, folder))
     model.to(device()).eval()
     return Predictor(name, model, recipe.transforms, featurize, record, targets)
+
+
+EXAMPLES = ("CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1")
+AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}  # the node axes of what is no encoding
+
+
+class OnTensors(nn.Module):
+    """A model as a function of a batch's tensors by name."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tensors: dict[str, Tensor]) -> Tensor:
+        given = {name: tensors.get(name) for name in AXES}
+        encodings = {name: value for name, value in tensors.items() if name not in AXES}
+        # With attention the formulas run line by line: fused kernels fix their output's layout.
+        return self.model(GraphBatch(**given, encodings=encodings), return_attention=True)[0]
+
+
+def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
+    """What the exported function takes, for SMILES or PyG graphs."""
+    data = [predictor.featurize(graph) if isinstance(graph, str) else graph for graph in graphs]
+    batch = collate(encode(data, *predictor.transforms))
+    given = {name: getattr(batch, name) for name in AXES} | batch.encodings
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def export(predictor: Predictor, graphs: list | None = None) -> torch.export.ExportedProgram:
+    """The model as an ``ExportedProgram`` with dynamic batch and node axes.
+
+    Args:
+        graphs: two or more examples, SMILES or PyG graphs; only needed if the model was not
+            trained on molecules.
+
+    Raises:
+        ValueError: the model cannot be exported.
+    """
+    if "return_attention" not in signature(predictor.model.forward).parameters:
+        raise ValueError(
+            f"{predictor.name} cannot be exported, because it runs on lists of edges; expected a "
+            "Transformer."
+        )
+    tensors = tensors_of(predictor, list(graphs or EXAMPLES))
+    B, N = torch.export.Dim("B", max=1 << 20), torch.export.Dim("N", min=2, max=1 << 14)
+    axes = {name: AXES.get(name, node_axes(name, value)) for name, value in tensors.items()}
+    dynamic = {name: {0: B} | dict.fromkeys(range(1, axes[name] + 1), N) for name in tensors}
+    model = OnTensors(predictor.model.cpu()).eval()
+    with torch.no_grad():
+        return torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,), strict=False)
+
+
+def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
+    """Writes one ONNX file (needs onnx and onnxscript); returns the names of its inputs."""
+    program = torch.onnx.export(export(predictor), dynamo=True, verbose=False)
+    with replacing(Path(path)) as temporary:
+        program.save(str(temporary), external_data=False)
+    return [value.name for value in program.model.graph.inputs]

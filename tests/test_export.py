@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gtcourse.export import AXES, OnTensors, export, save_onnx, tensors_of
+from gtcourse.inference import AXES, OnTensors, export, save_onnx, tensors_of
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.inference import Predictor, available, load
 from gtcourse.training.leaderboard import LEADERBOARD

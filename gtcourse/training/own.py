@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import Target, check_graphs, target_level
-from gtcourse.graphs.molecules import UnsuitableMolecule, molecule_graph, smiles_graph
+from gtcourse.graphs.molecules import molecule_graph, smiles_graph
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models.embeddings import CATEGORY_STRIDE
 from gtcourse.training.recipe import Recipe
@@ -48,11 +48,8 @@ def own_recipe(
     task: str,
     targets: Sequence[str],
     features: str = "any",
-    node_columns: Sequence[int] | None = None,
-    edge_columns: Sequence[int] | None = None,
-    node_features: int = 0,
-    edge_features: int = 0,
     level: str = "graph",
+    **sizes,
 ) -> Recipe:
     """A recipe for other graphs: its model with their vocabularies and targets.
 
@@ -60,17 +57,16 @@ def own_recipe(
         task: "regression", "binary" (graphs only) or "classes"; targets: their names, or those of
             the classes.
         features: of molecules, one of ``FEATURES``.
-        node_columns, edge_columns: categories of each column of ``x`` and ``edge_attr``; those of
-            ``features`` by default.
-        node_features, edge_features: width of float ``x`` and ``edge_attr`` instead.
         level: what has a target: "graph", "node" or "edge".
+        sizes: of other graphs. ``node_columns`` and ``edge_columns``: categories of each column of
+            ``x`` and ``edge_attr``; ``node_features`` and ``edge_features``: width of floats.
 
     Raises:
         ValueError: the recipe's model cannot be built for such data.
     """
     if (level, task) not in TASKS:
-        known = ", ".join(name for of, name in TASKS if of == level)
-        raise ValueError(f"the task of a {level} is {task!r}; expected one of {known}.")
+        tasks = ", ".join(name for of, name in TASKS if of == level)
+        raise ValueError(f"the task of a {level} is {task!r}; expected one of {tasks}.")
     build = recipe.build_model
     if not any(hasattr(part, "num_node_types") for part in getattr(build, "args", ())):
         raise ValueError(
@@ -78,40 +74,30 @@ def own_recipe(
             "graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
         )
     config, *rest = build.args
-    node_columns = FEATURES[features].node_columns if node_columns is None else node_columns
-    edge_columns = FEATURES[features].edge_columns if edge_columns is None else edge_columns
+    known = {field.name: field.type for field in fields(config)}
+    _, node_columns, edge_columns = FEATURES[features]
+    edge_types = getattr(config, "num_edge_types", ())
     wanted = {
-        "num_node_types": _like(config.num_node_types, node_columns),
-        "num_node_features": node_features,
-        "num_edge_types": _like(getattr(config, "num_edge_types", ()), edge_columns),
-        "num_edge_features": edge_features,
+        "num_node_types": _like(config.num_node_types, sizes.get("node_columns", node_columns)),
+        "num_node_features": sizes.get("node_features", 0),
+        "num_edge_types": _like(edge_types, sizes.get("edge_columns", edge_columns)),
+        "num_edge_features": sizes.get("edge_features", 0),
         "num_targets": len(targets),
         "target": level,
     }
-    known = {field.name: field for field in fields(config)}
-    for name, width in (("node", node_features), ("edge", edge_features)):
-        if width and f"num_{name}_features" not in known:
-            raise ValueError(
-                f"the {name} features are floats, but the model of {recipe.name} takes categories; "
-                "expected integers, or egt-100k/zinc, which takes both."
-            )
-    if level != "graph" and ("target" not in known or repr(level) not in known["target"].type):
+    if any(wanted[name] and name not in known for name in wanted if name.endswith("features")):
+        raise ValueError(
+            f"the features are floats, but the model of {recipe.name} takes categories; expected "
+            "integers, or egt-100k/zinc, which takes both."
+        )
+    if level != "graph" and repr(level) not in known.get("target", ""):
         models = "egt" if level == "edge" else "csa, egt or grpe"
         raise ValueError(
             f"the model of {recipe.name} has no targets of {level}s; expected a recipe of {models}."
         )
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
-    own = {
-        "recipe": recipe.name,
-        "task": task,
-        "targets": [*targets],
-        "features": features,
-        "node_columns": [*node_columns],
-        "edge_columns": [*edge_columns],
-        "node_features": node_features,
-        "edge_features": edge_features,
-        "level": level,
-    }
+    own = {"recipe": recipe.name, "task": task, "targets": [*targets]}
+    own |= {"features": features, "level": level, **sizes}
     return replace(
         recipe,
         build_model=partial(build.func, config, *rest),
@@ -139,17 +125,16 @@ def recipe_for(
     count = y.shape[1] if y.dim() > 1 else 1
     if task == "classes":
         count = 2 if level == "edge" else int(y.max()) + 1
-    columns, widths = {}, {}
+    sizes = {"node_columns": (), "edge_columns": ()}
     for kind, name in (("node", "x"), ("edge", "edge_attr")):
-        columns[f"{kind}_columns"] = ()
         if graphs[0].get(name) is not None:
             values = torch.cat([graph[name].reshape(len(graph[name]), -1) for graph in graphs])
             if values.is_floating_point():
-                widths[f"{kind}_features"] = values.shape[1]
+                sizes[f"{kind}_features"] = values.shape[1]
             else:
-                columns[f"{kind}_columns"] = tuple((values.amax(dim=0) + 1).tolist())
+                sizes[f"{kind}_columns"] = tuple((values.amax(dim=0) + 1).tolist())
     targets = [f"{'class' if task == 'classes' else 'target'} {i}" for i in range(count)]
-    return own_recipe(recipe, task, targets, **columns, **widths, level=level)
+    return own_recipe(recipe, task, targets, level=level, **sizes)
 
 
 def own_data(smiles: str) -> Data:
@@ -163,11 +148,12 @@ def own_data(smiles: str) -> Data:
     from torch_geometric.utils import from_rdmol
 
     with BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles) if isinstance(smiles, str) else None
+        molecule = Chem.MolFromSmiles(smiles)
     if molecule is None or not molecule.GetNumAtoms():
         raise ValueError(f"{smiles!r} is no molecule that RDKit can read; expected SMILES.")
     graph = from_rdmol(molecule)
-    return Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr, smiles=smiles)
+    graph.smiles = smiles
+    return graph
 
 
 def zinc_data(smiles: str) -> Data:
@@ -177,11 +163,10 @@ def zinc_data(smiles: str) -> Data:
     with BlockLogs():
         atoms, bonds = molecule_graph(smiles)
     if not atoms:
-        raise UnsuitableMolecule(f"{smiles!r} has no atoms; expected at least one.")
-    both = sorted(bonds + [(j, i, kind) for i, j, kind in bonds])
-    both = torch.tensor(both, dtype=torch.int64).reshape(-1, 3)
-    x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous()
-    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:], smiles=smiles)
+        raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
+    both = torch.tensor(sorted(bonds + [(j, i, kind) for i, j, kind in bonds])).reshape(-1, 3)
+    x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous().long()
+    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].long(), smiles=smiles)
 
 
 def ogb_data(smiles: str) -> Data:
@@ -192,20 +177,24 @@ def ogb_data(smiles: str) -> Data:
     return Data(**arrays, smiles=smiles)
 
 
-@dataclass(frozen=True)
-class Features:
-    """How SMILES become graphs, and the categories of each column of ``x`` and ``edge_attr``."""
-
-    featurize: Callable[[str], Data]
-    node_columns: tuple[int, ...]
-    edge_columns: tuple[int, ...]
-
-
 FEATURES = {
-    "any": Features(own_data, (119, 9, 11, 12, 9, 5, 8, 2, 2), (22, 6, 2)),
-    "zinc": Features(zinc_data, (28,), (4,)),
+    "any": (own_data, (119, 9, 11, 12, 9, 5, 8, 2, 2), (22, 6, 2)),
+    "zinc": (zinc_data, (28,), (4,)),
 }
-"""PyG's features, which every molecule has, and ZINC's, for models that were trained on it."""
+"""How SMILES become graphs, and the categories of each column of ``x`` and ``edge_attr``: PyG's
+features, which every molecule has, and ZINC's, for models that were trained on it."""
+
+
+def read_table(path: Path, smiles: str, *columns: str):
+    """A CSV file as a pandas table that has these columns; a missing SMILES is empty."""
+    import pandas as pd
+
+    table = pd.read_csv(path)
+    if missing := [name for name in (smiles, *columns) if name not in table]:
+        raise ValueError(
+            f"{path} has no column {missing[0]!r}; expected one of {', '.join(table.columns)}."
+        )
+    return table.fillna({smiles: ""}).astype({smiles: str})
 
 
 def read_csv(
@@ -228,33 +217,22 @@ def read_csv(
         ValueError: a column is missing, a target is no number (or, for "binary", not 0 or 1), or
             no molecule can be read.
     """
-    import pandas as pd
-
-    if task not in ("binary", "regression"):
-        raise ValueError(f"task is {task!r}; expected binary or regression.")
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; expected a CSV file.")
-    table = pd.read_csv(path)
-    columns = [smiles, *targets, *([split] if split else [])]
-    if missing := [name for name in columns if name not in table]:
-        raise ValueError(
-            f"{path} has no column {missing[0]!r}; expected one of {', '.join(table.columns)}."
-        )
-    y = table[list(targets)].apply(pd.to_numeric, errors="coerce")
-    if bad := [name for name in targets if y[name].isna().sum() > table[name].isna().sum()]:
-        raise ValueError(f"column {bad[0]!r} of {path} holds text; expected numbers or nothing.")
-    if task == "binary" and not y.isin([0, 1]).where(y.notna(), True).all(axis=None):
+    table = read_table(path, smiles, *targets, *([split] if split else []))
+    try:
+        y = torch.from_numpy(table[list(targets)].to_numpy(dtype="float32"))
+    except ValueError as error:
+        raise ValueError(f"{path} has text for a target ({error}); expected numbers.") from None
+    if task == "binary" and not (y.isnan() | (y == 0) | (y == 1)).all():
         raise ValueError(f"the targets of {path} are not all 0 or 1, which task binary expects.")
     graphs, rows, skipped = [], [], []
     bar = tqdm(table[smiles], unit="molecule", leave=False, delay=1, disable=None)
     for row, text in enumerate(bar):
         try:
-            graph = FEATURES[features].featurize(text)
+            graph = FEATURES[features][0](text)
         except ValueError as error:
             skipped.append(f"row {row + 2}: {error}")
             continue
-        values = torch.tensor(y.iloc[row].to_numpy(), dtype=torch.float32)
-        graph.y = values if len(targets) == 1 else values[None]
+        graph.y = y[row] if len(targets) == 1 else y[row : row + 1]
         graphs.append(graph)
         rows.append(row)
     if not graphs:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, hstack, lil_matrix
+from scipy.sparse import csr_matrix, hstack
 from torch_geometric.data import Data
 
 from gtcourse.graphs.ragged import GraphDataset
@@ -80,23 +80,15 @@ def morgan_counts(train: list[Data], test: list[Data]) -> list[csr_matrix]:
     """
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+    from sklearn.feature_extraction import DictVectorizer
 
-    generator = GetMorganGenerator(radius=1)
+    generator, columns = GetMorganGenerator(radius=1), DictVectorizer()
 
     def counts(graph: Data) -> dict[int, int]:
         molecule = MolFromSmiles(graph.smiles)
         return generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
 
-    rows = [[counts(graph) for graph in part] for part in (train, test)]
-    columns = {key: i for i, key in enumerate(sorted(set().union(*rows[0])))}
-    matrices = []
-    for part in rows:
-        matrix = lil_matrix((len(part), len(columns)))
-        for i, row in enumerate(part):
-            for key in row.keys() & columns.keys():
-                matrix[i, columns[key]] = row[key]
-        matrices.append(matrix.tocsr())
-    return matrices
+    return [columns.fit_transform(map(counts, train)), columns.transform(map(counts, test))]
 
 
 def _counts(graphs: list[Data], attribute: str) -> csr_matrix:
