@@ -19,8 +19,7 @@ from tests.training.tiny_data import tiny, tiny_zinc_file
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
     """A terminal in which no cell has to be broken, whatever this process was started from."""
-    for module in ("gtcourse.cli", "gtcourse.cli_data"):
-        monkeypatch.setattr(f"{module}.console", Console(width=200))
+    monkeypatch.setattr("gtcourse.cli.console", Console(width=200))
 
 
 def call(*words: str) -> str:
@@ -114,7 +113,7 @@ def test_a_missing_library_is_named(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 1
-    assert "Dask is not installed" in capsys.readouterr().err
+    assert "this needs dask[distributed], which is not installed" in capsys.readouterr().err
     assert not (tmp_path / "graphs").exists()
 
 
@@ -123,11 +122,14 @@ def test_each_seed_is_one_command(monkeypatch, words):
     called = []
 
     class Process:
-        def __init__(self, command, process_group):
+        def __init__(self, command):
             called.append(command[3:])
 
         def wait(self):
             return len(called) - 1  # the second fails
+
+        def terminate(self):
+            pass
 
     monkeypatch.setattr("gtcourse.cli.subprocess.Popen", Process)
     monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "gin/zinc", *words])

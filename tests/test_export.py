@@ -3,9 +3,17 @@
 import pytest
 import torch
 
-from gtcourse.inference import AXES, OnTensors, export, save_onnx, tensors_of
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.inference import Predictor, available, load
+from gtcourse.inference import (
+    AXES,
+    OnTensors,
+    Predictor,
+    available,
+    export,
+    load,
+    save_onnx,
+    tensors_of,
+)
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.own import zinc_data
 

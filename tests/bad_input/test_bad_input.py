@@ -45,7 +45,6 @@ from gtcourse.graphs.files import file_sha256
 from gtcourse.graphs.ragged import read_npz
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
-from gtcourse.training.flag import Flag
 from gtcourse.training.recipe import warmup_then_linear
 from gtcourse.training.records import (
     Record,
@@ -348,16 +347,7 @@ def sgd() -> torch.optim.Optimizer:
 
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
-    ("a budget of a rate", call(RECIPE.at, lr=0.1), "a budget cannot change lr; expected batch_si"),
-    *((f"training with {name} = {value!r}",
-       lambda folder, given={name: value}: lambda: fitted(folder, **given), says)
-      for name, value, says in [
-          ("epochs", 1.5, "epochs is 1.5; expected a whole number, 1 or more"),
-          ("lr", NAN, "lr is nan; expected a number above 0"),
-          ("seed", "0", "seed is '0'; expected a whole number from 0 to 4294967295"),
-          ("devices", 0, "devices is 0; expected a whole number, 1 or more"),
-          ("precision", "8-bit", "precision is '8-bit'; expected one of 32-true, bf16-mixed"),
-      ]),
+    ("no epochs", lambda folder: lambda: fitted(folder, epochs=0), "epochs is 0 and checkpoint_eve"),
     ("an atom without a row", trained(lambda data: data.graphs[2].x.fill_(28)),
      "zinc does not fit gin-100k/zinc: a category is beyond the model's; expected"),
     ("targets of nodes", trained(lambda data: None, name="pattern"),
@@ -365,8 +355,6 @@ RUNS = [
     ("nothing to validate with",
      trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
      "has no graphs in its split 'val'; expected one or more in each"),
-    ("half a bucket", trained(lambda data: None, buckets=0.5), "buckets is 0.5; expected a whole"),
-    ("FLAG of NaN", call(Flag, 3, NAN), "step_size is nan; expected a number above 0"),
     ("a warm-up of all steps", call(warmup_then_linear, sgd(), 10, warmup=10),
      "warmup is 10 and total 10; expected fewer warm-up steps than there are"),
 ]  # fmt: skip
@@ -465,10 +453,7 @@ RECORDS = [
           ("a list", "[1]", "is no record of a run ("),
           ("no UTF-8", b"\xff\xfe{", "is no record of a run ('utf-8' codec"),
           ("brackets without end", "[" * 100_000, "is no record of a run ("),
-          ("NaN", text_of(seconds=NAN), "is no record of a run (Out of range float"),
-          ("another field", text_of(accuracy=1), "is no record of a run; expected other"),
-          ("no seed", text_of(seed=None), "is no record of a run; expected other"),
-          ("a seed in words", text_of(seed="0"), "is no record of a run; expected other"),
+          ("another field", text_of(accuracy=1), "is no record of a run (missing or unknown: acc"),
       ]),
     ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
     ("another run in the folder", run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
@@ -533,10 +518,10 @@ COMMANDS = [
         (("train",), "Missing argument"),
         ((*TRAIN[:2], "--data", "nowhere"), "data is 'nowhere'; expected 'embedded', 'real', the"),
         ((*TRAIN, "--budget", "huge"), "budget is 'huge'; expected one of paper, short, smoke"),
-        ((*TRAIN, "--epochs", "0"), "epochs is 0; expected a whole number, 1 or more"),
-        ((*TRAIN, "--seed", "9" * 20), "expected a whole number from 0 to 4294967295"),
+        ((*TRAIN, "--epochs", "0"), "Invalid value for '--epochs'"),
+        ((*TRAIN, "--seed", "9" * 20), "Invalid value for '--seed'"),
         ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
-        (("results", "@nowhere"), "/nowhere is no folder; expected one with the records of runs"),
+        (("results", "@nowhere"), "Invalid value for 'FOLDERS...'"),
         (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
         (("prepare", "csl", "--out", "@out", "--workers", "0"), "Invalid value for '--workers'"),

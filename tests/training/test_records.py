@@ -1,61 +1,58 @@
-import json
-import struct
-from dataclasses import asdict, replace
+"""Records on disk, and beside the papers' numbers."""
+
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import torch
-from tensorboardX.proto.event_pb2 import Event
 
+from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.training.records import (
-    Board,
     Record,
     read_record,
+    read_results,
     read_weights,
+    results,
+    row,
     write_record,
     write_weights,
 )
 
+DATA = {"name": "zinc", "source": "file: zinc.npz", "checksum": "0", "sizes": {"train": 1}}
 
-def a_record(**changes) -> Record:
+
+def a_run(seed=0, mae=0.3, **changes) -> Record:
     record = Record(
-        name="bag/molecules",
-        config={"epochs": 2},
-        data={"name": "molecules", "source": "embedded"},
-        seed=0,
-        seconds=1.5,
-        parameters=10,
-        curve=[{"epoch": 0, "train_loss": 1.0}],
-        result={"test_mae": 0.5},
-        command="python -m tools.something",
+        name="csa-rings/zinc",
+        config=get_recipe("csa-rings/zinc").at(epochs=10).config(),
+        data=DATA,
+        seed=seed,
+        seconds=1.0,
+        parameters=346_405,
+        curve=[{"epoch": 0}],
+        result={"test_mae": mae},
+        command="gtcourse train csa-rings/zinc",
     )
     return replace(record, **changes)
 
 
-def test_a_record_says_where_it_ran(tmp_path):
-    write_record(a_record(), tmp_path / "r.json")
-    content = json.loads((tmp_path / "r.json").read_text())
-    assert set(content) == {*asdict(a_record())}
-    assert len(content["date"]) == 10
-    assert {"python", "torch", "gtcourse"} <= set(content["versions"])
-    assert content["commit"]
-    assert content["device"]
-    assert read_record(tmp_path / "r.json") == a_record(date=content["date"])
+def test_a_record_is_read_as_written_with_where_it_ran(tmp_path):
+    record = a_run()
+    write_record(record, tmp_path / "deep" / record.filename)
+    assert read_results([tmp_path]) == [record]
+    assert len(record.date) == 10
+    assert {"python", "torch", "gtcourse"} <= {*record.versions}
+    assert record.commit
+    assert record.device
 
 
-def test_weights_are_kept_with_their_checksum_and_nothing_else_is_read(tmp_path):
-    record, weights = a_record(), {"w": torch.arange(3.0)}
-    with pytest.raises(ValueError, match="weights of 'bag/molecules' with seed 0 are not stored"):
+def test_weights_are_stored_with_their_checksum(tmp_path):
+    record, weights = a_run(), {"w": torch.arange(3.0)}
+    with pytest.raises(ValueError, match="weights of 'csa-rings/zinc' with seed 0 are not stored"):
         read_weights(record, tmp_path)
     write_weights(record, weights, tmp_path)
-    write_record(record, tmp_path / record.filename)
-    record = read_record(tmp_path / record.filename)
     torch.testing.assert_close(read_weights(record, tmp_path), weights)
-    path = tmp_path / "weights" / "bag-molecules-seed0.pt"
-    path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(ValueError, match="is damaged; expected the file with"):
-        read_weights(record, tmp_path)
 
 
 def test_every_record_of_the_package_is_read():
@@ -65,25 +62,42 @@ def test_every_record_of_the_package_is_read():
         assert read_record(path).filename == path.name
 
 
-def events(path) -> list[Event]:
-    """A record is its length, a checksum, the event, a checksum."""
-    content, found = path.read_bytes(), []
-    while content:
-        (length,) = struct.unpack("<Q", content[:8])
-        found.append(Event.FromString(content[12 : 12 + length]))
-        content = content[16 + length :]
-    return found
+def of(name, records):
+    return [result for result in results(records) if result.recipe and result.recipe.name == name]
 
 
-def test_every_number_of_every_row_is_there_as_soon_as_it_is_written(tmp_path):
-    board = Board(tmp_path / "tensorboard")
-    for epoch in range(3):
-        board.write({"train_loss": 0.5 * epoch, "val_mae": 2.0}, epoch)
-        (path,) = (tmp_path / "tensorboard").iterdir()
-        first, *rows = events(path)
-        assert first.file_version == "brain.Event:2"
-        assert [row.step for row in rows] == list(range(epoch + 1))
-    board.close()
-    numbers = {value.tag: value.simple_value for value in rows[-1].summary.value}
-    assert numbers == {"train_loss": 1.0, "val_mae": 2.0}
-    assert path.name.startswith("events.out.tfevents.")
+def test_seeds_of_a_budget_are_one_row_beside_the_papers():
+    (found,) = of("csa-rings/zinc", [a_run(0, 0.3), a_run(1, 0.4)])
+    assert row(found) == (
+        "csa-rings/zinc", "test_mae", "0.056 ± 0.002", "0.350 ± 0.071 (2 seeds)", "+0.294",
+        "10 of 2,000 epochs", "file: zinc.npz",
+    )  # fmt: skip
+
+
+def test_other_data_and_other_budgets_are_rows_of_their_own():
+    published = a_run(config=get_recipe("csa-rings/zinc").config())
+    on_others = a_run(name="csa-rings/zinc-on-molecules", data=DATA | {"source": "embedded"})
+    another_file = a_run(data=DATA | {"checksum": "1"})
+    found = of("csa-rings/zinc", [a_run(), published, on_others, another_file])
+    assert len(found) == 4
+    assert {result.budget for result in found} == {"10 of 2,000 epochs", "the paper's"}
+    assert {row(result)[-1] for result in found} == {"file: zinc.npz", "embedded"}
+
+
+def test_every_recipe_with_a_printed_result_has_a_row():
+    found = results([])
+    assert {result.recipe.name for result in found} == {n for n in RECIPES if "/cycles" not in n}
+    assert {row(result)[3:] for result in found} == {("not yet run", "", "", "")}
+    assert {r.recipe.dataset for r in results([], dataset="zinc")} == {"zinc"}
+
+
+def test_runs_on_ones_own_data_or_of_ones_own_model_are_not_compared_with_a_paper():
+    config = a_run().config | {"changed": {"own_data": {"recipe": "csa-rings/zinc"}}}
+    own_data = a_run(name="csa-rings/zinc-on-my", config=config, result={"test_auroc": 0.7})
+    own_model = a_run(name="mine/molecules", config={"epochs": 3}, result={"test_mae": 0.5})
+    found = [row(result) for result in results([own_data, own_model]) if result.records]
+    assert [line[:5] for line in found] == [
+        ("csa-rings/zinc-on-my", "test_auroc", "", "0.700 (1 seed)", ""),
+        ("mine/molecules", "test_mae", "", "0.500 (1 seed)", ""),
+    ]
+    assert found[1][5] == "3 epochs"

@@ -45,9 +45,9 @@ def batched(data, target, extra=1):
 
 
 def score(task, prediction, batch):
-    metrics = task.metrics()
-    task.update(metrics, prediction, batch)
-    return float(metrics.compute()[task.monitor])
+    metric = task.metric()
+    task.update(metric, prediction, batch)
+    return float(metric.compute())
 
 
 @pytest.mark.parametrize("sizes", [None, SIZES])
@@ -107,12 +107,12 @@ def test_only_the_shares_of_the_classes_count():
 @given(seed=st.integers(0, 2**31))
 def test_the_metrics_are_the_loops_over_all_batches(target, seed):
     task, classes = (node_classification(3), 3) if target == "node" else (edge_classification(), 2)
-    metrics, predicted, targets = task.metrics(), [], []
+    metric, predicted, targets = task.metric(), [], []
     for n in (7, 4):
         edges = [(i, j) for i in range(n) for j in range(n) if (i + 2 * j) % 3]
         batch = batched([with_targets(graph_of(n, edges), target, classes, seed + n)], target)
         logits = logits_like(batch, classes, seed)
-        task.update(metrics, logits, batch)
+        task.update(metric, logits, batch)
         known = batch.y != MISSING_LABEL
         predicted += logits.argmax(-1)[known].tolist()
         targets += batch.y[known].tolist()
@@ -120,7 +120,7 @@ def test_the_metrics_are_the_loops_over_all_batches(target, seed):
     expected = (
         mean_recall_loop(predicted, targets, 3) if target == "node" else f1_loop(predicted, targets)
     )
-    assert float(metrics.compute()[task.monitor]) == pytest.approx(expected, abs=1e-6)
+    assert float(metric.compute()) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
