@@ -219,7 +219,7 @@ def read_csv(
     """
     table = read_table(path, smiles, *targets, *([split] if split else []))
     try:
-        y = torch.from_numpy(table[list(targets)].to_numpy(dtype="float32"))
+        y = torch.tensor(table[list(targets)].to_numpy(dtype="float32"))
     except ValueError as error:
         raise ValueError(f"{path} has text for a target ({error}); expected numbers.") from None
     if task == "binary" and not (y.isnan() | (y == 0) | (y == 1)).all():

@@ -347,7 +347,7 @@ def sgd() -> torch.optim.Optimizer:
 
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
-    ("no epochs", lambda folder: lambda: fitted(folder, epochs=0), "epochs is 0 and checkpoint_eve"),
+    ("no epochs", lambda folder: lambda: fitted(folder, epochs=0), "epochs is 0 and checkpoint_"),
     ("an atom without a row", trained(lambda data: data.graphs[2].x.fill_(28)),
      "zinc does not fit gin-100k/zinc: a category is beyond the model's; expected"),
     ("targets of nodes", trained(lambda data: None, name="pattern"),
@@ -521,7 +521,7 @@ COMMANDS = [
         ((*TRAIN, "--epochs", "0"), "Invalid value for '--epochs'"),
         ((*TRAIN, "--seed", "9" * 20), "Invalid value for '--seed'"),
         ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
-        (("results", "@nowhere"), "Invalid value for 'FOLDERS...'"),
+        (("results", "@nowhere"), "Invalid value for 'folders'"),
         (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
         (("prepare", "csl", "--out", "@out", "--workers", "0"), "Invalid value for '--workers'"),

@@ -3,7 +3,7 @@
 import pytest
 
 from gtcourse.recipes import RECIPES
-from gtcourse.training.results import read_results
+from gtcourse.training.records import read_results
 from tools import tables
 from tools.pages import placed, stale
 
