@@ -155,7 +155,9 @@ def fit(
                     current.loss, current.graphs = 0.0, 0
 
         def save(current: Epoch | None) -> None:
-            random = _random_state(fabric)
+            if folder is None:
+                return
+            random = _random_state(fabric)  # gathered from all processes
             if writes:
                 state = {name: part.state_dict() for name, part in parts.items()}
                 state |= {"run": run, "random": random, "history": asdict(history)}
@@ -388,9 +390,10 @@ def _load(path: Path, run: dict[str, str], parts: dict, rank: int) -> dict:
         )
     for name, part in parts.items():
         part.load_state_dict(state[name])
-    torch.set_rng_state(state["random"]["cpu"][rank])
-    if torch.cuda.is_available() and "cuda" in state["random"]:
-        torch.cuda.set_rng_state(state["random"]["cuda"][rank])
+    random = {name: each[rank].clone() for name, each in state["random"].items()}
+    torch.set_rng_state(random["cpu"])
+    if torch.cuda.is_available() and "cuda" in random:
+        torch.cuda.set_rng_state(random["cuda"])
     return state
 
 
