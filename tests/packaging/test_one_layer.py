@@ -15,7 +15,7 @@ SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)*?)(?=^## |\Z)", PAGE, r
 CODE = re.compile(r"```python\n(.*?)```", re.S)
 START = CODE.search(PAGE)[1]
 BLOCKS = {name: CODE.search(text)[1] for name, text in SECTIONS.items() if CODE.search(text)}
-ROW = re.compile(r"^\| (Copy|Held by) \| (.+) \|$", re.M)
+ROW = re.compile(r"^\| (Copy|Tested in) \| (.+) \|$", re.M)
 OF_EXTRAS = ["rdkit", "ogb", "networkx", "matplotlib", "sklearn", "dask", "fast_tsp"]
 OF_THE_BASE = ["lightning_fabric", "torchmetrics", "tensorboardX", "typer", "rich", "scipy"]
 
@@ -87,7 +87,7 @@ def test_the_files_run_alone_in_another_project_with_pytorch_and_pyg(name, tmp_p
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_the_tests_that_hold_a_layer_exist(name):
-    tests = [ROOT / path for path in named(name, "Held by")]
+    tests = [ROOT / path for path in named(name, "Tested in")]
     layer = re.findall(r"\b(\w*(?:Layer|Attention|SignNet))\(", BLOCKS[name])[-1]
     layer = layer.removesuffix("Layer")  # the loops are of whole models
     assert all(path.exists() for path in tests)
