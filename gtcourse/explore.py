@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gtcourse.analysis import leave_one_out
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPaths, AddSVD, encode
-from gtcourse.graphs.batch import collate
+from gtcourse.graphs import collate
 from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.inference import Predictor, load
 from gtcourse.plots.interactive import as_script, drawing, script

@@ -20,8 +20,9 @@ from tqdm import tqdm
 
 from gtcourse.analysis import between_nodes
 from gtcourse.encodings import Encoding, encode
-from gtcourse.graphs.batch import GraphBatch, collate, node_axes
+from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.files import replacing
+from gtcourse.graphs.ragged import collate
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.training.budget import device
 from gtcourse.training.leaderboard import LEADERBOARD

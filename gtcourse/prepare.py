@@ -26,18 +26,15 @@ from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
-from gtcourse.graphs.batch import RaggedTensors, check_graphs
-from gtcourse.graphs.files import locked, replacing
-from gtcourse.graphs.mapped import META, MappedGraphs, join_parts, open_graphs
+from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
+from gtcourse.graphs.files import META, join_parts, locked, open_graphs, replacing, write_part
 from gtcourse.graphs.molecules import smiles_graphs
-from gtcourse.graphs.published import PUBLICATIONS, pcqm4mv2_table
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, narrow, read_npz, write_npz
+from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
 PLAN, LOCK = "plan.json", ".lock"
 PLANNED = ("name", "source", "checksum", "content", "target", "node_vocabulary", "edge_vocabulary")
-INDEXED = "u1 i1 i2 i4"
-"""Integers that torch can index: no wider unsigned types."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +68,14 @@ class Molecules:
     content = checksum
 
     def part(self, rows: slice) -> Callable[[], RaggedGraphs]:
-        index = np.arange(len(self.smiles))[rows]
-        arrays = {"y": self.y[rows].astype(np.float32), "split": self.split[rows], "index": index}
-        return partial(molecule_graphs, list(self.smiles[rows]), arrays)
+        graph = {"y": self.y[rows].astype(np.float32), "split": self.split[rows]}
+        return partial(molecule_graphs, list(self.smiles[rows]), rows.start or 0, graph)
 
 
-def molecule_graphs(smiles: list[str], arrays: dict[str, np.ndarray]) -> RaggedGraphs:
+def molecule_graphs(smiles: list[str], first: int, graph: dict[str, np.ndarray]) -> RaggedGraphs:
     """Graphs by ogb: 9 features an atom, 3 a bond, both directions of every bond."""
-    ragged = smiles_graphs(smiles, arrays["index"].tolist())
-    ragged.graph = arrays
+    ragged = smiles_graphs(smiles, range(first, first + len(smiles)))
+    ragged.graph |= {name: torch.from_numpy(values) for name, values in graph.items()}
     return ragged
 
 
@@ -124,24 +120,22 @@ class ListedGraphs:
 
     def __init__(self, dataset: GraphDataset):
         check_graphs(dataset.graphs)
-        self.dataset, self.split = dataset, dataset.split.numpy()
+        self.dataset, self.split = dataset, dataset.split
         for name in ("name", "source", "target", "node_vocabulary", "edge_vocabulary"):
             setattr(self, name, getattr(dataset, name))
         ragged = self.part(slice(None))
-        digest = hashlib.sha256("\n".join(ragged.smiles or []).encode())
-        arrays = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
+        digest = hashlib.sha256("\n".join(ragged.graph.pop("smiles", [])).encode())
+        tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
         for level in (ragged.node, ragged.edge, ragged.graph):
-            arrays += [level[name] for name in sorted(level)]
-        for values in arrays:
-            digest.update(f"{values.dtype} {values.shape}".encode())
-            digest.update(np.ascontiguousarray(values).tobytes())
+            tensors += [level[name] for name in sorted(level)]
+        for values in tensors:
+            digest.update(f"{values.dtype} {list(values.shape)}".encode())
+            digest.update(values.contiguous().numpy().tobytes())
         self.content = digest.hexdigest()
         self.checksum = dataset.checksum or self.content
 
     def part(self, rows: slice) -> RaggedGraphs:
-        ragged = RaggedGraphs.from_data(self.dataset.graphs[rows], self.split[rows], self.target)
-        ragged.graph.setdefault("index", np.arange(len(self.dataset))[rows])
-        return ragged
+        return RaggedGraphs.from_data(self.dataset.graphs[rows], self.target, self.split[rows])
 
 
 def prepare(
@@ -218,11 +212,7 @@ def _write(source, out: Path, plan: dict, stored: tuple, size: int, executor, pr
     with bar:
         for _ in _run(tasks, executor):
             bar.update()
-    columns = {}
-    for line in read_npz(paths[0])["columns"]:
-        name, level, dtype = line.split()
-        columns[name] = {"level": level, "dtype": dtype}
-    join_parts(out, paths, columns, plan)
+    join_parts(out, paths, plan)
 
 
 def _run(tasks: Iterator[tuple], executor: Executor | None) -> Iterator[None]:
@@ -244,20 +234,10 @@ def make_part(
 ) -> None:
     """A worker's task: the graphs of a part, their stored encodings, one file."""
     ragged = part() if callable(part) else part
-    tensors = ragged.to_tensors()
     if stored:
-        encoded = RaggedTensors.of(encode(ragged.to_data(), *stored), ragged.target)
-        for level, arrays in encoded.arrays.items():
-            tensors.arrays[level] |= arrays
-    tensors.arrays["graph"] |= {"num_nodes": tensors.num_nodes, "num_edges": tensors.num_edges}
-    columns = {
-        name: (level, values.numpy())
-        for level, arrays in tensors.arrays.items()
-        for name, values in arrays.items()
-    }
-    arrays = {name: narrow(values, INDEXED) for name, (_, values) in columns.items()}
-    lines = [f"{name} {level} {values.dtype}" for name, (level, values) in columns.items()]
-    write_npz(path, arrays | {"columns": np.array(lines)})
+        graphs, split = encode(ragged.to_data(), *stored), ragged.graph["split"]
+        ragged = RaggedGraphs.from_data(graphs, ragged.target, split)
+    write_part(path, ragged)
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:

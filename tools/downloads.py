@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from gtcourse.graphs import load_dataset
-from gtcourse.graphs.published import PINS
+from gtcourse.graphs.datasets import PINS
 from gtcourse.prepare import pcqm4mv2
 
 NAMES = ("zinc", "ogbg-molhiv")

@@ -19,8 +19,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
-from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, RaggedTensors, check_graphs
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, check_graphs
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
 
@@ -151,7 +151,7 @@ class Encoding(BaseTransform):
         """The graphs of each size, in portions that fit into memory."""
         bare = [self._bare(graph) if isinstance(graph, Data) else graph for graph in graphs]
         check_graphs(bare)
-        ragged, by_size = RaggedTensors.of(bare, "graph"), defaultdict(list)
+        ragged, by_size = RaggedGraphs.from_data(bare, "graph"), defaultdict(list)
         for index, size in enumerate(ragged.num_nodes.tolist()):
             by_size[size].append(index)
         for size, same in by_size.items():

@@ -6,13 +6,12 @@ from gtcourse.graphs.batch import (
     GraphBatch,
     check_graphs,
     check_vocabulary,
-    collate,
     unbatch,
 )
 from gtcourse.graphs.datasets import load_dataset
+from gtcourse.graphs.files import open_graphs, read_graphs, write_graphs
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.graphs.mapped import MappedGraphs, open_graphs
-from gtcourse.graphs.ragged import GraphDataset, read_graphs, write_graphs
+from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 
 __all__ = [
     "MISSING_LABEL",

@@ -106,6 +106,8 @@ class GraphBatch:
     @staticmethod
     def from_pyg(batch: Batch) -> GraphBatch:
         """A PyG batch, padded; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
+        from gtcourse.graphs.ragged import collate
+
         return collate(batch)
 
     def to_pyg(self) -> Batch:
@@ -130,45 +132,6 @@ def node_axes(name: str, batched: Tensor) -> int:
     return ENCODINGS.get(name, batched.dim() - 2)
 
 
-def collate(
-    graphs: Sequence[Data],
-    *,
-    num_nodes: int | None = None,
-    target: Target | None = None,
-    num_node_types: int | None = None,
-    num_edge_types: int | None = None,
-) -> GraphBatch:
-    """Pads PyG graphs to one :class:`GraphBatch`.
-
-    Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
-    with 0. Besides the course's encodings, every tensor ``[n, k]`` or ``[n, n, k]`` of the graphs
-    is one, unless it could as well belong to the edges. PyG's ``random_walk_pe`` and
-    ``laplacian_eigenvector_pe`` are renamed to ``rwse`` and ``laplacian_eigenvectors``, which the
-    models read. Of an edge given twice, the first counts.
-
-    Args:
-        graphs: a list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
-            ``edge_index`` ``[2, E]`` and optionally ``edge_attr`` ``[E, F_e]``, ``y``, encodings.
-        num_nodes: N; the largest graph's size by default.
-        target: what ``y`` belongs to. By default it is inferred from the lengths of ``y``: one for
-            each graph, else one for each node, else one for each edge.
-        num_node_types, num_edge_types: raise for a category in ``x`` or ``edge_attr`` outside 0 to
-            this number less one, for which an embedding has no row.
-
-    Raises:
-        ValueError: a graph is malformed, or does not fit with the others; the sentence names the
-            graph, the value and what was expected.
-    """
-    ragged = checked(graphs, target, num_node_types, num_edge_types)
-    largest = int(ragged.num_nodes.max())
-    if num_nodes is not None and num_nodes < largest:
-        raise ValueError(
-            f"graph {int(ragged.num_nodes.argmax())} has {largest} nodes; expected at most "
-            f"num_nodes = {num_nodes}."
-        )
-    return ragged.batch(torch.arange(len(ragged.num_nodes)), num_nodes=num_nodes)
-
-
 def unbatch(batch: GraphBatch) -> list[Data]:
     """The graphs of a batch without their padding, edges in row-major order."""
     return [_unpad(batch, index, int(size)) for index, size in enumerate(batch.sizes)]
@@ -185,24 +148,6 @@ def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
     for name, tensor in batch.encodings.items():
         graph[name] = tensor[(index, *[slice(size)] * node_axes(name, tensor))]
     return graph
-
-
-def checked(
-    graphs: Sequence[Data],
-    target: Target | None,
-    num_node_types: int | None,
-    num_edge_types: int | None,
-) -> RaggedTensors:
-    """PyG graphs end to end, after every check that :func:`collate` promises."""
-    if isinstance(graphs, Batch):
-        graphs = graphs.to_data_list()
-    elif isinstance(graphs, Dataset) or isinstance(getattr(graphs, "graphs", None), list):
-        graphs = list(graphs)
-    check_graphs(graphs)
-    for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
-        if size is not None:
-            check_vocabulary(graphs, name, size)
-    return RaggedTensors.of(graphs, target_level(graphs, target))
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
@@ -297,170 +242,3 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
         f"y has {found[:8]} rows in the first graphs; expected one for each "
         f"{target or 'graph, each node or each edge'}."
     )
-
-
-@dataclass
-class RaggedTensors:
-    """G graphs end to end in tensors, and padded batches gathered from them without a loop.
-
-    The tensors may be on an accelerator, or on the CPU and mapped from files. Integers may be
-    stored in narrow types; ``dtypes`` has the types of a batch.
-
-    Attributes:
-        num_nodes, num_edges: ``[G]`` on the CPU, so that a batch's shape is known at once.
-        arrays: tensors by level and name: "node" ``[Σn, …]``, "edge" ``[ΣE, …]``, "pair"
-            ``[Σn², …]`` and "graph" ``[G, …]``. Edges are ``source`` and ``destination``.
-        dtypes: of a batch's tensors, by name.
-        target: the level of ``y``.
-    """
-
-    num_nodes: Tensor
-    num_edges: Tensor
-    arrays: dict[str, dict[str, Tensor]]
-    dtypes: dict[str, torch.dtype]
-    target: Target
-
-    @classmethod
-    def of(cls, graphs: Sequence[Data], target: Target) -> RaggedTensors:
-        """Valid graphs end to end, with their encodings."""
-        arrays = {"node": {}, "edge": {}, "pair": {}, "graph": {}}
-        for name, level in (("x", "node"), ("edge_attr", "edge"), ("y", target)):
-            if graphs[0].get(name) is not None:
-                arrays[level][name] = torch.cat([graph[name] for graph in graphs])
-        for name, axes in _encodings_of(graphs).items():
-            join = torch.cat if axes else torch.stack
-            rows = [graph[name].flatten(0, axes - 1) if axes else graph[name] for graph in graphs]
-            arrays[("graph", "node", "pair")[axes]][PYG_NAMES.get(name, name)] = join(rows)
-        edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
-        num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
-        num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
-        return cls.from_arrays(num_nodes, num_edges, edge_index, arrays, target)
-
-    @classmethod
-    def from_arrays(
-        cls, num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor, arrays: dict, target: Target
-    ) -> RaggedTensors:
-        """Arrays by level, of which an edge given twice keeps its first row; integers to int64."""
-        owner, widest = torch.repeat_interleave(num_edges), int(num_nodes.max())
-        source, destination = edge_index
-        different, which = ((owner * widest + source) * widest + destination).unique(
-            return_inverse=True
-        )
-        first = torch.full((len(different),), len(which))
-        first = first.scatter_reduce(0, which, torch.arange(len(which)), "amin").sort().values
-        ends = {"source": source, "destination": destination}
-        edge = {name: values[first] for name, values in (ends | arrays["edge"]).items()}
-        arrays = arrays | {"edge": edge}
-        for level in arrays.values():
-            for name in {"x", "edge_attr", "y"} & level.keys():
-                values = level[name] if level[name].is_floating_point() else level[name].long()
-                level[name] = values if name == "y" or values.dim() > 1 else values[:, None]
-        dtypes = {name: t.dtype for level in arrays.values() for name, t in level.items()}
-        num_edges = owner[first].bincount(minlength=len(num_nodes))
-        return cls(num_nodes, num_edges, arrays, dtypes, target)
-
-    def to(self, device: torch.device | str) -> RaggedTensors:
-        arrays = {
-            level: {name: tensor.to(device) for name, tensor in tensors.items()}
-            for level, tensors in self.arrays.items()
-        }
-        return replace(self, arrays=arrays)
-
-    @property
-    def device(self) -> torch.device:
-        return self.arrays["node"]["x"].device
-
-    @cached_property
-    def _rows(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """Rows of each graph by level, and where they begin, on the tensors' device."""
-        counts = {"node": self.num_nodes, "edge": self.num_edges, "pair": self.num_nodes**2}
-        return {
-            level: (rows.to(self.device), (rows.cumsum(0) - rows).to(self.device))
-            for level, rows in counts.items()
-        }
-
-    def batch(
-        self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
-    ) -> GraphBatch:
-        """The graphs in ``rows`` ``[B]``, padded to the largest of them.
-
-        Args:
-            places: the same numbers on the tensors' device; without it they are moved there.
-            num_nodes: pad to as many nodes instead.
-        """
-        places = rows.to(self.device) if places is None else places
-        B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
-        (n, first_node), (edges, first_edge), (_, first_pair) = (
-            [values[places, None] for values in self._rows[level]]
-            for level in ("node", "edge", "pair")
-        )
-        node = torch.arange(N, device=self.device)
-        edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
-        mask = node < n
-        real = {"node": mask, "edge": edge < edges, "pair": mask[:, :, None] & mask[:, None, :]}
-        row = (first_pair + n * node)[:, :, None]
-        index = {"node": first_node + node, "edge": first_edge + edge, "pair": row + node}
-        # Beyond a graph's end lies the next graph, or nothing.
-        index = {level: index[level].masked_fill(~real[level], 0) for level in index}
-
-        def gather(level: str, name: str, fill: float = 0) -> Tensor:
-            where = places if level == "graph" else index[level]
-            values = self.arrays[level][name][where].to(self.dtypes[name])
-            if level == "graph":
-                return values
-            padding = ~real[level]
-            return values.masked_fill(
-                padding[(..., *[None] * (values.dim() - padding.dim()))], fill
-            )
-
-        # Each edge goes to its pair; padding goes to one place behind all pairs.
-        graph = torch.arange(B, device=self.device)[:, None]
-        pair = (graph * N + gather("edge", "source")) * N + gather("edge", "destination")
-        pair = pair.masked_fill(~real["edge"], B * N * N).flatten()
-
-        def scatter(values: Tensor, fill: float = 0) -> Tensor:
-            padded = values.new_full((B * N * N + 1, *values.shape[2:]), fill)
-            padded.index_copy_(0, pair, values.flatten(0, 1))
-            return padded[:-1].view(B, N, N, *values.shape[2:])
-
-        y = None
-        if "y" in self.arrays[self.target]:
-            missing = float("nan") if self.dtypes["y"].is_floating_point else MISSING_LABEL
-            y = gather(self.target, "y", missing)
-            y = scatter(y, missing) if self.target == "edge" else y
-            # One target is a number, whether it is stored as [1] or as [1, 1].
-            y = y[:, 0] if self.target == "graph" and y.shape[1:] == (1,) else y
-        has_edge_attr = "edge_attr" in self.arrays["edge"]
-        return GraphBatch(
-            x=gather("node", "x"),
-            adjacency=scatter(real["edge"]),
-            mask=mask,
-            edge_attr=scatter(gather("edge", "edge_attr")) if has_edge_attr else None,
-            y=y,
-            encodings={
-                name: gather(level, name, UNREACHABLE * (name in PADDED_WITH_UNREACHABLE))
-                for level in ("graph", "node", "pair")
-                for name in self.arrays[level]
-                if name not in ("x", "y") and (level != "graph" or name in ENCODINGS)
-            },
-            target=self.target,
-        )
-
-
-def _encodings_of(graphs: Sequence[Data]) -> dict[str, int]:
-    """The encodings that the graphs have, and how many node axes each has."""
-    found = {name: axes for name, axes in ENCODINGS.items() if graphs[0].get(name) is not None}
-    known = {"x", "edge_index", "edge_attr", "y", "batch", "ptr", *ENCODINGS}
-    for name in sorted({*graphs[0].keys()} - known):
-        values = [graph.get(name) for graph in graphs]
-        if not all(isinstance(each, Tensor) and each.dim() in (2, 3) for each in values):
-            continue
-        axes, sizes = values[0].dim() - 1, [graph.num_nodes for graph in graphs]
-        # A property of the edges, or one whose type or width changes, is not an encoding.
-        if (
-            [list(each.shape[:-1]) for each in values] == [[n] * axes for n in sizes]
-            and [len(each) for each in values] != [graph.num_edges for graph in graphs]
-            and len({(each.dtype, each.layout, each.shape[-1]) for each in values}) == 1
-        ):
-            found[name] = axes
-    return found

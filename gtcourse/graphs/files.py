@@ -1,29 +1,320 @@
-"""Atomic file replacement, locks between processes, and libraries that only some data need."""
+"""Graph files, folders of memory-mapped arrays, and how files are replaced atomically.
+
+A graph file is an ``.npz`` without pickles. For G graphs with ΣN nodes and ΣE edges in all:
+
+================  =============  ==========================================================
+``num_nodes``     ``[G]``        at least 1
+``num_edges``     ``[G]``        directed: an undirected edge counts twice
+``edge_index``    ``[2, ΣE]``    node numbers within their graph
+``x``             ``[ΣN, …]``    node features; ``atom_type`` is read as well
+``edge_attr``     ``[ΣE, …]``    edge features, optional; ``bond_type`` is read as well
+``y``             ``[G, …]``     or ``[ΣN, …]``, ``[ΣE, …]`` if ``target`` says so
+``split``         ``[G]``        0 train, 1 val, 2 test
+================  =============  ==========================================================
+
+Optional: ``smiles_utf8`` (bytes of one SMILES a line), ``node_vocabulary`` and ``edge_vocabulary``
+(or ``atom_vocab``, ``bond_vocab``), ``name``, ``target``, and further node, edge or graph arrays,
+told apart by their length; ``node_attributes``, ``edge_attributes`` and ``graph_attributes`` name
+them where lengths coincide. A target that is NaN is missing.
+
+A folder of :func:`gtcourse.prepare.prepare` has each of these arrays in an ``.npy`` file, and in
+``graphs.json``, written last, everything else.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import re
 import secrets
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
+
+from gtcourse.graphs.batch import check_graphs, check_vocabulary
+from gtcourse.graphs.ragged import LEVELS, GraphDataset, MappedGraphs, RaggedGraphs
+
+META, FORMAT = "graphs.json", 2
+ALIASES = {
+    "atom_type": "x",
+    "bond_type": "edge_attr",
+    "atom_vocab": "node_vocabulary",
+    "bond_vocab": "edge_vocabulary",
+}
 
 UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
 """The name of a file that is being written, with the name that it will have."""
 
 ABANDONED = 24 * 60 * 60
 """Seconds after which an unfinished file is taken to be a killed process's."""
+
+INDEXED = "u1 i1 i2 i4"
+"""Integers that torch can index: no wider unsigned types."""
+
+
+def read_graphs(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    node_vocabulary: Sequence[str] | None = None,
+    edge_vocabulary: Sequence[str] | None = None,
+) -> GraphDataset:
+    """Reads a graph file; every array in it is checked.
+
+    Args:
+        path: the ``.npz`` file.
+        name: what the dataset is called; by default what the file says, or its stem.
+        node_vocabulary, edge_vocabulary: for a file without its own.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged or a graph in it is malformed; one sentence names the file,
+            the graph, the value and what was expected.
+    """
+    path = Path(path)
+    stored = read_npz(path)
+    try:
+        arrays = {ALIASES.get(key, key): values for key, values in stored.items()}
+        ragged = _from_arrays(arrays)
+        ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
+        ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary
+        name = name or str(arrays.get("name", path.stem))
+        dataset = ragged.to_dataset(name, f"file: {path.name}")
+        _check(dataset)
+    except Exception as error:  # torch and numpy raise anything, depending on the arrays
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is not a valid graph file: {reason.rstrip('.')}.") from None
+    return replace(dataset, checksum=file_sha256(path))
+
+
+def _check(dataset: GraphDataset) -> None:
+    check_graphs(dataset.graphs)
+    for name in ("node", "edge"):
+        words = getattr(dataset, f"{name}_vocabulary")
+        attribute = {"node": "x", "edge": "edge_attr"}[name]
+        if words is not None and attribute in dataset.graphs[0]:
+            check_vocabulary(dataset.graphs, attribute, len(words))
+
+
+def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
+    """Sorts a file's arrays by what they belong to."""
+    required = ("num_nodes", "num_edges", "edge_index", "x", "y", "split")
+    if missing := [key for key in required if key not in arrays]:
+        raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
+    sizes = {key: values for key, values in arrays.items() if key in required[:3]}
+    rows = {"graph": len(sizes["num_nodes"])}
+    rows |= {"edge": sizes["num_edges"].sum(), "node": sizes["num_nodes"].sum()}
+    target = str(arrays.get("target", "graph"))
+    levels = {level: {} for level in rows}
+    known = {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
+    known |= {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
+    others = {k: v for k, v in arrays.items() if k not in sizes and v.ndim and v.dtype.kind != "U"}
+    if "smiles_utf8" in others:
+        others["smiles"] = others.pop("smiles_utf8").tobytes().decode().split("\n")
+    for key, values in others.items():
+        fitting = [level for level in rows if len(values) == rows[level]]
+        level = known.get(key, fitting[0] if fitting else None)
+        if level in fitting:
+            levels[level][key] = values if key == "smiles" else _as_read(key, values)
+        elif level is not None:  # arrays of another length, such as names, belong to no graph
+            counts = ", ".join(f"{count} {level}s" for level, count in rows.items())
+            raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
+    vocabularies = {
+        key: tuple(map(str, arrays[key]))
+        for key in ("node_vocabulary", "edge_vocabulary")
+        if len(arrays.get(key, ()))
+    }
+    sizes = {key: _as_read(key, values) for key, values in sizes.items()}
+    return RaggedGraphs(**sizes, **levels, **vocabularies, target=target)
+
+
+def _as_read(name: str, values: np.ndarray) -> np.ndarray:
+    """Integers as int64 and floats as float32; features have two axes."""
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name} is {values.dtype}; expected integers or floats.")
+    with np.errstate(over="ignore"):  # infinity is reported with the graph that has it
+        values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
+    return values[:, None] if name in ("x", "edge_attr") and values.ndim == 1 else values
+
+
+def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
+    """Writes a graph file atomically; the same graphs always give the same bytes.
+
+    Integers are stored in the smallest type that holds them, floats as float32. Every attribute of
+    a graph with one row for each node, each edge or the graph is stored; pair encodings
+    ``[n, n, …]`` are not data and raise an error.
+
+    Returns:
+        sha256 of the file.
+
+    Raises:
+        ValueError: a graph is malformed; the sentence names it, the value and what was expected.
+    """
+    _check(dataset)
+    ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
+    ragged.node_vocabulary = dataset.node_vocabulary
+    ragged.edge_vocabulary = dataset.edge_vocabulary
+    stored = {"edge_index", "num_nodes", *ragged.graph, *ragged.node, *ragged.edge}
+    for name in sorted({*dataset.graphs[0].keys()} - stored):
+        shape = list(getattr(dataset.graphs[0][name], "shape", ()))
+        raise ValueError(
+            f"graph 0 has {name} of shape {shape}; expected one row for each node, each edge or "
+            "the graph, of one width in all graphs."
+        )
+    return write_ragged(path, ragged, name=dataset.name)
+
+
+def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
+    """:func:`write_graphs` for graphs that are already end to end."""
+    arrays = {key: getattr(ragged, key) for key in ("num_nodes", "num_edges", "edge_index")}
+    y = getattr(ragged, ragged.target)["y"]
+    for level in ("graph", "node", "edge"):
+        attributes = {key: v for key, v in getattr(ragged, level).items() if key != "smiles"}
+        arrays |= attributes
+        arrays[f"{level}_attributes"] = np.array(sorted(attributes), dtype=str)
+    for key in ("node_vocabulary", "edge_vocabulary"):
+        if getattr(ragged, key) is not None:
+            arrays[key] = np.array(getattr(ragged, key), dtype=str)
+    if "smiles" in ragged.graph:
+        text = "\n".join(ragged.graph["smiles"]).encode()
+        arrays["smiles_utf8"] = np.frombuffer(text, dtype=np.uint8)
+    arrays["missing_targets"] = np.array(bool(y.is_floating_point() and y.isnan().any()))
+    arrays |= {"target": np.array(ragged.target), "name": np.array(name)}
+    arrays = {key: np.asarray(values) for key, values in arrays.items()}
+    floats = {key: v.astype(np.float32) for key, v in arrays.items() if v.dtype.kind == "f"}
+    return write_npz(path, {key: narrow(values) for key, values in (arrays | floats).items()})
+
+
+def narrow(values: np.ndarray, types: str = "u1 i1 u2 i2 u4 i4") -> np.ndarray:
+    """Integers in the first of the types that holds them, else as int64; others unchanged."""
+    if values.dtype.kind not in "iu":
+        return values
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    fitting = (t for t in types.split() if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+    return values.astype(next(fitting, np.int64))
+
+
+def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Writes arrays under their names, atomically.
+
+    Members are sorted, stored uncompressed (compressors differ between machines), little-endian
+    and dated 1980, so that the same arrays give the same bytes everywhere.
+
+    Returns:
+        sha256 of the file.
+    """
+    with replacing(Path(path)) as temporary:
+        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
+            for name in sorted(arrays):
+                member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+                member.create_system = 3  # otherwise the operating system's number
+                member.external_attr = 0o644 << 16
+                values = np.asarray(arrays[name], order="C")
+                values = values.astype(values.dtype.newbyteorder("<"), copy=False)
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
+                archive.writestr(member, buffer.getvalue())
+        return file_sha256(temporary)
+
+
+def read_npz(path: str | Path) -> dict[str, np.ndarray]:
+    """Reads every array, checked against the archive's own checksums; nothing is unpickled.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not an ``.npz``, is damaged, or holds something else than plain arrays.
+    """
+    try:
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is not a zip archive, or its end is missing")
+            archive = np.load(file, allow_pickle=False)
+            arrays = {name: archive[name] for name in archive.files}
+        if not all(isinstance(values, np.ndarray) for values in arrays.values()):
+            raise ValueError("it has members that are not arrays")
+        return arrays
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.") from None
+    except Exception as error:  # numpy and zipfile raise anything, depending on the damage
+        reason = (str(error) or type(error).__name__).splitlines()[0][:200].rstrip(".")
+        raise ValueError(
+            f"{path} cannot be read ({reason}); expected an .npz file of plain arrays."
+        ) from None
+
+
+def open_graphs(folder: str | Path) -> MappedGraphs:
+    """A folder that :func:`gtcourse.prepare.prepare` has finished.
+
+    Raises:
+        FileNotFoundError: the folder holds no graphs, or they are not finished.
+        ValueError: a file is missing or damaged; the sentence names it.
+    """
+    folder = Path(folder).expanduser()
+    path = folder / META
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} has no {META}; expected a folder of prepared graphs.")
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+        if meta.pop("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        levels, dtypes = {level: {} for level in (*LEVELS, "sizes")}, {}
+        for name, (level, dtype) in meta.pop("columns").items():
+            path = folder / f"{name}.npy"
+            levels[level][name] = np.load(path, mmap_mode="c", allow_pickle=False)
+            dtypes[name] = getattr(torch, dtype)
+        split = torch.tensor(levels["graph"].pop("split"))
+        sizes = levels.pop("sizes")
+        sizes |= {name: torch.tensor(sizes[name]).long() for name in ("num_nodes", "num_edges")}
+        graphs = RaggedGraphs(**sizes, **levels, dtypes=dtypes, target=meta["target"])
+        return MappedGraphs(folder=folder, graphs=graphs, split=split, **meta)
+    except Exception as error:
+        raise ValueError(
+            f"{path} is missing or damaged ({error}); expected what `gtcourse prepare` wrote. "
+            "Delete the folder and prepare it again."
+        ) from None
+
+
+def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
+    """Writes the arrays of ``parts`` (:func:`write_part`) end to end, one array at a time.
+
+    Args:
+        meta: the rest of ``graphs.json``.
+    """
+    columns = json.loads(str(np.load(parts[0], allow_pickle=False)["columns"]))
+    for name in columns:
+        # A part's other arrays are not read.
+        values = [np.load(part, allow_pickle=False)[name] for part in parts]
+        values = np.concatenate(values, axis=-1 if name == "edge_index" else 0)
+        with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
+            np.save(file, values, allow_pickle=False)
+    with replacing(folder / META) as temporary:
+        content = json.dumps({"format": FORMAT, **meta, "columns": columns}, indent=1)
+        temporary.write_text(content + "\n", encoding="utf-8")
+
+
+def write_part(path: Path, ragged: RaggedGraphs) -> None:
+    """Some graphs of a folder, with the level and the type of each array."""
+    levels = {level: getattr(ragged, level) for level in LEVELS}
+    levels["sizes"] = {n: getattr(ragged, n) for n in ("num_nodes", "num_edges", "edge_index")}
+    arrays, columns = {}, {}
+    for level, tensors in levels.items():
+        for name in tensors.keys() - {"smiles"}:
+            arrays[name] = narrow(tensors[name].numpy(), INDEXED)
+            columns[name] = (level, str(tensors[name].dtype).removeprefix("torch."))
+    write_npz(path, arrays | {"columns": np.array(json.dumps(dict(sorted(columns.items()))))})
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.batch import GraphBatch, Target, checked
-from gtcourse.graphs.mapped import MappedSplit
+from gtcourse.graphs.batch import GraphBatch, Target
+from gtcourse.graphs.ragged import RaggedGraphs, checked
 
 BUCKETS, FULL_BATCHES = 8, 8
 """Buckets by default, if each has at least as many batches."""
@@ -46,7 +46,7 @@ class DenseLoader:
 
     def __init__(
         self,
-        graphs: Sequence[Data] | MappedSplit,
+        graphs: Sequence[Data] | RaggedGraphs,
         batch_size: int,
         *,
         device: torch.device | str = "cpu",
@@ -64,14 +64,13 @@ class DenseLoader:
             raise ValueError(
                 f"batch_size is {batch_size} and buckets {buckets}; expected 1 or more of each."
             )
-        if isinstance(graphs, MappedSplit):
-            self._data, rows = graphs.tensors, graphs.rows
-        else:
-            self._data = checked(graphs, target, num_node_types, num_edge_types).to(device)
-            rows = torch.arange(len(self._data.num_nodes))
-        if len(rows) == 0:
+        self._streamed = isinstance(graphs, RaggedGraphs)
+        if not self._streamed:
+            graphs = checked(graphs, target, num_node_types, num_edge_types).to(device)
+        if len(graphs) == 0:
             raise ValueError("the split has no graphs; expected at least one.")
-        self.num_graphs, self.batch_size = len(rows), batch_size
+        self._data, rows = graphs, torch.arange(len(graphs))
+        self.num_graphs, self.batch_size = len(graphs), batch_size
         self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
         self.static_shapes, self.then, self._device = static_shapes, then, device
         self.epoch, self.first_batch = 0, 0
@@ -124,13 +123,11 @@ class DenseLoader:
 
         None if there are none, and for node and edge targets in a folder: too many to read.
         """
-        y = self._data.arrays[self._data.target].get("y")
-        if y is None:
+        y = getattr(self._data, self._data.target).get("y")
+        if y is None or (self._streamed and self._data.target != "graph"):
             return None
-        y_type = self._data.dtypes["y"]
-        if self._data.target == "graph":
-            return y[torch.cat(self._buckets).to(y.device)].to(y_type)
-        return y.ravel().to(y_type) if len(self._data.num_nodes) == self.num_graphs else None
+        y = y.to(self._data.dtypes.get("y", y.dtype))
+        return y if self._data.target == "graph" else y.ravel()
 
     def __len__(self) -> int:
         return sum(len(self._starts(len(bucket))) for bucket in self._buckets)

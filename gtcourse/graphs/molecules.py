@@ -26,7 +26,7 @@ import numpy as np
 from tqdm import tqdm
 
 from gtcourse.graphs.files import file_sha256, require
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, load_cached
+from gtcourse.graphs.ragged import RaggedGraphs
 
 ATOM_TYPES = (
     "C", "O", "N", "F", "C H1", "S", "Cl", "O -", "N H1 +", "Br", "N H3 +", "N H2 +", "N +", "N -",
@@ -164,12 +164,10 @@ def _sascorer():
     return module
 
 
-def load_molecules(root: Path, name: str = "molecules") -> GraphDataset:
-    """The embedded molecules, from a file for each version of RDKit."""
+def rdkit_version() -> str:
+    """Without leading zeros: 2026.9.1, not 2026.09.1."""
     parts = require("rdkit", "rdkit").__version__.split(".")
-    version = ".".join(part.lstrip("0") or "0" for part in parts)  # 2026.9.1, not 2026.09.1
-    source = f"embedded: 12,000 molecules of RDKit {version}"
-    return load_cached(root, name, build_molecules, source, CHECKSUM, f"-rdkit-{version}")
+    return ".".join(part.lstrip("0") or "0" for part in parts)
 
 
 def build_molecules() -> RaggedGraphs:
@@ -198,8 +196,8 @@ def build_molecules() -> RaggedGraphs:
         graph={
             "y": np.array(y, dtype=np.float32),
             "split": np.repeat(np.arange(3), SPLIT_SIZES),
+            "smiles": list(smiles),
         },
-        smiles=list(smiles),
         node_vocabulary=ATOM_TYPES,
         edge_vocabulary=BOND_TYPES,
     )
@@ -245,8 +243,7 @@ def smiles_graphs(smiles: Sequence[str], indices: Sequence[int]) -> RaggedGraphs
         edge_index=np.concatenate([graph["edge_index"] for graph in graphs], axis=1),
         node={"x": np.concatenate([graph["node_feat"] for graph in graphs])},
         edge={"edge_attr": np.concatenate([graph["edge_feat"] for graph in graphs])},
-        graph={},
-        smiles=list(smiles),
+        graph={"smiles": list(smiles)},
     )
 
 

@@ -1,77 +1,337 @@
-"""Graphs end to end in a few long arrays, and the course's graph file: a pickle-free ``.npz``.
-
-For G graphs with ΣN nodes and ΣE directed edges in all:
-
-================  =============  ==========================================================
-``num_nodes``     ``[G]``        at least 1
-``num_edges``     ``[G]``        directed: an undirected edge counts twice
-``edge_index``    ``[2, ΣE]``    node numbers within their graph
-``x``             ``[ΣN, …]``    node features; ``atom_type`` is read as well
-``edge_attr``     ``[ΣE, …]``    edge features, optional; ``bond_type`` is read as well
-``y``             ``[G, …]``     or ``[ΣN, …]``, ``[ΣE, …]`` if ``target`` says so
-``split``         ``[G]``        0 train, 1 val, 2 test
-================  =============  ==========================================================
-
-Optional: ``smiles_utf8`` (bytes of one SMILES a line), ``node_vocabulary`` and ``edge_vocabulary``
-(or ``atom_vocab``, ``bond_vocab``), ``name``, ``target``, ``missing_targets`` (y may be NaN), and
-further node, edge or graph arrays, told apart by their length; ``node_attributes``,
-``edge_attributes`` and ``graph_attributes`` name them where lengths coincide.
-"""
+"""Many graphs end to end in a few long tensors, and padded batches gathered from them."""
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data, Dataset
 
-from gtcourse.graphs.batch import RaggedTensors, check_graphs, check_vocabulary
-from gtcourse.graphs.files import file_sha256, locked, remove_unfinished, replacing
+from gtcourse.graphs.batch import (
+    ENCODINGS,
+    MISSING_LABEL,
+    PADDED_WITH_UNREACHABLE,
+    PYG_NAMES,
+    UNREACHABLE,
+    GraphBatch,
+    Target,
+    check_graphs,
+    check_vocabulary,
+    target_level,
+)
 
 SPLITS = ("train", "val", "test")
-LEVELS = ("graph", "node", "edge")
-ALIASES = {
-    "atom_type": "x",
-    "bond_type": "edge_attr",
-    "atom_vocab": "node_vocabulary",
-    "bond_vocab": "edge_vocabulary",
-}
-DESCRIPTIONS = ("split_names", "y_coef")
-"""Arrays of a file that describe it and belong to no graph."""
+LEVELS = ("graph", "edge", "node", "pair")
+"""What an attribute can belong to; the first that its length fits counts."""
+
+NO_ATTRIBUTES = {"edge_index", "num_nodes", "batch", "ptr"}
 
 
-class Splits:
-    """What all data sets with ``name``, ``source``, ``checksum`` and ``split`` have in common."""
+def collate(
+    graphs: Sequence[Data],
+    *,
+    num_nodes: int | None = None,
+    target: Target | None = None,
+    num_node_types: int | None = None,
+    num_edge_types: int | None = None,
+) -> GraphBatch:
+    """Pads PyG graphs to one :class:`GraphBatch`.
 
-    train = property(lambda self: self["train"])
-    val = property(lambda self: self["val"])
-    test = property(lambda self: self["test"])
+    Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
+    with 0. Besides the course's encodings, every tensor ``[n, k]`` or ``[n, n, k]`` of the graphs
+    is one, unless it could as well belong to the edges. PyG's ``random_walk_pe`` and
+    ``laplacian_eigenvector_pe`` are renamed to ``rwse`` and ``laplacian_eigenvectors``, which the
+    models read. Of an edge given twice, the first counts.
 
-    @property
-    def split_sizes(self) -> dict[str, int]:
-        return {name: int((self.split == number).sum()) for number, name in enumerate(SPLITS)}
+    Args:
+        graphs: a list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
+            ``edge_index`` ``[2, E]`` and optionally ``edge_attr`` ``[E, F_e]``, ``y``, encodings.
+        num_nodes: N; the largest graph's size by default.
+        target: what ``y`` belongs to. By default it is inferred from the lengths of ``y``: one for
+            each graph, else one for each node, else one for each edge.
+        num_node_types, num_edge_types: raise for a category in ``x`` or ``edge_attr`` outside 0 to
+            this number less one, for which an embedding has no row.
 
-    @property
-    def provenance(self) -> dict:
-        """Which data these are, for the record of a run on them."""
-        named = {name: getattr(self, name) for name in ("name", "source", "checksum")}
-        return named | {"sizes": self.split_sizes}
+    Raises:
+        ValueError: a graph is malformed, or does not fit with the others; the sentence names the
+            graph, the value and what was expected.
+    """
+    ragged = checked(graphs, target, num_node_types, num_edge_types)
+    largest = int(ragged.num_nodes.max())
+    if num_nodes is not None and num_nodes < largest:
+        raise ValueError(
+            f"graph {int(ragged.num_nodes.argmax())} has {largest} nodes; expected at most "
+            f"num_nodes = {num_nodes}."
+        )
+    return ragged.batch(torch.arange(len(ragged)), num_nodes=num_nodes)
 
-    def rows_of(self, split: str) -> Tensor:
-        """The numbers of a split's graphs."""
-        if split not in SPLITS:
-            raise KeyError(f"{split!r} is not a split; expected {', '.join(SPLITS)}.")
-        return (self.split == SPLITS.index(split)).nonzero().flatten()
+
+def checked(
+    graphs: Sequence[Data],
+    target: Target | None,
+    num_node_types: int | None,
+    num_edge_types: int | None,
+) -> RaggedGraphs:
+    """PyG graphs end to end, after every check that :func:`collate` promises."""
+    if isinstance(graphs, Batch):
+        graphs = graphs.to_data_list()
+    elif isinstance(graphs, Dataset | GraphDataset):
+        graphs = list(graphs)
+    check_graphs(graphs)
+    for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
+        if size is not None:
+            check_vocabulary(graphs, name, size)
+    return RaggedGraphs.from_data(graphs, target_level(graphs, target))
 
 
 @dataclass
-class GraphDataset(Splits):
+class RaggedGraphs:
+    """G graphs end to end: in memory, on an accelerator, or memory-mapped from a folder.
+
+    Arrays of NumPy are taken as tensors, without a copy.
+
+    Attributes:
+        num_nodes, num_edges: ``[G]`` on the CPU, so that a batch's shape is known at once; both
+            directions of an undirected edge count.
+        edge_index: ``[2, ΣE]``; node numbers within their graph.
+        node: ``x`` and other tensors ``[ΣN, …]``.
+        edge: ``edge_attr`` and other tensors ``[ΣE, …]``.
+        graph: ``split`` and other tensors ``[G, …]``; ``smiles`` is a list.
+        pair: tensors ``[ΣN², …]``.
+        target: what ``y`` belongs to: "graph", "node" or "edge".
+        node_vocabulary, edge_vocabulary: the meanings of the types, or None.
+        dtypes: of a batch's tensors, by name, where they are stored in narrower types.
+        starts: the first row of each graph in the tensors of each level.
+    """
+
+    num_nodes: Tensor
+    num_edges: Tensor
+    edge_index: Tensor
+    node: dict[str, Tensor]
+    edge: dict[str, Tensor]
+    graph: dict[str, Tensor]
+    pair: dict[str, Tensor] = field(default_factory=dict)
+    target: Target = "graph"
+    node_vocabulary: Sequence[str] | None = None
+    edge_vocabulary: Sequence[str] | None = None
+    dtypes: dict[str, torch.dtype] = field(default_factory=dict)
+    starts: dict[str, Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("num_nodes", "num_edges", "edge_index"):
+            setattr(self, name, torch.as_tensor(getattr(self, name)))
+        for level in LEVELS:
+            tensors = getattr(self, level)
+            for name in tensors.keys() - {"smiles"}:
+                tensors[name] = torch.as_tensor(tensors[name])
+        self.starts = self.starts or {
+            level: counts.cumsum(0) - counts for level, counts in self._counts().items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.num_nodes)
+
+    def _counts(self) -> dict[str, Tensor]:
+        """Rows of each graph in the tensors of a level."""
+        nodes, edges = self.num_nodes.long(), self.num_edges.long()
+        return {"edge": edges, "node": nodes, "pair": nodes**2}
+
+    @classmethod
+    def from_data(cls, graphs: Sequence[Data], target: Target, split=None) -> RaggedGraphs:
+        """Valid graphs (:func:`check_graphs`) end to end, with all attributes of fixed width."""
+        num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
+        num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
+        levels = {level: {} for level in LEVELS}
+        for name in sorted({*graphs[0].keys()} - NO_ATTRIBUTES):
+            values = [graph.get(name) for graph in graphs]
+            if name == "smiles":
+                levels["graph"][name] = values
+            elif level := _level(name, values, num_nodes.tolist(), num_edges.tolist(), target):
+                levels[level][name] = _end_to_end(name, level, values)
+        if split is not None:
+            levels["graph"]["split"] = torch.as_tensor(split)
+        edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
+        return cls(num_nodes, num_edges, edge_index, **levels, target=target)
+
+    def to_data(self) -> list[Data]:
+        """One PyG ``Data`` for each graph, with memory of its own."""
+        sizes = {level: counts.tolist() for level, counts in self._counts().items()}
+        sizes["graph"] = [1] * len(self)
+        columns = {
+            name: values if name == "smiles" else values.split(sizes[level])
+            for level in ("node", "edge", "graph")
+            for name, values in getattr(self, level).items()
+            if name != "split"
+        }
+        graphs = []
+        for index, ends in enumerate(self.edge_index.long().split(sizes["edge"], dim=1)):
+            values = {name: column[index] for name, column in columns.items()}
+            values = {n: v.clone() if isinstance(v, Tensor) else v for n, v in values.items()}
+            edge_index = ends.clone(memory_format=torch.contiguous_format)
+            graphs.append(Data(**values, edge_index=edge_index))
+        return graphs
+
+    def to_dataset(self, name: str, source: str) -> GraphDataset:
+        return GraphDataset(
+            name=name,
+            source=source,
+            graphs=self.to_data(),
+            split=self.graph["split"],
+            node_vocabulary=self.node_vocabulary,
+            edge_vocabulary=self.edge_vocabulary,
+            target=self.target,
+        )
+
+    def select(self, rows: Tensor) -> RaggedGraphs:
+        """The graphs in ``rows``, over the same memory."""
+        return replace(
+            self,
+            num_nodes=self.num_nodes[rows],
+            num_edges=self.num_edges[rows],
+            graph={name: values[rows] for name, values in self.graph.items()},
+            starts={level: starts[rows] for level, starts in self.starts.items()},
+        )
+
+    def to(self, device: torch.device | str) -> RaggedGraphs:
+        moved = {
+            level: {
+                n: t.to(device) if n != "smiles" else t for n, t in getattr(self, level).items()
+            }
+            for level in LEVELS
+        }
+        return replace(self, edge_index=self.edge_index.to(device), **moved)
+
+    @property
+    def device(self) -> torch.device:
+        return self.edge_index.device
+
+    @cached_property
+    def _rows(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """Rows of each graph by level, and where they begin, on the tensors' device."""
+        return {
+            level: (counts.to(self.device), self.starts[level].to(self.device))
+            for level, counts in self._counts().items()
+        }
+
+    def batch(
+        self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
+    ) -> GraphBatch:
+        """The graphs in ``rows`` ``[B]``, padded to the largest of them.
+
+        Args:
+            places: the same numbers on the tensors' device; without it they are moved there.
+            num_nodes: pad to as many nodes instead.
+        """
+        places = rows.to(self.device) if places is None else places
+        B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
+        (edges, first_edge), (n, first_node), (_, first_pair) = (
+            [values[places, None] for values in self._rows[level]]
+            for level in ("edge", "node", "pair")
+        )
+        node = torch.arange(N, device=self.device)
+        edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
+        mask = node < n
+        real = {"node": mask, "edge": edge < edges, "pair": mask[:, :, None] & mask[:, None, :]}
+        row = (first_pair + n * node)[:, :, None]
+        index = {"node": first_node + node, "edge": first_edge + edge, "pair": row + node}
+        # Beyond a graph's end lies the next graph, or nothing.
+        index = {level: index[level].masked_fill(~real[level], 0) for level in index}
+
+        def gather(level: str, name: str, fill: float = 0) -> Tensor:
+            stored = getattr(self, level)[name]
+            values = stored[places if level == "graph" else index[level]]
+            values = values.to(self.dtypes.get(name, values.dtype))
+            if level == "graph":
+                return values
+            padding = ~real[level]
+            padding = padding[(..., *[None] * (values.dim() - padding.dim()))]
+            return values.masked_fill(padding, fill)
+
+        # Of the edges of a pair the first counts; padding goes to one place behind all pairs.
+        graph = torch.arange(B, device=self.device)[:, None]
+        source, destination = (ends[index["edge"]].long() for ends in self.edge_index)
+        pair = (graph * N + source) * N + destination
+        pair = pair.masked_fill(~real["edge"], B * N * N).flatten()
+        first = torch.full((B * N * N + 1,), len(pair), device=self.device)
+        first.scatter_reduce_(0, pair, torch.arange(len(pair), device=self.device), "amin")
+        first = first[:-1].view(B, N, N)
+
+        def dense(values: Tensor, fill: float = 0) -> Tensor:
+            """Values of edges ``[B, E, …]`` at their pairs, ``[B, N, N, …]``."""
+            values = values.flatten(0, 1)
+            return torch.cat([values, values.new_full((1, *values.shape[1:]), fill)])[first]
+
+        y = None
+        if "y" in getattr(self, self.target):
+            floating = self.dtypes.get("y", getattr(self, self.target)["y"].dtype).is_floating_point
+            missing = float("nan") if floating else MISSING_LABEL
+            y = gather(self.target, "y", missing)
+            y = dense(y, missing) if self.target == "edge" else y
+            # One target is a number, whether it is stored as [1] or as [1, 1].
+            y = y[:, 0] if self.target == "graph" and y.shape[1:] == (1,) else y
+        return GraphBatch(
+            x=gather("node", "x"),
+            adjacency=first < len(pair),
+            mask=mask,
+            edge_attr=dense(gather("edge", "edge_attr")) if "edge_attr" in self.edge else None,
+            y=y,
+            encodings={
+                PYG_NAMES.get(name, name): gather(
+                    level, name, UNREACHABLE * (name in PADDED_WITH_UNREACHABLE)
+                )
+                for level, name in self._encodings()
+            },
+            target=self.target,
+        )
+
+    def _encodings(self) -> Iterator[tuple[str, str]]:
+        """Level and name of the encodings: those of the table, and matrices of nodes and pairs."""
+        for level in ("graph", "node", "pair"):
+            for name, values in getattr(self, level).items():
+                other = level != "graph" and name not in ("x", "y") and values.dim() > 1
+                if name in ENCODINGS or other:
+                    yield level, name
+
+
+def _level(
+    name: str, values: list, num_nodes: list[int], num_edges: list[int], target: Target
+) -> str | None:
+    """What an attribute belongs to; None if it cannot be laid end to end."""
+    known = {"x": "node", "edge_attr": "edge", "y": target}
+    known |= {name: ("graph", "node", "pair")[axes] for name, axes in ENCODINGS.items()}
+    if name in known:
+        return known[name]
+    if not all(isinstance(each, Tensor) and each.dim() for each in values):
+        return None
+    shapes = [each.shape for each in values]
+    rows = {"graph": [1] * len(values), "edge": num_edges, "node": num_nodes}
+    square = [shape[:2] == (n, n) for shape, n in zip(shapes, num_nodes, strict=True)]
+    if all(square) and all(len(shape) == 3 for shape in shapes):
+        level, width = "pair", 2
+    else:
+        lengths = [shape[0] for shape in shapes]
+        level, width = next((level for level in rows if rows[level] == lengths), None), 1
+    return level if len({(v.dtype, v.layout, v.shape[width:]) for v in values}) == 1 else None
+
+
+def _end_to_end(name: str, level: str, values: list[Tensor]) -> Tensor:
+    if level == "pair":
+        return torch.cat([each.flatten(0, 1) for each in values])
+    if ENCODINGS.get(name) == 0:
+        return torch.stack(values)
+    joined = torch.cat(values)
+    if name not in ("x", "edge_attr", "y"):
+        return joined
+    joined = joined if joined.is_floating_point() else joined.long()
+    return joined[:, None] if name != "y" and joined.dim() == 1 else joined
+
+
+@dataclass
+class GraphDataset:
     """Graphs in file order, and which of them are for training, validation and testing.
 
     Attributes:
@@ -90,10 +350,14 @@ class GraphDataset(Splits):
     source: str
     graphs: list[Data] = field(repr=False)
     split: Tensor = field(repr=False)
-    node_vocabulary: tuple[str, ...] | None = field(default=None, repr=False)
-    edge_vocabulary: tuple[str, ...] | None = field(default=None, repr=False)
-    target: str = "graph"
+    node_vocabulary: Sequence[str] | None = field(default=None, repr=False)
+    edge_vocabulary: Sequence[str] | None = field(default=None, repr=False)
+    target: Target = "graph"
     checksum: str | None = None
+
+    train = property(lambda self: self["train"])
+    val = property(lambda self: self["val"])
+    test = property(lambda self: self["test"])
 
     def __post_init__(self) -> None:
         split = torch.as_tensor(self.split)
@@ -115,337 +379,47 @@ class GraphDataset(Splits):
         """The graph at a position, or the list of a split's graphs."""
         if isinstance(key, int):
             return self.graphs[key]
-        return [self.graphs[i] for i in self.rows_of(key)]
+        if key not in SPLITS:
+            raise KeyError(f"{key!r} is not a split; expected {', '.join(SPLITS)}.")
+        return self._select((self.split == SPLITS.index(key)).nonzero().flatten())
+
+    def _select(self, rows: Tensor) -> list[Data]:
+        return [self.graphs[i] for i in rows.tolist()]
+
+    def first(self, count: int) -> GraphDataset:
+        """The first ``count`` training graphs, and a quarter as many of the others."""
+        counts = (count, max(1, count // 4), max(1, count // 4))
+        rows = [(self.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
+        rows = torch.cat(rows)
+        return replace(self, graphs=self._select(rows), split=self.split[rows])
+
+    @property
+    def split_sizes(self) -> dict[str, int]:
+        return {name: int((self.split == number).sum()) for number, name in enumerate(SPLITS)}
+
+    @property
+    def provenance(self) -> dict:
+        """Which data these are, for the record of a run on them."""
+        named = {name: getattr(self, name) for name in ("name", "source", "checksum")}
+        return named | {"sizes": self.split_sizes}
 
 
-@dataclass
-class RaggedGraphs:
-    """The content of a graph file.
+@dataclass(kw_only=True)
+class MappedGraphs(GraphDataset):
+    """A folder of graphs, memory-mapped: of the graphs only sizes and graph targets are in memory.
+
+    A split is a :class:`RaggedGraphs`, for a :class:`~gtcourse.graphs.DenseLoader`.
 
     Attributes:
-        num_nodes, num_edges: ``[G]``; both directions of an undirected edge count.
-        edge_index: ``[2, ΣE]``; node numbers within their graph.
-        node: ``x`` and other arrays ``[ΣN, …]``.
-        edge: ``edge_attr`` and other arrays ``[ΣE, …]``.
-        graph: ``split`` and other arrays ``[G, …]``.
-        target: which of the three ``y`` is in.
-        smiles: one for each graph, or None.
-        node_vocabulary, edge_vocabulary: names of the types, or None.
-        missing_targets: whether ``y`` may be NaN.
+        folder: where the arrays are.
+        content: sha256 of the graphs; ``checksum`` may be that of a file with more graphs.
+        stored: the encodings among the arrays, as ``repr`` writes them.
     """
 
-    num_nodes: np.ndarray
-    num_edges: np.ndarray
-    edge_index: np.ndarray
-    node: dict[str, np.ndarray]
-    edge: dict[str, np.ndarray]
-    graph: dict[str, np.ndarray]
-    target: str = "graph"
-    smiles: list[str] | None = None
-    node_vocabulary: tuple[str, ...] | None = None
-    edge_vocabulary: tuple[str, ...] | None = None
-    missing_targets: bool = False
+    graphs: RaggedGraphs = field(repr=False)
+    folder: Path
+    content: str
+    stored: list[str]
 
-    @classmethod
-    def from_data(cls, graphs: Sequence[Data], split: np.ndarray, target: str) -> RaggedGraphs:
-        """Puts valid graphs (:func:`check_graphs`) end to end, with all their attributes."""
-        rows = {
-            "graph": [1] * len(graphs),
-            "node": [graph.x.shape[0] for graph in graphs],
-            "edge": [graph.edge_index.shape[1] for graph in graphs],
-        }
-        levels = {level: {} for level in LEVELS}
-        levels["graph"]["split"] = np.asarray(split)
-        for name in sorted({*graphs[0].keys()} - {"edge_index", "num_nodes", "smiles"}):
-            values = [graph[name] for graph in graphs]
-            lengths = [len(value) if value.dim() else None for value in values]
-            fixed = {"x": "node", "edge_attr": "edge", "y": target}.get(name)
-            fitting = [level for level in LEVELS if lengths == rows[level]]
-            level = fixed or (fitting or [None])[0]
-            if level not in fitting or len({value.shape[1:] for value in values}) > 1:
-                raise ValueError(
-                    f"graph 0 has {name} of shape {list(values[0].shape)}; expected one row for "
-                    "each node, each edge or the graph, of one width in all graphs."
-                )
-            levels[level][name] = torch.cat(values).detach().cpu().numpy()
-        return cls(
-            num_nodes=np.array(rows["node"]),
-            num_edges=np.array(rows["edge"]),
-            edge_index=torch.cat([graph.edge_index for graph in graphs], dim=1).numpy(),
-            target=target,
-            smiles=[graph.smiles for graph in graphs] if "smiles" in graphs[0] else None,
-            **levels,
-        )
-
-    def to_data(self) -> list[Data]:
-        """One PyG ``Data`` a graph; integers become int64, floats float32, memory of its own."""
-        sizes = {
-            "node": self.num_nodes.tolist(),
-            "edge": self.num_edges.tolist(),
-            "graph": [1] * len(self.num_nodes),
-        }
-        columns = {
-            name: _tensor(values, matrix=name in ("x", "edge_attr")).split(sizes[level])
-            for level in sizes
-            for name, values in getattr(self, level).items()
-            if name != "split"
-        }
-        graphs = []
-        for index, edge_index in enumerate(_tensor(self.edge_index).split(sizes["edge"], dim=1)):
-            values = {name: column[index].clone() for name, column in columns.items()}
-            if self.smiles is not None:
-                values["smiles"] = self.smiles[index]
-            values["edge_index"] = edge_index.clone(memory_format=torch.contiguous_format)
-            graphs.append(Data(**values))
-        return graphs
-
-    def to_dataset(self, name: str, source: str) -> GraphDataset:
-        return GraphDataset(
-            name=name,
-            source=source,
-            graphs=self.to_data(),
-            split=self.graph["split"].astype(np.int64),
-            node_vocabulary=self.node_vocabulary,
-            edge_vocabulary=self.edge_vocabulary,
-            target=self.target,
-        )
-
-    def to_tensors(self) -> RaggedTensors:
-        arrays = {
-            level: {name: _tensor(values) for name, values in getattr(self, level).items()}
-            for level in LEVELS
-        } | {"pair": {}}
-        counts = _tensor(self.num_nodes), _tensor(self.num_edges)
-        return RaggedTensors.from_arrays(*counts, _tensor(self.edge_index), arrays, self.target)
-
-
-def read_graphs(
-    path: str | Path,
-    *,
-    name: str | None = None,
-    node_vocabulary: tuple[str, ...] | None = None,
-    edge_vocabulary: tuple[str, ...] | None = None,
-) -> GraphDataset:
-    """Reads a graph file; every array in it is checked.
-
-    Args:
-        path: the ``.npz`` file.
-        name: what the dataset is called; by default what the file says, or its stem.
-        node_vocabulary, edge_vocabulary: for a file without its own.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file is damaged or a graph in it is malformed; one sentence names the file,
-            the graph, the value and what was expected.
-    """
-    path = Path(path)
-    stored = read_npz(path)
-    try:
-        arrays = {ALIASES.get(key, key): values for key, values in stored.items()}
-        ragged = _from_arrays(arrays)
-        ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
-        ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary
-        name = name or str(arrays.get("name", path.stem))
-        dataset = ragged.to_dataset(name, f"file: {path.name}")
-        check_graphs(dataset.graphs)
-        _check(ragged, dataset)
-    except Exception as error:  # torch and numpy raise anything, depending on the arrays
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} is not a valid graph file: {reason.rstrip('.')}.") from None
-    return replace(dataset, checksum=file_sha256(path))
-
-
-def _check(ragged: RaggedGraphs, dataset: GraphDataset) -> None:
-    """What the graphs themselves do not say: the name, missing targets and vocabularies."""
-    if not dataset.name.isprintable() or not 0 < len(dataset.name) <= 100:
-        raise ValueError(f"name is {dataset.name[:100]!r}; expected 1 to 100 printable characters.")
-    y = getattr(ragged, ragged.target)["y"]
-    if y.dtype.kind == "f" and np.isnan(y).any() and not ragged.missing_targets:
-        graph = next(i for i, graph in enumerate(dataset.graphs) if graph.y.isnan().any())
-        raise ValueError(f"graph {graph} has y = nan; expected numbers, or missing_targets = True.")
-    for name, words in (("x", ragged.node_vocabulary), ("edge_attr", ragged.edge_vocabulary)):
-        if words is not None and name in dataset.graphs[0]:
-            check_vocabulary(dataset.graphs, name, len(words))
-
-
-def write_graphs(path: str | Path, dataset: GraphDataset, *, missing_targets: bool = False) -> str:
-    """Writes a graph file atomically; the same graphs always give the same bytes.
-
-    Integers are stored in the smallest type that holds them, floats as float32. Every attribute of
-    a graph with one row for each node, each edge or the graph is stored; pair encodings
-    ``[n, n, …]`` are not data and raise an error.
-
-    Args:
-        missing_targets: targets may be NaN (a label nobody measured).
-
-    Returns:
-        sha256 of the file.
-
-    Raises:
-        ValueError: a graph is malformed; the sentence names it, the value and what was expected.
-    """
-    check_graphs(dataset.graphs)
-    ragged = RaggedGraphs.from_data(dataset.graphs, dataset.split.numpy(), dataset.target)
-    ragged.node_vocabulary = dataset.node_vocabulary
-    ragged.edge_vocabulary = dataset.edge_vocabulary
-    ragged.missing_targets = missing_targets
-    _check(ragged, dataset)
-    return write_ragged(path, ragged, name=dataset.name)
-
-
-def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
-    """:func:`write_graphs` for graphs that are already end to end."""
-    arrays = {key: getattr(ragged, key) for key in ("num_nodes", "num_edges", "edge_index")}
-    for level in LEVELS:
-        attributes = getattr(ragged, level)
-        arrays |= attributes
-        arrays[f"{level}_attributes"] = np.array(sorted(attributes), dtype=str)
-    for key in ("node_vocabulary", "edge_vocabulary"):
-        if getattr(ragged, key) is not None:
-            arrays[key] = np.array(getattr(ragged, key), dtype=str)
-    if ragged.smiles is not None:
-        arrays["smiles_utf8"] = np.frombuffer("\n".join(ragged.smiles).encode(), dtype=np.uint8)
-    for key in ("target", "missing_targets"):
-        arrays[key] = np.array(getattr(ragged, key))
-    arrays["name"] = np.array(name)
-    floats = {key: v.astype(np.float32) for key, v in arrays.items() if v.dtype.kind == "f"}
-    return write_npz(path, {key: narrow(values) for key, values in (arrays | floats).items()})
-
-
-def load_cached(
-    root: Path,
-    name: str,
-    build: Callable[[], RaggedGraphs],
-    source: str,
-    checksum: str | None = None,
-    tag: str = "",
-) -> GraphDataset:
-    """A dataset from its graph file under ``root``, which the first process that asks builds.
-
-    Args:
-        checksum: sha256 of the file behind the course's numbers; part of the file's name, and if
-            the file is another one, ``.source`` says so.
-        tag: more of the file's name.
-    """
-    path = root / f"{name}{tag}{'-' + checksum[:8] if checksum else ''}.npz"
-    if not path.is_file():
-        with locked(path.with_name(f".{path.name}.lock")):
-            if not path.is_file():  # another process may have built it meanwhile
-                remove_unfinished(path, older_than=0)
-                write_ragged(path, build(), name=name)
-    dataset = read_graphs(path)
-    if checksum not in (None, dataset.checksum):
-        source += ", not byte for byte those of the course's numbers"
-    return replace(dataset, source=source)
-
-
-def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
-    """Sorts a file's arrays by what they belong to, and checks their lengths."""
-    required = ("num_nodes", "num_edges", "edge_index", "x", "y", "split")
-    if missing := [key for key in required if key not in arrays]:
-        raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
-    target = str(arrays.get("target", "graph"))
-    if target not in LEVELS:
-        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
-    num_nodes, num_edges, edge_index = (arrays[key] for key in required[:3])
-    for counts in (num_nodes, num_edges):
-        if counts.dtype.kind not in "iu" or (counts < 0).any() or len(counts) != len(num_nodes):
-            raise ValueError("expected num_nodes and num_edges to be counts, one for each graph")
-    rows = {"graph": len(num_nodes), "node": int(num_nodes.sum()), "edge": int(num_edges.sum())}
-    if edge_index.shape != (2, rows["edge"]):
-        shape = list(edge_index.shape)
-        raise ValueError(f"edge_index has shape {shape}; expected [2, {rows['edge']}].")
-    smiles = arrays.get("smiles_utf8")
-    smiles = None if smiles is None else smiles.tobytes().decode().split("\n")
-    if smiles is not None and len(smiles) != len(num_nodes):
-        raise ValueError(f"there are {len(smiles)} SMILES; expected one for each graph.")
-    levels = {level: {} for level in LEVELS}
-    known = {"x": "node", "edge_attr": "edge", "y": target, "split": "graph"}
-    known |= {key: level for level in LEVELS for key in arrays.get(f"{level}_attributes", ())}
-    for key in sorted(arrays.keys() - {*required[:3], "smiles_utf8", *DESCRIPTIONS}):
-        values = arrays[key]
-        if values.ndim == 0 or values.dtype.kind == "U":  # a description
-            continue
-        fitting = [level for level in LEVELS if len(values) == rows[level]]
-        level = known.get(key, fitting[0] if fitting else None)
-        if level not in fitting:
-            counts = ", ".join(f"{count} {level}s" for level, count in rows.items())
-            raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
-        levels[level][key] = values
-    return RaggedGraphs(
-        num_nodes,
-        num_edges,
-        edge_index,
-        target=target,
-        smiles=smiles,
-        node_vocabulary=tuple(map(str, arrays.get("node_vocabulary", ()))) or None,
-        edge_vocabulary=tuple(map(str, arrays.get("edge_vocabulary", ()))) or None,
-        missing_targets=bool(arrays.get("missing_targets", False)),
-        **levels,
-    )
-
-
-def _tensor(values: np.ndarray, matrix: bool = False) -> Tensor:
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"an array is {values.dtype}; expected integers or floats.")
-    with np.errstate(over="ignore"):  # infinity is reported with the graph that has it
-        values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
-    tensor = torch.from_numpy(values)
-    return tensor[:, None] if matrix and tensor.dim() == 1 else tensor
-
-
-def narrow(values: np.ndarray, types: str = "u1 i1 u2 i2 u4 i4") -> np.ndarray:
-    """Integers in the first of the types that holds them, else as int64; others unchanged."""
-    if values.dtype.kind not in "iu":
-        return values
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    fitting = (t for t in types.split() if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
-    return values.astype(next(fitting, np.int64))
-
-
-def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
-    """Writes arrays under their names, atomically.
-
-    Members are sorted, stored uncompressed (compressors differ between machines), little-endian
-    and dated 1980, so that the same arrays give the same bytes everywhere.
-
-    Returns:
-        sha256 of the file.
-    """
-    with replacing(Path(path)) as temporary:
-        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
-            for name in sorted(arrays):
-                member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-                member.create_system = 3  # otherwise the operating system's number
-                member.external_attr = 0o644 << 16
-                values = np.asarray(arrays[name], order="C")
-                values = values.astype(values.dtype.newbyteorder("<"), copy=False)
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
-                archive.writestr(member, buffer.getvalue())
-        return file_sha256(temporary)
-
-
-def read_npz(path: str | Path) -> dict[str, np.ndarray]:
-    """Reads every array, checked against the archive's own checksums; nothing is unpickled.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not an ``.npz``, is damaged, or holds something else than plain arrays.
-    """
-    try:
-        with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is not a zip archive, or its end is missing")
-            archive = np.load(file, allow_pickle=False)
-            arrays = {name: archive[name] for name in archive.files}
-        if not all(isinstance(values, np.ndarray) for values in arrays.values()):
-            raise ValueError("it has members that are not arrays")
-        return arrays
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.") from None
-    except Exception as error:  # numpy and zipfile raise anything, depending on the damage
-        reason = (str(error) or type(error).__name__).splitlines()[0][:200].rstrip(".")
-        raise ValueError(
-            f"{path} cannot be read ({reason}); expected an .npz file of plain arrays."
-        ) from None
+    def _select(self, rows: Tensor) -> RaggedGraphs:
+        return self.graphs.select(rows)

@@ -20,11 +20,10 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse.encodings import computed_on_device, encode, encode_batch
-from gtcourse.graphs.batch import collate
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
+from gtcourse.graphs.files import META, open_graphs
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.graphs.mapped import META, MappedGraphs, open_graphs
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.fit import (
@@ -90,16 +89,6 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
     return load_dataset(name, source, root=root)
 
 
-def first(data: Graphs, count: int) -> Graphs:
-    """The first ``count`` training graphs, and a quarter as many of the others."""
-    if isinstance(data, MappedGraphs):
-        return data.first(count)
-    counts = (count, max(1, count // 4), max(1, count // 4))
-    rows = [(data.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
-    rows = torch.cat(rows)
-    return replace(data, graphs=[data.graphs[i] for i in rows.tolist()], split=data.split[rows])
-
-
 def at_budget(
     recipe: Recipe,
     data: Graphs,
@@ -133,7 +122,7 @@ def at_budget(
     graphs = graphs or most
     if graphs is None:
         return recipe, data
-    return replace(recipe, changed=recipe.changed | {"graphs": graphs}), first(data, graphs)
+    return replace(recipe, changed=recipe.changed | {"graphs": graphs}), data.first(graphs)
 
 
 def loaders(

@@ -42,7 +42,7 @@ from gtcourse.graphs import (
     write_graphs,
 )
 from gtcourse.graphs.files import file_sha256
-from gtcourse.graphs.ragged import read_npz
+from gtcourse.graphs.files import read_npz
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.recipe import warmup_then_linear

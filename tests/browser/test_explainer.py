@@ -8,7 +8,7 @@ import torch
 from gtcourse import explore
 from gtcourse.analysis import leave_one_out
 from gtcourse.encodings import encode
-from gtcourse.graphs.batch import collate
+from gtcourse.graphs import collate
 from gtcourse.inference import load
 from gtcourse.plots.style import MEANING
 

@@ -22,7 +22,7 @@ from gtcourse.encodings import AddRings
 from gtcourse.graphs import communities, datasets, load_dataset, molecules, write_graphs
 from gtcourse.graphs.files import UNFINISHED
 from gtcourse.graphs.molecules import parse, penalized_logp
-from gtcourse.graphs.published import PUBLICATIONS
+from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import read_record
 from tests.graphs import served

@@ -14,7 +14,7 @@ import pooch
 import pytest
 import torch
 
-from gtcourse.graphs.published import PUBLICATIONS, Publication
+from gtcourse.graphs.datasets import PUBLICATIONS, Publication
 from tests.graphs.layout import write_layout
 
 BENCHMARKS = ("pattern", "cluster", "tsp", "mnist", "cifar10")

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphDataset, read_graphs, write_graphs
 from gtcourse.graphs.files import ABANDONED, file_sha256, locked, replacing
-from gtcourse.graphs.ragged import read_npz, write_npz
+from gtcourse.graphs.files import read_npz, write_npz
 from tests.graphs.small import three_chains
 
 UNFINISHED = ".file.0123456789ab.tmp"

@@ -9,7 +9,7 @@ import pytest
 from gtcourse.graphs import communities, load_dataset, molecules, superpixels, tours
 from gtcourse.graphs.cycles import build_csl, build_cycles
 from gtcourse.graphs.datasets import GENERATED
-from gtcourse.graphs.ragged import write_ragged
+from gtcourse.graphs.files import write_ragged
 
 BUILDERS = {
     "csl": (build_csl, "8af49076"),

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from gtcourse.graphs import load_dataset
-from gtcourse.graphs.published import TensorUnpickler, load_integers
+from gtcourse.graphs.datasets import TensorUnpickler, load_integers
 from tests.graphs.layout import write_some
 
 

@@ -13,7 +13,7 @@ import torch
 
 from gtcourse.graphs import datasets, load_dataset, write_graphs
 from gtcourse.graphs.molecules import ogb_mol
-from gtcourse.graphs.published import PINS, PUBLICATIONS
+from gtcourse.graphs.datasets import PINS, PUBLICATIONS
 from tests.graphs.served import BENCHMARKS, content, serve, tiny, visible, write_raw
 
 pytestmark = pytest.mark.usefixtures("no_network")
