@@ -27,8 +27,7 @@ import torch
 from benchmarks.measure import here, in_turn, milliseconds, run, summary
 from gtcourse import DenseLoader, GraphBatch, load_dataset
 from gtcourse.encodings import AddRings, encode_batch
-from gtcourse.graphs import open_graphs
-from gtcourse.graphs import MappedGraphs
+from gtcourse.graphs import MappedGraphs, open_graphs
 from gtcourse.prepare import Molecules, prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import count_parameters, launch, train_step

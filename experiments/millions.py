@@ -31,14 +31,14 @@ class Generated:
 
     def part(self, rows: slice) -> RaggedGraphs:
         rng = np.random.default_rng(rows.start)
-        index = np.arange(len(self.split))[rows]
-        nodes = rng.integers(8, 21, len(index))
+        split = self.split[rows]
+        nodes = rng.integers(8, 21, len(split))
         edges = 2 * nodes + 1
-        graph = {"y": rng.random(len(index), dtype=np.float32), "split": self.split[rows]}
+        graph = {"y": rng.random(len(split), dtype=np.float32), "split": split}
         ends = rng.integers(0, np.repeat(nodes, edges), (2, edges.sum()))
         x = {"x": rng.integers(0, 100, (nodes.sum(), 9))}
         edge_attr = {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))}
-        return RaggedGraphs(nodes, edges, ends, x, edge_attr, graph | {"index": index})
+        return RaggedGraphs(nodes, edges, ends, x, edge_attr, graph)
 
 
 def measure(folder: Path) -> dict:

@@ -343,11 +343,11 @@ def costs(
     """Count the memory and operations of a training step for several graph sizes, without data."""
     from gtcourse.recipes import get_recipe
     from gtcourse.training.costs import against_nodes
-    from gtcourse.training.run import data_for, first, loaders
+    from gtcourse.training.run import data_for, loaders
 
     chosen = get_recipe(recipe)
     graphs = batch_size or chosen.batch_size
-    few = first(data_for(chosen, data), 1)
+    few = data_for(chosen, data).first(1)
     sample = next(iter(loaders(chosen, few, seed=0, buckets=1, few_shapes=False)[0]))
     try:
         counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)

@@ -1,8 +1,6 @@
-"""The smaller published data sets, downloaded afresh and compared with their digests.
+"""The smaller published data sets, downloaded afresh and compared with those of the last time.
 
 python -m tools.downloads FOLDER
-
-What has no published digest is compared with that of the first time, kept in the folder.
 """
 
 import shutil
@@ -10,24 +8,30 @@ import sys
 from pathlib import Path
 
 from gtcourse.graphs import load_dataset
-from gtcourse.graphs.datasets import PINS
 from gtcourse.prepare import pcqm4mv2
 
 NAMES = ("zinc", "ogbg-molhiv")
+DIGESTS = "graphs.sha256"
 
 
 def compare(folder: Path) -> str:
-    """Every digest that is known afterwards.
+    """sha256 of every set's graphs, which are kept in the folder for the next time.
 
     Raises:
         RuntimeError: a download failed, or is not what it was.
     """
+    found = {}
     for name in NAMES:
         (folder / f"{name}.npz").unlink(missing_ok=True)
-        load_dataset(name, "download", root=folder)
+        found[name] = load_dataset(name, "download", root=folder).checksum
     shutil.rmtree(folder / "pcqm4m-v2", ignore_errors=True)
-    pcqm4mv2(folder)
-    return (folder / PINS).read_text(encoding="utf-8")
+    found["pcqm4mv2"] = pcqm4mv2(folder).checksum
+    lines = "".join(f"{digest}  {name}\n" for name, digest in found.items())
+    path = folder / DIGESTS
+    if path.is_file() and (before := path.read_text(encoding="utf-8")) != lines:
+        raise RuntimeError(f"the graphs are not those of the last time.\n{before}{lines}")
+    path.write_text(lines, encoding="utf-8")
+    return lines
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def load_dataset(
             "pcqm4mv2", "mnist" and "cifar10" (superpixels) are downloaded once.
         source: "download" for the published graphs of "pattern", "cluster" and "tsp" instead of
             generated ones. Any other path: read this ``.npz`` graph file
-            (:mod:`gtcourse.graphs.ragged`), or the publisher's own files below this folder.
+            (:mod:`gtcourse.graphs.files`), or the publisher's own files below this folder.
         root: where built and downloaded datasets are stored; by default the environment variable
             ``GTCOURSE_DATA``, else ``~/.cache/gtcourse``.
 
@@ -289,7 +289,7 @@ def _benchmark_graph(values: dict[str, Tensor], name: str) -> Data:
 def _ragged(parts: Sequence[Sequence[Data]], target: str) -> RaggedGraphs:
     """Training, validation and test graphs end to end."""
     split = np.repeat(np.arange(3), [len(part) for part in parts])
-    return RaggedGraphs.from_data([graph for part in parts for graph in part], split, target)
+    return RaggedGraphs.from_data([graph for part in parts for graph in part], target, split)
 
 
 def read_ogbg(folder: Path) -> RaggedGraphs:

@@ -119,8 +119,8 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     rows |= {"edge": sizes["num_edges"].sum(), "node": sizes["num_nodes"].sum()}
     target = str(arrays.get("target", "graph"))
     levels = {level: {} for level in rows}
-    known = {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
-    known |= {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
+    known = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
+    known |= {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
     others = {k: v for k, v in arrays.items() if k not in sizes and v.ndim and v.dtype.kind != "U"}
     if "smiles_utf8" in others:
         others["smiles"] = others.pop("smiles_utf8").tobytes().decode().split("\n")

@@ -35,7 +35,7 @@ def build_digits() -> RaggedGraphs:
     for graph, i in zip(graphs, order, strict=True):
         graph.y = torch.tensor([int(digits.target[i])])
     split = np.repeat(np.arange(3), (1_297, 200, 300))
-    return RaggedGraphs.from_data(graphs, split, target="graph")
+    return RaggedGraphs.from_data(graphs, "graph", split)
 
 
 def pixel_graph(image: np.ndarray, k: int = 8) -> Data:

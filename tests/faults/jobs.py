@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +20,9 @@ import torch
 from gtcourse import cli
 from gtcourse.encodings import AddRings
 from gtcourse.graphs import communities, datasets, load_dataset, molecules, write_graphs
+from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.graphs.files import UNFINISHED
 from gtcourse.graphs.molecules import parse, penalized_logp
-from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import read_record
 from tests.graphs import served
@@ -62,7 +62,7 @@ def prepare_command(folder: Path) -> None:
 def cache(folder: Path) -> None:
     molecules.SPLIT_SIZES = (80, 8, 8)
     small = partial(communities.build_pattern, (60, 10, 10))
-    datasets.GENERATED["pattern"].keywords["build"] = small
+    datasets.GENERATED["pattern"] = replace(datasets.GENERATED["pattern"], build=small)
     for name in ("pattern", "molecules"):
         load_dataset(name, root=folder)
 

@@ -165,6 +165,7 @@ def test_data_sets_and_pygs_batches_are_lists_of_graphs():
 
 def test_memory_grows_with_the_graphs_and_not_with_the_largest():
     graphs = [chain(*[0] * 300), *(chain(0, 1) for _ in range(200))]
-    held = DenseLoader(graphs, 8)._data.arrays
-    size = sum(tensor.nbytes for level in held.values() for tensor in level.values())
+    held = DenseLoader(graphs, 8)._data
+    levels = (held.graph, held.node, held.edge, held.pair)
+    size = sum(tensor.nbytes for level in levels for tensor in level.values())
     assert size < 201 * 300 * 8 / 10

@@ -50,7 +50,7 @@ def test_data_sets_by_name_are_those_of_the_courses_numbers(data_root, name, no_
 
 def test_a_second_call_reads_what_the_first_built(tmp_path, monkeypatch):
     first = load_dataset("csl", root=tmp_path)
-    monkeypatch.setattr("gtcourse.graphs.ragged.write_ragged", None)
+    monkeypatch.setattr("gtcourse.graphs.datasets.write_ragged", None)
     monkeypatch.setenv("GTCOURSE_DATA", str(tmp_path))
     assert load_dataset("csl").checksum == first.checksum
 

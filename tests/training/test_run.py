@@ -15,7 +15,6 @@ from gtcourse.training.run import (
     at_budget,
     claim,
     data_for,
-    first,
     for_compiler,
     loaders,
     train,
@@ -164,16 +163,16 @@ def test_data_that_nothing_embedded_stands_in_for_is_refused():
 def test_a_path_is_a_graph_file_or_a_prepared_folder(tmp_path):
     folder = prepared(tmp_path)
     found = data_for(CSA, str(tmp_path / "graphs"))
-    assert (found.columns, found.split_sizes) == (folder.columns, folder.split_sizes)
+    assert (found.stored, found.split_sizes) == (folder.stored, folder.split_sizes)
     assert len(data_for(CSA, str(tiny_zinc_file(tmp_path)))) == 18
 
 
 def test_a_cut_keeps_the_first_graphs_and_one_of_each_split(tmp_path):
     data = tiny("zinc", 6)
-    cut = first(data, 2)
+    cut = data.first(2)
     assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
     assert cut.train == data.train[:2]
-    assert first(prepared(tmp_path, data=data), 2).split_sizes == cut.split_sizes
+    assert prepared(tmp_path, data=data).first(2).split_sizes == cut.split_sizes
 
 
 @pytest.mark.parametrize("stored", [(RINGS,), (RINGS, *CSA.transforms[:1])], ids=len)
