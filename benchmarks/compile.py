@@ -8,7 +8,7 @@ Two models of the leaderboard at 100,000 parameters on 64 molecules of one shape
    equations read, which a compiler fuses by itself.
 
 Forward, backward and Adam. The first step is timed apart: the compiler works in it. They take
-turns, each in a process of its own. What they predict before anything moves is compared with 1's.
+turns. What they predict before anything moves is compared with 1's.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import torch
 from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
-from benchmarks.measure import Step, here, in_turn, run
+from benchmarks.measure import Step, in_turn, run
 from benchmarks.subjects import BATCH, ENTRIES, l1_loss
 from gtcourse import DenseLoader, GraphBatch, collate, load_dataset
 from gtcourse.encodings import encode
@@ -78,9 +78,9 @@ def padding(loader: Loader) -> dict[str, float]:
 def compare(graphs: list[Data], rounds: int, steps: int) -> list[dict]:
     given = loaders(graphs)
     passes = {name: reading(loader) for name, loader in given.items()}
-    loading = in_turn(here(passes), rounds, warm_up=1)
+    loading = in_turn(passes, rounds, warm_up=1)
     trained = {name: training(loader, steps) for name, loader in given.items()}
-    trained = in_turn(here(trained), rounds, warm_up=1)
+    trained = in_turn(trained, rounds, warm_up=1)
     results = []
     for name, loader in given.items():
         part = min(1, steps / len(loader))  # of the epoch, that was trained on

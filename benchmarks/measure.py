@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import multiprocessing
 import os
 import platform
 import re
 import statistics
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -25,8 +21,6 @@ from torch.profiler import ProfilerActivity, profile
 from experiments.runs import origin
 
 Step = Callable[[], object]
-Ask = Callable[[Callable[[Step], object]], object]
-"""Calls a function of a step where the step lives, and returns its answer."""
 
 
 def milliseconds(step: Step) -> float:
@@ -37,53 +31,17 @@ def milliseconds(step: Step) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-def here(steps: dict[str, Step]) -> dict[str, Ask]:
-    return {name: lambda question, step=step: question(step) for name, step in steps.items()}
-
-
-@contextmanager
-def apart(steps: dict[str, Step]) -> Iterator[dict[str, Ask]]:
-    """Each step in a process of its own that waits for its turn, as a model in training is.
-
-    What one step leaves to the C library's allocator changes the time of the next: memory that was
-    given back to the system has to be fetched again, page by page.
-    """
-    context = multiprocessing.get_context("fork")  # a step cannot be pickled
-    with ExitStack() as stack, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
-        workers = {
-            name: stack.enter_context(ProcessPoolExecutor(1, context, _receive, (step,)))
-            for name, step in steps.items()
-        }
-        for worker in workers.values():  # all are forked before the first of them works
-            worker.submit(int)
-        yield {
-            name: lambda question, worker=worker: worker.submit(_answer, question).result()
-            for name, worker in workers.items()
-        }
-
-
-def _receive(step: Step) -> None:
-    global _step
-    _step = step
-
-
-def _answer(question: Callable[[Step], object]) -> object:
-    return question(_step)
-
-
-def in_turn(asks: dict[str, Ask], rounds: int, warm_up: int = 2) -> dict[str, dict]:
+def in_turn(steps: dict[str, Step], rounds: int, warm_up: int = 2) -> dict[str, dict]:
     """Median time of each step, with quartiles, and the median of its ratio to the first step's.
 
-    The steps take turns; the first ``warm_up`` rounds are not counted.
+    The steps take turns, so that whatever else the machine does meets all of them; the first
+    ``warm_up`` rounds are not counted.
     """
-    times = {name: [] for name in asks}
-    for number in range(-warm_up, rounds):
-        for name, ask in asks.items():
-            taken = ask(milliseconds)
-            if number >= 0:
-                times[name].append(taken)
-    return summary(times)
+    times = {name: [] for name in steps}
+    for _ in range(warm_up + rounds):
+        for name, step in steps.items():
+            times[name].append(milliseconds(step))
+    return summary({name: of[warm_up:] for name, of in times.items()})
 
 
 def summary(times: dict[str, list[float]]) -> dict[str, dict]:
@@ -105,26 +63,23 @@ def compare_compiled(steps: dict[str, Step], rounds: int) -> tuple[list[dict], d
     """
     with tempfile.TemporaryDirectory() as cache:
         os.environ |= {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-        with apart(steps) as asks:
-            first = {name: ask(first_call) for name, ask in asks.items()}
-            results = {name: torch.from_numpy(about.pop("result")) for name, about in first.items()}
-            peaks = {name: ask(peak_mb) for name, ask in asks.items()}
-            times = in_turn(asks, rounds)
-    rows = [
-        {"method": name, **times[name], **first[name], "peak_mb": peaks[name]} for name in steps
-    ]
-    return rows, results
+        first = {name: first_call(step) for name, step in steps.items()}
+        times = in_turn(steps, rounds)
+        rows = [
+            {"method": name, **times[name], **about, "peak_mb": peak_mb(steps[name])}
+            for name, (about, _) in first.items()
+        ]
+    return rows, {name: result for name, (_, result) in first.items()}
 
 
-def first_call(step: Step) -> dict:
+def first_call(step: Step) -> tuple[dict, Tensor]:
     torch._logging.set_logs(dynamo=logging.ERROR)  # graph breaks are counted below
+    breaks = torch._dynamo.utils.counters["graph_break"]
+    breaks.clear()
     start = time.perf_counter()
-    result = step().detach().numpy()
-    return {
-        "first_seconds": round(time.perf_counter() - start, 1),
-        "graph_breaks": sum(torch._dynamo.utils.counters["graph_break"].values()),
-        "result": result,
-    }
+    result = step().detach()
+    seconds = round(time.perf_counter() - start, 1)
+    return {"first_seconds": seconds, "graph_breaks": sum(breaks.values())}, result
 
 
 def traced(step: Step) -> profile:

@@ -9,32 +9,24 @@ All on the same 64 molecules, batched beforehand, encodings computed beforehand:
 2. a training step: forward, backward and Adam;
 3. the most memory that the training step holds at a time, above weights and Adam's averages.
 
-They take turns, so that whatever else the machine does meets all of them, each in a process of its
-own, as in training. It runs on a GPU where there is one.
+They take turns. It runs on a GPU where there is one.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import torch
 
-from benchmarks.measure import Step, apart, here, in_turn, peak_mb, run
+from benchmarks.measure import in_turn, peak_mb, run
 from benchmarks.subjects import BATCH, ENTRIES, PEERS, Subject, subject
 from gtcourse import load_dataset
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def times(steps: dict[str, Step], rounds: int) -> dict[str, dict]:
-    with apart(steps) if DEVICE == "cpu" else nullcontext(here(steps)) as asks:
-        return in_turn(asks, rounds)
-
-
 def compare(subjects: list[Subject], rounds: int) -> list[dict]:
     """A row for each; ratios are to the first of them, round by round."""
-    forward = times({s.name: s.forward() for s in subjects}, rounds)
-    step = times({s.name: s.training_step() for s in subjects}, rounds)
+    forward = in_turn({s.name: s.forward() for s in subjects}, rounds)
+    step = in_turn({s.name: s.training_step() for s in subjects}, rounds)
     return [
         {
             "model": one.name,

@@ -9,13 +9,12 @@ to take.
 from __future__ import annotations
 
 import re
-from functools import partial
 from statistics import median, quantiles
 
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import profile
 
-from benchmarks.measure import Step, apart, peak_of, run, traced
+from benchmarks.measure import Step, peak_of, run, traced
 from benchmarks.subjects import BATCH, ENTRIES, PHASES, subject
 from gtcourse import load_dataset
 
@@ -90,17 +89,16 @@ def profiled(step: Step, rounds: int) -> dict:
 
 def measure(rounds: int, graphs: int) -> dict:
     data = load_dataset("molecules")
-    subjects = {name: subject(name, data.train[:graphs]) for name in ENTRIES}
-    with apart({name: one.training_step() for name, one in subjects.items()}) as asks:
-        rows = [
-            {
-                "model": name,
-                "parameters": subjects[name].parameters,
-                **ask(partial(profiled, rounds=rounds)),
-            }
-            for name, ask in asks.items()
-        ]
-    padded_to = int(subjects["transformer"].graphs.sizes.max())
+    subjects = [subject(name, data.train[:graphs]) for name in ENTRIES]
+    rows = [
+        {
+            "model": one.name,
+            "parameters": one.parameters,
+            **profiled(one.training_step(), rounds),
+        }
+        for one in subjects
+    ]
+    padded_to = int(subjects[0].graphs.sizes.max())
     return {"data": data.provenance, "rows": rows, "graphs": graphs, "padded_to": padded_to}
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.measure import here, in_turn, milliseconds, run, summary
+from benchmarks.measure import in_turn, milliseconds, run, summary
 from gtcourse import DenseLoader, GraphBatch, load_dataset
 from gtcourse.encodings import AddRings, encode_batch
 from gtcourse.graphs import MappedGraphs, open_graphs
@@ -77,7 +77,7 @@ def loading(prepared: MappedGraphs, name: str, rounds: int) -> dict:
             optimizer.step()
 
     methods = {"training step": train, "loader": lambda: [*islice(batches, steps)]}
-    times = in_turn(here(methods), rounds, warm_up=1)
+    times = in_turn(methods, rounds, warm_up=1)
     return {
         "model": name,
         "batches": steps,

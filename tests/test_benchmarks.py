@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch
 
-from benchmarks.measure import apart, here, in_turn, peak_mb, summary
+from benchmarks.measure import in_turn, peak_mb, summary
 from benchmarks.models import compare
 from benchmarks.subjects import ENTRIES, PEERS, l1_loss, subject
 from gtcourse import collate, load_dataset
@@ -26,7 +26,7 @@ def test_the_peak_is_what_is_held_at_a_time():
 def test_steps_take_turns_and_two_rounds_are_not_counted():
     order = []
     steps = {name: lambda name=name: order.append(name) for name in "ab"}
-    assert [*in_turn(here(steps), 3)] == ["a", "b"]
+    assert [*in_turn(steps, 3)] == ["a", "b"]
     assert order == [*"ab"] * 5
 
 
@@ -34,19 +34,6 @@ def test_a_ratio_is_one_of_the_same_round():
     rows = summary({"a": [1.0, 10.0, 2.0], "b": [3.0, 20.0, 4.0]})
     assert rows["a"] == {"ms": 2.0, "quartiles": [1.0, 10.0], "ratio": 1.0}
     assert (rows["b"]["ms"], rows["b"]["ratio"]) == (4.0, 2.0)
-
-
-def test_steps_in_processes_of_their_own_wait_for_their_turn():
-    seen = torch.zeros(2).share_memory_()
-    steps = {"a": lambda: seen[0].add_(1).item(), "b": lambda: seen[1].add_(1).item()}
-    with apart(steps) as asks:
-        assert asks["a"](call) == 1
-        assert seen.tolist() == [1, 0]
-        assert asks["b"](call) == 1
-
-
-def call(step):
-    return step()
 
 
 @pytest.fixture(scope="module")
