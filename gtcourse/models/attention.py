@@ -18,8 +18,7 @@ from torch_geometric.utils import softmax
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None,
-    bias: Tensor | None = None, scale: float | None = None, dropout: float = 0.0,
-    return_attention: bool = False
+    bias: Tensor | None = None, dropout: float = 0.0, return_attention: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     r"""Every query's average of the values, weighted by how well the keys match it.
 
@@ -32,7 +31,6 @@ def scaled_dot_product_attention(
     Args:
         mask: True where a query may attend to a key.
         bias: :math:`b`, added to the scaled logits. Entries may be -inf, but not a complete row.
-        scale: multiplies the logits; :math:`1/\sqrt{d_k}` by default.
         return_attention: also return the probabilities before dropout, which PyTorch's fused
             kernels never write out.
 
@@ -52,7 +50,7 @@ def scaled_dot_product_attention(
 
     attention = None
     if return_attention:
-        logits = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+        logits = query @ key.mT / math.sqrt(query.shape[-1])
         if bias is not None:
             logits = logits + bias
         if mask is not None:
@@ -62,7 +60,7 @@ def scaled_dot_product_attention(
     else:
         if bias is not None:
             mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
-        output = F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale)
+        output = F.scaled_dot_product_attention(query, key, value, mask, dropout)
 
     if empty is not None:
         output = output.masked_fill(empty, 0.0)

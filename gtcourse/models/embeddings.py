@@ -7,7 +7,6 @@ of singular vectors, p steps of a random walk, H heads, E edges. Encodings of no
 
 from __future__ import annotations
 
-import math
 from itertools import accumulate, pairwise
 from typing import Literal
 
@@ -36,6 +35,12 @@ class CategoryEmbedding(nn.Embedding):
         return super().forward(category_rows(values)).sum(dim=-2)
 
 
+def own_rows(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Rows of a table that has so many of each column, one column after another, ``[..., F]``."""
+    columns = zip(values.long().unbind(-1), [0, *accumulate(sizes)], strict=False)
+    return torch.stack([column + first for column, first in columns], dim=-1)
+
+
 def combinations(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A number for each combination of categories, ``[..., F]`` to ``[...]``; column 0 in ones."""
     number, count = torch.zeros_like(values[..., 0], dtype=torch.long), 1
@@ -61,15 +66,14 @@ class Features(nn.Module):
 
     def __init__(self, types: tuple[int, ...], features: int, width: int, bias: bool = False):
         super().__init__()
-        self.types, self.first = types, [0, *accumulate(types)][:-1]  # each column's first row
+        self.types = types
         self.table = nn.Embedding(sum(types), width) if types else None
         self.linear = None if types else CastingLinear(features, width, bias=bias)
 
     def forward(self, values: Tensor) -> Tensor:
         if self.table is None:
             return self.linear(values)
-        columns = zip(values.long().unbind(-1), self.first, strict=True)
-        return self.table(torch.stack([column + first for column, first in columns], -1)).sum(-2)
+        return self.table(own_rows(values, self.types)).sum(-2)
 
 
 # Encodings of nodes
@@ -123,13 +127,13 @@ class SVDEncoding(nn.Module):
     r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT, Eq. 9).
 
     Args:
-        flip_signs: in training, "pairs" (or True) draws a sign for each pair :math:`(u_m, v_m)` of
-            each graph; "nodes" one for each *node*, for all its entries, as EGT's first code did.
-            That is no symmetry of the SVD; the authors corrected it later.
+        flip_signs: in training, "pairs" draws a sign for each pair :math:`(u_m, v_m)` of each
+            graph; "nodes" one for each *node*, for all its entries, as EGT's first code did. That
+            is no symmetry of the SVD; the authors corrected it later.
     """
 
     def __init__(
-        self, rank: int, d_model: int, flip_signs: bool | Literal["pairs", "nodes"] | None = None
+        self, rank: int, d_model: int, flip_signs: Literal["pairs", "nodes"] | None = None
     ):
         super().__init__()
         self.projection = CastingLinear(2 * rank, d_model)
@@ -362,26 +366,16 @@ class BondEncoding(nn.Module):
         self.itself = nn.Embedding(1, width)
 
     def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
-        edge, types = batch.adjacency[:, rows], math.prod(self.edge_types)
-        ring, bond = torch.zeros_like(edge, dtype=torch.long), 0
+        edge = batch.adjacency[:, rows]
+        ring = torch.zeros_like(edge, dtype=torch.long)
         if self.with_rings:
             ring = batch.encodings["ring"][:, rows].long()
+        row = ring[..., None] * sum(self.edge_types or (1,))
         if self.edge_types:
-            bond = combinations(masked_edge_attr(batch, rows), self.edge_types)
-        # The rows of one table: types without a ring, types on one, no edge, itself.
-        row = torch.where(edge, bond + types * ring, 2 * types + ring)
+            row = row + own_rows(masked_edge_attr(batch, rows), self.edge_types)
+        e = torch.where(edge[..., None], self.edges(row).sum(-2), self.no_edge(ring))
         loop = torch.eye(edge.shape[-1], dtype=torch.bool, device=edge.device)[rows] & ~edge
-        return F.embedding(row.masked_fill(loop, 2 * types + 2), self._table())
-
-    def _table(self) -> Tensor:
-        """A vector for each combination of the columns' categories, and for the rest."""
-        sets = self.edges.weight.unflatten(0, (1 + self.with_rings, -1))  # [sets, types, width]
-        table = sets.new_zeros(len(sets), 1, sets.shape[-1])
-        for column in sets.split(list(self.edge_types or (1,)), dim=1):
-            # As combinations() counts: the first column in ones.
-            table = (column[:, :, None] + table[:, None]).flatten(1, 2)
-        table = table.expand(2, -1, -1).flatten(0, 1)
-        return torch.cat([table, self.no_edge.weight.expand(2, -1), self.itself.weight])
+        return torch.where(loop[..., None], self.itself.weight, e)
 
 
 class DistanceEncoding(nn.Module):

@@ -62,7 +62,6 @@ def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
     [
         LaplacianEncoding(4, 5, True),
         LaplacianEncoding(4, 5, "batch"),
-        SVDEncoding(2, 5, True),
         SVDEncoding(2, 5, "pairs"),
         SVDEncoding(2, 5, "nodes"),
     ],
