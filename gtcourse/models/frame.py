@@ -6,7 +6,7 @@ r"""One form for every layer of the course: a logit, a message, a normaliser, an
     m_{ij} = v_j + v_{ij}
 
 The terms are read from the package's own layers, with their weights, so that the table of choices
-can be held to the code that it describes.
+can be held to the code that it describes. Its texts are in ``frame.toml``.
 
 Shapes: B graphs, N nodes (padded), d width, K = d / H, C weights of a pair: 1, H heads or d
 channels. Channel c of a message is weighed by weight c // (d / C).
@@ -15,8 +15,10 @@ channels. Channel c of a message is weighed by weight c // (d / C).
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from importlib.resources import files
 from typing import NamedTuple
 
 import torch
@@ -179,6 +181,9 @@ class Frame:
         after: the layer, its nodes and the sum z to what the layer returns.
     """
 
+    terms: Callable[..., Terms]
+    after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
+    _: KW_ONLY
     name: str
     logit: str
     message: str
@@ -187,48 +192,30 @@ class Frame:
     structure: str
     equations: str
     weights: str
-    terms: Callable[..., Terms]
-    after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
 
     def output(self, layer: nn.Module, h: Tensor, *pairs, **options) -> Tensor:
         """The layer's own output, by way of the form; rows of padding hold nothing of meaning."""
         return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
 
 
-DOT = r"q_i \cdot k_j / \sqrt K"
-CONTEXTS = r"q_i \cdot R^{\text{key}}_r + k_j \cdot R^{\text{query}}_r"
-GATEDGCN = (
-    r"$h_j W_D + h_i W_E + e_{ji} W_C$", "$h_j W_B$",
-    r"$\sigma(s_{ijc})$ over its sum, on neighbours",
-    r"$e_{ji} + \operatorname{ReLU}(\operatorname{BN}(s_{ij}))$",
-)  # fmt: skip
-
-
 def with_own(conv: GatedGCNConv, h: Tensor, z: Tensor) -> Tensor:
     return conv.A(h) + z
 
 
-# fmt: off
-FRAMES = (
-    Frame("Transformer", f"${DOT}$", "$v_j$", "softmax", "–", "nowhere", "S2 to S5", "H",
-          transformer_terms),
-    Frame("GIN", "$0$", "$h_j$", r"$\exp$, on neighbours", "–", "mask", "4.1", "1",
-          gin_terms, through_network),
-    Frame("GAT", r"$\operatorname{LeakyReLU}(a_1 \cdot W h_i + a_2 \cdot W h_j)$", "$W h_j$",
-          "softmax, on neighbours", "–", "mask", "1 to 5", "H", gat_terms, lambda conv, h, z: z),
-    Frame("GatedGCN", *GATEDGCN, "mask, logits", "–", "d", gatedgcn_terms, with_own),
-    Frame("SignNet", *GATEDGCN, "nodes, mask, logits", "S13, S14", "d", gatedgcn_terms, with_own),
-    Frame("Graphormer", rf"${DOT} + b_{{\phi(i,j)}} + c_{{ij}}$", "$v_j$", "softmax", "–",
-          "nodes, logits", "5 to 7", "H", graphormer_terms),
-    Frame("EGT", rf"$\operatorname{{clip}}({DOT}) + e_{{ij}} W_E$", "$v_j$",
-          r"softmax, times $\sigma(e_{ij} W_G)$", r"$e_{ij} + s_{ij} W_{O,e}$, then a network",
-          "nodes, logits, gates", "1 to 7", "H", egt_terms),
-    Frame("GRPE", rf"$(q_i \cdot k_j + {CONTEXTS}) / \sqrt K$", r"$v_j + R^{\text{value}}_r$",
-          "softmax", "–", "logits, values", "6 to 9", "H", grpe_terms),
-    Frame("CSA", f"${DOT} + E_{{ijc}}$", r"$v_j + E^{\text{value}}_{ij}$", "softmax", "–",
-          "nodes, logits, values", "5 to 7", "d", csa_terms),
-)
-# fmt: on
+FUNCTIONS = {
+    "Transformer": (transformer_terms,),
+    "GIN": (gin_terms, through_network),
+    "GAT": (gat_terms, lambda conv, h, z: z),
+    "GatedGCN": (gatedgcn_terms, with_own),
+    "SignNet": (gatedgcn_terms, with_own),
+    "Graphormer": (graphormer_terms,),
+    "EGT": (egt_terms,),
+    "GRPE": (grpe_terms,),
+    "CSA": (csa_terms,),
+}
+TEXTS = tomllib.loads((files("gtcourse.models") / "frame.toml").read_text(encoding="utf-8"))
+
+FRAMES = tuple(Frame(*FUNCTIONS[text["name"]], **text) for text in TEXTS["frames"])
 """In the order of the chapters; SignNet is GatedGCN's layer with another encoding of the nodes."""
 
 
@@ -248,29 +235,4 @@ class SpecialCase(NamedTuple):
     file: str = "test_special_cases.py"
 
 
-SPECIAL_CASES = (
-    SpecialCase("Graphormer", "Transformer", "no bias",
-                "test_graphormer_without_a_bias_is_multi_head_attention"),
-    SpecialCase("Graphormer", "neighbours", "a bias of −∞ off the edges",
-                "test_a_bias_of_minus_infinity_leaves_the_neighbours"),
-    SpecialCase("neighbours", "mean", "queries and keys that all nodes share",
-                "test_equal_logits_on_neighbours_make_their_mean"),
-    SpecialCase("Graphormer", "GIN",
-                "a whole layer, by explicit weights, with the degree in the nodes",
-                "test_gin_equals_pyg", "test_facts.py"),
-    SpecialCase("EGT-U", "Graphormer", "no clip, and pairs that are rows of a table",
-                "test_egt_without_gate_and_clip_is_graphormers_bias"),
-    SpecialCase("EGT", "EGT-U", "gates that are open, σ(g) = 1",
-                "test_egt_with_open_gates_is_egt_u"),
-    SpecialCase("GRPE", "Graphormer", "one channel of each head set aside: query 1, key 0",
-                "test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer"),
-    SpecialCase("GRPE", "bias + value", "a number and a vector for each relation, no contexts",
-                "test_csa_with_vectors_of_relations_is_grpe_without_contexts"),
-    SpecialCase("CSA", "bias + value",
-                "numbers for heads, and edge values, made of a pair's relation",
-                "test_csa_with_vectors_of_relations_is_grpe_without_contexts"),
-    SpecialCase("CSA", "Graphormer", "the same number in all channels of a head, no edge values",
-                "test_logits_constant_on_a_heads_channels_are_graphormers_bias", "test_csa.py"),
-    SpecialCase("CSA", "GraphiT", "the logarithm of a kernel in all channels",
-                "test_the_logarithm_of_a_kernel_is_graphit", "test_csa.py"),
-)  # fmt: skip
+SPECIAL_CASES = tuple(SpecialCase(**case) for case in TEXTS["special_cases"])
