@@ -1,7 +1,7 @@
 """EGT's own runs (Hussain et al., 2021): every result of Tables 1, 2, 3, 7 and 8 that is theirs.
 
-The settings are those of Tables 4 to 6; where the paper leaves them open, those of the authors'
-first code (TensorFlow), which produced the results.
+The results are in ``egt.toml``. The settings are those of Tables 4 to 6; where the paper leaves
+them open, those of the authors' first code (TensorFlow), which produced the results.
 
 A run has its model's name in the paper. "simple" and "constrained" are the variants of Appendix C,
 "ungated" is EGT-U; "spe" are SVD-based and "epe" Laplacian positional encodings; "do" is the
@@ -11,8 +11,10 @@ singular vectors differently from the other runs on their data.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -24,46 +26,7 @@ from gtcourse.training.recipe import Recipe, warmup_then_cosine
 from gtcourse.training.tasks import with_distances
 
 COLUMNS = ("pattern", "cluster", "mnist", "cifar10", "tsp", "zinc", "zinc-full")
-"""Of the tables below: accuracy in percent, F1 on TSP, mean absolute error on ZINC."""
-
-# fmt: off
-RESULTS = {
-    "Table 1": {
-        "egt-100k": "86.798±0.032 - 97.615±0.050 63.260±0.735 0.807±0.004 0.370±0.016 -",
-        "egt-100k-epe": "86.827±0.037 - - - - 0.336±0.029 -",
-        "egt-100k-spe": "86.735±0.032 - 97.573±0.068 63.968±1.252 0.810±0.003 0.277±0.019 -",
-        "egt-100k-spe-do": "- - 97.722±0.222 67.004±0.624 - 0.171±0.013 -",
-        "egt-500k": "86.825±0.032 77.080±0.361 - - 0.845±0.001 0.302±0.023 -",
-        "egt-500k-epe": "86.856±0.013 76.952±0.337 - - - 0.242±0.010 -",
-        "egt-500k-spe": "86.730±0.036 77.909±0.245 - - 0.844±0.002 0.223±0.007 -",
-        "egt-500k-spe-do": "- - - - - 0.154±0.011 -",
-    },
-    "Table 3": {
-        "egt-500k": "- - - - - - 0.051±0.002",
-        "egt-500k-spe": "- - - - - - 0.042±0.005",
-        "egt-100k-simple": "- - 97.940±0.192 62.840±0.648 - - -",
-        "egt-500k-simple": "86.794±0.020 76.989±0.102 - - 0.818±0.002 0.383±0.025 0.056±0.001",
-        "egt-100k-simple-spe": "- - 97.487±0.438 63.260±0.569 - - -",
-        "egt-500k-simple-spe":
-            "86.746±0.055 76.858±0.218 - - 0.819±0.002 0.266±0.034 0.049±0.002",
-        "egt-100k-constrained": "- - 96.753±0.297 63.165±0.139 - - -",
-        "egt-500k-constrained":
-            "84.267±0.555 74.532±0.280 - - 0.846±0.001 0.232±0.010 0.063±0.004",
-        "egt-100k-constrained-spe": "- - 96.823±0.204 65.192±0.475 - - -",
-        "egt-500k-constrained-spe":
-            "86.629±0.041 76.701±0.257 - - 0.846±0.001 0.174±0.004 0.051±0.003",
-    },
-    "Table 7": {
-        "egt-100k-ungated": "- - 97.368±0.369 61.275±0.966 - - -",
-        "egt-500k-ungated": "86.811±0.040 76.811±0.333 - - 0.839±0.002 0.371±0.020 -",
-    },
-    "Table 8": {
-        "egt-500k-spe-augmented": "85.624±0.642 77.626±0.520 - - - - 0.046±0.001",
-        "egt-100k-spe-unaugmented": "- - 96.675±0.314 60.720±0.883 - - -",
-        "egt-500k-spe-unaugmented": "- - - - 0.844±0.001 0.520±0.008 -",
-    },
-}
-# fmt: on
+RESULTS = tomllib.loads((files("gtcourse.recipes") / "egt.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
