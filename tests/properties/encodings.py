@@ -47,28 +47,14 @@ class Subject:
     by_number: bool = False
 
 
-def made(graph: Data) -> dict[str, Tensor]:
-    """What an encoding has set on a graph, by attribute."""
+def encodings_of(graph: Data) -> dict[str, Tensor]:
     return {name: graph[name] for name in ENCODINGS if name in graph}
 
 
-def paths_of_tree(graph: Data) -> Tensor:
-    """The features along its paths as a table, ``[n, n, n, F]``."""
-    edges, tree = edges_of(graph), graph.path_tree.tolist()
-
-    def path(i: int, j: int) -> list:
-        k = tree[i][j]
-        return [*path(i, k), edges[k, j]] if k >= 0 else []
-
-    return of_paths(graph, path)
-
-
-def of_paths(graph: Data, path: Callable[[int, int], list]) -> Tensor:
-    """Features along the path of each pair as a table, ``[n, n, n, F]``."""
-    n = graph.num_nodes
-    table = torch.zeros(n, n, n, graph.edge_attr[:1].numel() or 1)
-    for i in range(n):
-        for j in range(n):
+def along_paths(table: Tensor, path: Callable[[int, int], list]) -> Tensor:
+    """The table ``[n, n, L, F]`` with the features along the path of each pair."""
+    for i in range(len(table)):
+        for j in range(len(table)):
             for step, features in enumerate(path(i, j)):
                 table[i, j, step] = torch.tensor(features)
     return table
@@ -89,18 +75,22 @@ def distances(encoding: AddShortestPaths, graph: Data) -> list[tuple]:
 
 
 def path_edges(encoding: AddPathEdges, graph: Data) -> list[tuple]:
-    expected = torch.zeros_like(graph.path_edges)
-    for i in range(graph.num_nodes):
-        for j in range(graph.num_nodes):
-            path = path_edges_loop(graph, i, j)[: encoding.max_length]
-            for step, features in enumerate(path):
-                expected[i, j, step] = torch.tensor(features)
-    return [(graph.path_edges, expected)]
+    def path(i: int, j: int) -> list:
+        return path_edges_loop(graph, i, j)[: encoding.max_length]
+
+    return [(graph.path_edges, along_paths(torch.zeros_like(graph.path_edges), path))]
 
 
 def path_trees(encoding: AddPathTree, graph: Data) -> list[tuple]:
-    expected = of_paths(graph, lambda i, j: path_edges_loop(graph, i, j))
-    return [(paths_of_tree(graph), expected)]
+    edges, tree, n = edges_of(graph), graph.path_tree.tolist(), graph.num_nodes
+
+    def path(i: int, j: int) -> list:
+        k = tree[i][j]
+        return [*path(i, k), edges[k, j]] if k >= 0 else []
+
+    got, expected = torch.zeros(2, n, n, n, graph.edge_attr[:1].numel() or 1)
+    along_paths(expected, lambda i, j: path_edges_loop(graph, i, j))
+    return [(along_paths(got, path), expected)]
 
 
 def walks(encoding: AddRandomWalks, graph: Data) -> list[tuple]:

@@ -237,14 +237,14 @@ def enough(share: float = 1.0) -> settings:
 
 
 def try_on_graphs(
-    promise: Callable[..., None],
+    check: Callable[..., None],
     model: str,
     others: dict[str, st.SearchStrategy] | None = None,
     *,
     without: tuple[str, ...] = (),
     **sizes: int,
 ) -> None:
-    """``promise(model, variant, example, **others)``, variant by variant, on graphs that it reads.
+    """``check(model, variant, example, **others)``, variant by variant, on graphs that it reads.
 
     Every variant has examples of its own, also where they are the same each time.
 
@@ -254,14 +254,14 @@ def try_on_graphs(
     variants = {name: v for name, v in MODELS[model].variants.items() if name not in without}
     for name, variant in variants.items():
         graphs = examples(variant.x, variant.edges, **sizes)
-        holds = given(graphs, st.fixed_dictionaries(others or {}))(_of(promise, model, name))
+        holds = given(graphs, st.fixed_dictionaries(others or {}))(_of(check, model, name))
         if settings.default.derandomize:
-            holds = seed(crc32(f"{model}, {name}: {promise.__name__}".encode()))(holds)
+            holds = seed(crc32(f"{model}, {name}: {check.__name__}".encode()))(holds)
         enough(1 / len(variants))(holds)()
 
 
-def _of(promise: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
-    return lambda example, drawn: promise(model, variant, example, **drawn)
+def _of(check: Callable[..., None], model: str, variant: str) -> Callable[..., None]:
+    return lambda example, drawn: check(model, variant, example, **drawn)
 
 
 @cache

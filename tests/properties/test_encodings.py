@@ -10,7 +10,7 @@ from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batc
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.batch import ENCODINGS
 from tests.models.small import default_dtype
-from tests.properties.encodings import EVERY, made
+from tests.properties.encodings import EVERY, encodings_of
 from tests.properties.graphs import BONDS, NONE, Features, examples, renumbered
 from tests.properties.models import enough
 
@@ -42,7 +42,10 @@ def test_renumbering_the_nodes_renumbers_the_encoding(name, data):
     (graph,) = example.graphs
     order = torch.randperm(graph.num_nodes, generator=example.generator)
     with default_dtype(torch.float64):
-        here, there = made(transform(graph)), made(transform(renumbered(graph, order)))
+        here, there = (
+            encodings_of(transform(graph)),
+            encodings_of(transform(renumbered(graph, order))),
+        )
     for what, values in here.items():
         for axis in range(ENCODINGS[what]):
             values = values.index_select(axis, order)
@@ -57,7 +60,7 @@ def test_neither_company_nor_padding_changes_an_encoding(name, data, padding):
     together = encode(example.graphs, transform)
     padded = unbatch(collate(together, num_nodes=example.longest + padding))
     for graph, encoded, back in zip(example.graphs, together, padded, strict=True):
-        for what, values in made(transform(graph)).items():
+        for what, values in encodings_of(transform(graph)).items():
             if values.is_floating_point():
                 same_but_for_basis(what, encoded, values)
             else:
@@ -81,7 +84,7 @@ def test_every_encoding_is_finite_in_torchs_default_type_and_has_its_node_axes(n
     transform, example = drawn(data, name)
     with default_dtype(dtype):
         for graph, encoded in zip(example.graphs, encode(example.graphs, transform), strict=True):
-            for what, values in made(encoded).items():
+            for what, values in encodings_of(encoded).items():
                 axes = ENCODINGS[what]
                 assert list(values.shape[:axes]) == [graph.num_nodes] * axes
                 assert bool(values.isfinite().all())
