@@ -61,20 +61,6 @@ def training(loader: Loader, steps: int) -> Step:
     return train
 
 
-def padding(loader: Loader) -> dict[str, float]:
-    """Of an epoch's batches: the share of padding among nodes and among pairs."""
-    sums = torch.zeros(4, dtype=torch.float64)
-    for batch in loader:
-        B, N = batch.mask.shape
-        sizes = batch.sizes.double()
-        sums += torch.tensor([sizes.sum(), B * N, sizes.square().sum(), B * N**2])
-    nodes, all_nodes, pairs, all_pairs = sums.tolist()
-    return {
-        "padded_nodes": round(1 - nodes / all_nodes, 4),
-        "padded_pairs": round(1 - pairs / all_pairs, 4),
-    }
-
-
 def compare(graphs: list[Data], rounds: int, steps: int) -> list[dict]:
     given = loaders(graphs)
     passes = {name: reading(loader) for name, loader in given.items()}
@@ -88,7 +74,6 @@ def compare(graphs: list[Data], rounds: int, steps: int) -> list[dict]:
         results.append(
             {
                 "method": name,
-                **padding(loader),
                 "batches": len(loader),
                 "loading": read,
                 "training": train,

@@ -32,7 +32,7 @@ def milliseconds(step: Step) -> float:
 
 
 def in_turn(steps: dict[str, Step], rounds: int, warm_up: int = 2) -> dict[str, dict]:
-    """Median time of each step, with quartiles, and the median of its ratio to the first step's.
+    """Median time of each step, with quartiles.
 
     The steps take turns, so that whatever else the machine does meets all of them; the first
     ``warm_up`` rounds are not counted.
@@ -41,19 +41,12 @@ def in_turn(steps: dict[str, Step], rounds: int, warm_up: int = 2) -> dict[str, 
     for _ in range(warm_up + rounds):
         for name, step in steps.items():
             times[name].append(milliseconds(step))
-    return summary({name: of[warm_up:] for name, of in times.items()})
+    return {name: summary(of[warm_up:]) for name, of in times.items()}
 
 
-def summary(times: dict[str, list[float]]) -> dict[str, dict]:
-    first = next(iter(times.values()))
-    return {
-        name: {
-            "ms": round(statistics.median(values), 1),
-            "quartiles": [round(q, 1) for q in statistics.quantiles(values)[::2]],
-            "ratio": round(statistics.median(t / f for t, f in zip(values, first, strict=True)), 3),
-        }
-        for name, values in times.items()
-    }
+def summary(times: list[float]) -> dict:
+    quartiles = [round(q, 1) for q in statistics.quantiles(times)[::2]]
+    return {"ms": round(statistics.median(times), 1), "quartiles": quartiles}
 
 
 def compare_compiled(steps: dict[str, Step], rounds: int) -> tuple[list[dict], dict[str, Tensor]]:

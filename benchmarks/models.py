@@ -24,7 +24,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def compare(subjects: list[Subject], rounds: int) -> list[dict]:
-    """A row for each; ratios are to the first of them, round by round."""
+    """A row for each."""
     forward = in_turn({s.name: s.forward() for s in subjects}, rounds)
     step = in_turn({s.name: s.training_step() for s in subjects}, rounds)
     return [

@@ -9,12 +9,11 @@ to take.
 from __future__ import annotations
 
 import re
-from statistics import median, quantiles
 
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import profile
 
-from benchmarks.measure import Step, peak_of, run, traced
+from benchmarks.measure import Step, peak_of, run, summary, traced
 from benchmarks.subjects import BATCH, ENTRIES, PHASES, subject
 from gtcourse import load_dataset
 
@@ -77,12 +76,10 @@ def profiled(step: Step, rounds: int) -> dict:
     profilers = [traced(step) for _ in range(rounds)]
     measured = [shares(profiler) for profiler in profilers]
     kinds, phases, _ = min(measured, key=lambda of_round: of_round[2])
-    times = [time for *_, time in measured]
     return {
         "kinds": kinds,
         "phases": phases,
-        "ms": round(median(times), 1),
-        "quartiles": [round(q, 1) for q in quantiles(times)[::2]],
+        **summary([time for *_, time in measured]),
         "peak_mb": peak_of(profilers[-1]),
     }
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch
 
-from benchmarks.measure import in_turn, peak_mb, summary
+from benchmarks.measure import in_turn, peak_mb
 from benchmarks.models import compare
 from benchmarks.subjects import ENTRIES, PEERS, l1_loss, subject
 from gtcourse import collate, load_dataset
@@ -28,12 +28,6 @@ def test_steps_take_turns_and_two_rounds_are_not_counted():
     steps = {name: lambda name=name: order.append(name) for name in "ab"}
     assert [*in_turn(steps, 3)] == ["a", "b"]
     assert order == [*"ab"] * 5
-
-
-def test_a_ratio_is_one_of_the_same_round():
-    rows = summary({"a": [1.0, 10.0, 2.0], "b": [3.0, 20.0, 4.0]})
-    assert rows["a"] == {"ms": 2.0, "quartiles": [1.0, 10.0], "ratio": 1.0}
-    assert (rows["b"]["ms"], rows["b"]["ratio"]) == (4.0, 2.0)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +72,8 @@ def test_the_loss_of_peers_is_the_courses(graphs):
     torch.testing.assert_close(l1_loss(prediction, Batch.from_data_list(graphs)), expected)
 
 
-def test_a_comparison_has_a_row_for_each_with_ratios_to_the_first(graphs):
+def test_a_comparison_has_a_row_for_each(graphs):
     few = [subject(name, graphs) for name in ("nn.TransformerEncoder", "gin")]
     first, second = compare(few, rounds=2)
     assert (first["model"], second["model"]) == ("nn.TransformerEncoder", "gin")
-    assert first["step"]["ratio"] == first["forward"]["ratio"] == 1
     assert all(row["peak_mb"] > 0 for row in (first, second))

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PACKAGES = {"playwright": "playwright", "axe_playwright_python": "axe-playwright-python"}
 PHONE = {"width": 390, "height": 844}
 LAPTOP = {"width": 1280, "height": 900}
 
@@ -23,10 +21,7 @@ def executable() -> str | None:
 
 
 def why_not() -> str | None:
-    """A sentence where the tests cannot run."""
-    missing = [name for module, name in PACKAGES.items() if find_spec(module) is None]
-    if missing:
-        return f"{' and '.join(missing)} is missing: pip install '.[test]' brings it"
+    """A sentence where there is no browser."""
     if executable() is None:
         return f"no Chromium is installed (looked for {', '.join(NAMES)})"
     return None
