@@ -14,18 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from experiments.runs import Run, main
-from gtcourse import DenseLoader, load_dataset
+from gtcourse import DenseLoader, load_dataset, models
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs.ragged import GraphDataset
-from gtcourse.models import (
-    BagTransformer,
-    BagTransformerConfig,
-    GatedGCN,
-    GatedGCNConfig,
-    LaplacianEncoding,
-    SignNet,
-    SignNetConfig,
-)
 from gtcourse.models.embeddings import flip_signs
 from gtcourse.training.fit import evaluate
 from gtcourse.training.tasks import graph_regression
@@ -34,19 +25,21 @@ K = 8
 EIGENVECTORS = AddLaplacianEigenvectors(K, skip_first=True)
 BASES = {
     "bag": (
-        BagTransformer,
-        BagTransformerConfig(d_model=64, num_heads=4, num_layers=3, d_hidden=128),
+        models.BagTransformer,
+        models.BagTransformerConfig(d_model=64, num_heads=4, num_layers=3, d_hidden=128),
     ),
     "gatedgcn": (
-        GatedGCN,
-        GatedGCNConfig(num_node_types=28, num_node_features=0, num_edge_types=4, d_model=48),
+        models.GatedGCN,
+        models.GatedGCNConfig(num_node_types=28, num_node_features=0, num_edge_types=4, d_model=48),
     ),
 }
-SIGNNET = SignNetConfig(k=K, phi_layers=3, phi_hidden=32, phi_out=8, rho_layers=2, rho_hidden=64)
+SIGNNET = models.SignNetConfig(
+    k=K, phi_layers=3, phi_hidden=32, phi_out=8, rho_layers=2, rho_hidden=64
+)
 SIGN_DRAWS = 5  # of the test set's signs
 
 
-class OneSign(SignNet):
+class OneSign(models.SignNet):
     """SignNet's networks on u alone: what they see of the graph without the invariance."""
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
@@ -54,7 +47,7 @@ class OneSign(SignNet):
         return self.phi(vectors, real, adjacency)
 
 
-class Constant(SignNet):
+class Constant(models.SignNet):
     """SignNet's networks on ones: they read the edges, and no eigenvector."""
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
@@ -63,12 +56,12 @@ class Constant(SignNet):
 
 ENCODINGS = {
     "no-pe": lambda d: None,
-    "laplacian": lambda d: LaplacianEncoding(K, d),
-    "flips": lambda d: LaplacianEncoding(K, d, flip_signs=True),
-    "signnet": lambda d: SignNet(replace(SIGNNET, d_model=d)),
+    "laplacian": lambda d: models.LaplacianEncoding(K, d),
+    "flips": lambda d: models.LaplacianEncoding(K, d, flip_signs=True),
+    "signnet": lambda d: models.SignNet(replace(SIGNNET, d_model=d)),
     "one-sign": lambda d: OneSign(replace(SIGNNET, d_model=d)),
     "constant": lambda d: Constant(replace(SIGNNET, d_model=d)),
-    "mlp": lambda d: SignNet(replace(SIGNNET, d_model=d, phi="mlp")),
+    "mlp": lambda d: models.SignNet(replace(SIGNNET, d_model=d, phi="mlp")),
 }
 WITHOUT_SIGNNET = ("no-pe", "laplacian", "flips")
 

@@ -10,23 +10,16 @@ from functools import partial
 from torch import nn
 
 from experiments.runs import Run, main
-from gtcourse import load_dataset
-from gtcourse.encodings import (
-    AddDegrees,
-    AddLaplacianEigenvectors,
-    AddPathEdges,
-    AddShortestPaths,
-    encode,
-)
+from gtcourse import encodings, load_dataset
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
 
 K = 8
 TRANSFORMS = (
-    AddDegrees(),
-    AddShortestPaths(),
-    AddPathEdges(20),
-    AddLaplacianEigenvectors(K, skip_first=True),
+    encodings.AddDegrees(),
+    encodings.AddShortestPaths(),
+    encodings.AddPathEdges(20),
+    encodings.AddLaplacianEigenvectors(K, skip_first=True),
 )
 CONFIG = GraphormerConfig(d_model=64, num_layers=4, dropout=0.0, attention_dropout=0.0)
 NOTHING = replace(CONFIG, centrality=False, spatial=False, edges=None)
@@ -69,7 +62,7 @@ RUNS |= {
 
 
 def load(name: str) -> GraphDataset:
-    return encode(load_dataset(name), *TRANSFORMS)
+    return encodings.encode(load_dataset(name), *TRANSFORMS)
 
 
 if __name__ == "__main__":

@@ -20,14 +20,7 @@ from gtcourse.graphs.communities import cluster, pattern
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.recipes.base import NODES_OF_CLUSTER, NODES_OF_PATTERN
-from gtcourse.training.tasks import (
-    Task,
-    edge_classification,
-    graph_multiclass,
-    graph_regression,
-    node_classification,
-    with_distances,
-)
+from gtcourse.training import tasks
 
 RANK, HOPS, TRAIN_MOLECULES = 8, 8, 4000
 COMMUNITIES = {"pattern": pattern, "cluster": cluster}
@@ -81,14 +74,14 @@ def variants(data: str, config: EGTConfig, **settings) -> dict[str, Run]:
 
 
 def with_objective(reduction: str) -> Run:
-    def task() -> Task:
-        return with_distances(graph_regression(), NU, KAPPA, reduction)
+    def task() -> tasks.Task:
+        return tasks.with_distances(tasks.graph_regression(), NU, KAPPA, reduction)
 
     return run_of(replace(FLIPPED, distance_hops=NU), task=task)
 
 
-ON_PATTERN = partial(node_classification, 2, NODES_OF_PATTERN)
-ON_CLUSTER = partial(node_classification, 6, NODES_OF_CLUSTER)
+ON_PATTERN = partial(tasks.node_classification, 2, NODES_OF_PATTERN)
+ON_CLUSTER = partial(tasks.node_classification, 6, NODES_OF_CLUSTER)
 RUNS = {
     **variants("molecules", MOLECULES),
     "egt-spe/molecules": run_of(SVD),
@@ -96,11 +89,11 @@ RUNS = {
     "egt-spe-node-flips/molecules": run_of(replace(SVD, flip_signs="nodes")),
     "egt-spe-do/molecules": with_objective("sum"),
     "egt-spe-do-mean/molecules": with_objective("mean"),
-    **variants("tsp", TOURS, task=edge_classification, batch_size=32, epochs=15),
+    **variants("tsp", TOURS, task=tasks.edge_classification, batch_size=32, epochs=15),
     **variants("pattern", PATTERN, task=ON_PATTERN, batch_size=8, epochs=15),
     "egt/cluster": run_of(CLUSTER, "cluster", task=ON_CLUSTER, batch_size=8, epochs=30),
     "egt/digits": run_of(
-        DIGITS, "digits", task=partial(graph_multiclass, 10), batch_size=16, epochs=15
+        DIGITS, "digits", task=partial(tasks.graph_multiclass, 10), batch_size=16, epochs=15
     ),
 }
 

@@ -13,16 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from experiments.runs import RECORDED
-from gtcourse.encodings import (
-    AddAnchorDistances,
-    AddDegrees,
-    AddLaplacianEigenvectors,
-    AddRandomWalks,
-    AddRings,
-    AddShortestPaths,
-    AddSVD,
-    encode,
-)
+from gtcourse import encodings
 
 PATH = RECORDED / "encoding-table.json"
 STEPS = 16
@@ -81,15 +72,15 @@ def table() -> dict:
 def encoded(graph: nx.Graph) -> Data:
     """A graph with all its encodings, and its nodes' colours after the Weisfeiler-Leman test."""
     edges = torch.tensor(sorted(graph.to_directed().edges)).T
-    (data,) = encode(
+    (data,) = encodings.encode(
         [Data(x=torch.zeros(len(graph), 1), edge_index=edges)],
-        AddDegrees(),
-        AddShortestPaths(),
-        AddRandomWalks(STEPS),
-        AddRings(6),
-        AddLaplacianEigenvectors(len(graph)),
-        AddSVD(4),
-        AddAnchorDistances(4),
+        encodings.AddDegrees(),
+        encodings.AddShortestPaths(),
+        encodings.AddRandomWalks(STEPS),
+        encodings.AddRings(6),
+        encodings.AddLaplacianEigenvectors(len(graph)),
+        encodings.AddSVD(4),
+        encodings.AddAnchorDistances(4),
     )
     alike = graph.copy()
     nx.set_node_attributes(alike, "", "colour")
