@@ -10,6 +10,7 @@ import gzip
 import io
 import os
 import pickle
+import shutil
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from tqdm import tqdm
 
 from gtcourse.graphs.communities import build_cluster, build_pattern
 from gtcourse.graphs.cycles import build_csl, build_cycles
-from gtcourse.graphs.files import locked, read_graphs, remove_unfinished, work_folder, write_ragged
+from gtcourse.graphs.files import locked, read_graphs, remove_unfinished, write_ragged
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
@@ -184,11 +185,16 @@ class Publication:
             f"{name} could not be downloaded ({{}}). Try again where there is a network, or read a "
             f"file with load_dataset({name!r}, source='….npz')."
         )
-        with _one_sentence(failed), work_folder(root / f".{name}.download") as work:
-            pooch.retrieve(self.url, self.digest, "archive.zip", work, unzip, https)
-            for file, url in self.others.items():
-                pooch.retrieve(url, None, file, work / self.archive, downloader=https)
-            yield work / self.archive
+        work = root / f".{name}.download"
+        shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+        with _one_sentence(failed):
+            try:
+                pooch.retrieve(self.url, self.digest, "archive.zip", work, unzip, https)
+                for file, url in self.others.items():
+                    pooch.retrieve(url, None, file, work / self.archive, downloader=https)
+                yield work / self.archive
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
 
     @contextmanager
     def stored(self, name: str, root: Path) -> Iterator[Path]:

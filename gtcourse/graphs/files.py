@@ -23,13 +23,12 @@ A folder of :func:`gtcourse.prepare.prepare` has each of these arrays in an ``.n
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
 import os
-import re
 import secrets
-import shutil
 import sys
 import time
 import zipfile
@@ -54,12 +53,6 @@ ALIASES = {
     "atom_vocab": "node_vocabulary",
     "bond_vocab": "edge_vocabulary",
 }
-
-UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
-"""The name of a file that is being written, with the name that it will have."""
-
-ABANDONED = 24 * 60 * 60
-"""Seconds after which an unfinished file is taken to be a killed process's."""
 
 INDEXED = "u1 i1 i2 i4"
 """Integers that torch can index: no wider unsigned types."""
@@ -95,18 +88,16 @@ def read_graphs(
         dataset = ragged.to_dataset(name, f"file: {path.name}")
         _check(dataset)
     except Exception as error:  # torch and numpy raise anything, depending on the arrays
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} is not a valid graph file: {reason.rstrip('.')}.") from None
+        raise ValueError(f"{path} is not a valid graph file: {_reason(error)}.") from None
     return replace(dataset, checksum=file_sha256(path))
 
 
 def _check(dataset: GraphDataset) -> None:
     check_graphs(dataset.graphs)
-    for name in ("node", "edge"):
-        words = getattr(dataset, f"{name}_vocabulary")
-        attribute = {"node": "x", "edge": "edge_attr"}[name]
-        if words is not None and attribute in dataset.graphs[0]:
-            check_vocabulary(dataset.graphs, attribute, len(words))
+    words = {"x": dataset.node_vocabulary, "edge_attr": dataset.edge_vocabulary}
+    for name in words.keys() & dataset.graphs[0].keys():
+        if words[name] is not None:
+            check_vocabulary(dataset.graphs, name, len(words[name]))
 
 
 def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
@@ -114,31 +105,28 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     required = ("num_nodes", "num_edges", "edge_index", "x", "y", "split")
     if missing := [key for key in required if key not in arrays]:
         raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
-    sizes = {key: values for key, values in arrays.items() if key in required[:3]}
+    sizes = {key: _as_read(key, arrays[key]) for key in required[:3]}
     rows = {"graph": len(sizes["num_nodes"])}
     rows |= {"edge": sizes["num_edges"].sum(), "node": sizes["num_nodes"].sum()}
     target = str(arrays.get("target", "graph"))
     levels = {level: {} for level in rows}
     known = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
     known |= {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
-    others = {k: v for k, v in arrays.items() if k not in sizes and v.ndim and v.dtype.kind != "U"}
-    if "smiles_utf8" in others:
-        others["smiles"] = others.pop("smiles_utf8").tobytes().decode().split("\n")
-    for key, values in others.items():
+    for key, values in arrays.items():
+        if key in sizes or values.ndim == 0 or values.dtype.kind == "U":  # a description
+            continue
+        if key == "smiles_utf8":
+            key, values = "smiles", values.tobytes().decode().split("\n")
         fitting = [level for level in rows if len(values) == rows[level]]
         level = known.get(key, fitting[0] if fitting else None)
         if level in fitting:
             levels[level][key] = values if key == "smiles" else _as_read(key, values)
-        elif level is not None:  # arrays of another length, such as names, belong to no graph
+        elif level is not None:  # an unknown array that fits nothing describes the file
             counts = ", ".join(f"{count} {level}s" for level, count in rows.items())
             raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
-    vocabularies = {
-        key: tuple(map(str, arrays[key]))
-        for key in ("node_vocabulary", "edge_vocabulary")
-        if len(arrays.get(key, ()))
-    }
-    sizes = {key: _as_read(key, values) for key, values in sizes.items()}
-    return RaggedGraphs(**sizes, **levels, **vocabularies, target=target)
+    words = {key: arrays.get(key, ()) for key in ("node_vocabulary", "edge_vocabulary")}
+    words = {key: tuple(map(str, each)) or None for key, each in words.items()}
+    return RaggedGraphs(**sizes, **levels, **words, target=target)
 
 
 def _as_read(name: str, values: np.ndarray) -> np.ndarray:
@@ -168,7 +156,7 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
     ragged.node_vocabulary = dataset.node_vocabulary
     ragged.edge_vocabulary = dataset.edge_vocabulary
     stored = {"edge_index", "num_nodes", *ragged.graph, *ragged.node, *ragged.edge}
-    for name in sorted({*dataset.graphs[0].keys()} - stored):
+    for name in sorted({*dataset.graphs[0].keys()} - (stored - {"laplacian_eigenvalues"})):
         shape = list(getattr(dataset.graphs[0][name], "shape", ()))
         raise ValueError(
             f"graph 0 has {name} of shape {shape}; expected one row for each node, each edge or "
@@ -239,8 +227,6 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     """
     try:
         with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is not a zip archive, or its end is missing")
             archive = np.load(file, allow_pickle=False)
             arrays = {name: archive[name] for name in archive.files}
         if not all(isinstance(values, np.ndarray) for values in arrays.values()):
@@ -249,10 +235,13 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.") from None
     except Exception as error:  # numpy and zipfile raise anything, depending on the damage
-        reason = (str(error) or type(error).__name__).splitlines()[0][:200].rstrip(".")
         raise ValueError(
-            f"{path} cannot be read ({reason}); expected an .npz file of plain arrays."
+            f"{path} cannot be read ({_reason(error)}); expected an .npz file of plain arrays."
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:200].rstrip(".")
 
 
 def open_graphs(folder: str | Path) -> MappedGraphs:
@@ -333,13 +322,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def remove_unfinished(path: Path, older_than: float = ABANDONED) -> None:
+def remove_unfinished(path: Path, older_than: float = 24 * 60 * 60) -> None:
     """Removes what writers of ``path`` left; at any age under a lock that they all hold."""
-    for other in path.parent.iterdir():
-        name = UNFINISHED.fullmatch(other.name)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         with suppress(FileNotFoundError):  # another process may be faster
-            if name and name[1] == path.name and time.time() - other.stat().st_mtime >= older_than:
-                other.unlink()
+            if time.time() - left.stat().st_mtime >= older_than:
+                left.unlink()
 
 
 def write_tensors(path: Path, content: dict) -> None:
@@ -377,17 +365,6 @@ def locked(path: Path, busy: str | None = None) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-@contextmanager
-def work_folder(path: Path) -> Iterator[Path]:
-    """An empty folder, removed in the end; one that a killed process left is emptied first."""
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path)
 
 
 def file_sha256(path: str | Path) -> str:

@@ -21,7 +21,6 @@ from gtcourse import cli
 from gtcourse.encodings import AddRings
 from gtcourse.graphs import communities, datasets, load_dataset, molecules, write_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS
-from gtcourse.graphs.files import UNFINISHED
 from gtcourse.graphs.molecules import parse, penalized_logp
 from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import read_record
@@ -101,11 +100,11 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def rubbish(folder: Path) -> list[str]:
-    """Hidden files that are no locks, and unfinished ones."""
+    """Hidden files that are no locks."""
     return [
         str(path.relative_to(folder))
         for path in sorted(folder.rglob(".*"))
-        if UNFINISHED.fullmatch(path.name) or not path.name.endswith(".lock")
+        if not path.name.endswith(".lock")
     ]
 
 

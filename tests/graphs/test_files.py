@@ -16,9 +16,10 @@ import torch
 from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphDataset, read_graphs, write_graphs
-from gtcourse.graphs.files import ABANDONED, file_sha256, locked, read_npz, replacing, write_npz
+from gtcourse.graphs.files import file_sha256, locked, read_npz, replacing, write_npz
 from tests.graphs.small import three_chains
 
+DAY = 24 * 60 * 60
 UNFINISHED = ".file.0123456789ab.tmp"
 BUSY = "another process has it; expected to be alone."
 
@@ -57,7 +58,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize(("age", "stays"), [(ABANDONED - 60, True), (ABANDONED + 60, False)])
+@pytest.mark.parametrize(("age", "stays"), [(DAY - 60, True), (DAY + 60, False)])
 def test_an_unfinished_file_is_removed_when_it_is_a_day_old(tmp_path, age, stays):
     unfinished, other = tmp_path / UNFINISHED, tmp_path / UNFINISHED.replace("file", "another")
     for path in (unfinished, other):
