@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.runs import RECORDED, store_measurement
 from gtcourse import load_dataset
-from gtcourse.graphs.statistics import describe
+from gtcourse.graphs.molecules import describe
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -28,7 +28,7 @@ MOST_PLAYERS, MOST_PAIRS = 21, 8
 TRIES = (1, 1, 2, 4, 8)
 """Random negatives tried for each positive, round after round."""
 
-CSL_NODES, CSL_COPIES, CSL_FOLDS = 41, 15, 5
+CSL_NODES, CSL_COPIES = 41, 15
 CSL_SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 
 
@@ -56,26 +56,14 @@ def build_cycles(
 
 
 def build_csl(seed: int = 0) -> RaggedGraphs:
-    """15 random numberings of each of the ten graphs, class after class, split as in fold 0."""
+    """15 random numberings of each of the ten graphs: 9 for training, 3 for validation, 3 to test."""
     label = np.repeat(np.arange(len(CSL_SKIPS)), CSL_COPIES)
     graph, node = (i.ravel() for i in np.indices((len(label), CSL_NODES)))
     chord = node + np.array(CSL_SKIPS)[label[graph]]
     edges = [(graph, node, (node + 1) % CSL_NODES), (graph, node, chord % CSL_NODES)]
     num_nodes, rng = np.full(len(label), CSL_NODES), np.random.default_rng(seed)
-    return _ragged(num_nodes, np.concatenate(edges, axis=1), label, csl_split(0), rng)
-
-
-def csl_split(fold: int) -> np.ndarray:
-    """The split ``[150]`` of one of five folds: 9, 3 and 3 graphs of each class.
-
-    Use it as ``dataclasses.replace(dataset, split=csl_split(3))``. Each graph is tested in one
-    fold, and validates in the fold before that.
-    """
-    if fold not in range(CSL_FOLDS):
-        raise ValueError(f"fold is {fold}; expected 0 to {CSL_FOLDS - 1}.")
-    part = np.arange(CSL_COPIES) * CSL_FOLDS // CSL_COPIES
-    split = np.select([part == fold, part == (fold + 1) % CSL_FOLDS], [2, 1], default=0)
-    return np.tile(split, len(CSL_SKIPS))
+    split = np.tile(np.repeat([2, 1, 0], (3, 3, 9)), len(CSL_SKIPS))  # the first of five folds
+    return _ragged(num_nodes, np.concatenate(edges, axis=1), label, split, rng)
 
 
 def permutations(key: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -14,7 +14,7 @@ import shutil
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -138,7 +138,7 @@ class Publication:
 
         def build() -> RaggedGraphs:
             with self.downloaded(name, root) as folder:
-                return self.graphs(folder)
+                return self.graphs(name, folder)
 
         path = root / f"{name}{'-published' if name in GENERATED else ''}.npz"
         dataset = cached(path, name, build)
@@ -151,27 +151,41 @@ class Publication:
 
     def load_folder(self, name: str, root: Path) -> GraphDataset:
         """From the publisher's own files, below the root that PyG or ogb would use."""
-        with self.stored(name, root) as folder, TemporaryDirectory() as work:
-            write_ragged(Path(work, "graphs.npz"), self.graphs(folder), name=name)
-            dataset = read_graphs(Path(work, "graphs.npz"))
-        return replace(dataset, source=f"folder: {self.source}")
+        with TemporaryDirectory() as work:
+            path = Path(work, "graphs.npz")
+            write_ragged(path, self.graphs(name, root / self.folder), name=name)
+            return replace(read_graphs(path), source=f"folder: {self.source}")
 
-    def graphs(self, folder: Path) -> RaggedGraphs:
-        """The graphs in a folder; as many as published."""
-        graphs = self.read(folder)
-        self.check_sizes(graphs.graph["split"])
-        return graphs
+    def graphs(self, name: str, folder: Path) -> RaggedGraphs:
+        """The graphs in a folder of the publisher's files; as many as published.
 
-    def check_sizes(self, split: np.ndarray) -> None:
-        if (sizes := tuple(np.bincount(split, minlength=3).tolist())) != self.split_sizes:
-            raise ValueError(f"its splits have {sizes} graphs; expected {self.split_sizes}")
+        Raises:
+            FileNotFoundError: a file is missing.
+            RuntimeError: they cannot be read.
+        """
+        with self.reading(name, folder):
+            graphs = self.read(folder)
+            sizes = tuple(np.bincount(graphs.graph["split"], minlength=3).tolist())
+            if sizes != self.split_sizes:
+                raise ValueError(f"its splits have {sizes} graphs; expected {self.split_sizes}")
+            return graphs
+
+    def reading(self, name: str, folder: Path) -> AbstractContextManager:
+        """Checks the files' names; errors in the block become one sentence."""
+        self.needs()
+        if missing := [file for file in self.files if not (folder / file).is_file()]:
+            raise FileNotFoundError(
+                f"{folder} has no {', '.join(missing)}; expected the files of {self.source}."
+            )
+        failed = f"{name} could not be read from {folder} ({{}}); expected the files of "
+        return _one_sentence(f"{failed}{self.source} as published.")
 
     @contextmanager
     def downloaded(self, name: str, root: Path) -> Iterator[Path]:
         """A temporary folder below ``root`` with the publisher's files, downloaded over TLS.
 
         Raises:
-            RuntimeError: the download failed, or the block that uses it; nothing of it is left.
+            RuntimeError: the download failed; nothing of it is left.
         """
         import pooch
 
@@ -187,32 +201,14 @@ class Publication:
         )
         work = root / f".{name}.download"
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
-        with _one_sentence(failed):
-            try:
+        try:
+            with _one_sentence(failed):
                 pooch.retrieve(self.url, self.digest, "archive.zip", work, unzip, https)
                 for file, url in self.others.items():
                     pooch.retrieve(url, None, file, work / self.archive, downloader=https)
-                yield work / self.archive
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
-
-    @contextmanager
-    def stored(self, name: str, root: Path) -> Iterator[Path]:
-        """The folder below ``root`` with the publisher's files.
-
-        Raises:
-            FileNotFoundError: a file is missing.
-            RuntimeError: the block cannot read them.
-        """
-        self.needs()
-        folder = root / self.folder
-        if missing := [file for file in self.files if not (folder / file).is_file()]:
-            raise FileNotFoundError(
-                f"{folder} has no {', '.join(missing)}; expected the files of {self.source}."
-            )
-        failed = f"{name} could not be read from {folder} ({{}}); expected the files of "
-        with _one_sentence(f"{failed}{self.source} as published."):
-            yield folder
+            yield work / self.archive
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class DenseLoader:
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
         static_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
             model meets as many shapes as there are buckets (with ``drop_last``, no more).
-        target, num_node_types, num_edge_types: as in :func:`collate`.
+        target: as in :func:`collate`.
         then: applied to each batch, such as ``lambda b: encode_batch(b, AddShortestPaths())``.
 
     Raises:
@@ -56,8 +56,6 @@ class DenseLoader:
         drop_last: bool = False,
         static_shapes: bool = False,
         target: Target | None = None,
-        num_node_types: int | None = None,
-        num_edge_types: int | None = None,
         then: Callable[[GraphBatch], GraphBatch] | None = None,
     ):
         if batch_size < 1 or (buckets is not None and buckets < 1):
@@ -66,7 +64,7 @@ class DenseLoader:
             )
         self._streamed = isinstance(graphs, RaggedGraphs)
         if not self._streamed:
-            graphs = checked(graphs, target, num_node_types, num_edge_types).to(device)
+            graphs = checked(graphs, target).to(device)
         if len(graphs) == 0:
             raise ValueError("the split has no graphs; expected at least one.")
         self._data, rows = graphs, torch.arange(len(graphs))

@@ -17,16 +17,18 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
 from gtcourse.graphs.files import file_sha256, require
-from gtcourse.graphs.ragged import RaggedGraphs
+from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 
 ATOM_TYPES = (
     "C", "O", "N", "F", "C H1", "S", "Cl", "O -", "N H1 +", "Br", "N H3 +", "N H2 +", "N +", "N -",
@@ -54,6 +56,9 @@ SOURCES = {
 """The files below RDKit's data folder, in the order they are used, and their sha256."""
 
 SPLIT_SIZES = (10_000, 1_000, 1_000)
+
+TARGET_BINS = np.arange(-10.0, 6.01, 0.5)
+"""Edges of the target's histogram."""
 
 Bonds = list[tuple[int, int, int]]
 """Atom, atom, bond type; each bond once."""
@@ -272,3 +277,38 @@ def ogb_mol():
     rdkit_chem()
     sys.modules.setdefault("outdated", None)
     return require("ogb.utils.mol", "ogb")
+
+
+def describe(dataset: GraphDataset) -> dict:
+    """Sizes, rings, atom types and targets of a data set in ZINC's vocabulary."""
+    atoms = np.array([graph.num_nodes for graph in dataset])
+    bonds = np.array([graph.num_edges // 2 for graph in dataset])
+    y = np.array([graph.y.item() for graph in dataset])
+    counts = np.stack([np.bincount(graph.x[:, 0], minlength=len(ATOM_TYPES)) for graph in dataset])
+    charged = counts[:, [name[-1] in "+-" for name in ATOM_TYPES]].any(axis=1)
+    percent = 100 * counts.sum(axis=0) / counts.sum()
+    # Bonds less atoms plus one are the rings of a connected graph; benzene has 6, 6 and 1.
+    values = {"atoms": atoms, "bonds": bonds, "rings": bonds - atoms + 1, "target": y}
+    return {
+        "molecules": len(dataset),
+        **{
+            name: {
+                "mean": float(each.mean()),
+                "sd": float(each.std()),
+                "min": float(each.min()),
+                "max": float(each.max()),
+            }
+            for name, each in values.items()
+        },
+        "charged_percent": 100 * float(charged.mean()),
+        "atom_type_percent": {
+            name: float(share) for name, share in zip(ATOM_TYPES, percent, strict=True) if share
+        },
+        "atoms_histogram": {int(n): int(c) for n, c in zip(*np.unique(atoms, return_counts=True))},
+        "target_histogram": np.histogram(y, TARGET_BINS)[0].tolist(),
+    }
+
+
+def recorded_statistics() -> dict:
+    """What was computed from the real ZINC-12k (``experiments.zinc_statistics``)."""
+    return json.loads((files("gtcourse") / "recorded" / "zinc-statistics.json").read_text())

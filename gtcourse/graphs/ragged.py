@@ -20,7 +20,6 @@ from gtcourse.graphs.batch import (
     GraphBatch,
     Target,
     check_graphs,
-    check_vocabulary,
     target_level,
 )
 
@@ -32,12 +31,7 @@ NO_ATTRIBUTES = {"edge_index", "num_nodes", "batch", "ptr"}
 
 
 def collate(
-    graphs: Sequence[Data],
-    *,
-    num_nodes: int | None = None,
-    target: Target | None = None,
-    num_node_types: int | None = None,
-    num_edge_types: int | None = None,
+    graphs: Sequence[Data], *, num_nodes: int | None = None, target: Target | None = None
 ) -> GraphBatch:
     """Pads PyG graphs to one :class:`GraphBatch`.
 
@@ -53,14 +47,12 @@ def collate(
         num_nodes: N; the largest graph's size by default.
         target: what ``y`` belongs to. By default it is inferred from the lengths of ``y``: one for
             each graph, else one for each node, else one for each edge.
-        num_node_types, num_edge_types: raise for a category in ``x`` or ``edge_attr`` outside 0 to
-            this number less one, for which an embedding has no row.
 
     Raises:
         ValueError: a graph is malformed, or does not fit with the others; the sentence names the
             graph, the value and what was expected.
     """
-    ragged = checked(graphs, target, num_node_types, num_edge_types)
+    ragged = checked(graphs, target)
     largest = int(ragged.num_nodes.max())
     if num_nodes is not None and num_nodes < largest:
         raise ValueError(
@@ -70,21 +62,13 @@ def collate(
     return ragged.batch(torch.arange(len(ragged)), num_nodes=num_nodes)
 
 
-def checked(
-    graphs: Sequence[Data],
-    target: Target | None,
-    num_node_types: int | None,
-    num_edge_types: int | None,
-) -> RaggedGraphs:
+def checked(graphs: Sequence[Data], target: Target | None) -> RaggedGraphs:
     """PyG graphs end to end, after every check that :func:`collate` promises."""
     if isinstance(graphs, Batch):
         graphs = graphs.to_data_list()
     elif isinstance(graphs, Dataset | GraphDataset):
         graphs = list(graphs)
     check_graphs(graphs)
-    for name, size in (("x", num_node_types), ("edge_attr", num_edge_types)):
-        if size is not None:
-            check_vocabulary(graphs, name, size)
     return RaggedGraphs.from_data(graphs, target_level(graphs, target))
 
 

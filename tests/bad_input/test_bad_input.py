@@ -281,7 +281,6 @@ BATCHES = [
     ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
     ("a target of pairs", call(collate, CHAINS, target="pair"), "target is 'pair'; expected"),
     ("targets of nodes", call(collate, CHAINS, target="node"), "y has [1, 1, 1] rows in the first"),
-    ("a category too high", call(collate, CHAINS, num_node_types=2), "graph 1 has 2 in x; expect"),
     *((f"a loader of {given}", call(DenseLoader, CHAINS, **{"batch_size": 2} | given),
        f"batch_size is {given.get('batch_size', 2)} and buckets {given.get('buckets')}; expected")
       for given in [{"batch_size": 0}, {"buckets": 0}]),
