@@ -56,7 +56,7 @@ def build_cycles(
 
 
 def build_csl(seed: int = 0) -> RaggedGraphs:
-    """15 random numberings of each of the ten graphs: 9 for training, 3 for validation, 3 to test."""
+    """15 random numberings of each of the ten graphs, class after class, split 9, 3 and 3."""
     label = np.repeat(np.arange(len(CSL_SKIPS)), CSL_COPIES)
     graph, node = (i.ravel() for i in np.indices((len(label), CSL_NODES)))
     chord = node + np.array(CSL_SKIPS)[label[graph]]

@@ -19,6 +19,7 @@ import hashlib
 import importlib.util
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -304,7 +305,7 @@ def describe(dataset: GraphDataset) -> dict:
         "atom_type_percent": {
             name: float(share) for name, share in zip(ATOM_TYPES, percent, strict=True) if share
         },
-        "atoms_histogram": {int(n): int(c) for n, c in zip(*np.unique(atoms, return_counts=True))},
+        "atoms_histogram": dict(sorted(Counter(atoms.tolist()).items())),
         "target_histogram": np.histogram(y, TARGET_BINS)[0].tolist(),
     }
 

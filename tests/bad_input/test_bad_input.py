@@ -38,10 +38,12 @@ from gtcourse.graphs import (
     GraphDataset,
     collate,
     load_dataset,
+    open_graphs,
     read_graphs,
     write_graphs,
 )
 from gtcourse.graphs.files import file_sha256, read_npz
+from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.recipe import warmup_then_linear
@@ -265,6 +267,8 @@ ALL = [
 GRAPHS = [
     *((f"a graph: {w}", spoiled((1,), into_a_batch, **c), f"graph 1 {says}") for w, c, says in ONE),
     ("a graph to write", spoiled((1,), into_a_file, x=None), "graph 1 has x = NoneType; expected"),
+    ("pairs to write", spoiled((0, 1, 2), into_a_file, distance=lambda g: g.x - g.x.T),
+     "graph 0 has distance of shape [2, 2]; expected one"),
     *((f"all graphs: {w}", spoiled((0, 1, 2), into_a_batch, **c), says) for w, c, says in ALL),
 ]  # fmt: skip
 
@@ -272,8 +276,22 @@ GRAPHS = [
 # Batches, loaders, data sets and transforms.
 
 EDGES = torch.tensor([[0, 1], [1, 0]])
+
+
+def prepared_folder(content: str) -> Make:
+    def make(folder: Path) -> Callable:
+        (folder / "graphs.json").write_text(content)
+        return lambda: open_graphs(folder)
+
+    return make
+
+
 PAIR = Data(x=zeros(2, 1), edge_index=EDGES)
 BATCHES = [
+    *((f"prepared with {arguments}", lambda folder, given=arguments: lambda: prepare(
+        three_chains(), folder / "new", **given), "expected a number of graphs, 1 or more, and enc")
+      for arguments in [{"rows_per_part": 0}, {"stored": (AddRings(6), AddRings(6))}]),
+    ("a damaged list of arrays", prepared_folder('{"columns": 3}'), "graphs.json is missing or"),
     ("no graphs", call(collate, []), "expected a list of at least one graph, got []"),
     ("a graph for a list", call(collate, CHAINS[0]), "expected a list of at least one graph, got"),
     ("None among graphs", call(collate, [*CHAINS, None]), "graph 3 is a NoneType; expected a PyG"),

@@ -19,7 +19,7 @@ from gtcourse.encodings import (
     encode,
     transform,
 )
-from gtcourse.graphs import DenseLoader, GraphDataset, collate
+from gtcourse.graphs import DenseLoader, collate
 from gtcourse.graphs.batch import ENCODINGS, PYG_NAMES
 from tests.graphs.random_graphs import graph_of
 
@@ -46,18 +46,6 @@ def test_the_graphs_given_are_left_as_they_are():
     encode([graph], *ALL)
     T.Compose(ALL)(graph)
     assert graph.keys() == before.keys()
-
-
-def test_a_data_set_stays_one():
-    data = GraphDataset("two", "made here", [graph_of(2, [(0, 1)]), graph_of(3, [])], [0, 1])
-    encoded = encode(data, AddDegrees())
-    assert (encoded.name, encoded.source, encoded.split_sizes) == (
-        data.name,
-        data.source,
-        data.split_sizes,
-    )
-    assert [len(graph.in_degree) for graph in encoded] == [2, 3]
-    assert "in_degree" not in data[0]
 
 
 def test_graphs_of_one_size_are_cut_into_portions(monkeypatch):

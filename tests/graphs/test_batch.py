@@ -161,11 +161,3 @@ def test_data_sets_and_pygs_batches_are_lists_of_graphs():
         assert torch.equal(collate(same).x, expected.x)
         (loaded,) = DenseLoader(same, 3)
         assert torch.equal(loaded.adjacency, expected.adjacency)
-
-
-def test_memory_grows_with_the_graphs_and_not_with_the_largest():
-    graphs = [chain(*[0] * 300), *(chain(0, 1) for _ in range(200))]
-    held = DenseLoader(graphs, 8)._data
-    levels = (held.graph, held.node, held.edge, held.pair)
-    size = sum(tensor.nbytes for level in levels for tensor in level.values())
-    assert size < 201 * 300 * 8 / 10

@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gtcourse.graphs import (
-    MISSING_LABEL,
-    DenseLoader,
     check_graphs,
-    collate,
     communities,
 )
 
@@ -97,19 +94,3 @@ def test_whatever_is_asked_for_is_a_list_of_valid_graphs(split_sizes, num_patter
         assert tuple(dataset.split_sizes.values()) == split_sizes
         assert all(30 <= graph.num_nodes <= 204 for graph in dataset)
         assert all(len(graph.y) == graph.num_nodes for graph in dataset)
-
-
-def test_nodes_have_targets_and_edges_nothing_in_a_batch(cluster):
-    assert cluster.target == "node"
-    graphs = sorted(cluster.graphs[:8], key=lambda graph: graph.num_nodes)
-    batch = collate(graphs)
-    assert batch.target == "node"
-    assert batch.edge_attr is None
-    assert batch.x.dtype == batch.y.dtype == torch.int64
-    assert batch.x.shape == (8, graphs[-1].num_nodes, 1)
-    assert batch.y[0, : graphs[0].num_nodes].equal(graphs[0].y)
-    assert (batch.y[~batch.mask] == MISSING_LABEL).all()
-    assert (batch.y[batch.mask] >= 0).all()
-    loaded = next(iter(DenseLoader(graphs, 8)))
-    assert loaded.y.equal(batch.y)
-    assert loaded.adjacency.equal(batch.adjacency)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import networkx as nx
-import numpy as np
 import pytest
 import torch
 
 from gtcourse.graphs import GraphDataset, load_dataset
-from gtcourse.graphs.cycles import CSL_SKIPS, build_cycles, csl_split
+from gtcourse.graphs.cycles import CSL_SKIPS, build_cycles
 
 
 @pytest.fixture(scope="module")
@@ -72,20 +70,7 @@ def test_csl_has_ten_rings_with_chords_of_fifteen_numberings_each(csl):
         assert torch.bincount(graph.edge_index[0]).tolist() == [4] * 41
 
 
-def test_no_two_classes_of_csl_are_the_same_graph():
-    rings = [nx.circulant_graph(41, [1, skip]) for skip in CSL_SKIPS]
-    assert not any(nx.is_isomorphic(a, b) for place, a in enumerate(rings) for b in rings[:place])
-
-
-def test_csls_folds_are_stratified_three_to_one_to_one_and_test_each_graph_once(csl):
-    tested = np.zeros(150, dtype=int)
-    for fold in range(5):
-        dataset = replace(csl, split=csl_split(fold))
-        assert dataset.split_sizes == {"train": 90, "val": 30, "test": 30}
-        for name, copies in (("train", 9), ("val", 3), ("test", 3)):
-            assert set(Counter(graph.y.item() for graph in dataset[name]).values()) == {copies}
-        tested += csl_split(fold) == 2
-    assert (tested == 1).all()
-    assert torch.equal(csl.split, torch.from_numpy(csl_split(0)))
-    with pytest.raises(ValueError, match="fold is 5; expected 0 to 4"):
-        csl_split(5)
+def test_csls_split_is_stratified_three_to_one_to_one(csl):
+    assert csl.split_sizes == {"train": 90, "val": 30, "test": 30}
+    for name, copies in (("train", 9), ("val", 3), ("test", 3)):
+        assert set(Counter(graph.y.item() for graph in csl[name]).values()) == {copies}

@@ -61,9 +61,10 @@ def test_a_second_call_reads_what_the_first_built(tmp_path, monkeypatch):
         ("digits", "sklearn.datasets", "scikit-learn"),
         ("tsp", "fast_tsp", "fast-tsp"),
         ("molecules", "rdkit", "rdkit"),
+        ("pcqm4mv2", "ogb.utils.mol", "ogb"),
     ],
 )
-def test_a_missing_library_is_named(tmp_path, monkeypatch, name, module, package):
+def test_a_missing_library_is_named(tmp_path, monkeypatch, no_network, name, module, package):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f"install it with `pip install {package}`"):
         load_dataset(name, root=tmp_path)

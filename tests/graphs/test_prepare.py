@@ -155,12 +155,6 @@ def test_a_damaged_array_is_named(layout, tmp_path, damage):
         open_graphs(tmp_path)
 
 
-def test_a_damaged_list_of_arrays_is_named(tmp_path):
-    (tmp_path / "graphs.json").write_text('{"columns": 3}')
-    with pytest.raises(ValueError, match=r"graphs\.json is missing or damaged \(.*\); expected"):
-        open_graphs(tmp_path)
-
-
 @pytest.mark.slow
 def test_two_processes_make_the_same_bytes(layout, unbroken, tmp_path):
     with process_pool(2) as executor:
@@ -231,10 +225,3 @@ def test_a_data_set_is_known_by_its_graphs_and_not_by_its_file(tmp_path):
     prepare(data, tmp_path, stored=())
     with pytest.raises(ValueError, match="other graphs, which differ in content"):
         prepare(replace(data, graphs=data.graphs[::-1]), tmp_path, stored=())
-
-
-@pytest.mark.parametrize("arguments", [{"rows_per_part": 0}, {"stored": (RINGS[0], RINGS[0])}])
-def test_invalid_arguments_raise(tmp_path, arguments):
-    with pytest.raises(ValueError, match=r"rows_per_part is \d+ and stored .*; expected a number"):
-        prepare(numbered(2), tmp_path, **arguments)
-    assert list(tmp_path.iterdir()) == []

@@ -101,8 +101,3 @@ def test_digits_have_the_published_number_of_images_and_pixels(digits):
     nodes = np.array([graph.num_nodes for graph in digits])
     assert (nodes.min(), nodes.max(), round(nodes.mean(), 1)) == (16, 42, 32.7)
     assert all(graph.num_edges == 8 * graph.num_nodes for graph in digits)
-    assert digits.target == "graph"
-    for name, dtype, width in (("x", torch.float32, 3), ("edge_attr", torch.float32, 1)):
-        assert all(graph[name].dtype == dtype for graph in digits)
-        assert all(graph[name].shape[1] == width for graph in digits)
-    assert all(graph.y.dtype == torch.int64 and graph.y.shape == (1,) for graph in digits)

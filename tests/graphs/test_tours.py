@@ -13,7 +13,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gtcourse.graphs import MISSING_LABEL, collate
 from gtcourse.graphs import tours as module
 from gtcourse.graphs.tours import tsp
 
@@ -143,14 +142,3 @@ def test_both_directions_of_a_tours_edge_are_labelled(dataset):
                  zip(graph.edge_index.T.tolist(), graph.y.tolist(), strict=True)}  # fmt: skip
         for (i, j), label in edges.items():
             assert edges.get((j, i), label) == label
-
-
-def test_edges_have_targets_in_a_batch(dataset):
-    assert dataset.target == "edge"
-    assert dataset.split_sizes == {"train": 60, "val": 20, "test": 20}
-    batch = collate(dataset.graphs[:4])
-    assert batch.target == "edge"
-    assert batch.edge_attr.shape == (*batch.adjacency.shape, 1)
-    assert batch.edge_attr.dtype == torch.float32
-    assert (batch.y[~batch.adjacency] == MISSING_LABEL).all()
-    assert int(batch.y[0][batch.adjacency[0]].sum()) == int(dataset[0].y.sum())
