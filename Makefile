@@ -84,12 +84,11 @@ format: $(STAMP)  ## let ruff mend what it can
 
 checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figures, sizes
 	$(BIN)/python -m tools.notebooks check
-	$(BIN)/python -m tools.chapters
 	$(BIN)/python -m tools.tables check
 	$(BIN)/python -m tools.result_figures check
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
-	$(BIN)/python -m tools.figures
+	$(BIN)/python -m pytest -q tests/book
 	$(BIN)/python -m tools.sizes
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools

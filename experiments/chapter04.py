@@ -8,6 +8,7 @@ size; a record's config lists this under "changed".
 import argparse
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 import torch
@@ -34,27 +35,22 @@ ROUND = 200
 
 
 class Rounds:
-    """A loader's batches, pass after pass, cut into rounds of ``steps``: an epoch for ``fit``.
+    """A loader's batches, pass after pass, cut into rounds of ``ROUND``: an epoch for ``fit``.
 
     200 graphs are 8 batches: validation after each pass would take longer than the pass.
     """
 
-    def __init__(self, loader: DenseLoader, steps: int):
-        self.steps, self.batches = steps, self._endless(loader)
+    def __init__(self, loader: DenseLoader):
+        self.targets, self.batches = loader.targets, chain.from_iterable(repeat(loader))
 
-    def set_epoch(self, epoch: int) -> None:
+    def set_epoch(self, *_: int) -> None:
         """The passes go on where they are."""
 
     def __len__(self) -> int:
-        return self.steps
+        return ROUND
 
     def __iter__(self) -> Iterator[GraphBatch]:
-        return (next(self.batches) for _ in range(self.steps))
-
-    @staticmethod
-    def _endless(loader: DenseLoader) -> Iterator[GraphBatch]:
-        while True:
-            yield from loader
+        return islice(self.batches, ROUND)
 
 
 def one_cycle(optimizer: Optimizer, steps: int) -> OneCycleLR:
@@ -77,7 +73,7 @@ def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> R
     model = recipe.build_model()
     optimizer = recipe.optimizer(model.parameters())
     history = fit(
-        model, recipe.task, Rounds(train, ROUND), val, epochs=steps // ROUND, optimizer=optimizer,
+        model, recipe.task, Rounds(train), val, epochs=steps // ROUND, optimizer=optimizer,
         schedule=recipe.schedule(optimizer, steps), seed=seed, progress=False,
     )  # fmt: skip
     accuracy = {

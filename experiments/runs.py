@@ -58,11 +58,10 @@ class Run:
 
     def groups(self, model: nn.Module, peak: float) -> list[dict]:
         """The optimizer's groups of parameters, each with its peak rate."""
-        if self.faster is None:
-            return [{"params": [*model.parameters()], "lr": peak}]
-        fast = [*self.faster(model).parameters()]
+        fast = [*self.faster(model).parameters()] if self.faster else []
         others = [p for p in model.parameters() if not any(p is q for q in fast)]
-        return [{"params": others, "lr": peak}, {"params": fast, "lr": RATIO * peak}]
+        groups = [{"params": others, "lr": peak}, {"params": fast, "lr": RATIO * peak}]
+        return [group for group in groups if group["params"]]
 
 
 def train(

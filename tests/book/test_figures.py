@@ -1,0 +1,70 @@
+"""The figures among the notebooks' outputs: described, captioned, and readable on a phone."""
+
+import re
+from itertools import pairwise
+
+import nbformat
+import pytest
+from matplotlib import pyplot as plt
+
+from gtcourse import plots
+from tools.paths import NOTEBOOKS
+
+PHONE = 334  # CSS pixels that a figure has on a phone of 390
+SMALLEST = 8  # pixels of a letter there
+SHRINKS_TO = 0.59  # of its own width; then it scrolls (gtcourse.plots.style.accessible_svg)
+WIDEST = 570  # pixels: 5.7 inches, and the margin around what is drawn
+PIXELS = {"pt": 4 / 3, "px": 1.0}
+
+DRAWING = re.compile(r"<svg\b[^>]*role=[\"']img[\"'][^>]*>", re.DOTALL)
+ALT = re.compile(r"aria-label=(\"[^\"]*\"|'[^']*')")
+WIDTH = re.compile(r"max-width:(\d+)(pt|px)")
+LETTER = re.compile(r"scale\((\d*\.\d+) -\1\)")  # matplotlib's letters: a hundredth of points
+
+
+def faults(html: str) -> list[str]:
+    found = []
+    for opening in DRAWING.finditer(html):
+        alt = ALT.search(opening[0])
+        if alt is None or len(alt[1].split()) < 4:
+            found.append("has no description, or hardly one")
+    for width, unit in WIDTH.findall(html):
+        pixels = int(width) * PIXELS[unit]
+        if pixels > WIDEST:
+            found.append(f"is {pixels:.0f} px wide; {WIDEST} fit")
+        shown = min(1, max(SHRINKS_TO, PHONE / pixels))
+        sizes = sorted({100 * float(size) * PIXELS["pt"] * shown for size in LETTER.findall(html)})
+        if sizes and round(sizes[0], 1) < SMALLEST:
+            found.append(f"has letters of {sizes[0]:.1f} px on a phone; {SMALLEST} can be read")
+    return found
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb"))])
+def test_a_notebooks_figures_are_described_captioned_and_readable(name):
+    cells = nbformat.read(NOTEBOOKS / name, as_version=4).cells
+    for cell, below in pairwise([*cells, nbformat.v4.new_markdown_cell()]):
+        data = [output.get("data", {}) for output in cell.get("outputs", [])]
+        assert not any("image/png" in each for each in data), "end the cell with plots.show"
+        html = "".join(each.get("text/html", "") for each in data)
+        assert faults(html) == [], cell.source
+        if DRAWING.search(html):  # then a caption or a paragraph: no heading, no rule, no code
+            assert below.cell_type == "markdown"
+            assert re.match(r"[*\w(\"'`$\\]", below.source.strip()), cell.source
+
+
+@pytest.mark.parametrize(
+    ("size", "fontsize", "alt", "fault"),
+    [
+        (5.7, 10, "A line that rises from zero to one.", None),
+        (6.4, 10, "A line that rises from zero to one.", "px wide; 570 fit"),
+        (5.7, 8, "A line that rises from zero to one.", "letters of 6.4 px on a phone"),
+        (5.7, 10, "A plot", "has no description, or hardly one"),
+    ],
+)
+def test_what_a_phone_or_a_screen_reader_cannot_use_is_noticed(size, fontsize, alt, fault):
+    plots.use_style()
+    figure, ax = plt.subplots(figsize=(size, 3.0))
+    ax.plot([0, 1])
+    ax.set_xlabel("a label", fontsize=fontsize)
+    found = "; ".join(faults(plots.show(figure, alt=alt).data))
+    assert fault in found if fault else found == ""
