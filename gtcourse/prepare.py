@@ -10,15 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
+from itertools import repeat
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import torch
@@ -28,12 +27,11 @@ from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
-from gtcourse.graphs.files import META, join_parts, locked, open_graphs, replacing, write_part
+from gtcourse.graphs.files import META, join_parts, locked, open_graphs, write_part
 from gtcourse.graphs.molecules import smiles_graphs
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
-PLAN, LOCK = "plan.json", ".lock"
 PLANNED = ("name", "source", "checksum", "content", "target", "node_vocabulary", "edge_vocabulary")
 
 
@@ -149,8 +147,8 @@ def prepare(
 ) -> MappedGraphs:
     """Writes a data set to a memory-mapped folder, or finishes what an earlier call began.
 
-    Finished parts of an earlier call are kept. The same data give the same bytes in any process;
-    stored floats (AddSVD) can differ in the last bit between kinds of machines.
+    Finished parts of an earlier call are not made again. The same data give the same bytes in any
+    process; stored floats (AddSVD) can differ in the last bit between kinds of machines.
 
     Args:
         source: :func:`pcqm4mv2`, or any data set; its split is kept.
@@ -165,72 +163,45 @@ def prepare(
         progress: show a bar while it runs.
 
     Raises:
-        ValueError: an argument is invalid, the folder was begun with other data, or a graph is
-            malformed; finished parts are kept.
+        ValueError: the folder holds other data, or a graph is malformed; finished parts stay.
     """
-    if rows_per_part < 1 or len({type(each) for each in stored}) < len(stored):
-        raise ValueError(
-            f"rows_per_part is {rows_per_part} and stored {stored}; expected a number of graphs, 1 "
-            "or more, and encodings of different types."
-        )
     source = ListedGraphs(source) if isinstance(source, GraphDataset) else source
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
     plan = {name: getattr(source, name) for name in PLANNED}
     plan["stored"] = [repr(transform) for transform in stored]
+    plan = json.loads(json.dumps(plan))  # as it will be read
     if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
-        with locked(out / LOCK):
+        with locked(out / ".lock"):
             if not (out / META).is_file():
-                _write(source, out, plan, tuple(stored), rows_per_part, executor, progress)
+                _write(source, out, plan, stored, rows_per_part, executor, progress)
             shutil.rmtree(out / "parts", ignore_errors=True)
-    _check_plan(out / META, plan)
+    begun = json.loads((out / META).read_text(encoding="utf-8"))
+    if different := [name for name in plan if plan[name] != begun.get(name)]:
+        raise ValueError(
+            f"{out} holds other graphs, which differ in {', '.join(different)}; expected the same "
+            "data and encodings, or another folder."
+        )
     return open_graphs(out)
 
 
-def _check_plan(path: Path, plan: dict) -> None:
-    begun = json.loads(path.read_text(encoding="utf-8"))
-    plan = json.loads(json.dumps(plan))
-    if different := [name for name in plan if plan[name] != begun.get(name)]:
-        raise ValueError(
-            f"{path} belongs to other graphs, which differ in {', '.join(different)}; expected the "
-            "data and encodings that the folder was begun with, or another folder."
-        )
-
-
-def _write(source, out: Path, plan: dict, stored: tuple, size: int, executor, progress) -> None:
+def _write(source, out: Path, plan: dict, stored, size: int, executor, progress: bool) -> None:
     """Makes the missing parts, and joins all of them."""
-    parts = out / "parts"
-    if not (parts / PLAN).is_file():
-        with replacing(parts / PLAN) as temporary:
-            temporary.write_text(json.dumps(plan | {"rows_per_part": size}), encoding="utf-8")
-    _check_plan(parts / PLAN, plan | {"rows_per_part": size})
+    # Parts that were begun with another plan have other names.
+    key = hashlib.sha256(json.dumps([plan, size]).encode()).hexdigest()[:16]
     rows = [slice(start, start + size) for start in range(0, len(source.split), size)]
-    paths = [parts / f"{number:05}.npz" for number in range(len(rows))]
+    paths = [out / "parts" / f"{number:05}-{key}.npz" for number in range(len(rows))]
     missing = [i for i, path in enumerate(paths) if not path.is_file()]
-    tasks = ((paths[i], source.part(rows[i]), stored) for i in missing)
-    finished = len(paths) - len(missing)
+    tasks = [paths[i] for i in missing], (source.part(rows[i]) for i in missing), repeat(stored)
+    finished, run = len(paths) - len(missing), map if executor is None else executor.map
     bar = tqdm(total=len(paths), initial=finished, unit="part", leave=False, disable=not progress)
     with bar:
-        for _ in _run(tasks, executor):
+        for _ in run(make_part, *tasks):
             bar.update()
     join_parts(out, paths, plan)
 
 
-def _run(tasks: Iterator[tuple], executor: Executor | None) -> Iterator[None]:
-    """Yields after each task that is done; an error cancels those still waiting."""
-    if executor is None:
-        yield from (make_part(*task) for task in tasks)
-        return
-    futures = [executor.submit(make_part, *task) for task in tasks]
-    try:
-        for future in as_completed(futures):
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-
-
 def make_part(
-    path: Path, part: RaggedGraphs | Callable[[], RaggedGraphs], stored: tuple[Encoding, ...]
+    path: Path, part: RaggedGraphs | Callable[[], RaggedGraphs], stored: Sequence[Encoding]
 ) -> None:
     """A worker's task: the graphs of a part, their stored encodings, one file."""
     ragged = part() if callable(part) else part
@@ -243,20 +214,7 @@ def make_part(
 def process_pool(workers: int) -> ProcessPoolExecutor:
     """An executor for ``workers`` cores of this machine, one thread each."""
     # A forked process would have the locks of this one's threads, but not the threads.
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:  # imported once for all workers
-        context.set_forkserver_preload(["__main__", __name__])
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
-
-
-def _begin_worker() -> None:
-    # As many processes as cores, each with as many threads as cores, would wait for each other.
-    torch.set_num_threads(1)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Without it, the workers of a killed process would wait for tasks for ever."""
-    multiprocessing.parent_process().join()
-    os._exit(1)
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(
+        workers, mp_context=context, initializer=torch.set_num_threads, initargs=(1,)
+    )
