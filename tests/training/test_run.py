@@ -1,19 +1,15 @@
 """A run from data to record: its budget, its folder, killed and continued."""
 
-import json
 import math
 
 import pytest
-import torch
 
 from gtcourse.encodings import AddRings, AddShortestPaths
-from gtcourse.graphs import GraphDataset
 from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import (
     at_budget,
-    claim,
     data_for,
     for_compiler,
     loaders,
@@ -45,27 +41,6 @@ def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
     model = RECIPE.build_model()
     model.load_state_dict(read_weights(read, tmp_path))
     assert read.config["devices"] == 1
-
-
-def test_a_run_that_is_over_is_not_run_again(monkeypatch, tmp_path):
-    """Also where its checkpoint is lost."""
-    record = run(tmp_path)
-    (tmp_path / "last.ckpt").unlink()
-    monkeypatch.setattr("gtcourse.training.run.loaders", None)
-    for resume in (True, None):
-        assert run(tmp_path, resume=resume) == record
-    with pytest.raises(ValueError, match="holds another run, which differs in buckets;"):
-        run(tmp_path, resume=None, buckets=2)
-    with pytest.raises(ValueError, match=r"holds a run; expected --resume"):
-        run(tmp_path)
-
-
-def test_a_run_that_is_continued_at_another_commit_names_both(monkeypatch, tmp_path):
-    run(tmp_path)
-    (tmp_path / "gin-100k-zinc-seed0.json").unlink()
-    monkeypatch.setattr("gtcourse.training.run.current_commit", lambda: "another")
-    begun = json.loads((tmp_path / "run.json").read_text())["commit"]
-    assert run(tmp_path, resume=True).commit == f"{begun}, then another"
 
 
 def test_graphs_that_do_not_fill_a_batch_of_one_shape_raise():
@@ -112,26 +87,38 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another():
 )
 def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, changed, sizes):
     recipe = get_recipe("gin-100k/zinc")
-    recipe, data = at_budget(recipe, tiny("zinc", 12), budget, **options)
+    full = tiny("zinc", 12)
+    recipe, data = at_budget(recipe, full, budget, **options)
     assert recipe.changed == changed
     assert tuple(data.split_sizes.values()) == sizes
+    assert data.train == full.train[: sizes[0]]
 
 
-def test_a_folder_holds_one_run(tmp_path):
-    what = {"config": {"epochs": 3, "lr": 0.1}, "data": {"name": "zinc"}, "seed": 0}
+def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(tmp_path, resume=True)
-    claim(tmp_path, what | {"seed": 7}, resume=False)  # and stopped before it had done anything
-    claim(tmp_path, what, resume=False)
-    claim(tmp_path, what, resume=None)
-    torch.save({}, tmp_path / "last.ckpt")
-    claim(tmp_path, what, resume=None)
-    with pytest.raises(ValueError, match=r"holds a run; expected --resume to continue it"):
-        claim(tmp_path, what, resume=False)
-    claim(tmp_path, what, resume=True)
-    other = what | {"config": {"epochs": 4, "lr": 0.1}, "seed": 1}
-    with pytest.raises(ValueError, match="another run, which differs in epochs, seed;"):
-        claim(tmp_path, other, resume=True)
+    monkeypatch.setattr("gtcourse.training.run.current_commit", lambda: "first")
+    for module, seed in (("fit", 1), ("run", 0)):  # the first leaves no checkpoint
+        with monkeypatch.context() as patch:
+            patch.setattr(f"gtcourse.training.{module}.evaluate", raise_interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                run(tmp_path, seed=seed)
+    with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
+        run(tmp_path)
+    with pytest.raises(ValueError, match="another run, which differs in buckets, seed;"):
+        run(tmp_path, resume=None, buckets=2, seed=1)
+    monkeypatch.setattr("gtcourse.training.run.current_commit", lambda: "second")
+    record = run(tmp_path, resume=True)
+    assert record.commit == "first, then second"
+    monkeypatch.setattr("gtcourse.training.run.loaders", None)
+    for resume in (True, None):
+        assert run(tmp_path, resume=resume) == record
+    with pytest.raises(ValueError, match="holds a run; expected --resume"):
+        run(tmp_path)
+
+
+def raise_interrupt(*_):
+    raise KeyboardInterrupt
 
 
 def test_a_compiler_gets_csas_attention_as_the_equations_read():
@@ -146,33 +133,21 @@ def test_a_compiler_gets_csas_attention_as_the_equations_read():
 RINGS = AddRings(18)
 
 
-def prepared(folder, stored=(RINGS,), data: GraphDataset | None = None):
-    data = tiny("zinc", 12) if data is None else data
-    return prepare(data, folder / "graphs", stored=stored, rows_per_part=5, progress=False)
+def prepared(folder, stored=(RINGS,)):
+    return prepare(tiny("zinc", 12), folder / "graphs", stored=stored, progress=False)
 
 
-def loaded(recipe, data, buckets=1, few_shapes=False):
-    return loaders(recipe, data, seed=0, buckets=buckets, few_shapes=few_shapes)
+def loaded(recipe, data, few_shapes=False):
+    return loaders(recipe, data, seed=0, buckets=1, few_shapes=few_shapes)
 
 
-def test_data_that_nothing_embedded_stands_in_for_is_refused():
+def test_data_are_embedded_or_at_a_path(tmp_path):
     with pytest.raises(ValueError, match="nothing embedded stands in for 'pcqm4mv2'; expected"):
         data_for(get_recipe("csa-small/pcqm4mv2"), "embedded")
-
-
-def test_a_path_is_a_graph_file_or_a_prepared_folder(tmp_path):
     folder = prepared(tmp_path)
     found = data_for(CSA, str(tmp_path / "graphs"))
     assert (found.stored, found.split_sizes) == (folder.stored, folder.split_sizes)
     assert len(data_for(CSA, str(tiny_zinc_file(tmp_path)))) == 18
-
-
-def test_a_cut_keeps_the_first_graphs_and_one_of_each_split(tmp_path):
-    data = tiny("zinc", 6)
-    cut = data.first(2)
-    assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
-    assert cut.train == data.train[:2]
-    assert prepared(tmp_path, data=data).first(2).split_sizes == cut.split_sizes
 
 
 @pytest.mark.parametrize("stored", [(RINGS,), (RINGS, *CSA.transforms[:1])], ids=len)
@@ -188,7 +163,7 @@ def test_batches_of_a_folder_are_those_of_its_graphs(tmp_path, stored, few_shape
             assert_same(batch, expected)
 
 
-def test_a_folder_without_what_has_to_be_stored_is_refused(tmp_path):
+def test_a_folder_that_lacks_a_stored_encoding_raises(tmp_path):
     bare = prepared(tmp_path, stored=(AddRings(3), AddShortestPaths()))
     sentence = (
         r"holds AddRings\(max_size=3\), AddShortestPaths\(max_distance=None\); csa-rings/zinc "
@@ -196,10 +171,3 @@ def test_a_folder_without_what_has_to_be_stored_is_refused(tmp_path):
     )
     with pytest.raises(ValueError, match=sentence):
         loaded(CSA, bare)
-
-
-def test_a_split_without_graphs_is_refused(tmp_path):
-    data = tiny("zinc", 6)
-    data = GraphDataset("small", "made for a test", data.graphs, data.split.clamp(max=1))
-    with pytest.raises(ValueError, match="the split has no graphs; expected at least"):
-        loaded(CSA, prepared(tmp_path, data=data))
