@@ -22,87 +22,71 @@ def wide(monkeypatch):
     monkeypatch.setattr("gtcourse.cli.console", Console(width=200))
 
 
-def call(*words: str) -> str:
+@pytest.fixture
+def file(tmp_path):
+    return str(tiny_zinc_file(tmp_path))
+
+
+def call(monkeypatch, *words: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     return done.output
 
 
-def test_version():
-    assert call("--version") == f"gtcourse {gtcourse.__version__}\n"
-
-
-def test_recipes_are_listed_by_data_set_and_one_is_described():
-    listed = call("recipes", "--dataset", "zinc")
+def test_version_recipes_and_data_sets_are_listed(monkeypatch):
+    assert call(monkeypatch, "--version") == f"gtcourse {gtcourse.__version__}\n"
+    listed = call(monkeypatch, "recipes", "--dataset", "zinc")
     for name, recipe in RECIPES.items():
         assert (name in listed) == (recipe.dataset == "zinc")
-    assert "test_accuracy, by size" in call("recipes", "--dataset", "cycles")
-    told = call("recipes", "csa-rings/zinc")
     assert max(map(len, listed.splitlines())) < 80
-    assert "paper_result: {'test_mae': (0.056, 0.002)}" in told
-    assert "warmup_then_cosine" in told
-
-
-def test_data_sets_are_listed_and_one_is_described():
-    assert "ogbg-molhiv" in call("data")
-    told = call("data", "csl")
-    assert "'train': " in told
-    assert "nodes: 41 to 41" in told
-
-
-@pytest.fixture
-def file(tmp_path):
-    return tiny_zinc_file(tmp_path)
+    assert "test_accuracy, by size" in call(monkeypatch, "recipes", "--dataset", "cycles")
+    described = call(monkeypatch, "recipes", "csa-rings/zinc")
+    assert "paper_result: {'test_mae': (0.056, 0.002)}" in described
+    assert "warmup_then_cosine" in described
+    assert "ogbg-molhiv" in call(monkeypatch, "data")
+    described = call(monkeypatch, "data", "csl")
+    assert "'train': " in described
+    assert "nodes: 41 to 41" in described
 
 
 def test_a_run_is_trained_and_shown_beside_the_paper(monkeypatch, tmp_path, file):
-    words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "2"]
-    words += ["--out", str(tmp_path / "runs")]
-    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    said = call(*words)
-    assert "test_mae" in said
-    assert "(the paper's run on zinc: 0.387)" in said
-    shown = call("results", str(tmp_path / "runs"))
-    assert "test_mae" in shown
-    assert "gin-100k/zinc" in shown
-    assert "2 of 1,000 epochs" in shown
+    runs = str(tmp_path / "runs")
+    words = ("train", "gin-100k/zinc", "--data", file, "--epochs", "2", "--out", runs)
+    assert "(the paper's run on zinc: 0.387)" in call(monkeypatch, *words)
+    shown = call(monkeypatch, "results", runs)
+    assert "gin-100k/zinc  2 of 1,000 epochs" in shown
     assert "csa/zinc" not in shown
-    assert "not yet run" in call("results", str(tmp_path / "runs"), "--all", "--dataset", "zinc")
+    assert "not yet run" in call(monkeypatch, "results", runs, "--all", "--dataset", "zinc")
 
 
-def test_a_step_is_measured(file):
-    said = call("bench", "gin-100k/zinc", "--data", str(file), "--steps", "2")
-    assert "ms of 128 graphs" in said
-    assert "whole recipe" in said
+def test_a_step_is_measured_and_its_memory_counted_for_graphs_of_any_size(monkeypatch, file):
+    measured = call(monkeypatch, "bench", "gin-100k/zinc", "--data", file, "--steps", "2")
+    assert "ms of 128 graphs" in measured
+    assert "whole recipe" in measured
+    words = ("--nodes", "50", "--nodes", "5000", "--batch-size", "4")
+    counted = call(monkeypatch, "costs", "egt-500k/zinc", "--data", file, *words)
+    assert "egt-500k/zinc, batches of 4 graphs" in counted
+    assert "5,000" in counted
+    with pytest.raises(ValueError, match="works on lists of edges or of paths"):
+        app(["costs", "gin/zinc", "--data", file], standalone_mode=False)
 
 
 @pytest.mark.slow
 def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     write_some(tmp_path / "root", count=48)
-    prepare = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "graphs")
-    told = call(*prepare, "--recipe", "csa-deep/pcqm4mv2")
-    assert "stored with them: AddRings(max_size=6)" in told
-    assert "pcqm4mv2-layout" in told
-    assert "'train': 24, 'val': 8, 'test': 16" in told
+    words = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "graphs")
+    prepared = call(monkeypatch, *words, "--recipe", "csa-deep/pcqm4mv2")
+    assert "stored with them: AddRings(max_size=6)" in prepared
+    assert "pcqm4mv2-layout" in prepared
+    assert "'train': 24, 'val': 8, 'test': 16" in prepared
     words = ("train", "csa-small/pcqm4mv2", "--data", "graphs", "--epochs", "1",
              "--batch-size", "8", "--checkpoint-every", "2", "--auto-resume")  # fmt: skip
-    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    begun, again = call(*words), call(*words)
+    begun, again = call(monkeypatch, *words), call(monkeypatch, *words)
     assert "val_mae" in begun
-    assert "test_mae" not in begun  # their publisher keeps the targets of the test back
+    assert "test_mae" not in begun  # the publisher withholds the targets of the test set
     assert "the record: runs/" in again
-    counted = call("costs", "csa-small/pcqm4mv2", "--data", "graphs", "--nodes", "500")
-    assert "csa-small/pcqm4mv2, batches of" in counted
-
-
-def test_memory_is_counted_for_graphs_of_any_size(file):
-    told = call("costs", "egt-500k/zinc", "--data", str(file), "--nodes", "50", "--nodes", "5000",
-                "--batch-size", "4")  # fmt: skip
-    assert "egt-500k/zinc, batches of 4 graphs" in told
-    assert "5,000" in told
-    with pytest.raises(ValueError, match="works on lists of edges or of paths"):
-        app(["costs", "gin/zinc", "--data", str(file)], standalone_mode=False)
 
 
 def test_a_missing_library_is_named(monkeypatch, capsys, tmp_path):
@@ -117,29 +101,6 @@ def test_a_missing_library_is_named(monkeypatch, capsys, tmp_path):
     assert not (tmp_path / "graphs").exists()
 
 
-@pytest.mark.parametrize("words", [["--seed", "0", "--seed", "3"], ["--seed=0", "--seed=3"]])
-def test_each_seed_is_one_command(monkeypatch, words):
-    called = []
-
-    class Process:
-        def __init__(self, command):
-            called.append(command[3:])
-
-        def wait(self):
-            return len(called) - 1  # the second fails
-
-        def terminate(self):
-            pass
-
-    monkeypatch.setattr("gtcourse.cli.subprocess.Popen", Process)
-    monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "gin/zinc", *words])
-    assert CliRunner().invoke(app, sys.argv[1:]).exit_code == 1
-    assert called == [["train", "gin/zinc", "--seed", seed] for seed in ("0", "3")]
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--resume"])
-    CliRunner().invoke(app, sys.argv[1:])
-    assert called[-1] == ["train", "gin/zinc", "--auto-resume", "--seed", "3"]
-
-
 def test_the_recorded_command_names_torchrun_and_does_not_resume(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "a b", "--resume", "--auto-resume"])
     assert _command() == "gtcourse train 'a b'"
@@ -151,8 +112,8 @@ def test_the_recorded_command_names_torchrun_and_does_not_resume(monkeypatch):
 @pytest.mark.slow
 def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_them(tmp_path, file):
     def command(*more: str) -> list[str]:
-        words = ["train", "gin-100k/zinc", "--data", str(file), "--epochs", "40", "--jobs", "2"]
-        words += ["--out", str(tmp_path / "runs"), "--seed", "0", "--seed", "1", *more]
+        words = ["train", "gin-100k/zinc", "--data", file, "--epochs", "40", "--jobs", "2"]
+        words += ["--out", str(tmp_path / "runs"), "--seed=0", "--seed", "1", *more]
         return [sys.executable, "-m", "gtcourse", *words]
 
     folders = [tmp_path / "runs" / f"gin-100k-zinc-seed{seed}" for seed in range(2)]
@@ -160,10 +121,10 @@ def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_the
     while process.poll() is None and not any((each / "last.ckpt").exists() for each in folders):
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate()
+    _, message = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
-    assert said.count("stopped by SIGTERM") >= 2  # who began the runs, and all that had begun
-    assert "Traceback" not in said
+    assert message.count("stopped by SIGTERM") >= 2  # in the first process and those it started
+    assert "Traceback" not in message
     assert not all((each / "weights").exists() for each in folders)
     again = subprocess.run(command("--seed", "2", "--resume"), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
