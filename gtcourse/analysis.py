@@ -38,9 +38,7 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
     """Each real token's weights on real tokens, divided by their sum; zeros where it is zero.
 
     EGT's gated rows do not sum to one; the sum, how far a head's gates are open, is lost here.
-
-    Shapes:
-        attention: ``[B, ..., T, T]``, not negative; mask: ``[B, T]``
+    attention: ``[B, ..., T, T]``, not negative; mask: ``[B, T]``.
     """
     pairs = mask[:, :, None] & mask[:, None]
     weights = attention * pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
@@ -80,8 +78,7 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
     """
     p, q = (probabilities(part, mask).transpose(1, 2)[mask] for part in (one, other))
     rows = []
-    for h in range(p.shape[1]):  # a head at a time: all pairs at once would be a large table
-        head = p[:, h, None]
+    for head in p.split(1, dim=1):  # all pairs of heads at once would be a large table
         divergence = _entropy((head + q) / 2) - (_entropy(head) + _entropy(q)) / 2
         rows.append(1 - (divergence / math.log(2)).clamp(0, 1).sqrt().mean(dim=0))
     return torch.stack(rows)
@@ -214,8 +211,7 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
         prediction, _ = model(batch, return_attention=True)
     gradients = torch.autograd.grad(prediction.sum(), softmaxes.found)
     products = [a.detach() * g for a, g in zip(softmaxes.found, gradients, strict=True)]
-    # CSA has its channels by heads, [B, H, K, N, N].
-    return torch.stack([p.flatten(1, 2) if p.dim() == 5 else p for p in products], dim=1)
+    return torch.stack([p.flatten(1, -3) for p in products], dim=1)  # of CSA [B, H, K, N, N]
 
 
 @torch.no_grad()
