@@ -49,11 +49,9 @@ def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) 
 
 
 def dials(
-    split_sizes: Sequence[int],
-    steps: int,
-    who: Literal["listener", "speaker"] = "listener",
+    split_sizes: Sequence[int], steps: int, who: Literal["listener", "speaker"] = "listener",
     seed: int = 0,
-) -> GraphDataset:
+) -> GraphDataset:  # fmt: skip
     """Paths of R + 1 nodes with an asker at one end; its ``y`` is 0 (minus) or 1 (plus).
 
     All other nodes have the target ``MISSING_LABEL``; edges have no features. ``x`` ``[R + 1, 1]``

@@ -28,18 +28,12 @@ FILL = {
 
 
 def draw_graph(
-    adjacency: Tensor,
-    *,
-    positions: np.ndarray | None = None,
-    values: Sequence[float] | None = None,
-    colors: Sequence[str] | str | None = None,
-    labels: Sequence[str] | None = None,
-    limits: tuple[float, float] | None = None,
-    cmap: str = SEQUENTIAL,
-    node_size: float = 420,
-    title: str | None = None,
+    adjacency: Tensor, *, positions: np.ndarray | None = None,
+    values: Sequence[float] | None = None, colors: Sequence[str] | str | None = None,
+    labels: Sequence[str] | None = None, limits: tuple[float, float] | None = None,
+    cmap: str = SEQUENTIAL, node_size: float = 420, title: str | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draws a graph; the same graph gets the same layout each time.
 
     Args:
@@ -79,17 +73,11 @@ def draw_graph(
 
 
 def attention_map(
-    weights: Tensor,
-    *,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    title: str | None = None,
-    limits: tuple[float, float] | None = (0.0, 1.0),
-    numbers: bool | None = None,
-    row_label: str = "query i",
-    column_label: str = "key j",
+    weights: Tensor, *, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+    title: str | None = None, limits: tuple[float, float] | None = (0.0, 1.0),
+    numbers: bool | None = None, row_label: str = "query i", column_label: str = "key j",
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
 
     Args:
@@ -114,10 +102,7 @@ def attention_map(
 
 
 def learning_curve(
-    runs: Mapping[str, Sequence[Sequence[float]] | Sequence[float]],
-    *,
-    colors: Mapping[str, str] | None = None,
-    ax: Axes | None = None,
+    runs: Mapping[str, Sequence], *, colors: Mapping[str, str] | None = None, ax: Axes | None = None
 ) -> Axes:
     """A line for each of ``runs``, ``[epochs]`` or ``[seeds, epochs]``: their mean and range."""
     ax = ax or plt.subplots()[1]
@@ -137,14 +122,9 @@ Box = tuple[float, float, str, str]
 
 
 def diagram(
-    boxes: dict[str, Box],
-    arrows: str,
-    *,
-    alt: str,
-    height: float,
-    width: float = 1.45,
+    boxes: dict[str, Box], arrows: str, *, alt: str, height: float, width: float = 1.45,
     skips: dict[tuple[str, str], float] | None = None,
-):
+):  # fmt: skip
     """The data flow of a layer, from bottom to top.
 
     Args:

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 
 from gtcourse.plots.figures import table
-from gtcourse.plots.molecules import LETTERS, TWO_SIDED, rgb
+from gtcourse.plots.molecules import TWO_SIDED, dark_letters, draw_options
 from gtcourse.plots.style import COLORS, INK, PAGE_INK
 
 if TYPE_CHECKING:
@@ -66,19 +67,14 @@ def drawing(mol, cell: tuple[int, int]) -> str:
         if atom.GetAtomicNum() != 6 and not atom.GetFormalCharge():
             atom.SetProp("_displayLabel", atom.GetSymbol())  # the H of HO would miss the disc
     drawer = rdMolDraw2D.MolDraw2DSVG(*cell)
-    options = drawer.drawOptions()
-    options.clearBackground = False
-    options.bondLineWidth = 2
-    options.addAtomIndices = True
-    options.annotationFontScale = 0.75
-    options.setAtomPalette({-1: rgb(INK)})
+    options = draw_options(drawer, {-1: INK})
+    options.addAtomIndices, options.annotationFontScale = True, 0.75
     drawer.DrawMolecule(mol)
     drawer.FinishDrawing()
     svg = drawer.GetDrawingText()
     body = svg[svg.index("<!-- END OF HEADER -->") + 22 : svg.rindex("</svg>")]
     body = re.sub(r"<!--.*?-->|<rect[^>]*>\s*</rect>", "", body, flags=re.S)
-    body = re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", body)
-    body = re.sub(r"(class='note'[^>]*fill=')#\w{6}", rf"\g<1>{INK}", body)
+    body = re.sub(r"(class='note'[^>]*fill=')#\w{6}", rf"\g<1>{INK}", dark_letters(body))
     body = re.sub(re.escape(INK), PAGE_INK, body, flags=re.IGNORECASE)
     places = np.array([(p.x, p.y) for p in map(drawer.GetDrawCoords, range(mol.GetNumAtoms()))])
     ends = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=int)
@@ -108,22 +104,18 @@ def calculator(
         formulas: of each model, by name (:func:`gtcourse.training.costs.step_formula`).
         graphs, nodes, gigabytes: what it starts with; the last is the memory of a device.
     """
-    models = [{"name": name, **asdict(formula)} for name, formula in formulas.items()]
     data = {
         "other": COLORS["orange"],
         "start": {"graphs": graphs, "nodes": nodes, "gigabytes": gigabytes},
         "largest": {"graphs": 100_000, "nodes": 100_000},
-        "models": models,
+        "models": [{"name": name, **asdict(costs)} for name, costs in formulas.items()],
     }
     rows = [
-        [
-            name,
-            f"{formula.parameters // 4:,}",  # of 4 bytes each
-            with_unit(formula.memory(graphs, nodes), "B"),
-            with_unit(formula.products(graphs, nodes), "FLOP"),
-        ]
-        for name, formula in formulas.items()
-    ]
+        [name, f"{costs.parameters // 4:,}",  # of 4 bytes each
+         with_unit(costs.memory(graphs, nodes), "B"),
+         with_unit(costs.products(graphs, nodes), "FLOP")]
+        for name, costs in formulas.items()
+    ]  # fmt: skip
     still = table(["model", "parameters", "memory", "products"], rows)._repr_html_()
     words = (
         f"{graphs} graphs of {nodes} nodes, one training step. With scripts, model, graphs, nodes "
@@ -156,8 +148,7 @@ def attention_widget(
     names = names or [chr(ord("A") + j) for j in range(len(keys))]
     reach = float(np.ceil(1.2 * np.abs([*keys, *values, query]).max()))  # of the axes
     logits = keys @ query / np.sqrt(2)
-    weights = np.exp(logits - logits.max())
-    weights /= weights.sum()
+    weights = softmax(logits)
     rows = [[*row] for row in zip(names, logits.tolist(), weights.tolist(), strict=True)]
     x, y = weights @ values
     words = f"The query {(*query.tolist(),)} gives ({x:.2f}, {y:.2f}). With scripts, it moves."
@@ -168,16 +159,9 @@ def attention_widget(
 
 
 def heads_widget(
-    model: Transformer,
-    words: Sequence[str],
-    *,
-    pattern: str,
-    label: str,
-    start: str,
-    begin: int = 1,
-    end: int = 2,
-    longest: int = 40,
-):
+    model: Transformer, words: Sequence[str], *, pattern: str, label: str, start: str,
+    begin: int = 1, end: int = 2, longest: int = 40,
+):  # fmt: skip
     """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
 
     Args:
@@ -211,15 +195,10 @@ def eight_bits(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def signs_widget(
-    adjacency: ArrayLike,
-    positions: ArrayLike,
-    vectors: ArrayLike,
-    answers: Mapping[str, ArrayLike],
-    *,
-    numbers: Sequence[int],
-    label: str,
+    adjacency: ArrayLike, positions: ArrayLike, vectors: ArrayLike,
+    answers: Mapping[str, ArrayLike], *, numbers: Sequence[int], label: str,
     colors: Mapping[str, str] | None = None,
-):
+):  # fmt: skip
     """A button for the sign of each eigenvector of one graph, and the models' answers to it.
 
     Args:

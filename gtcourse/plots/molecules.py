@@ -29,17 +29,11 @@ PALETTE = {
 
 
 def molecules(
-    smiles: Sequence[str],
-    *,
-    legends: Sequence[str] | None = None,
-    values: Sequence[Sequence[float]] | None = None,
-    limits: tuple[float, float] | None = None,
-    columns: int = 3,
-    cell: tuple[int, int] = (180, 165),
-    cmap: str | Colormap = PALE,
-    value_label: str = "",
-    alt: str,
-):
+    smiles: Sequence[str], *, legends: Sequence[str] | None = None,
+    values: Sequence[Sequence[float]] | None = None, limits: tuple[float, float] | None = None,
+    columns: int = 3, cell: tuple[int, int] = (180, 165), cmap: str | Colormap = PALE,
+    value_label: str = "", alt: str,
+):  # fmt: skip
     """A grid of molecules as one SVG.
 
     Args:
@@ -59,15 +53,10 @@ def molecules(
     rows = -(-len(mols) // columns)
     width, height = cell
     drawer = rdMolDraw2D.MolDraw2DSVG(width * min(columns, len(mols)), height * rows, width, height)
-    options = drawer.drawOptions()
-    options.clearBackground = False
+    options = draw_options(drawer, PALETTE)
     options.setLegendColour(rgb(INK))
-    options.legendFontSize = 15
-    options.legendFraction = 0.15
-    options.minFontSize = 13
-    options.padding = 0.03
-    options.bondLineWidth = 2
-    options.setAtomPalette({number: rgb(color) for number, color in PALETTE.items()})
+    options.legendFontSize, options.legendFraction = 15, 0.15
+    options.minFontSize, options.padding = 13, 0.03
     highlights, bar = {}, ""
     if values is not None:
         # Otherwise a letter takes the colour of the disc behind it, and cannot be seen.
@@ -88,9 +77,21 @@ def molecules(
     drawer.DrawMolecules(mols, legends=list(legends or [""] * len(mols)), **highlights)
     drawer.FinishDrawing()
     svg = drawer.GetDrawingText()
-    if values is not None:
-        svg = re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", svg)
+    svg = svg if values is None else dark_letters(svg)
     return HTML(accessible_svg(svg, alt) + bar)
+
+
+def draw_options(drawer, palette: dict[int, str]):
+    """RDKit's options for a transparent page; the palette is of atomic numbers."""
+    options = drawer.drawOptions()
+    options.clearBackground, options.bondLineWidth = False, 2
+    options.setAtomPalette({number: rgb(color) for number, color in palette.items()})
+    return options
+
+
+def dark_letters(svg: str) -> str:
+    """Atoms' letters that read on every disc."""
+    return re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", svg)
 
 
 def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:

@@ -136,29 +136,17 @@ def _halve_on_plateau(
     )
 
 
-def _pcqm4m(
-    model: str, parameters: int, table: str, *, variant: str = "full", **maes: float
-) -> Recipe:
+def _pcqm4m(model: str, parameters: int, table: str, *, variant="full", **maes: float) -> Recipe:
     """A column of Table 6."""
     small = model == "egt-small"
     num_layers, d_model, virtual_nodes = (6, 512, 4) if small else (12, 768, 8)
     config = EGTConfig(
-        num_node_types=(53, 3, 7, 10, 5, 5, 6, 2, 2),
-        num_edge_types=(4, 3, 2),
-        num_layers=num_layers,
-        d_model=d_model,
-        d_edge=128,
-        num_heads=32,
-        node_multiplier=1.0,
-        edge_multiplier=1.0,
-        structure="distance",
-        max_distance=16,
-        variant=variant,
-        virtual_nodes=virtual_nodes,
-        head_widths=(d_model, d_model),
-        node_dropout=0.1,
-        norm_eps=1e-3,
-    )
+        num_node_types=(53, 3, 7, 10, 5, 5, 6, 2, 2), num_edge_types=(4, 3, 2),
+        num_layers=num_layers, d_model=d_model, d_edge=128, num_heads=32,
+        node_multiplier=1.0, edge_multiplier=1.0, structure="distance", max_distance=16,
+        variant=variant, virtual_nodes=virtual_nodes, head_widths=(d_model, d_model),
+        node_dropout=0.1, norm_eps=1e-3,
+    )  # fmt: skip
     return recipe(
         f"{model}/pcqm4m",
         build_model=partial(EGT, config),
