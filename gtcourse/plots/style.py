@@ -49,29 +49,11 @@ DIVERGING = "RdBu_r"
 
 def use_style() -> None:
     """Sets matplotlib to the book's look; figures of a notebook become SVG, byte for byte alike."""
-    inked = "text.color axes.labelcolor axes.edgecolor axes.titlecolor xtick.color ytick.color"
-    plt.rcParams.update(
-        {
-            **dict.fromkeys(inked.split(), INK),
-            "figure.figsize": (WIDEST, 3.0),
-            "figure.facecolor": "none",
-            "axes.facecolor": "none",
-            "savefig.facecolor": "none",
-            "savefig.bbox": "tight",
-            "figure.constrained_layout.use": True,
-            "axes.prop_cycle": matplotlib.cycler(color=list(COLORS.values())),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-            "grid.color": INK,
-            "font.size": 11,
-            "legend.frameon": False,
-            "legend.labelcolor": INK,
-            "svg.fonttype": "path",
-            "svg.hashsalt": "gtcourse",
-        }
-    )
+    plt.style.use("gtcourse.plots.book")
+    inked = "text.color axes.labelcolor axes.edgecolor axes.titlecolor xtick.color ytick.color "
+    plt.rcParams.update(dict.fromkeys((inked + "grid.color legend.labelcolor").split(), INK))
+    plt.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=list(COLORS.values()))
+    plt.rcParams["figure.figsize"] = (WIDEST, 3.0)
 
 
 def show(figure: Figure, alt: str, *, trim: bool = True):
