@@ -115,11 +115,12 @@ notebook-tests: $(STAMP)  ## every notebook from top to bottom, with a few train
 # From scratch: a page that is not read again repeats none of its warnings.
 book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, math, links, alt text
 	@$(BIN)/jupyter-book build . --all -W --keep-going
-	$(BIN)/python -m tools.check_book $(HTML)
+	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/book-checks.xml tests/browser/test_built_pages.py
 
 # Of the book that book-checks has built; without Chromium they are skipped, and say so.
 browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, light and dark
-	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/browser-tests.xml tests/browser
+	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/browser-tests.xml tests/browser \
+	  --ignore=tests/browser/test_built_pages.py
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
 	@$(BIN)/python -m benchmarks.models

@@ -27,7 +27,7 @@ PAGES = [
 ]
 """Pages of every kind, the longest chapters among them.
 
-tools.check_book looks at the links, pictures and formulas of all pages, without a browser."""
+test_built_pages.py looks at the links, pictures and formulas of all pages, without a browser."""
 
 
 def skip(reason: str) -> None:

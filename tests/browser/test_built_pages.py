@@ -1,0 +1,158 @@
+"""All built pages: a policy that keeps other hosts out, formulas that parse, links that lead
+somewhere, pictures that are described. What pages load is seen in the browser."""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tools.paths import HTML
+
+# What a page's policy may name: its own files, over http or from the disk, and what it contains.
+OURS = {"'self'", "'unsafe-inline'", "'none'", "data:", "blob:", "file:"}
+RAW_TEX = re.compile(r"\$\$|\\\(|\\\[|\\(?:frac|begin|sum|sqrt|mathbb|operatorname|cdot|tfrac)\b")
+FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.S)
+MATH = "span.math, div.math"
+NOT_PROSE = f"script, style, pre, code, textarea, {MATH}"
+
+
+class Page(NamedTuple):
+    faults: list[str]
+    links: list[str]
+    ids: set[str]
+    formulas: list[tuple[str, str]]  # in the line, displayed
+
+
+def read(html: str) -> Page:
+    soup = BeautifulSoup(html, "html.parser")
+    links = [link["href"] for link in soup.select("a[href]")]
+    ids = {each.get(name) for name in ("id", "name") for each in soup.select(f"[{name}]")}
+    formulas = [part for math in soup.select(MATH) for part in FORMULA.findall(math.text)]
+    found = policy_faults(soup)
+    for picture in soup.select("img"):  # Sphinx writes the file's name where there are no words
+        alt = picture.get("alt", "").strip()
+        if not alt or re.search(r"\.(svg|png|jpe?g|gif)$", alt):
+            found.append(f"picture {picture.get('src', '')[:80]} has no alt text")
+    for drawing in soup.select(".cell_output svg:not(svg svg)"):
+        hidden = drawing.get("aria-hidden") == "true"
+        if not (hidden or drawing.get("aria-label") or drawing.find("title")):
+            found.append("a drawing among the outputs has no title")
+    for other in soup.select(NOT_PROSE):
+        other.extract()
+    texts = [text.strip() for article in soup.select("article") for text in article.strings]
+    found += [f"raw TeX in the text: {t[:70]!r}" for t in texts if RAW_TEX.search(t)]
+    return Page(found, links, ids, formulas)
+
+
+def policy_faults(soup: BeautifulSoup) -> list[str]:
+    meta = soup.select_one('meta[http-equiv="Content-Security-Policy" i]')
+    if meta is None:  # the root leads to the first page, and loads nothing
+        loads = soup.select_one("script, link, img")
+        return ["no Content-Security-Policy keeps other hosts out"] if loads else []
+    policy = meta["content"]
+    allowed = {word for part in policy.split(";") for word in part.split()[1:]}
+    if allowed <= OURS and "default-src" in policy:
+        return []
+    return [f"its Content-Security-Policy is {policy!r}; expected default-src, ours"]
+
+
+def broken_links(pages: dict[str, Page], root: Path) -> list[str]:
+    found = []
+    for name, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            path = (root / name).parent / unquote(parts.path) if parts.path else root / name
+            target = pages.get(path.resolve().relative_to(root.resolve()).as_posix())
+            if not path.exists():
+                found.append(f"{name}: link to {link}, which does not exist")
+            elif parts.fragment and target and unquote(parts.fragment) not in target.ids:
+                found.append(f"{name}: link to {link}: no such place on that page")
+    return found
+
+
+def unreadable(pages: dict[str, Page]) -> list[str]:
+    """What MathJax, from the copy that the pages use, cannot read."""
+    if shutil.which("node") is None:
+        pytest.skip("Node.js is not installed")
+    folder = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
+    formulas = [
+        {"page": name, "tex": inline or displayed, "display": bool(displayed)}
+        for name, page in pages.items()
+        for inline, displayed in page.formulas
+    ]
+    command = ["node", Path(__file__).with_name("math.js"), folder / "static" / "mathjax"]
+    done = subprocess.run(
+        command, input=json.dumps(formulas), text=True, check=True, stdout=subprocess.PIPE
+    )
+    return [f"{f['page']}: {f['why']} in {f['tex'][:70]!r}" for f in json.loads(done.stdout)]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, Page]:
+    if not (HTML / "index.html").exists():
+        pytest.skip("there is no built book: make book builds it")
+    files = [path for path in sorted(HTML.rglob("*.html")) if "_static" not in path.parts]
+    return {p.relative_to(HTML).as_posix(): read(p.read_text(encoding="utf-8")) for p in files}
+
+
+def test_no_page_has_a_fault(pages):
+    assert {name: page.faults for name, page in pages.items() if page.faults} == {}
+
+
+def test_every_link_leads_somewhere(pages):
+    assert broken_links(pages, HTML) == []
+
+
+def test_mathjax_reads_every_formula(pages):
+    assert unreadable(pages) == []
+
+
+# Each check finds what it is for.
+
+POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data:">"""
+GOOD = (
+    "<html><head>"
+    + POLICY
+    + """<link rel="stylesheet" href="a.css"><link rel="canonical" href="https://x.org/">
+</head><body><article><h1 id="top">T</h1><a href="#top">up</a> <a href="https://x.org">out</a>
+<img src="p.png" alt="A graph of four nodes">
+<span class="math notranslate nohighlight">\\(a_{ij}\\)</span>
+<div class="math notranslate nohighlight">\\[\\begin{split}\\frac{a}{b} \\\\ c\\end{split}\\]</div>
+<div class="cell_output"><svg aria-label="A path"></svg><svg><title>A path</title></svg></div>
+<code>\\frac</code>HERE</article></body></html>"""
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "faults"),
+    [
+        ("HERE", "", []),
+        ("HERE", '<a href="gone.html">x</a>', ["gone.html"]),
+        ("HERE", '<a href="index.html#gone">x</a>', ["no such place"]),
+        ("HERE", '<a href="#gone">x</a>', ["no such place"]),
+        ("HERE", '<img src="p.png" alt="">', ["no alt text"]),
+        ("HERE", '<img src="p.png" alt="_images/abc.svg">', ["no alt text"]),
+        ("HERE", '<div class="cell_output docutils"><svg></svg></div>', ["no title"]),
+        ("HERE", "<p>so \\frac{a}{b} is</p>", ["raw TeX"]),
+        ("HERE", '<span class="math">\\(\\softmx x\\)</span>', ["Undefined control sequence"]),
+        ("HERE", '<span class="math">\\(\\frac{a\\)</span>', ["Missing close brace"]),
+        (POLICY, "", ["no Content-Security-Policy"]),
+        ("data:", "https:", ["https:"]),
+        ("default-src", "img-src", ["expected default-src"]),
+    ],
+)
+def test_a_broken_page_is_noticed(tmp_path, old, new, faults):
+    (tmp_path / "index.html").touch()
+    pages = {"index.html": read(GOOD.replace(old, new))}
+    found = pages["index.html"].faults + broken_links(pages, tmp_path) + unreadable(pages)
+    assert len(found) == len(faults)
+    assert all(word in fault for word, fault in zip(faults, found, strict=True))
