@@ -23,7 +23,7 @@ def test_the_pages_are_those_of_the_rows():
         ({"test": "tests/models/test_egt.py::test_that_is_not_there"}, "there is no test"),
         ({"test": "tests/models/test_nothing.py::test_a"}, "there is no test"),
         ({"effect": "It matters."}, "no number of a run"),
-        ({"follows": "nobody"}, "follows is 'nobody'; expected paper"),
+        ({"follows": "nobody"}, "follows is not one of paper, code"),
     ],
 )
 def test_an_incomplete_row_is_a_fault(change, fault):
