@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.nn import GINConv
 
 from gtcourse.graphs import collate
 from gtcourse.models import (
@@ -19,10 +18,11 @@ from gtcourse.models import (
     LaplacianEncoding,
 )
 from gtcourse.models.baselines import GatedGCNLayer, pool
-from gtcourse.models.embeddings import NodeBatchNorm, mean_pool
+from gtcourse.models.embeddings import mean_pool
 from tests.graphs.random_graphs import graphs
 from tests.loops.aggregations import readout_loop
 from tests.loops.convolutions import gated_gcn_layer_loop
+from tests.models.small import in_use
 
 ZINC = {"num_node_types": 28, "num_node_features": 0}
 SIZES = [
@@ -47,22 +47,12 @@ def test_the_sizes_are_the_published_ones(model, expected):
     assert sum(parameter.numel() for parameter in model.parameters()) == expected
 
 
-def shuffled_norms(module: torch.nn.Module) -> torch.nn.Module:
-    """Batch norms that are not the identity, so that leaving one out shows."""
-    for norm in (part for part in module.modules() if isinstance(part, NodeBatchNorm)):
-        for values in (norm.weight.data, norm.bias.data, norm.running_mean, norm.running_var):
-            values.uniform_(0.5, 2.0)
-    for conv in (part for part in module.modules() if isinstance(part, GINConv)):
-        conv.eps.data.fill_(0.3)
-    return module.double().eval()
-
-
 @pytest.mark.holds("CSA, Eq. 1")
 @given(graph=graphs(max_nodes=6))
 def test_a_gated_layer_equals_the_loop_over_nodes_and_edges(graph):
     torch.manual_seed(2)
     edge_index = collate([graph]).edge_index
-    layer, h = shuffled_norms(GatedGCNLayer(4)), torch.randn(len(graph.x), 4).double()
+    layer, h = in_use(GatedGCNLayer(4)), torch.randn(len(graph.x), 4).double()
     e = torch.randn(edge_index.shape[1], 4).double()
     expected = gated_gcn_layer_loop(layer, h, e, edge_index.T.tolist())
     for got, wanted in zip(layer(h, e, edge_index), expected, strict=True):

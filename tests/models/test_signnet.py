@@ -11,10 +11,9 @@ from torch import nn
 
 from gtcourse.graphs import collate
 from gtcourse.models import SignNet, SignNetConfig
-from gtcourse.models.embeddings import NodeBatchNorm
 from tests.graphs.random_graphs import graph_of, graphs
 from tests.loops.signnet import signnet_loop
-from tests.models.small import load, reference
+from tests.models.small import in_use, load, reference
 
 SMALL = SignNetConfig(
     k=3, d_model=5, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
@@ -25,15 +24,7 @@ EVERY_MODE = pytest.mark.parametrize("training", [False, True], ids=["eval", "tr
 
 
 def signnet(config: SignNetConfig = SMALL, training: bool = False) -> SignNet:
-    """With running statistics and scales that are not those of a new normalisation."""
-    torch.manual_seed(0)
-    model = SignNet(config).double().train(training)
-    for norm in (part for part in model.modules() if isinstance(part, NodeBatchNorm)):
-        norm.running_mean.normal_()
-        norm.running_var.uniform_(0.5, 2)
-        nn.init.uniform_(norm.weight, 0.5, 2)
-        nn.init.normal_(norm.bias)
-    return model
+    return in_use(SignNet(config)).train(training)
 
 
 @torch.no_grad()

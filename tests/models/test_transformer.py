@@ -19,15 +19,7 @@ from gtcourse.models import (
 from gtcourse.models.transformer import TokenEmbedding
 from gtcourse.training.fit import count_parameters
 from tests.loops.attention import encoder_layer_loop
-
-
-def unlike(module: nn.Module) -> nn.Module:
-    """Gives every bias and every norm a value of its own, so that none can be left out unseen."""
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-    return module
+from tests.models.small import large_weights
 
 
 def copy_to_torch(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
@@ -45,7 +37,7 @@ def copy_feed_forward(ours: FeedForward, theirs: nn.Module) -> None:
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_the_encoder_layer_equals_its_loop(norm_first):
-    layer = unlike(EncoderLayer(8, 2, 6, norm_first=norm_first)).double()
+    layer = large_weights(EncoderLayer(8, 2, 6, norm_first=norm_first))
     x = torch.randn(5, 8, dtype=torch.float64)
     expected = encoder_layer_loop(layer, x)
     torch.testing.assert_close(layer(x[None])[0], expected, atol=1e-10, rtol=0)
@@ -53,19 +45,21 @@ def test_the_encoder_layer_equals_its_loop(norm_first):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_copied_weights_give_torch_s_decoder_layer(norm_first):
-    ours = unlike(DecoderLayer(12, 3, 20, norm_first=norm_first))
-    theirs = nn.TransformerDecoderLayer(12, 3, 20, 0.0, batch_first=True, norm_first=norm_first)
+    ours = large_weights(DecoderLayer(12, 3, 20, norm_first=norm_first))
+    theirs = nn.TransformerDecoderLayer(
+        12, 3, 20, 0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
+    )
     copy_to_torch(ours.attention, theirs.self_attn)
     copy_to_torch(ours.cross_attention, theirs.multihead_attn)
     copy_feed_forward(ours.feed_forward, theirs)
     theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
     theirs.norm2.load_state_dict(ours.cross_attention_norm.state_dict())
     theirs.norm3.load_state_dict(ours.feed_forward_norm.state_dict())
-    x, memory = torch.randn(2, 4, 12), torch.randn(2, 6, 12)
+    x, memory = torch.randn(2, 4, 12).double(), torch.randn(2, 6, 12).double()
     memory_mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
     expected = theirs(x, memory, tgt_mask=~causal_mask(4)[0], memory_key_padding_mask=~memory_mask)
     output = ours(x, memory, mask=causal_mask(4), memory_mask=memory_mask)
-    torch.testing.assert_close(output, expected, atol=2e-6, rtol=0)
+    torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
