@@ -5,7 +5,7 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,30 +126,26 @@ def main(
     load: Callable[[str], GraphDataset],
     *,
     title: str = "{}",
-    options: str = "",
-    arguments: Sequence[str] | None = None,
 ) -> None:
     """Trains what the command line asks for: which runs, which seeds, how many epochs.
 
     Args:
         load: gives a data set, with its encodings, by the name that a run has for it.
         title: how a record is called, with a place for the run's name.
-        options: of the chapter's own, for the record's command; arguments: without them.
     """
     parser = argparse.ArgumentParser(description=f"The recorded runs of {chapter}.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="instead of each run's own")
     parser.add_argument("--out", type=Path, default=RECORDED)
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     chosen = {name: runs[name] for name in args.names or runs}
     if args.epochs:
         chosen = {name: replace(run, epochs=args.epochs) for name, run in chosen.items()}
     data = {name: load(name) for name in {run.data for run in chosen.values()}}
     for seed in args.seeds:
         for name, run in chosen.items():
-            command = f"python -m experiments.{chapter} {name}{options} --seeds {seed}"
-            command += f" --epochs {run.epochs}"
+            command = f"python -m experiments.{chapter} {name} --seeds {seed} --epochs {run.epochs}"
             store(train(title.format(name), run, data[run.data], seed, command), args.out)
 
 

@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import time
+from itertools import zip_longest
 from pathlib import Path
 
 import jupytext
@@ -72,14 +73,11 @@ def differences(text: Path, notebook: Path) -> list[str]:
         [(cell.cell_type, cell.source.strip(), shared_metadata(cell)) for cell in nb.cells]
         for nb in map(jupytext.read, (text, notebook))
     )
-    found = [
+    return [
         f"{notebook.name}: cell {i} differs from {text.name}"
-        for i, (x, y) in enumerate(zip(a, b, strict=False), start=1)
+        for i, (x, y) in enumerate(zip_longest(a, b), start=1)
         if x != y
     ]
-    if len(a) != len(b):
-        found.append(f"{notebook.name} has {len(b)} cells, {text.name} has {len(a)}")
-    return found
 
 
 def sync(text: Path, notebook: Path, *, source: str | None = None) -> str | None:
