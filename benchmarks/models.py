@@ -44,13 +44,10 @@ def compare(subjects: list[Subject], rounds: int) -> list[dict]:
 def measure(rounds: int, graphs: int) -> dict:
     data = load_dataset("molecules")
     subjects = [subject(name, data.train[:graphs], DEVICE) for name in (*PEERS, *ENTRIES)]
-    sizes = subjects[0].graphs.sizes
     return {
         "data": data.provenance,
         "rows": compare(subjects, rounds),
         "graphs": graphs,
-        "padded_to": int(sizes.max()),
-        "mean_nodes": round(float(sizes.float().mean()), 1),
     }
 
 

@@ -53,8 +53,8 @@ def by_hop(model: nn.Module, test: DenseLoader) -> dict[str, list]:
             )
             for batch in test
         ]
-    layers = torch.cat(shares).mean(dim=0).tolist()
-    return {"attention_by_hop": [[round(share, 5) for share in layer] for layer in layers]}
+    layers = torch.cat(shares).mean(dim=0).double().round(decimals=5)
+    return {"attention_by_hop": layers.tolist()}
 
 
 def run_of(config: EGTConfig, data: str = "molecules", batch_size: int = 64, **settings) -> Run:

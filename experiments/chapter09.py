@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from functools import cache, partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from experiments.runs import Run, first_training, main
 from gtcourse import DenseLoader, load_dataset
@@ -67,15 +67,9 @@ def scores(model: nn.Module, test: DenseLoader) -> dict[str, object]:
         batch = next(iter(test))  # what each channel of each layer looks at
         _, attention = model(batch, return_attention=True)
         shares, even = attention_by_kind(attention, pair_kinds(batch), batch.mask)
-        result |= {"attention_by_kind": rounded(shares), "even_by_kind": rounded(even)}
+        result["attention_by_kind"] = shares.double().round(decimals=5).tolist()
+        result["even_by_kind"] = even.double().round(decimals=5).tolist()
     return result
-
-
-def rounded(shares: Tensor) -> list:
-    """Nested lists of five digits."""
-    if shares.dim():
-        return [rounded(part) for part in shares]
-    return round(float(shares), 5)
 
 
 RUNS = {
