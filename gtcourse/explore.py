@@ -17,11 +17,10 @@ from torch import Tensor
 from gtcourse.analysis import leave_one_out
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPaths, AddSVD, encode
 from gtcourse.graphs import collate
-from gtcourse.graphs.molecules import penalized_logp
+from gtcourse.graphs.molecules import penalized_logp, zinc_data
 from gtcourse.inference import Predictor, load
 from gtcourse.plots.interactive import as_script, drawing, script
 from gtcourse.training.budget import device
-from gtcourse.training.own import zinc_data
 
 PAGE = """<!doctype html>
 <html lang="en">

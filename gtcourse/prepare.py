@@ -16,11 +16,11 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
@@ -28,11 +28,11 @@ from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
 from gtcourse.graphs.files import META, join_parts, locked, open_graphs, write_part
-from gtcourse.graphs.molecules import smiles_graphs
+from gtcourse.graphs.molecules import ogb_data
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
-PLANNED = ("name", "source", "checksum", "content", "target", "node_vocabulary", "edge_vocabulary")
+PLANNED = ("name", "source", "target", "node_vocabulary", "edge_vocabulary")
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,16 @@ class Molecules:
             digest.update(values.tobytes())
         return digest.hexdigest()
 
-    content = checksum
-
-    def part(self, rows: slice) -> Callable[[], RaggedGraphs]:
-        graph = {"y": self.y[rows].astype(np.float32), "split": self.split[rows]}
-        return partial(molecule_graphs, list(self.smiles[rows]), rows.start or 0, graph)
+    def part(self, rows: slice) -> Callable[[], list[Data]]:
+        return partial(molecule_graphs, self.smiles[rows], self.y[rows], rows.start)
 
 
-def molecule_graphs(smiles: list[str], first: int, graph: dict[str, np.ndarray]) -> RaggedGraphs:
+def molecule_graphs(smiles: Sequence[str], y: np.ndarray, first: int) -> list[Data]:
     """Graphs by ogb: 9 features an atom, 3 a bond, both directions of every bond."""
-    ragged = smiles_graphs(smiles, range(first, first + len(smiles)))
-    ragged.graph |= {name: torch.from_numpy(values) for name, values in graph.items()}
-    return ragged
+    graphs = [ogb_data(text, number) for number, text in enumerate(smiles, first)]
+    for graph, target in zip(graphs, torch.from_numpy(y).float().split(1), strict=True):
+        graph.y = target
+    return graphs
 
 
 def pcqm4mv2(root: str | Path) -> Molecules:
@@ -113,27 +111,18 @@ def _download(root: Path) -> None:
             folder.rename(root / PUBLISHED.folder)
 
 
-class ListedGraphs:
-    """A :class:`GraphDataset` as a source of parts; ``content`` is the sha256 of its arrays."""
-
-    def __init__(self, dataset: GraphDataset):
-        check_graphs(dataset.graphs)
-        self.dataset, self.split = dataset, dataset.split
-        for name in ("name", "source", "target", "node_vocabulary", "edge_vocabulary"):
-            setattr(self, name, getattr(dataset, name))
-        ragged = self.part(slice(None))
-        digest = hashlib.sha256("\n".join(ragged.graph.pop("smiles", [])).encode())
-        tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
-        for level in (ragged.node, ragged.edge, ragged.graph):
-            tensors += [level[name] for name in sorted(level)]
-        for values in tensors:
-            digest.update(f"{values.dtype} {list(values.shape)}".encode())
-            digest.update(values.contiguous().numpy().tobytes())
-        self.content = digest.hexdigest()
-        self.checksum = dataset.checksum or self.content
-
-    def part(self, rows: slice) -> RaggedGraphs:
-        return RaggedGraphs.from_data(self.dataset.graphs[rows], self.target, self.split[rows])
+def content_of(dataset: GraphDataset) -> str:
+    """sha256 of a data set's graphs."""
+    check_graphs(dataset.graphs)
+    ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
+    digest = hashlib.sha256("\n".join(ragged.graph.pop("smiles", [])).encode())
+    tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
+    for level in (ragged.node, ragged.edge, ragged.graph, ragged.pair):
+        tensors += [level[name] for name in sorted(level)]
+    for values in tensors:
+        digest.update(f"{values.dtype} {list(values.shape)}".encode())
+        digest.update(values.contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def prepare(
@@ -165,9 +154,10 @@ def prepare(
     Raises:
         ValueError: the folder holds other data, or a graph is malformed; finished parts stay.
     """
-    source = ListedGraphs(source) if isinstance(source, GraphDataset) else source
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
     plan = {name: getattr(source, name) for name in PLANNED}
+    plan["content"] = content_of(source) if isinstance(source, GraphDataset) else source.checksum
+    plan["checksum"] = source.checksum or plan["content"]
     plan["stored"] = [repr(transform) for transform in stored]
     plan = json.loads(json.dumps(plan))  # as it will be read
     if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
@@ -191,24 +181,23 @@ def _write(source, out: Path, plan: dict, stored, size: int, executor, progress:
     rows = [slice(start, start + size) for start in range(0, len(source.split), size)]
     paths = [out / "parts" / f"{number:05}-{key}.npz" for number in range(len(rows))]
     missing = [i for i, path in enumerate(paths) if not path.is_file()]
-    tasks = [paths[i] for i in missing], (source.part(rows[i]) for i in missing), repeat(stored)
+    part = source.graphs.__getitem__ if isinstance(source, GraphDataset) else source.part
+    tasks = (
+        (paths[i], part(rows[i]), source.split[rows[i]], source.target, stored) for i in missing
+    )
     finished, run = len(paths) - len(missing), map if executor is None else executor.map
     bar = tqdm(total=len(paths), initial=finished, unit="part", leave=False, disable=not progress)
     with bar:
-        for _ in run(make_part, *tasks):
+        for _ in run(make_part, tasks):
             bar.update()
     join_parts(out, paths, plan)
 
 
-def make_part(
-    path: Path, part: RaggedGraphs | Callable[[], RaggedGraphs], stored: Sequence[Encoding]
-) -> None:
+def make_part(task: tuple) -> None:
     """A worker's task: the graphs of a part, their stored encodings, one file."""
-    ragged = part() if callable(part) else part
-    if stored:
-        graphs, split = encode(ragged.to_data(), *stored), ragged.graph["split"]
-        ragged = RaggedGraphs.from_data(graphs, ragged.target, split)
-    write_part(path, ragged)
+    path, part, split, target, stored = task
+    graphs = part() if callable(part) else part
+    write_part(path, RaggedGraphs.from_data(encode(graphs, *stored), target, split))
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.molecules import zinc_data
 from gtcourse.inference import (
     AXES,
     OnTensors,
@@ -15,7 +16,6 @@ from gtcourse.inference import (
     tensors_of,
 )
 from gtcourse.training.leaderboard import LEADERBOARD
-from gtcourse.training.own import zinc_data
 
 ON_EDGES = ("gin", "gat", "gatedgcn", "signnet")
 SMALL = [name for name in LEADERBOARD if name.endswith("-100k")]

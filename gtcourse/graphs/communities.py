@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import torch
+from torch_geometric.data import Data
 
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 
@@ -87,7 +89,7 @@ def _random_pattern(rng: np.random.Generator) -> Labelled:
     return adjacency, rng.integers(0, 3, len(community)), community + 1
 
 
-def _pattern_graph(hidden: Labelled, rng: np.random.Generator) -> Labelled:
+def _pattern_graph(hidden: Labelled, rng: np.random.Generator) -> Data:
     inside, types, labels = hidden
     community = np.repeat(np.arange(5), rng.integers(SIZES.start, SIZES.stop, 5))
     outside = block_model(community, 0.5, 0.35, rng)
@@ -97,7 +99,7 @@ def _pattern_graph(hidden: Labelled, rng: np.random.Generator) -> Labelled:
     return _shuffled(adjacency, x, np.append(np.zeros_like(community), labels), rng)
 
 
-def _cluster_graph(rng: np.random.Generator) -> Labelled:
+def _cluster_graph(rng: np.random.Generator) -> Data:
     sizes = rng.integers(SIZES.start, SIZES.stop, 6)
     community = np.repeat(np.arange(6), sizes)
     x = np.zeros_like(community)
@@ -107,21 +109,13 @@ def _cluster_graph(rng: np.random.Generator) -> Labelled:
 
 def _shuffled(
     adjacency: np.ndarray, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
-) -> Labelled:
+) -> Data:
     order = rng.permutation(len(x))
-    return adjacency[order][:, order], x[order], y[order]
+    # Edges in bytes: PATTERN has 80 million of them.
+    edge_index = np.stack(np.nonzero(adjacency[order][:, order])).astype(np.uint8)
+    x, y = torch.from_numpy(x[order])[:, None], torch.from_numpy(y[order])
+    return Data(x=x, edge_index=torch.from_numpy(edge_index), y=y)
 
 
-def _ragged(graphs: Iterable[Labelled], split_sizes: Sequence[int]) -> RaggedGraphs:
-    # Edges in bytes, one graph after another: PATTERN has 80 million of them.
-    parts = [(x, y, np.stack(np.nonzero(a)).astype(np.uint8)) for a, x, y in graphs]
-    x, y, edges = zip(*parts, strict=True)
-    return RaggedGraphs(
-        num_nodes=np.array([len(each) for each in x]),
-        num_edges=np.array([each.shape[1] for each in edges]),
-        edge_index=np.concatenate(edges, axis=1),
-        node={"x": np.concatenate(x)[:, None], "y": np.concatenate(y)},
-        edge={},
-        graph={"split": np.repeat(np.arange(3), split_sizes)},
-        target="node",
-    )
+def _ragged(graphs: Iterable[Data], split_sizes: Sequence[int]) -> RaggedGraphs:
+    return RaggedGraphs.from_data([*graphs], "node", np.repeat(np.arange(3), split_sizes))

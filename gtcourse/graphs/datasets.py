@@ -35,9 +35,9 @@ from gtcourse.graphs.molecules import (
     BOND_TYPES,
     CHECKSUM,
     build_molecules,
+    ogb_data,
     ogb_mol,
     rdkit_version,
-    smiles_graphs,
 )
 from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs
 from gtcourse.graphs.superpixels import build_digits
@@ -326,8 +326,9 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
     """PCQM4Mv2 of OGB-LSC; RDKit makes its graphs from SMILES, 3.7 million."""
     smiles, y, split = pcqm4mv2_table(folder)
-    graphs = smiles_graphs(tqdm(smiles, desc="molecules", disable=None), range(len(smiles)))
-    graphs.graph |= {"y": torch.from_numpy(y), "split": torch.from_numpy(split)}
+    molecules = enumerate(tqdm(smiles, desc="molecules", disable=None))
+    graphs = RaggedGraphs.from_data([ogb_data(text, i) for i, text in molecules], "graph", split)
+    graphs.graph["y"] = torch.from_numpy(y)
     return graphs
 
 

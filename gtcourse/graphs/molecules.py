@@ -20,12 +20,14 @@ import importlib.util
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.files import file_sha256, require
@@ -178,47 +180,35 @@ def rdkit_version() -> str:
 
 def build_molecules() -> RaggedGraphs:
     """Chooses, featurises and sorts the embedded molecules; about 20 seconds."""
-    chosen: dict[str, tuple] = {}
+    chosen: dict[str, Data] = {}
     # RDKit reports the few strings that it cannot read on the terminal.
     with require("rdkit.rdBase", "rdkit").BlockLogs():
         for smiles in tqdm(_source_smiles(), desc="molecules", leave=False):
             try:
-                name, *molecule = _qualified(smiles)
+                name, graph = _qualified(smiles)
             except UnsuitableMolecule:
                 continue
-            chosen.setdefault(name, molecule)
+            chosen.setdefault(name, graph)
             if len(chosen) == sum(SPLIT_SIZES):
                 break
     order = sorted(chosen, key=lambda name: hashlib.sha256(name.encode()).digest())
-    smiles, atoms, bonds, y = zip(*(chosen[name] for name in order), strict=True)
-    # Both directions of every bond, row by row of the adjacency matrix, as in ZINC's files.
-    edges = [np.array(sorted(each + [(j, i, type_) for i, j, type_ in each])) for each in bonds]
-    return RaggedGraphs(
-        num_nodes=np.array([len(each) for each in atoms]),
-        num_edges=np.array([len(each) for each in edges]),
-        edge_index=np.concatenate(edges)[:, :2].T,
-        node={"x": np.concatenate(atoms)[:, None]},
-        edge={"edge_attr": np.concatenate(edges)[:, 2:]},
-        graph={
-            "y": np.array(y, dtype=np.float32),
-            "split": np.repeat(np.arange(3), SPLIT_SIZES),
-            "smiles": list(smiles),
-        },
-        node_vocabulary=ATOM_TYPES,
-        edge_vocabulary=BOND_TYPES,
-    )
+    graphs, split = [chosen[name] for name in order], np.repeat(np.arange(3), SPLIT_SIZES)
+    ragged = RaggedGraphs.from_data(graphs, "graph", split)
+    ragged.node_vocabulary, ragged.edge_vocabulary = ATOM_TYPES, BOND_TYPES
+    return ragged
 
 
-def _qualified(smiles: str) -> tuple[str, str, list[int], Bonds, float]:
-    """Identity, canonical SMILES, atoms, bonds and target."""
+def _qualified(smiles: str) -> tuple[str, Data]:
+    """The identity, and the graph with its target, in the atom order of the canonical SMILES."""
     molecule = parse(smiles)
     odd = any(atom.GetNumRadicalElectrons() or atom.GetIsotope() for atom in molecule.GetAtoms())
     if "." in smiles or odd or not 9 <= molecule.GetNumAtoms() <= 37:
         raise UnsuitableMolecule(f"{smiles!r} does not qualify.")
     canonical = rdkit_chem().MolToSmiles(molecule)
-    # Read again, so that atom i of the graph is atom i of the SMILES stored with it.
     again = parse(canonical)
-    return identity(molecule), canonical, *graph_of(again, canonical), penalized_logp(again)
+    graph = zinc_data(canonical, again)
+    graph.y = torch.tensor([penalized_logp(again)])
+    return identity(molecule), graph
 
 
 def _source_smiles() -> Iterator[str]:
@@ -236,25 +226,23 @@ def _source_smiles() -> Iterator[str]:
             yield from (row[0] for row in rows if row)
 
 
-def smiles_graphs(smiles: Sequence[str], indices: Sequence[int]) -> RaggedGraphs:
-    """ogb's graphs of molecules, both directions of every bond, without targets.
+def zinc_data(smiles: str, molecule=None) -> Data:
+    """:func:`molecule_graph` as a graph: both directions of every bond, row by row.
 
     Args:
-        indices: the numbers of the molecules, for the message of an UnsuitableMolecule.
+        molecule: the parsed SMILES, if it is at hand.
     """
-    graphs = [smiles_graph(text, index) for text, index in zip(smiles, indices, strict=True)]
-    return RaggedGraphs(
-        num_nodes=np.array([graph["num_nodes"] for graph in graphs]),
-        num_edges=np.array([graph["edge_index"].shape[1] for graph in graphs]),
-        edge_index=np.concatenate([graph["edge_index"] for graph in graphs], axis=1),
-        node={"x": np.concatenate([graph["node_feat"] for graph in graphs])},
-        edge={"edge_attr": np.concatenate([graph["edge_feat"] for graph in graphs])},
-        graph={"smiles": list(smiles)},
-    )
+    with require("rdkit.rdBase", "rdkit").BlockLogs():
+        atoms, bonds = graph_of(molecule or parse(smiles), smiles)
+    if not atoms:
+        raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
+    both = torch.tensor(sorted(bonds + [(j, i, kind) for i, j, kind in bonds])).reshape(-1, 3)
+    x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous().long()
+    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].long(), smiles=smiles)
 
 
-def smiles_graph(smiles: str, index: int) -> dict:
-    """ogb's graph of a molecule: 9 features an atom, 3 a bond.
+def ogb_data(smiles: str, index: int = 0) -> Data:
+    """ogb's graph of a molecule: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``.
 
     Raises:
         UnsuitableMolecule: ogb or RDKit can make no graph of it; the message has its index.
@@ -270,7 +258,9 @@ def smiles_graph(smiles: str, index: int) -> dict:
             f"molecule {index} is {smiles!r}, of which ogb and RDKit can make no graph ({reason}); "
             "expected SMILES that RDKit reads."
         )
-    return graph
+    names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
+    arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}
+    return Data(**arrays, smiles=smiles)
 
 
 def ogb_mol():

@@ -20,6 +20,8 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.files import require
@@ -62,27 +64,22 @@ def build_tours(
     rng = np.random.default_rng(seed)
     sizes = rng.choice(np.array(num_nodes), sum(split_sizes))
     points = [rng.random((n, 2), dtype=np.float32) for n in sizes]
-    edges, lengths, labels = [], [], []
+    graphs = []
     for each in tqdm(points, desc="tours", leave=False):
         distance = distances(each)
-        edges.append(nearest(distance, k))
-        lengths.append(distance[*edges[-1]])
+        edges = nearest(distance, k)
         tour = shortest_tour(distance)
         on_tour = np.zeros(distance.shape, dtype=np.int64)
         on_tour[tour, np.roll(tour, -1)] = on_tour[np.roll(tour, -1), tour] = 1
-        labels.append(on_tour[*edges[-1]])
-    return RaggedGraphs(
-        num_nodes=sizes,
-        num_edges=np.array([len(each) for each in labels]),
-        edge_index=np.concatenate(edges, axis=1),
-        node={"x": np.concatenate(points)},
-        edge={
-            "edge_attr": np.concatenate(lengths).astype(np.float32)[:, None],
-            "y": np.concatenate(labels),
-        },
-        graph={"split": np.repeat(np.arange(3), split_sizes)},
-        target="edge",
-    )
+        graphs.append(
+            Data(
+                x=torch.from_numpy(each),
+                edge_index=torch.from_numpy(edges),
+                edge_attr=torch.from_numpy(distance[*edges]).float()[:, None],
+                y=torch.from_numpy(on_tour[*edges]),
+            )
+        )
+    return RaggedGraphs.from_data(graphs, "edge", np.repeat(np.arange(3), split_sizes))
 
 
 def distances(points: np.ndarray) -> np.ndarray:

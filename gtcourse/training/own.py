@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import Target, check_graphs, target_level
-from gtcourse.graphs.molecules import molecule_graph, smiles_graph
+from gtcourse.graphs.molecules import zinc_data
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models.embeddings import CATEGORY_STRIDE
 from gtcourse.training.recipe import Recipe
@@ -154,27 +154,6 @@ def own_data(smiles: str) -> Data:
     graph = from_rdmol(molecule)
     graph.smiles = smiles
     return graph
-
-
-def zinc_data(smiles: str) -> Data:
-    """As in ZINC: atom types ``x`` ``[n, 1]``, bond types ``[E, 1]``; others raise a ValueError."""
-    from rdkit.rdBase import BlockLogs
-
-    with BlockLogs():
-        atoms, bonds = molecule_graph(smiles)
-    if not atoms:
-        raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
-    both = torch.tensor(sorted(bonds + [(j, i, kind) for i, j, kind in bonds])).reshape(-1, 3)
-    x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous().long()
-    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].long(), smiles=smiles)
-
-
-def ogb_data(smiles: str) -> Data:
-    """With ogb's features: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``."""
-    graph = smiles_graph(smiles, 0)
-    names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
-    arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}
-    return Data(**arrays, smiles=smiles)
 
 
 FEATURES = {

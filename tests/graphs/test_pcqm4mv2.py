@@ -10,7 +10,7 @@ import torch
 
 from gtcourse import prepare as module
 from gtcourse.graphs import datasets, load_dataset
-from gtcourse.graphs.molecules import UnsuitableMolecule, smiles_graph
+from gtcourse.graphs.molecules import UnsuitableMolecule, ogb_data
 from gtcourse.prepare import pcqm4mv2
 from tests.graphs.layout import SMILES, write_layout, write_some
 from tests.graphs.served import content, serve, visible
@@ -79,5 +79,5 @@ def test_only_a_complete_download_is_stored(tmp_path, publication, monkeypatch):
 @pytest.mark.parametrize("smiles", ["C1CC", "nan", ""])
 def test_a_molecule_that_cannot_be_read_is_named_in_one_sentence(smiles, capfd):
     with pytest.raises(UnsuitableMolecule, match=f"molecule 7 is '{smiles}', of which ogb and RDK"):
-        smiles_graph(smiles, 7)
+        ogb_data(smiles, 7)
     assert capfd.readouterr().err == ""
