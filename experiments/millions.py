@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
 from experiments.runs import RECORDED, store_measurement
 from gtcourse.graphs import DenseLoader, open_graphs
@@ -25,20 +26,20 @@ BATCH_SIZE, BATCHES = 64, 500
 class Generated:
     """Random graphs, part by part, as a source of :func:`gtcourse.prepare.prepare`."""
 
-    name = source = checksum = content = "random graphs"
+    name = source = checksum = "random graphs"
     target, node_vocabulary, edge_vocabulary = "graph", None, None
     split = np.repeat([0, 1, 2], SPLIT)
 
-    def part(self, rows: slice) -> RaggedGraphs:
+    def part(self, rows: slice) -> list[Data]:
         rng = np.random.default_rng(rows.start)
         split = self.split[rows]
         nodes = rng.integers(8, 21, len(split))
         edges = 2 * nodes + 1
-        graph = {"y": rng.random(len(split), dtype=np.float32), "split": split}
+        y = {"y": rng.random(len(split), dtype=np.float32)}
         ends = rng.integers(0, np.repeat(nodes, edges), (2, edges.sum()))
         x = {"x": rng.integers(0, 100, (nodes.sum(), 9))}
         edge_attr = {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))}
-        return RaggedGraphs(nodes, edges, ends, x, edge_attr, graph)
+        return RaggedGraphs(nodes, edges, ends, x, edge_attr, y).to_data()
 
 
 def measure(folder: Path) -> dict:
