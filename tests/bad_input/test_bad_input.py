@@ -43,7 +43,6 @@ from gtcourse.graphs import (
     write_graphs,
 )
 from gtcourse.graphs.files import file_sha256, read_npz
-from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.recipe import warmup_then_linear
@@ -288,9 +287,6 @@ def prepared_folder(content: str) -> Make:
 
 PAIR = Data(x=zeros(2, 1), edge_index=EDGES)
 BATCHES = [
-    *((f"prepared with {arguments}", lambda folder, given=arguments: lambda: prepare(
-        three_chains(), folder / "new", **given), "expected a number of graphs, 1 or more, and enc")
-      for arguments in [{"rows_per_part": 0}, {"stored": (AddRings(6), AddRings(6))}]),
     ("a damaged list of arrays", prepared_folder('{"columns": 3}'), "graphs.json is missing or"),
     ("no graphs", call(collate, []), "expected a list of at least one graph, got []"),
     ("a graph for a list", call(collate, CHAINS[0]), "expected a list of at least one graph, got"),

@@ -123,11 +123,11 @@ def test_a_finished_folder_stays_and_left_parts_are_removed(
 def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch):
     calls = []
 
-    def interrupted(path, *rest):
-        calls.append(path.name[:5])
+    def interrupted(task):
+        calls.append(task[0].name[:5])
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return make(path, *rest)
+        return make(task)
 
     make = module.make_part
     monkeypatch.setattr(module, "make_part", interrupted)
