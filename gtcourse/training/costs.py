@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import chain, repeat
-from statistics import median
 
 import numpy as np
 import torch
@@ -28,6 +26,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
@@ -214,7 +213,7 @@ def measure(
     compile: bool = False,
     buckets: int = 1,
 ) -> dict[str, str]:
-    """Medians of ``steps`` training steps and forward passes after as many to warm up, with units.
+    """Means of ``steps`` training steps and forward passes after as many to warm up, with units.
 
     Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
     in float32 and not compiled.
@@ -256,12 +255,7 @@ def measure(
 
 
 def _seconds(step: Callable[[], None], steps: int) -> float:
-    """The median of ``steps`` calls, after as many to warm up."""
-    times = []
-    for _ in range(2 * steps):
-        start = time.perf_counter()
-        step()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return median(times[steps:])
+    threads = torch.get_num_threads()
+    timer = Timer("step()", globals={"step": step}, num_threads=threads)
+    timer.timeit(steps)
+    return timer.timeit(steps).mean

@@ -48,9 +48,6 @@ from gtcourse.training.records import (
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that has to be downloaded; communities, tours and cycles are made."""
 
-EVALUATED_AT_ONCE = 4
-"""Times the batch size: without gradients that many graphs fit into memory as easily."""
-
 Graphs = GraphDataset | MappedGraphs
 
 
@@ -58,7 +55,7 @@ BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
 """The share of a recipe's epochs, at least two of them, and how many training graphs."""
 
 
-def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
+def data_for(recipe: Recipe, source: str) -> Graphs:
     """The data that a recipe is to be run on.
 
     Args:
@@ -74,11 +71,11 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
                 f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
                 "graph file."
             )
-        return load_dataset(name, root=root)
+        return load_dataset(name)
     if source == "real":
-        return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None, root=root)
+        return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None)
     if source in NAMES:
-        return load_dataset(source, root=root)
+        return load_dataset(source)
     if not Path(source).exists():
         raise ValueError(
             f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
@@ -86,7 +83,7 @@ def data_for(recipe: Recipe, source: str, root: Path | None = None) -> Graphs:
         )
     if (Path(source) / META).is_file():
         return open_graphs(source)
-    return load_dataset(name, source, root=root)
+    return load_dataset(name, source)
 
 
 def at_budget(
@@ -151,8 +148,10 @@ def loaders(
             f"{data.split_sizes['train']} training graphs do not fill a batch of "
             f"{recipe.batch_size}; expected more graphs or smaller batches."
         )
-    at_once = EVALUATED_AT_ONCE * recipe.batch_size
-    val, test = (DenseLoader(graphs, at_once, **options) for graphs in (data.val, data.test))
+    # Without gradients, four times as many graphs fit into memory as easily.
+    val, test = (
+        DenseLoader(graphs, 4 * recipe.batch_size, **options) for graphs in (data.val, data.test)
+    )
     return train, val, test
 
 
