@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import torch
 from torch import nn
-from torch_geometric.data import Data
 
 from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
@@ -251,7 +249,7 @@ def for_compiler(recipe: Recipe) -> Recipe:
 
 
 def check_data(recipe: Recipe, data: Graphs) -> None:
-    """Puts the graphs with the highest categories through the recipe's model.
+    """Puts a graph with the highest category of each column through the recipe's model.
 
     On a GPU a category without a row would be an error of the device in the middle of an epoch.
     """
@@ -259,32 +257,22 @@ def check_data(recipe: Recipe, data: Graphs) -> None:
         raise ValueError(
             f"{data.name} has no graphs in its split {empty[0]!r}; expected one or more in each."
         )
-    if not isinstance(data, GraphDataset):  # to find such graphs, all files would have to be read
+    if not isinstance(data, GraphDataset):  # to find the highest, all files would have to be read
         return
+    graph = data.graphs[0].clone()
+    for name in {"x", "edge_attr"} & {*graph.keys()}:
+        if len(values := torch.cat([each[name] for each in data.graphs])):
+            graph[name] = values.amax(dim=0).expand_as(graph[name])
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = recipe.build_model().eval()
         try:
-            graphs = encode(_highest(data.graphs), *recipe.transforms)
-            batch = collate(graphs, target=data.target)
+            batch = collate(encode([graph], *recipe.transforms), target=data.target)
             recipe.task.loss(model(batch, **recipe.task.asks), batch)
         except (IndexError, ValueError) as error:
             reason = str(error)
             if isinstance(error, IndexError):  # torch's, of an embedding
                 reason = f"a category is beyond the model's; expected graphs of {recipe.dataset}."
             raise ValueError(f"{data.name} does not fit {recipe.name}: {reason}") from None
-
-
-def _highest(graphs: Sequence[Data]) -> list[Data]:
-    """The graphs with the highest category of each column; at least the first graph."""
-    found = {0}
-    for name in ("x", "edge_attr"):
-        owners = [
-            i for i, graph in enumerate(graphs) if graph.get(name) is not None and len(graph[name])
-        ]
-        if owners and not graphs[owners[0]][name].is_floating_point():
-            highest = torch.stack([graphs[i][name].flatten(1).amax(dim=0) for i in owners])
-            found |= {owners[i] for i in highest.argmax(dim=0).tolist()}
-    return [graphs[i] for i in sorted(found)]
 
 
 def claim(out: Path, what: dict, resume: bool | None) -> str:
