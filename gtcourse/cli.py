@@ -17,7 +17,6 @@ from pathlib import Path
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
 from typer import Argument, Option
 
 from gtcourse import __version__
@@ -196,10 +195,10 @@ def data(
     from gtcourse.graphs.datasets import GENERATED, NAMES, PUBLICATIONS, load_dataset
 
     if name is None:
-        table = _table("name", "without a network", "published graphs")
+        kinds = {"without a network": GENERATED, "published": PUBLICATIONS}
         for known in NAMES:
-            table.add_row(known, "yes" * (known in GENERATED), "yes" * (known in PUBLICATIONS))
-        console.print(table)
+            ways = ", ".join(kind for kind, names in kinds.items() if known in names)
+            console.print(f"{known:16} {ways}")
         return
     graphs = load_dataset(name, source)
     sizes = [graph.num_nodes for graph in graphs]
@@ -360,11 +359,10 @@ def costs(
     parts = ("parameters", "gradients", "optimizer")
     sizes = ", ".join(f"{name} {getattr(counted[0], name) / 2**20:,.1f}" for name in parts)
     console.print(f"MiB for any graphs: {sizes}")
-    table = _table("nodes", "activations, MiB", "all, MiB", "GFLOP", "operations")
+    console.print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
     for number, step in zip(nodes, counted, strict=True):
-        sizes = (f"{size / 2**20:,.0f}" for size in (step.activations, step.memory))
-        table.add_row(f"{number:,}", *sizes, f"{step.flops / 1e9:,.1f}", f"{step.operations:,}")
-    console.print(table)
+        memory = f"{step.activations / 2**20:>17,.0f} {step.memory / 2**20:>10,.0f}"
+        console.print(f"{number:>8,} {memory} {step.flops / 1e9:>11,.1f} {step.operations:>11,}")
 
 
 def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
@@ -417,11 +415,6 @@ def _run_each_seed(seeds: list[int], jobs: int) -> int:
         for process in processes:
             process.wait()
     return int(any(codes))
-
-
-def _table(name: str, *others: str) -> Table:
-    """An empty table, whose first column is never cut: a name is there to be typed again."""
-    return Table(Column(name, no_wrap=True), *others)
 
 
 class Stopped(BaseException):
