@@ -14,15 +14,13 @@ turns. What they predict before anything moves is compared with 1's.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks.measure import Step, compare_compiled, run
 from benchmarks.subjects import BATCH, Subject, l1_loss, subject
 from gtcourse import load_dataset
-from gtcourse.models import CGT
 
 MODELS = ("graphormer", "csa")
 WAYS = ("eager", "bf16-mixed", "compiled")
@@ -30,7 +28,7 @@ WAYS = ("eager", "bf16-mixed", "compiled")
 
 def step(way: str, given: Subject) -> Step:
     """A training step of a copy of the model, which returns what the model predicted."""
-    model = form_for(way, given.model)
+    model = copy.deepcopy(given.model)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     called = torch.compile(model) if way == "compiled" else model
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=way == "bf16-mixed")
@@ -45,14 +43,6 @@ def step(way: str, given: Subject) -> Step:
         return prediction.float()
 
     return train
-
-
-def form_for(way: str, model: nn.Module) -> nn.Module:
-    if way != "compiled" or not isinstance(model, CGT):
-        return copy.deepcopy(model)
-    direct = CGT(replace(model.config, form="direct"))
-    direct.load_state_dict(model.state_dict())
-    return direct
 
 
 def of_model(name: str, rounds: int, graphs: int) -> dict:

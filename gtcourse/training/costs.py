@@ -34,7 +34,7 @@ from gtcourse.training.budget import device
 from gtcourse.training.fit import compiled, launch, train_step
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import device_name
-from gtcourse.training.run import Graphs, for_compiler, loaders
+from gtcourse.training.run import Graphs, loaders
 from gtcourse.training.tasks import Task
 
 
@@ -218,7 +218,6 @@ def measure(
     Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
     in float32 and not compiled.
     """
-    recipe = for_compiler(recipe) if compile else recipe
     train, *_ = loaders(recipe, data, 0, buckets, few_shapes=compile)
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))

@@ -22,7 +22,6 @@ from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, l
 from gtcourse.graphs.files import META, open_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
-from gtcourse.models import CGT
 from gtcourse.training.budget import device
 from gtcourse.training.fit import (
     History,
@@ -188,7 +187,6 @@ def train(
         raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
     if torch.cuda.is_available():  # several processes have a GPU each
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    recipe = for_compiler(recipe) if compile else recipe
     devices = math.prod(processes(options.get("devices", 1)))
     settings = {"buckets": buckets, "compile": compile, "devices": devices}
     settings["precision"] = options.get("precision", "32-true")
@@ -235,17 +233,6 @@ def _result(
     scores[f"val_{metric}"] = best[f"val_{metric}"]
     scores = {name: value for name, value in scores.items() if not math.isnan(value)}
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
-
-
-def for_compiler(recipe: Recipe) -> Recipe:
-    """A recipe of CSA with its attention as the equations read; any other unchanged.
-
-    A compiler fuses that form by itself, and cannot look into a backward pass written by hand.
-    """
-    build = recipe.build_model
-    if getattr(build, "func", None) is not CGT:
-        return recipe
-    return replace(recipe, build_model=partial(CGT, replace(build.args[0], form="direct")))
 
 
 def check_data(recipe: Recipe, data: Graphs) -> None:

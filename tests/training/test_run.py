@@ -11,7 +11,6 @@ from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import (
     at_budget,
     data_for,
-    for_compiler,
     loaders,
     train,
 )
@@ -119,13 +118,6 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
 
 def raise_interrupt(*_):
     raise KeyboardInterrupt
-
-
-def test_a_compiler_gets_csas_attention_as_the_equations_read():
-    csa = for_compiler(CSA)
-    assert csa.build_model.args[0].form == "direct"
-    assert csa.build_model().state_dict().keys() == CSA.build_model().state_dict().keys()
-    assert for_compiler(RECIPE) is RECIPE
 
 
 # What it is trained on: the data that a name or a path means, and its loaders.
