@@ -60,7 +60,6 @@ def measure(rounds: int, graphs: int) -> dict:
         "data": load_dataset("molecules").provenance,
         "models": [of_model(name, rounds, graphs) for name in MODELS],
         "graphs": graphs,
-        "bf16_instructions": bool(torch.cpu._is_avx512_bf16_supported()),
     }
 
 
