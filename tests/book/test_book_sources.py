@@ -37,6 +37,13 @@ def test_every_module_of_the_package_is_in_the_reference():
     assert modules <= listed <= modules | packages
 
 
+def test_every_chapter_has_a_picture_with_a_description():
+    pictures = {p.stem: p.read_text() for p in (ROOT / "book/_static/cards").glob("*.svg")}
+    chapters = {p.stem[:2] for p in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
+    assert chapters <= {*pictures}
+    assert all("<title>" in text for text in pictures.values())
+
+
 def test_every_notebook_has_a_text_source():
     texts = {p.stem for p in (ROOT / "book" / "chapters").glob("*.md")}
     assert {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")} == texts

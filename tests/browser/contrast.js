@@ -1,6 +1,6 @@
 // Text that does not stand out from what is behind it: WCAG's ratio, 4.5, or 3 for large letters.
 // Quick enough for every page in both modes, which axe-core's rule is not; behind a text is what its
-// ancestors paint, so text over pictures is judged elsewhere (figures.py), from pixels.
+// ancestors paint; the colours of text in pictures are tested in tests/plots.
 () => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const known = new Map();

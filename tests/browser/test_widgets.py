@@ -112,14 +112,3 @@ def test_the_calculator_evaluates_the_formulas(shown):
     assert formula.memory(many, 200) <= 2**28 < formula.memory(many + 1, 200)
     page.locator("input[name=nodes]").fill("1.5")
     assert "whole number from 1 to 100,000" in page.locator("p").last.inner_text()
-
-
-def test_widgets_fit_a_phone_and_their_fields_have_names(shown):
-    from tests.browser.visit import WIDE, grave_faults
-    from tools.chromium import PHONE
-
-    keys = torch.tensor([[2.0, 0], [1, 1.5]])
-    page = shown(plots.attention_widget(keys, keys, keys[0]))
-    page.set_viewport_size(PHONE)
-    assert page.evaluate(WIDE) == []
-    assert grave_faults(page) == []

@@ -15,48 +15,22 @@ ROLE = re.compile(r"\{[a-z]+(?::[a-z]+)?\}`")
 LINK = re.compile(r"\[[^\]`]+\]\(((?!https?:)[\w./-]+\.(?:md|ipynb))")
 
 
-@pytest.fixture(scope="module")
-def copies():
-    return {stem: student.student_copy(path) for stem, path in TEXTS.items()}
-
-
-def markdown(notebook) -> str:
-    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
 @pytest.mark.parametrize("stem", TEXTS)
-def test_its_code_cells_are_the_chapters_stubs_included(stem, copies):
-    def code(notebook):
-        return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-
-    assert code(copies[stem]) == code(jupytext.read(TEXTS[stem]))
-    assert not any(cell.get("outputs") for cell in copies[stem].cells)
-
-
-@pytest.mark.parametrize("stem", TEXTS)
-def test_no_solution_is_left_in_it_and_each_exercise_says_where_one_is(stem, copies):
-    text = markdown(copies[stem])
-    found = exercises(TEXTS[stem].read_text(encoding="utf-8"))
-    assert "<details>" not in text
-    for exercise in found:
-        (code,) = re.findall(r"```python\n(.*?)```", exercise.solution, re.S)
-        body = [
-            line.strip() for line in code.splitlines() if not line.startswith(("def ", "from "))
-        ]
-        assert not [line for line in body if len(line) > 20 and line in text]
+def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
+    copy, chapter = student.student_copy(TEXTS[stem]), jupytext.read(TEXTS[stem])
+    code, original = (
+        [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        for notebook in (copy, chapter)
+    )
+    assert code == original
+    assert not any(cell.get("outputs") for cell in copy.cells)
+    text = "\n\n".join(cell.source for cell in copy.cells if cell.cell_type == "markdown")
     where = f"https://colab.research.google.com/github/{slug()}/blob/main/notebooks/{stem}.ipynb"
-    assert text.count(
-        f"The solution is folded under this exercise in [the chapter]({where})"
-    ) == len(found)
-
-
-@pytest.mark.parametrize("stem", TEXTS)
-def test_it_has_no_role_that_only_the_book_shows_and_no_link_to_nowhere(stem, copies):
-    text = markdown(copies[stem])
+    folded = f"The solution is folded under this exercise in [the chapter]({where})"
+    assert text.count(folded) == len(exercises(TEXTS[stem].read_text(encoding="utf-8")))
+    assert "<details>" not in text
     assert ROLE.findall(text) == []
-    assert [
-        link for link in LINK.findall(text) if not exists(normpath(student.STUDENT / link))
-    ] == []
+    assert all(exists(normpath(student.STUDENT / link)) for link in LINK.findall(text))
 
 
 @pytest.mark.parametrize(
