@@ -117,4 +117,4 @@ def test_the_first_cell_installs_what_is_missing_and_tells_where_that_failed(
     result = shell.run_cell(next(iter(installs)))
     assert [name for name, _ in asked] == ([] if there else ["pip"])
     if not there:
-        assert "The course was not installed. Above, pip says why" in str(result.error_in_exec)
+        assert "The course could not be installed. See pip" in str(result.error_in_exec)
