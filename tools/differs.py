@@ -25,7 +25,7 @@ from tools.paths import PACKAGE, ROOT
 FOLDER = ROOT / "book" / "differs"
 PAPERS = ("lecture", "signnet", "graphormer", "egt", "grpe", "csa")
 FOLLOWS = {"paper": "the paper", "code": "the code", "option": "either", "other": "neither"}
-MADE = "<!-- written by python -m tools.differs write -->"
+HEADER = "<!-- written by python -m tools.differs write -->"
 FILTER = '## All of them\n\n```{raw} html\n<div class="filter"></div>\n```'
 COLUMNS = ("source", "equation", "what", "here")
 PAGE = """\
@@ -156,7 +156,7 @@ def table_rows(name: str) -> list[list[str]]:
 
 def pages() -> dict[Path, str]:
     texts = {"index": index(), **{name: page(name) for name in PAPERS}}
-    return {FOLDER / f"{name}.md": f"{MADE}\n\n{text}\n" for name, text in texts.items()}
+    return {FOLDER / f"{name}.md": f"{HEADER}\n\n{text}\n" for name, text in texts.items()}
 
 
 if __name__ == "__main__":
