@@ -30,11 +30,12 @@ from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
+from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.training.budget import device
 from gtcourse.training.fit import compiled, launch, train_step
 from gtcourse.training.recipe import Recipe
 from gtcourse.training.records import device_name
-from gtcourse.training.run import Graphs, loaders
+from gtcourse.training.run import loaders
 from gtcourse.training.tasks import Task
 
 
@@ -206,7 +207,7 @@ class _Ledger(TorchDispatchMode):
 
 def measure(
     recipe: Recipe,
-    data: Graphs,
+    data: GraphDataset,
     *,
     steps: int = 20,
     precision: str = "32-true",

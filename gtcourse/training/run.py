@@ -45,14 +45,12 @@ from gtcourse.training.records import (
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that has to be downloaded; communities, tours and cycles are made."""
 
-Graphs = GraphDataset | MappedGraphs
-
 
 BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
 """The share of a recipe's epochs, at least two of them, and how many training graphs."""
 
 
-def data_for(recipe: Recipe, source: str) -> Graphs:
+def data_for(recipe: Recipe, source: str) -> GraphDataset:
     """The data that a recipe is to be run on.
 
     Args:
@@ -85,14 +83,14 @@ def data_for(recipe: Recipe, source: str) -> Graphs:
 
 def at_budget(
     recipe: Recipe,
-    data: Graphs,
+    data: GraphDataset,
     budget: str = "paper",
     epochs: int | None = None,
     batch_size: int | None = None,
     graphs: int | None = None,
     learning_rate: float | None = None,
     cosine: bool = False,
-) -> tuple[Recipe, Graphs]:
+) -> tuple[Recipe, GraphDataset]:
     """A recipe and its data cut to a budget, which the recipe remembers.
 
     Args:
@@ -120,7 +118,7 @@ def at_budget(
 
 
 def loaders(
-    recipe: Recipe, data: Graphs, seed: int, buckets: int, few_shapes: bool
+    recipe: Recipe, data: GraphDataset, seed: int, buckets: int, few_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
     """Training, validation and test data with the recipe's encodings, on the device."""
     options = {"static_shapes": few_shapes, "buckets": buckets, "device": device()}
@@ -152,14 +150,14 @@ def loaders(
     return train, val, test
 
 
-def run_name(recipe: Recipe, data: Graphs) -> str:
+def run_name(recipe: Recipe, data: GraphDataset) -> str:
     """The recipe's name and, if it is run on other data, theirs."""
     return recipe.name if data.name == recipe.dataset else f"{recipe.name}-on-{data.name}"
 
 
 def train(
     recipe: Recipe,
-    data: Graphs,
+    data: GraphDataset,
     *,
     command: str,
     seed: int = 0,
@@ -235,7 +233,7 @@ def _result(
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
 
 
-def check_data(recipe: Recipe, data: Graphs) -> None:
+def check_data(recipe: Recipe, data: GraphDataset) -> None:
     """Puts a graph with the highest category of each column through the recipe's model.
 
     On a GPU a category without a row would be an error of the device in the middle of an epoch.
@@ -244,7 +242,7 @@ def check_data(recipe: Recipe, data: Graphs) -> None:
         raise ValueError(
             f"{data.name} has no graphs in its split {empty[0]!r}; expected one or more in each."
         )
-    if not isinstance(data, GraphDataset):  # to find the highest, all files would have to be read
+    if isinstance(data, MappedGraphs):  # to find the highest, all files would have to be read
         return
     graph = data.graphs[0].clone()
     for name in {"x", "edge_attr"} & {*graph.keys()}:
