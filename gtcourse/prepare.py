@@ -182,9 +182,9 @@ def _write(source, out: Path, plan: dict, stored, size: int, executor, progress:
     paths = [out / "parts" / f"{number:05}-{key}.npz" for number in range(len(rows))]
     missing = [i for i, path in enumerate(paths) if not path.is_file()]
     part = source.graphs.__getitem__ if isinstance(source, GraphDataset) else source.part
-    tasks = (
+    tasks = [  # a list, as Dask takes no iterator
         (paths[i], part(rows[i]), source.split[rows[i]], source.target, stored) for i in missing
-    )
+    ]
     finished, run = len(paths) - len(missing), map if executor is None else executor.map
     bar = tqdm(total=len(paths), initial=finished, unit="part", leave=False, disable=not progress)
     with bar:
