@@ -6,7 +6,7 @@ r"""One form for every layer of the course: a logit, a message, a normaliser, an
     m_{ij} = v_j + v_{ij}
 
 The terms are read from the package's own layers, with their weights, so that the table of choices
-can be held to the code that it describes. Its texts are in ``frame.toml``.
+can be held to the code that it describes. The texts of the table are in ``frame.toml``.
 
 Shapes: B graphs, N nodes (padded), d width, K = d / H, C weights of a pair: 1, H heads or d
 channels. Channel c of a message is weighed by weight c // (d / C).
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -168,60 +168,42 @@ def through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
     return conv.nn(rows.flatten(0, -2)).view_as(rows)
 
 
-@dataclass(frozen=True)
-class Frame:
-    r"""One model's choices. The texts are LaTeX with the book's symbols, or words.
+class Frame(NamedTuple):
+    """How a layer of the package is read in the general form.
 
     Attributes:
-        logit, message: :math:`s_{ij}` and :math:`m_{ij}`, with an index c for each channel's own.
-        normaliser: what turns a row of logits into weights, and the gate, where there is one.
-        pairs: what becomes of a pair's vector in the layer; structure: where the graph enters.
-        equations: the paper's numbers; weights: of a pair: "1", "H" or "d".
-        terms: the package's layer, its nodes ``[B, N, d]`` and its pairs to :class:`Terms`.
+        terms: the layer, its nodes ``[B, N, d]`` and its pairs to :class:`Terms`.
         after: the layer, its nodes and the sum z to what the layer returns.
     """
 
+    name: str
     terms: Callable[..., Terms]
     after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
-    _: KW_ONLY
-    name: str
-    logit: str
-    message: str
-    normaliser: str
-    pairs: str
-    structure: str
-    equations: str
-    weights: str
 
     def output(self, layer: nn.Module, h: Tensor, *pairs, **options) -> Tensor:
         """The layer's own output, by way of the form; rows of padding hold nothing of meaning."""
         return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
 
 
-def with_own(conv: GatedGCNConv, h: Tensor, z: Tensor) -> Tensor:
-    return conv.A(h) + z
-
-
-FUNCTIONS = {
-    "Transformer": (transformer_terms,),
-    "GIN": (gin_terms, through_network),
-    "GAT": (gat_terms, lambda conv, h, z: z),
-    "GatedGCN": (gatedgcn_terms, with_own),
-    "SignNet": (gatedgcn_terms, with_own),
-    "Graphormer": (graphormer_terms,),
-    "EGT": (egt_terms,),
-    "GRPE": (grpe_terms,),
-    "CSA": (csa_terms,),
-}
-TEXTS = tomllib.loads((files("gtcourse.models") / "frame.toml").read_text(encoding="utf-8"))
-
-FRAMES = tuple(Frame(*FUNCTIONS[text["name"]], **text) for text in TEXTS["frames"])
+FRAMES = (
+    Frame("Transformer", transformer_terms),
+    Frame("GIN", gin_terms, through_network),
+    Frame("GAT", gat_terms, lambda conv, h, z: z),
+    Frame("GatedGCN", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z),
+    Frame("SignNet", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z),
+    Frame("Graphormer", graphormer_terms),
+    Frame("EGT", egt_terms),
+    Frame("GRPE", grpe_terms),
+    Frame("CSA", csa_terms),
+)
 """In the order of the chapters; SignNet is GatedGCN's layer with another encoding of the nodes."""
+
+TEXTS = tomllib.loads((files("gtcourse.models") / "frame.toml").read_text(encoding="utf-8"))
 
 
 def frame_rows(columns: Sequence[str]) -> list[list[str]]:
-    """The named attributes of all frames, a row for each."""
-    return [[getattr(frame, column) for column in columns] for frame in FRAMES]
+    """What ``frame.toml`` says of each model, in the same order: a row of these columns."""
+    return [[text[column] for column in columns] for text in TEXTS["frames"]]
 
 
 class SpecialCase(NamedTuple):
