@@ -158,39 +158,34 @@ def check_graphs(graphs: Sequence[Data]) -> None:
     """
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
         raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")
-    present = {name for graph in graphs if isinstance(graph, Data) for name in graph.to_dict()}
-    first = graphs[0].to_dict() if isinstance(graphs[0], Data) else {}
-    names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
     for index, graph in enumerate(graphs):
         if not isinstance(graph, Data) or isinstance(graph, Batch):
             raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
-        values = graph.to_dict()
-        x, edge_index = (values.get(name) for name in names[:2])
-        nodes = graph.num_nodes if isinstance(x, Tensor) else 0
-        edges = edge_index.numel() // 2 if isinstance(edge_index, Tensor) else 0
+    present = {name for graph in graphs for name in graph.to_dict()}
+    names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
+    for index, graph in enumerate(graphs):
         for name in names:
-            if fault := _fault(name, values.get(name), first.get(name), nodes, edges):
+            if fault := _fault(name, graph, graphs[0]):
                 raise ValueError(f"graph {index} has {name} {fault}.")
 
 
-def _fault(name: str, value: Tensor, first: Tensor, nodes: int, edges: int) -> str | None:
+def _fault(name: str, graph: Data, first: Data) -> str | None:
     """What is wrong with an attribute of a graph; the one of graph 0 sets its type and width."""
+    value, like = graph.get(name), first.get(name)
     if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
         given = value.type() if isinstance(value, Tensor) else type(value).__name__
         return f"= {given}; expected a dense tensor on the CPU"
-    dtype, shape = value.dtype, list(value.shape)
-    expected_dtype = torch.int64 if name == "edge_index" else first.dtype
+    n, dtype, shape = graph.num_nodes, value.dtype, list(value.shape)
     if name == "edge_index":
-        expected = [2, *shape[-1:]]
-    elif name in ("x", "edge_attr"):
-        expected = [nodes if name == "x" else edges, *first.shape[1:2]]
+        expected_dtype, expected = torch.int64, [2, *shape[-1:]]
     elif name == "y":
-        expected = [*shape[:1], *first.shape[1:]] or [1]
+        expected_dtype, expected = like.dtype, [*shape[:1], *like.shape[1:]] or [1]
     else:
-        expected = [*[nodes] * ENCODINGS[name], *first.shape[ENCODINGS[name] :]]
+        rows = {"x": [n], "edge_attr": [graph.num_edges]}.get(name) or [n] * ENCODINGS[name]
+        expected_dtype, expected = like.dtype, [*rows, *like.shape[len(rows) :]]
     if dtype != expected_dtype or shape != expected:
         return f"of {dtype} {shape}; expected {expected_dtype} {expected}, as in graph 0"
-    if name == "x" and nodes == 0:
+    if name == "x" and n == 0:
         return "without rows; expected at least one node"
     if dtype.is_floating_point:
         # NaN in a target means that it is missing; in a feature it is an error.
@@ -200,8 +195,8 @@ def _fault(name: str, value: Tensor, first: Tensor, nodes: int, edges: int) -> s
         return f"of {dtype}; expected integers or floats"
     elif name in ("x", "edge_attr", "edge_index") and value.numel():
         low, high = (int(each) for each in value.aminmax())
-        if name == "edge_index" and (low < 0 or high >= nodes):
-            return f"with values from {low} to {high}; expected 0 to {nodes - 1}"
+        if name == "edge_index" and (low < 0 or high >= n):
+            return f"with values from {low} to {high}; expected 0 to {n - 1}"
         if low < 0:
             return f"with the value {low}; expected categories, 0 or more"
     return None
@@ -228,14 +223,10 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
         raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
     if graphs[0].get("y") is None:
         return target or "graph"
-    rows = {
-        "graph": [1] * len(graphs),
-        "node": [graph.x.shape[0] for graph in graphs],
-        "edge": [graph.edge_index.shape[1] for graph in graphs],
-    }
     found = [len(graph.y) for graph in graphs]
-    for level in [target] if target else rows:
-        if found == rows[level]:
+    for level in [target] if target else TARGET_AXES:
+        size = {"graph": lambda g: 1, "node": lambda g: g.num_nodes, "edge": lambda g: g.num_edges}
+        if found == [size[level](graph) for graph in graphs]:
             return level
     raise ValueError(
         f"y has {found[:8]} rows in the first graphs; expected one for each "

@@ -285,10 +285,10 @@ def _level(
     name: str, values: list, num_nodes: list[int], num_edges: list[int], target: Target
 ) -> str | None:
     """What an attribute belongs to; None if it cannot be laid end to end."""
-    known = {"x": "node", "edge_attr": "edge", "y": target}
-    known |= {name: ("graph", "node", "pair")[axes] for name, axes in ENCODINGS.items()}
-    if name in known:
-        return known[name]
+    if known := {"x": "node", "edge_attr": "edge", "y": target}.get(name):
+        return known
+    if name in ENCODINGS:
+        return ("graph", "node", "pair")[ENCODINGS[name]]
     if not all(isinstance(each, Tensor) and each.dim() for each in values):
         return None
     shapes = [each.shape for each in values]
