@@ -7,18 +7,6 @@ from gtcourse.encodings import (
 )
 from gtcourse.encodings.distances import anchor_sets, distances_to_sets
 from tests.encodings.graphs import of_edges
-from tests.graphs.random_graphs import graph_of
-
-
-def test_an_edge_given_twice_has_distance_1_and_a_loop_changes_nothing():
-    graph = graph_of(3, [(0, 1), (0, 1), (1, 2), (1, 1)])
-    assert AddShortestPaths()(graph).distance.tolist() == [[0, 1, 2], [-1, 0, 1], [-1, -1, 0]]
-
-
-def test_directions_are_obeyed():
-    ring = of_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)], both=False)
-    assert AddShortestPaths()(ring).distance[0].tolist() == [0, 1, 2, 3]
-    assert AddShortestPaths()(ring).distance[:, 0].tolist() == [0, 3, 2, 1]
 
 
 def test_the_order_of_paths_is_kept_where_their_ranks_do_not_fit_in_64_bits():

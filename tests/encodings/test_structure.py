@@ -6,7 +6,6 @@ import torch
 
 from gtcourse.encodings import AddRandomWalks, AddRings
 from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR, of_networkx
-from tests.graphs.random_graphs import graph_of
 
 
 @pytest.mark.holds("CSA, Figure 2")
@@ -18,14 +17,6 @@ def test_csas_figure_2():
     expected = [third, third, Fraction(7, 27)], [half, Fraction(0), Fraction(5, 8)]
     for row, fractions in zip((left, right), expected, strict=True):
         torch.testing.assert_close(row, torch.tensor([float(f) for f in fractions]))
-
-
-def test_a_walk_without_a_way_out_is_lost_and_a_loop_is_a_step():
-    graph = graph_of(3, [(0, 1), (2, 2), (2, 0)])
-    walks = AddRandomWalks(2)(graph).random_walks
-    assert walks[0].tolist() == [[0, 0], [1, 0], [0, 0]]
-    assert walks[1].abs().sum() == 0
-    assert walks[2].tolist() == [[0.5, 0.25], [0, 0.5], [0.5, 0.25]]
 
 
 @pytest.mark.parametrize("size", [3, 6, 17, 18, 19])

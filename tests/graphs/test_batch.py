@@ -14,7 +14,7 @@ from gtcourse.graphs import (
     collate,
     unbatch,
 )
-from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.random_graphs import graphs
 from tests.graphs.small import chain, three_chains
 
 
@@ -61,12 +61,6 @@ def test_selecting_is_collating_those_graphs(batch):
         assert torch.equal(getattr(selected, name), getattr(direct, name))
     for name, encoding in direct.encodings.items():
         assert torch.equal(encoding, selected.encodings[name])
-
-
-def test_the_first_of_a_repeated_edge_counts():
-    graph = graph_of(2, [(0, 1), (0, 1), (1, 0)])
-    graph.edge_attr = torch.tensor([[3], [1], [2]])
-    assert collate([graph]).edge_attr[0, :, :, 0].tolist() == [[0, 3], [2, 0]]
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,6 @@ def test_the_graphs_are_those_of_the_data_set(tmp_path, publication):
         torch.testing.assert_close(graph.y, other.y, equal_nan=True)
 
 
-def test_other_molecules_in_the_same_files_have_another_name(tmp_path):
-    molecules = pcqm4mv2(write_some(tmp_path))
-    assert molecules.name == "pcqm4mv2-layout"
-    assert molecules.source.startswith("12/4/8 other molecules in the files of OGB-LSC PCQM4Mv2, ")
-    assert "RDKit " in molecules.source
-
-
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -102,13 +101,6 @@ def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
         folder["valid"]
 
 
-def test_arrays_have_narrow_types_on_disk(layout, tmp_path):
-    folder = prepared(layout, tmp_path)
-    assert np.load(tmp_path / "x.npy").dtype == np.uint8
-    assert next(iter(DenseLoader(folder.train, 2))).x.dtype == torch.int64
-    assert (folder.name, folder.stored) == ("pcqm4mv2-layout", ["AddRings(max_size=6)"])
-
-
 def test_a_finished_folder_stays_and_left_parts_are_removed(
     layout, unbroken, tmp_path, monkeypatch
 ):
@@ -172,10 +164,3 @@ def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
     with pytest.raises(ValueError, match="other graphs, which differ in content, checksum; exp"):
         prepare(other, tmp_path, stored=RINGS)
     assert content(tmp_path) == unbroken
-
-
-def test_a_data_set_is_known_by_its_graphs_and_not_by_its_file(tmp_path):
-    data = replace(numbered(8), checksum="of a file")
-    prepare(data, tmp_path, stored=())
-    with pytest.raises(ValueError, match="other graphs, which differ in content"):
-        prepare(replace(data, graphs=data.graphs[::-1]), tmp_path, stored=())

@@ -109,21 +109,6 @@ def test_points_in_one_place_and_on_one_line_have_a_tour(places):
     assert length(tour, points) == pytest.approx(shortest_of_all(points), abs=1e-4)
 
 
-@pytest.mark.parametrize("k", [1, 4, 25])
-def test_each_point_has_an_edge_to_each_of_its_nearest(k):
-    for graph in tsp((3, 1, 1), num_nodes=(5, 24, 30), k=k):
-        found = graph.edge_index.T.tolist()
-        expected = []
-        for node, here in enumerate(graph.x.double()):
-            far = [(torch.dist(here, there).item(), other) for other, there in
-                   enumerate(graph.x.double()) if other != node]  # fmt: skip
-            expected += sorted([node, other] for _, other in sorted(far)[:k])
-        assert found == expected
-        for (source, destination), feature in zip(found, graph.edge_attr, strict=True):
-            apart = torch.dist(graph.x[source].double(), graph.x[destination].double())
-            assert feature.item() == pytest.approx(apart.item(), rel=1e-6)
-
-
 def test_the_edges_labelled_1_are_one_walk_through_all_points(dataset):
     for graph in dataset:
         assert graph.y.dtype == torch.int64
