@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from experiments.runs import Run, main
+from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset, models
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs.ragged import GraphDataset
@@ -63,7 +63,7 @@ EIGENVECTORS = {
     "molecules": AddLaplacianEigenvectors(8, skip_first=True),
     "cycles": AddLaplacianEigenvectors(20, "symmetric", skip_first=True),
 }
-CYCLES = {"train": 1000, "val": 500, "test": 2000}  # graphs
+CYCLES = (1000, 500, 2000)  # graphs for training, validation and test
 SIGN_DRAWS = 5  # of the test set's signs
 
 
@@ -129,10 +129,7 @@ def random_signs(task: Task, model: nn.Module, test: DenseLoader) -> dict[str, f
 
 def load(name: str) -> GraphDataset:
     data = load_dataset(name)
-    if name == "cycles":
-        rows = [(data.split == i).nonzero().flatten()[:n] for i, n in enumerate(CYCLES.values())]
-        rows = torch.cat(rows)
-        data = replace(data, graphs=[data[int(i)] for i in rows], split=data.split[rows])
+    data = first_graphs(data, *CYCLES) if name == "cycles" else data
     return encode(data, EIGENVECTORS[name])
 
 

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from experiments.runs import Run, first_training, main
+from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_hop
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
@@ -101,7 +101,7 @@ RUNS = {
 def load(name: str) -> GraphDataset:
     """A data set with what the runs on it read."""
     if name == "molecules":
-        data = first_training(load_dataset(name), TRAIN_MOLECULES)
+        data = first_graphs(load_dataset(name), TRAIN_MOLECULES)
         return encode(data, AddSVD(RANK), AddShortestPaths())
     data = COMMUNITIES[name](COMMUNITIES_SPLIT) if name in COMMUNITIES else load_dataset(name)
     return encode(data, AddShortestPaths())

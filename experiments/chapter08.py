@@ -8,7 +8,7 @@ place of the contexts. One head with one term alone on the puzzles that need it.
 from dataclasses import asdict, replace
 from functools import partial
 
-from experiments.runs import RATIO, Run, first_training, main
+from experiments.runs import RATIO, Run, first_graphs, main
 from gtcourse import load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.exercises.puzzles import dials, edge_labels
@@ -94,7 +94,7 @@ for name in ("grpe-bias", "grpe-bias-value"):  # as in chapter 06: scalars start
 def load(name: str) -> GraphDataset:
     """A data set with what the runs on it read."""
     if name == "molecules":
-        data = first_training(load_dataset(name), TRAIN_MOLECULES)
+        data = first_graphs(load_dataset(name), TRAIN_MOLECULES)
     elif name == "edge_labels":
         data = edge_labels((2000, 1000, 1000), LABELS)
     elif name in ("listener", "speaker"):

@@ -11,7 +11,7 @@ from functools import cache, partial
 import torch
 from torch import nn
 
-from experiments.runs import Run, first_training, main
+from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_kind, pair_kinds
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
@@ -49,7 +49,7 @@ CONFIGS = {
 @cache
 def load(name: str) -> GraphDataset:
     """Molecules with all that any of the runs reads."""
-    data = first_training(load_dataset(name), TRAIN_MOLECULES)
+    data = first_graphs(load_dataset(name), TRAIN_MOLECULES)
     return encode(data, AddRandomWalks(STEPS), AddRings(RING_SIZE), AddShortestPaths())
 
 

@@ -12,7 +12,7 @@ import shutil
 from functools import cache, partial
 from pathlib import Path
 
-from experiments.runs import RECORDED, Run, first_training, store, train
+from experiments.runs import RECORDED, Run, first_graphs, store, train
 from gtcourse import load_dataset
 from gtcourse.encodings import AddRandomWalks, encode
 from gtcourse.graphs.ragged import GraphDataset
@@ -37,7 +37,7 @@ ENTRIES[WITHOUT_RINGS.name] = WITHOUT_RINGS
 
 @cache
 def load(transforms: tuple) -> GraphDataset:
-    return encode(first_training(load_dataset("molecules"), TRAIN_MOLECULES), *transforms)
+    return encode(first_graphs(load_dataset("molecules"), TRAIN_MOLECULES), *transforms)
 
 
 def record(name: str, seed: int, rate: float, out: Path, epochs: int) -> Record:

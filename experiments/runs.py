@@ -170,8 +170,10 @@ def origin(command: str) -> dict:
     }
 
 
-def first_training(data: GraphDataset, count: int) -> GraphDataset:
-    """The data set with its first ``count`` training graphs alone."""
-    train = (data.split == 0).nonzero().flatten()
-    rows = torch.cat([train[:count], (data.split > 0).nonzero().flatten()])
+def first_graphs(
+    data: GraphDataset, train: int, val: int | None = None, test: int | None = None
+) -> GraphDataset:
+    """The data set with the first graphs of each split; None for all."""
+    rows = [(data.split == i).nonzero()[:count, 0] for i, count in enumerate((train, val, test))]
+    rows = torch.cat(rows)
     return replace(data, graphs=[data[int(i)] for i in rows], split=data.split[rows])

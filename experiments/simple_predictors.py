@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from experiments.runs import RECORDED, first_training, store_measurement
+from experiments.runs import RECORDED, first_graphs, store_measurement
 from gtcourse import load_dataset
 from gtcourse.training.own import read_csv
 from gtcourse.training.simple import simple_errors
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     molecules, zinc = load_dataset("molecules"), load_dataset("zinc", source=args.zinc)
     molhiv, _ = read_csv(args.molhiv, "smiles", ["HIV_active"], "binary", split="split")
     errors = {
-        f"molecules, {size} molecules": simple_errors(first_training(molecules, size))
+        f"molecules, {size} molecules": simple_errors(first_graphs(molecules, size))
         for size in SIZES
     }
     content = {

@@ -1,11 +1,13 @@
-"""What ``import gtcourse`` and the models need, and what they must do without."""
+"""What ``import gtcourse`` and the models need, what they must do without, and who imports whom."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 import gtcourse
+from tools.paths import ROOT
 
 HEAVY = ("rdkit", "ogb", "networkx", "matplotlib", "sklearn", "IPython", "lightning_fabric",
          "pyarrow", "dask", "distributed")  # fmt: skip
@@ -63,3 +65,23 @@ print(len(history.epochs))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "2", done.stderr
+
+
+ORDER = ("graphs", "encodings", "models", "training", "cli")
+ABOVE = {
+    f"gtcourse/{name}": [f"gtcourse.{higher}" for higher in ORDER[i:]]
+    for i, name in enumerate(ORDER[:-1], start=1)
+} | {
+    "gtcourse": ["tools", "experiments", "benchmarks", "tests"],
+    "tools": ["experiments", "benchmarks", "tests"],
+    "experiments": ["tests"],
+    "benchmarks": ["tests"],
+}
+
+
+@pytest.mark.parametrize("folder", ABOVE)
+def test_nothing_imports_what_is_above_it(folder):
+    above = "|".join(map(re.escape, ABOVE[folder]))
+    upward = re.compile(rf"^\s*(?:from|import) (?:{above})\b.*", re.M)
+    found = {path.name: upward.findall(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
+    assert {name: lines for name, lines in found.items() if lines} == {}

@@ -3,20 +3,12 @@
 A limit is what was reached last and only becomes smaller, unless code moves from one to another.
 """
 
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from tools.paths import ROOT, TEXTS
 
-ORDER = ("graphs", "encodings", "models", "training", "cli")  # imports run from right to left
-ABOVE = {
-    "gtcourse": {"tools", "experiments", "benchmarks", "tests"},
-    "tools": {"experiments", "benchmarks", "tests"},
-    "experiments": {"tests"},
-    "benchmarks": {"tests"},
-}
 PAPERS = ("signnet", "graphormer", "egt", "grpe", "csa")
 
 
@@ -27,26 +19,6 @@ def files(*folders: str, ends: Iterable[str] = (".py",)) -> list[Path]:
 
 def lines(paths: Iterable[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
-
-
-def imported(path: Path) -> set[str]:
-    text = path.read_text(encoding="utf-8")
-    return set(re.findall(r"^\s*(?:from|import) ([\w.]+)", text, re.M))
-
-
-def upward_imports() -> list[str]:
-    """Imports of what stands above, as "file imports module"."""
-    found = []
-    for folder, above in ABOVE.items():
-        for path in files(folder):
-            names = imported(path)
-            found += [f"{path} imports {name}" for name in names if name.split(".")[0] in above]
-    for i, name in enumerate(ORDER[:-1]):
-        higher = {f"gtcourse.{each}" for each in ORDER[i + 1 :]}
-        for path in files(f"gtcourse/{name}"):
-            names = {".".join(each.split(".")[:2]) for each in imported(path)}
-            found += [f"{path} imports {each}" for each in names & higher]
-    return found
 
 
 def measured() -> list[tuple[str, int, int, int]]:
@@ -61,7 +33,6 @@ def measured() -> list[tuple[str, int, int, int]]:
         ("lines of tests", lines(files("tests")), 13_000, 15_310),
         ("lines of tools, experiments, benchmarks", lines(rest), 4_000, 4_945),
         ("lines of the longest paper's file", max(lines([path]) for path in papers), 320, 305),
-        ("upward imports", len(upward_imports()), 0, 0),
         ("words of the longest chapter", max(words), 6_500, 6_500),
         ("words of chapters 01 to 12", sum(words), 75_000, 75_000),
     ]
