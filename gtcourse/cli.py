@@ -347,7 +347,7 @@ def costs(
     chosen = get_recipe(recipe)
     graphs = batch_size or chosen.batch_size
     few = data_for(chosen, data).first(1)
-    sample = next(iter(loaders(chosen, few, seed=0, buckets=1, few_shapes=False)[0]))
+    sample = next(iter(loaders(chosen, few, seed=0, buckets=1, static_shapes=False)[0]))
     try:
         counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)
     except NotImplementedError:

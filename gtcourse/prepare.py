@@ -79,12 +79,12 @@ def pcqm4mv2(root: str | Path) -> Molecules:
     """PCQM4Mv2's molecules from ``root/pcqm4m-v2``, downloaded if there is no such folder.
 
     Files in the publisher's layout may hold other molecules: then name and source say so. The
-    targets of test-dev and test-challenge (both: test) are kept back by the publisher, and NaN.
+    targets of test-dev and test-challenge (both: test) are withheld by the publisher, and NaN.
 
     Raises:
         ImportError: ogb or RDKit is not installed.
         FileNotFoundError: the folder lacks one of the publisher's files.
-        RuntimeError: the download failed (nothing of it is kept), or the files cannot be read.
+        RuntimeError: the download failed (nothing of it is left), or the files cannot be read.
     """
     root = Path(root).expanduser()
     if not (root / PUBLISHED.folder).exists():

@@ -83,14 +83,16 @@ def step_costs(
         NotImplementedError: the model reads values of ``meta`` tensors.
     """
     model = copy.deepcopy(model).to(batch.mask.device).train()
-    moves = optimizer(model.parameters())
+    new_optimizer = optimizer(model.parameters())
     with FlopCounterMode(display=False) as flops, _Ledger() as ledger:
-        loss = task.loss(model(batch, **task.asks), batch)
+        loss = task.loss(model(batch, **task.model_options), batch)
         kept = ledger.held
         loss.backward()
-        moves.step()
+        new_optimizer.step()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [leaf for leaf in tree_leaves(moves.state_dict()["state"]) if torch.is_tensor(leaf)]
+    state = [
+        leaf for leaf in tree_leaves(new_optimizer.state_dict()["state"]) if torch.is_tensor(leaf)
+    ]
     return StepCosts(
         flops=flops.get_total_flops(),
         operations=ledger.operations,
@@ -219,7 +221,7 @@ def measure(
     Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
     in float32 and not compiled.
     """
-    train, *_ = loaders(recipe, data, 0, buckets, few_shapes=compile)
+    train, *_ = loaders(recipe, data, 0, buckets, static_shapes=compile)
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))
     model, optimizer = fabric.setup(compiled(model, compile), optimizer)

@@ -130,7 +130,7 @@ def fit(
     torch.manual_seed(seed + rank)
     # The wrapped model shares its weights with the caller's.
     wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
-    judged = wrapped if world == 1 else model  # DDP's forward waits for the other processes
+    evaluated = wrapped if world == 1 else model  # DDP's forward waits for the other processes
     history, best_weights, current, board = History(), None, None, None
     folder = None if out is None else Path(out)
     writes = folder is not None and rank == 0
@@ -197,7 +197,7 @@ def fit(
             row = {"epoch": epoch, "lr": total.lr, "train_loss": total.loss / total.graphs}
             current, monitored = None, f"val_{task.monitor}"
             if val is not None:
-                scores = evaluate(judged, task, val)
+                scores = evaluate(evaluated, task, val)
                 row |= {f"val_{name}": value for name, value in scores.items()}
                 if isinstance(schedule, ReduceLROnPlateau):
                     schedule.step(scores[task.monitor])
@@ -243,7 +243,7 @@ def train_step(
     optimizer.zero_grad()
     weight = _weight_among_processes(fabric, task, batch)
     if flag is None:
-        loss = task.loss(model(batch, **task.asks), batch)
+        loss = task.loss(model(batch, **task.model_options), batch)
         fabric.backward(loss * weight)
     else:
         loss = flag.backward(model, task, batch, lambda part: fabric.backward(part * weight))
@@ -382,8 +382,8 @@ def _random_state(fabric) -> dict[str, Tensor]:
 def _load(path: Path, run: dict[str, str], parts: dict, rank: int) -> dict:
     """Restores the parts and the random generators, and returns the rest of a checkpoint."""
     state = read_tensors(path)
-    theirs = state.get("run", {})
-    if differs := sorted(name for name in {*run, *theirs} if run.get(name) != theirs.get(name)):
+    saved = state.get("run", {})
+    if differs := sorted(name for name in {*run, *saved} if run.get(name) != saved.get(name)):
         raise ValueError(
             f"{path} belongs to another run, which differs in {', '.join(differs)}; expected the "
             "run that began there. Choose another folder, or delete it."

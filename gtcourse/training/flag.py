@@ -68,7 +68,10 @@ class Flag:
                     norm = delta.norm(dim=-1, keepdim=True)
                     delta = delta * (self.bound / norm.clamp(min=self.bound))
             delta.requires_grad_()
-            loss = task.loss(model(batch, perturbation=delta, **task.asks), batch) / self.steps
+            loss = (
+                task.loss(model(batch, perturbation=delta, **task.model_options), batch)
+                / self.steps
+            )
             backward(loss)
             total = total + loss.detach()
         return total

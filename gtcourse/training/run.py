@@ -43,7 +43,7 @@ from gtcourse.training.records import (
 )
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
-"""What stands in for data that has to be downloaded; communities, tours and cycles are made."""
+"""What stands in for data that have to be downloaded; others are generated anyway."""
 
 
 BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
@@ -118,10 +118,10 @@ def at_budget(
 
 
 def loaders(
-    recipe: Recipe, data: GraphDataset, seed: int, buckets: int, few_shapes: bool
+    recipe: Recipe, data: GraphDataset, seed: int, buckets: int, static_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
     """Training, validation and test data with the recipe's encodings, on the device."""
-    options = {"static_shapes": few_shapes, "buckets": buckets, "device": device()}
+    options = {"static_shapes": static_shapes, "buckets": buckets, "device": device()}
     if isinstance(data, MappedGraphs):
         computed = [t for t in recipe.transforms if repr(t) not in data.stored]
         if missing := [repr(t) for t in computed if not computed_on_device(t)]:
@@ -136,7 +136,7 @@ def loaders(
         data = encode(data, *recipe.transforms)
     # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
     train = DenseLoader(
-        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=few_shapes, **options
+        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=static_shapes, **options
     )
     if not len(train):
         raise ValueError(
@@ -199,7 +199,7 @@ def train(
             commit = commit if commit == begun else f"{begun}, then {commit}"
         if out is not None and (out / record_filename(name, seed)).exists():
             return read_record(out / record_filename(name, seed))
-        training, val, test = loaders(recipe, data, seed, buckets, few_shapes=compile)
+        training, val, test = loaders(recipe, data, seed, buckets, static_shapes=compile)
         torch.manual_seed(seed)
         model = recipe.build_model()
         history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
@@ -252,7 +252,7 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
         model = recipe.build_model().eval()
         try:
             batch = collate(encode([graph], *recipe.transforms), target=data.target)
-            recipe.task.loss(model(batch, **recipe.task.asks), batch)
+            recipe.task.loss(model(batch, **recipe.task.model_options), batch)
         except (IndexError, ValueError) as error:
             reason = str(error)
             if isinstance(error, IndexError):  # torch's, of an embedding
@@ -276,8 +276,8 @@ def claim(out: Path, what: dict, resume: bool | None) -> str:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     begun = json.loads(path.read_text())
     what = json.loads(json.dumps(what))  # as it was read
-    ours, theirs = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
-    if differs := sorted(k for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)):
+    ours, saved = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
+    if differs := sorted(k for k in {*ours, *saved} if ours.get(k) != saved.get(k)):
         raise ValueError(
             f"{out} holds another run, which differs in {', '.join(differs)}; expected the run "
             "that began there, or another folder."

@@ -1,4 +1,4 @@
-"""What a model is trained on and judged by: targets of graphs, nodes and edges.
+"""What a model is trained on and scored by: targets of graphs, nodes and edges.
 
 A :class:`Task` of your own is a loss and a metric of torchmetrics.
 
@@ -29,12 +29,12 @@ class Task:
     """A loss, and the metric that decides which weights are best.
 
     Attributes:
-        loss: (``model(batch, **asks)``, batch) to the mean loss over the batch's targets.
+        loss: (``model(batch, **model_options)``, batch) to the mean loss over the batch's targets.
         metric: builds a fresh metric; update: (metric, ``model(batch)``, batch) adds the batch.
         monitor: the metric's name; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
             Several processes weight their losses by it.
-        asks: keyword arguments of the model in training.
+        model_options: keyword arguments of the model in training.
         num_classes: of a classification.
     """
 
@@ -45,7 +45,7 @@ class Task:
     monitor: str
     mode: Literal["min", "max"]
     size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
-    asks: dict[str, object] = field(default_factory=dict)
+    model_options: dict[str, object] = field(default_factory=dict)
     num_classes: int | None = None
 
     def improves(self, value: float, best: float | None) -> bool:
@@ -110,7 +110,7 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
 
 
 def graph_multiclass(num_classes: int) -> Task:
-    """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, judged by accuracy.
+    """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, scored by accuracy.
 
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
     """
@@ -128,7 +128,7 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     .. math:: w_k = \frac{\sum_l c_l - c_k}{\sum_l c_l},
               \qquad J = \frac{\sum_n w_{y_n} J_n}{\sum_n w_{y_n}}.
 
-    Judged by accuracy as in the literature on PATTERN and CLUSTER: the mean over classes of the
+    Scored by accuracy as in the literature on PATTERN and CLUSTER: the mean over classes of the
     share of their targets that is predicted. A class without a target counts 0 if it was predicted,
     and otherwise not at all.
 
@@ -147,7 +147,7 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
 
 
 def edge_classification() -> Task:
-    """Whether an edge is of class 1: cross-entropy on logits ``[B, N, N, 2]``, judged by F1.
+    """Whether an edge is of class 1: cross-entropy on logits ``[B, N, N, 2]``, scored by F1.
 
     Targets ``[B, N, N]`` are 0 or 1, at ``[b, i, j]`` that of the edge from i to j;
     ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
@@ -201,14 +201,14 @@ def with_distances(
         task,
         name=f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})",
         loss=loss,
-        asks=task.asks | {"return_distances": True},
+        model_options=task.model_options | {"return_distances": True},
     )
 
 
 class MeanOverTargets(Metric):
     """ROC AUC or average precision, averaged over the T targets that have both a 0 and a 1.
 
-    Others have no ranking to judge; OGB leaves them out too. NaN if none is left.
+    Others have no ranking to score; OGB leaves them out too. NaN if none is left.
 
     Shapes:
         prediction: ``[B, T]`` or ``[B]`` logits; y: the same, 0, 1 or NaN
@@ -265,7 +265,7 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
 
 
 def _classes(name, num_classes, monitor, metric: Callable[[], Metric], weights=None) -> Task:
-    """Which of C classes: cross-entropy on logits ``[..., C]``, judged by a metric of classes."""
+    """Which of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
         _check_shape(prediction, batch, num_classes)

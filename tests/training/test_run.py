@@ -129,8 +129,8 @@ def prepared(folder, stored=(RINGS,)):
     return prepare(tiny("zinc", 12), folder / "graphs", stored=stored, progress=False)
 
 
-def loaded(recipe, data, few_shapes=False):
-    return loaders(recipe, data, seed=0, buckets=1, few_shapes=few_shapes)
+def loaded(recipe, data, static_shapes=False):
+    return loaders(recipe, data, seed=0, buckets=1, static_shapes=static_shapes)
 
 
 def test_data_are_embedded_or_at_a_path(tmp_path):
@@ -143,13 +143,13 @@ def test_data_are_embedded_or_at_a_path(tmp_path):
 
 
 @pytest.mark.parametrize("stored", [(RINGS,), (RINGS, *CSA.transforms[:1])], ids=len)
-@pytest.mark.parametrize("few_shapes", [False, True])
-def test_batches_of_a_folder_are_those_of_its_graphs(tmp_path, stored, few_shapes):
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_batches_of_a_folder_are_those_of_its_graphs(tmp_path, stored, static_shapes):
     """What is stored is read, the rest of the recipe's encodings computed."""
     assert len(CSA.transforms) > 1
-    memory = loaded(CSA, tiny("zinc", 12), few_shapes=few_shapes)
+    memory = loaded(CSA, tiny("zinc", 12), static_shapes=static_shapes)
     folder = prepared(tmp_path, {repr(t): t for t in stored}.values())
-    mapped = loaded(CSA, folder, few_shapes=few_shapes)
+    mapped = loaded(CSA, folder, static_shapes=static_shapes)
     for loader, other in zip(memory, mapped, strict=True):
         for batch, expected in zip(other, loader, strict=True):
             assert_same(batch, expected)
