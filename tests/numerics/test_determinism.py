@@ -75,7 +75,7 @@ def found(tmp_path_factory) -> list[dict]:
         for path, (threads, hashes) in zip(paths, runs, strict=True)
     ]
     assert [process.wait() for process in started] == [0, 0, 0]
-    return [torch.load(path) for path in paths]
+    return [torch.load(path, weights_only=True) for path in paths]
 
 
 def assert_same_bits(one, other):
