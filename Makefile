@@ -64,7 +64,7 @@ tables: $(STAMP)  ## write results, run times, benchmarks, ledger and difference
 student: $(STAMP)  ## write each chapter without outputs and solutions, for students
 	@$(BIN)/python -m tools.student
 
-results: $(STAMP)  ## go on with the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
+results: $(STAMP)  ## continue the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
 	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES))
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
@@ -77,7 +77,7 @@ lint: $(STAMP)  ## style of the package, the tests and the notebooks' code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(STAMP)  ## let ruff mend what it can
+format: $(STAMP)  ## fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync

@@ -35,7 +35,7 @@ WIDE = """() => {
     ...found.slice(0, 3).map((e) => `${named(e)}: ${(e.textContent || "").trim().slice(0, 50)}`)];
 }"""
 
-# What MathJax has not set, or has refused to.
+# What MathJax has not set, or could not set.
 UNSET = """() => [...document.querySelectorAll(".math, mjx-merror")]
   .filter((formula) => !formula.querySelector("mjx-container") ||
     formula.querySelector("mjx-merror"))
