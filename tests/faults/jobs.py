@@ -18,11 +18,9 @@ import pooch
 import torch
 
 from gtcourse import cli
-from gtcourse.encodings import AddRings
 from gtcourse.graphs import communities, datasets, load_dataset, molecules, write_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.graphs.molecules import parse, penalized_logp
-from gtcourse.prepare import pcqm4mv2, prepare
 from gtcourse.training.records import read_record
 from tests.graphs import served
 from tests.graphs.layout import write_some
@@ -47,14 +45,9 @@ def train(folder: Path) -> None:
     cli.main()
 
 
-def prepare_graphs(folder: Path) -> None:
-    source = pcqm4mv2(folder.parent / "layout")
-    prepare(source, folder, stored=(AddRings(6),), rows_per_part=4, progress=False)
-
-
-def prepare_command(folder: Path) -> None:
+def prepare(folder: Path) -> None:
     sys.argv = ["gtcourse", "prepare", "pcqm4mv2", "--root", str(folder.parent / "layout")]
-    sys.argv += ["--out", str(folder), "--rows", "2"]
+    sys.argv += ["--out", str(folder), "--rows", "4"]
     cli.main()
 
 

@@ -23,7 +23,7 @@ MOMENTS = int(os.environ.get("FAULT_MOMENTS", "4"))
 TWO_DAYS = 2 * 24 * 60 * 60
 JOBS = {
     "train": (jobs.train, trained),
-    "prepare": (jobs.prepare_graphs, files),
+    "prepare": (jobs.prepare, files),
     "cache": (jobs.cache, files),
     "download": (jobs.download, files),
 }
@@ -88,15 +88,8 @@ def test_a_full_disk_raises_and_the_next_run_continues(whole):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 @pytest.mark.parametrize("command", ["train", "prepare"])
 def test_ctrl_c_ends_a_command_and_the_same_command_continues(tmp_path, command, number):
-    place = tmp_path / "layout" if command == "prepare" else tmp_path
-    if command == "prepare":
-        jobs.write_some(place, count=400)
-    else:
-        jobs.PREPARED["train"](place)
-    job, result = {
-        "train": (jobs.train, trained),
-        "prepare": (jobs.prepare_command, files),
-    }[command]
+    jobs.PREPARED[command](tmp_path)
+    job, result = JOBS[command]
     alone = done(job, tmp_path / "alone")
     assert alone.code == 0, alone.output
     for share in (0.8, 0.6, 0.4, 0.2):  # it may have less to wait for than when it was measured
