@@ -17,8 +17,8 @@ Optional: ``smiles_utf8`` (bytes of one SMILES a line), ``node_vocabulary`` and 
 told apart by their length; ``node_attributes``, ``edge_attributes`` and ``graph_attributes`` name
 them where lengths coincide. A target that is NaN is missing.
 
-A folder of :func:`gtcourse.prepare.prepare` has each of these arrays in an ``.npy`` file, and in
-``graphs.json``, written last, everything else.
+A folder of :func:`gtcourse.prepare.prepare` has each array in an ``.npy`` file (``edge_index`` in
+two, ``source`` and ``destination``) and, in ``graphs.json``, written last, everything else.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from filelock import FileLock, Timeout
 from gtcourse.graphs.batch import check_graphs, check_vocabulary
 from gtcourse.graphs.ragged import LEVELS, GraphDataset, MappedGraphs, RaggedGraphs
 
-META, FORMAT = "graphs.json", 2
+META, FORMAT = "graphs.json", 1
 ALIASES = {
     "atom_type": "x",
     "bond_type": "edge_attr",
@@ -259,15 +259,18 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         meta = json.loads(path.read_text(encoding="utf-8"))
         if meta.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
-        levels, dtypes = {level: {} for level in (*LEVELS, "sizes")}, {}
-        for name, (level, dtype) in meta.pop("columns").items():
+        levels, dtypes = {level: {} for level in LEVELS}, {}
+        for name, column in meta.pop("columns").items():
             path = folder / f"{name}.npy"
-            levels[level][name] = np.load(path, mmap_mode="c", allow_pickle=False)
-            dtypes[name] = getattr(torch, dtype)
-        split = torch.tensor(levels["graph"].pop("split"))
-        sizes = levels.pop("sizes")
-        sizes |= {name: torch.tensor(sizes[name]).long() for name in ("num_nodes", "num_edges")}
-        graphs = RaggedGraphs(**sizes, **levels, dtypes=dtypes, target=meta["target"])
+            levels[column["level"]][name] = np.load(path, mmap_mode="c", allow_pickle=False)
+            dtypes[name] = getattr(torch, column["dtype"])
+        num_nodes, num_edges, split = (
+            torch.tensor(levels["graph"].pop(name)).long()
+            for name in ("num_nodes", "num_edges", "split")
+        )
+        ends = (torch.from_numpy(levels["edge"].pop(name)) for name in ("source", "destination"))
+        options = {"dtypes": dtypes, "target": meta["target"]}
+        graphs = RaggedGraphs(num_nodes, num_edges, tuple(ends), **levels, **options)
         return MappedGraphs(folder=folder, graphs=graphs, split=split, **meta)
     except Exception as error:
         raise ValueError(
@@ -285,8 +288,7 @@ def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
     columns = json.loads(str(np.load(parts[0], allow_pickle=False)["columns"]))
     for name in columns:
         # A part's other arrays are not read.
-        values = [np.load(part, allow_pickle=False)[name] for part in parts]
-        values = np.concatenate(values, axis=-1 if name == "edge_index" else 0)
+        values = np.concatenate([np.load(part, allow_pickle=False)[name] for part in parts])
         with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values, allow_pickle=False)
     with replacing(folder / META) as temporary:
@@ -296,14 +298,16 @@ def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
 
 def write_part(path: Path, ragged: RaggedGraphs) -> None:
     """Some graphs of a folder, with the level and the type of each array."""
+    source, destination = ragged.edge_index
     levels = {level: getattr(ragged, level) for level in LEVELS}
-    levels["sizes"] = {n: getattr(ragged, n) for n in ("num_nodes", "num_edges", "edge_index")}
+    levels["graph"] |= {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
+    levels["edge"] |= {"source": source, "destination": destination}
     arrays, columns = {}, {}
     for level, tensors in levels.items():
-        for name in tensors.keys() - {"smiles"}:
+        for name in sorted(tensors.keys() - {"smiles"}):
             arrays[name] = narrow(tensors[name].numpy(), INDEXED)
-            columns[name] = (level, str(tensors[name].dtype).removeprefix("torch."))
-    write_npz(path, arrays | {"columns": np.array(json.dumps(dict(sorted(columns.items()))))})
+            columns[name] = {"level": level, "dtype": str(tensors[name].numpy().dtype)}
+    write_npz(path, arrays | {"columns": np.array(json.dumps(columns))})
 
 
 @contextmanager

@@ -81,7 +81,7 @@ class RaggedGraphs:
     Attributes:
         num_nodes, num_edges: ``[G]`` on the CPU, so that a batch's shape is known at once; both
             directions of an undirected edge count.
-        edge_index: ``[2, ΣE]``; node numbers within their graph.
+        edge_index: ``[2, ΣE]``, or a pair of its rows; node numbers within their graph.
         node: ``x`` and other tensors ``[ΣN, …]``.
         edge: ``edge_attr`` and other tensors ``[ΣE, …]``.
         graph: ``split`` and other tensors ``[G, …]``; ``smiles`` is a list.
@@ -94,7 +94,7 @@ class RaggedGraphs:
 
     num_nodes: Tensor
     num_edges: Tensor
-    edge_index: Tensor
+    edge_index: Tensor | tuple[Tensor, Tensor]
     node: dict[str, Tensor]
     edge: dict[str, Tensor]
     graph: dict[str, Tensor]
@@ -106,8 +106,9 @@ class RaggedGraphs:
     starts: dict[str, Tensor] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("num_nodes", "num_edges", "edge_index"):
-            setattr(self, name, torch.as_tensor(getattr(self, name)))
+        self.num_nodes, self.num_edges = map(torch.as_tensor, (self.num_nodes, self.num_edges))
+        if not isinstance(self.edge_index, tuple):
+            self.edge_index = torch.as_tensor(self.edge_index)
         for level in LEVELS:
             tensors = getattr(self, level)
             for name in tensors.keys() - {"smiles"}:
@@ -191,7 +192,7 @@ class RaggedGraphs:
 
     @property
     def device(self) -> torch.device:
-        return self.edge_index.device
+        return self.node["x"].device
 
     @cached_property
     def _rows(self) -> dict[str, tuple[Tensor, Tensor]]:
