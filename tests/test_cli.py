@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import gtcourse
 from gtcourse.cli import _command, app, main
 from gtcourse.recipes import RECIPES
-from tests.graphs.layout import write_some
+from tests.graphs.served import write_some
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
 

@@ -10,7 +10,7 @@ import pytest
 from gtcourse.graphs import open_graphs
 from gtcourse.prepare import prepare
 from gtcourse.training.records import read_record
-from tests.graphs.layout import write_some
+from tests.graphs.served import write_some
 from tests.training.tiny_data import tiny
 
 CLUSTER = Path(__file__).resolve().parent.parent / "cluster"

@@ -23,7 +23,7 @@ from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.graphs.molecules import parse, penalized_logp
 from gtcourse.training.records import read_record
 from tests.graphs import served
-from tests.graphs.layout import write_some
+from tests.graphs.served import write_some
 from tests.training.tiny_data import tiny
 
 torch.set_num_threads(1)

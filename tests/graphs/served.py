@@ -6,6 +6,7 @@ import gzip
 import io
 import pickle
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,14 @@ import pytest
 import torch
 
 from gtcourse.graphs.datasets import PUBLICATIONS, Publication
-from tests.graphs.layout import write_layout
 
 BENCHMARKS = ("pattern", "cluster", "tsp", "mnist", "cifar10")
 SIZES = dict.fromkeys(PUBLICATIONS, (1, 1, 1)) | dict.fromkeys(BENCHMARKS, (2, 2, 2))
 SIZES |= {"zinc": (2, 2, 2), "zinc-full": (3, 3, 3), "pcqm4mv2": (1, 1, 2)}
+
+
+SMILES = ("CCO", "C=O", "CC#N", "c1ccccc1", "C", "C1CC1C(=O)O", "O=C(O)c1ccccc1O", "FC(F)F")
+PARTS = ("train", "valid", "test-dev", "test-challenge")
 
 
 def tiny(name: str) -> Publication:
@@ -32,7 +36,7 @@ def write_raw(name: str, root: Path) -> None:
     if name.startswith("zinc"):
         write_zinc(root)
     elif name == "pcqm4mv2":
-        parts = {"train": [0], "valid": [1], "test-dev": [2], "test-challenge": [3]}
+        parts = {part: [row] for row, part in enumerate(PARTS)}
         write_layout(root, ["CCO", "C=O", "CC#N", "c1ccccc1"], [7.5, 4.25, np.nan, np.nan], parts)
     elif name in BENCHMARKS:
         path = root / f"{name.upper()}/raw/{name.upper()}_v2.pt"
@@ -59,6 +63,40 @@ def write_zinc(root: Path) -> None:
         ]
         (root / f"raw/{split}.pickle").write_bytes(pickle.dumps(molecules))
         (root / f"raw/{split}.index").write_text("2,0\n")
+
+
+def write_layout(
+    root: Path, smiles: Sequence[str], gaps: Sequence[float], parts: dict[str, Sequence[int]]
+) -> Path:
+    """OGB's files of PCQM4Mv2; a gap that is NaN stays empty.
+
+    Args:
+        parts: the molecules of train, valid, test-dev and test-challenge.
+    """
+    folder = root / "pcqm4m-v2"
+    (folder / "raw").mkdir(parents=True)
+    with gzip.open(folder / "raw/data.csv.gz", "wt") as file:
+        file.write("idx,smiles,homolumogap\n")
+        for index, (text, gap) in enumerate(zip(smiles, gaps, strict=True)):
+            file.write(f"{index},{text},{'' if np.isnan(gap) else repr(float(gap))}\n")
+    split = {name: np.asarray(rows, dtype=np.int64) for name, rows in parts.items()}
+    torch.save(split, folder / "split_dict.pt")
+    (folder / "RELEASE_v1.txt").touch()
+    return root
+
+
+def write_some(root: Path, count: int = 24, smiles: Sequence[str] = SMILES) -> Path:
+    """Small molecules again and again; of six, three are for training and one for each other part.
+
+    The last two parts have no targets.
+    """
+    texts = [smiles[i % len(smiles)] for i in range(count)]
+    rows = np.arange(count)
+    part = np.array([0, 0, 1, 0, 2, 3])[rows % 6]
+    gaps = np.where(part < 2, 4 + rows / 8, np.nan)
+    return write_layout(
+        root, texts, gaps, {name: rows[part == number] for number, name in enumerate(PARTS)}
+    )
 
 
 def write_ogbg(root: Path, name: str, labels: list[list]) -> None:

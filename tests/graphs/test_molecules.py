@@ -16,6 +16,7 @@ from gtcourse.graphs.molecules import (
     UnsuitableMolecule,
     largest_ring,
     molecule_graph,
+    ogb_data,
     parse,
     penalized_logp,
 )
@@ -133,3 +134,10 @@ def test_another_source_file_raises(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match=f"pip install rdkit=={module.RDKIT}`, or read a graph"):
         load_dataset("molecules", root=tmp_path)
     assert not list(tmp_path.glob("*.npz"))
+
+
+@pytest.mark.parametrize("smiles", ["C1CC", "nan", ""])
+def test_a_molecule_that_cannot_be_read_is_named_in_one_sentence(smiles, capfd):
+    with pytest.raises(UnsuitableMolecule, match=f"molecule 7 is '{smiles}', of which ogb and RDK"):
+        ogb_data(smiles, 7)
+    assert capfd.readouterr().err == ""

@@ -15,7 +15,7 @@ import torch
 
 from gtcourse.graphs import load_dataset
 from gtcourse.graphs.datasets import TensorUnpickler, load_integers
-from tests.graphs.layout import write_some
+from tests.graphs.served import write_some
 
 
 class Calls:

@@ -9,16 +9,35 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from gtcourse import prepare as module
 from gtcourse.encodings import AddLaplacianEigenvectors, AddRings, AddSVD, encode
-from gtcourse.graphs import DenseLoader, GraphBatch, GraphDataset, collate, open_graphs
+from gtcourse.graphs import (
+    DenseLoader,
+    GraphBatch,
+    GraphDataset,
+    collate,
+    datasets,
+    load_dataset,
+    open_graphs,
+)
 from gtcourse.prepare import pcqm4mv2, prepare, process_pool
-from tests.graphs.layout import write_some
 from tests.graphs.random_graphs import graph_of
+from tests.graphs.served import (
+    PARTS,
+    SMILES,
+    serve,
+    visible,
+    write_layout,
+    write_some,
+)
+from tests.graphs.served import (
+    content as answers_of,
+)
 
 RINGS = (AddRings(6),)
 RING = [(0, 1), (1, 2), (2, 0)]
@@ -164,3 +183,46 @@ def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
     with pytest.raises(ValueError, match="other graphs, which differ in content, checksum; exp"):
         prepare(other, tmp_path, stored=RINGS)
     assert content(tmp_path) == unbroken
+
+
+@pytest.fixture
+def publication(monkeypatch):
+    """As if 12, 4 and 8 molecules were published, without a digest."""
+    publication = replace(module.PUBLISHED, split_sizes=(12, 4, 8), digest=None)
+    monkeypatch.setattr(module, "PUBLISHED", publication)
+    monkeypatch.setitem(datasets.PUBLICATIONS, "pcqm4mv2", publication)
+    return publication
+
+
+def test_the_graphs_are_those_of_the_data_set(tmp_path, publication):
+    root = write_some(tmp_path)
+    molecules = pcqm4mv2(root)
+    assert (molecules.name, molecules.source[:16]) == ("pcqm4mv2", "OGB-LSC PCQM4Mv2")
+    expected = load_dataset("pcqm4mv2", source=root)
+    assert molecules.split.tolist() == expected.split.tolist()
+    found = molecules.part(slice(0, 24))()
+    for graph, other in zip(found, expected.graphs, strict=True):
+        assert graph.smiles == other.smiles
+        for name in ("x", "edge_index", "edge_attr"):
+            assert torch.equal(graph[name], other[name])
+        torch.testing.assert_close(graph.y, other.y, equal_nan=True)
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 2], [3, 1, 2, 0]], ids=["in no split", "no target"])
+def test_invalid_splits_raise(tmp_path, rows):
+    parts = {name: [row] for name, row in zip(PARTS, rows, strict=True)}
+    write_layout(tmp_path, SMILES[:4], [1.0, 2.0, 3.0, np.nan], parts)
+    with pytest.raises(RuntimeError, match=r"could not be read from .*molecule 3 is in no split"):
+        pcqm4mv2(tmp_path)
+
+
+def test_only_a_complete_download_is_stored(tmp_path, publication, no_network, monkeypatch):
+    root = tmp_path / "root"
+    with pytest.raises(RuntimeError, match=r"could not be downloaded \(.*no network in this test"):
+        pcqm4mv2(root)
+    assert visible(root) == []
+    serve(monkeypatch, answers_of(publication, write_some(tmp_path / "published")))
+    molecules = pcqm4mv2(root)
+    assert visible(root) == ["pcqm4m-v2"]
+    serve(monkeypatch, {})
+    assert pcqm4mv2(root).checksum == molecules.checksum
