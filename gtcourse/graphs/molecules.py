@@ -278,19 +278,17 @@ def describe(dataset: GraphDataset) -> dict:
     counts = np.stack([np.bincount(graph.x[:, 0], minlength=len(ATOM_TYPES)) for graph in dataset])
     charged = counts[:, [name[-1] in "+-" for name in ATOM_TYPES]].any(axis=1)
     percent = 100 * counts.sum(axis=0) / counts.sum()
-    # Bonds less atoms plus one are the rings of a connected graph; benzene has 6, 6 and 1.
-    values = {"atoms": atoms, "bonds": bonds, "rings": bonds - atoms + 1, "target": y}
+
+    def spread(values: np.ndarray) -> dict[str, float]:
+        functions = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
+        return {name: float(function(values)) for name, function in functions.items()}
+
     return {
         "molecules": len(dataset),
-        **{
-            name: {
-                "mean": float(each.mean()),
-                "sd": float(each.std()),
-                "min": float(each.min()),
-                "max": float(each.max()),
-            }
-            for name, each in values.items()
-        },
+        "atoms": spread(atoms),
+        "bonds": spread(bonds),
+        "rings": spread(bonds - atoms + 1),  # of a connected graph; benzene has 6 - 6 + 1
+        "target": spread(y),
         "charged_percent": 100 * float(charged.mean()),
         "atom_type_percent": {
             name: float(share) for name, share in zip(ATOM_TYPES, percent, strict=True) if share

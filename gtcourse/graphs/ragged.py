@@ -182,10 +182,9 @@ class RaggedGraphs:
         )
 
     def to(self, device: torch.device | str) -> RaggedGraphs:
+        """Everything that batches are made of, on a device."""
         moved = {
-            level: {
-                n: t.to(device) if n != "smiles" else t for n, t in getattr(self, level).items()
-            }
+            level: {n: t.to(device) for n, t in getattr(self, level).items() if n != "smiles"}
             for level in LEVELS
         }
         return replace(self, edge_index=self.edge_index.to(device), **moved)
