@@ -18,7 +18,6 @@ from gtcourse.encodings.transform import Encoding, Pairs
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
-NAMES_IN_PYG = {None: "combinatorial", "sym": "symmetric", "rw": "random_walk"}
 
 
 @dataclass(eq=False)
@@ -31,17 +30,16 @@ class AddLaplacianEigenvectors(Encoding):
     graph with fewer eigenvectors gets columns of zeros at the end, with eigenvalue 0.
 
     Args:
-        normalization: of :func:`laplacian`; PyG's None, "sym" and "rw" will do.
+        normalization: of :func:`laplacian`.
         skip_first: leave out the first eigenvector, which in a connected graph tells nothing.
     """
 
     k: int
-    normalization: Normalization | None = "combinatorial"
+    normalization: Normalization = "combinatorial"
     skip_first: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.normalization = NAMES_IN_PYG.get(self.normalization, self.normalization)
         if self.normalization not in NORMALIZATIONS:
             raise ValueError(
                 f"normalization is {self.normalization!r}; expected one of "
