@@ -22,7 +22,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.files import locked, replacing, write_tensors
+from gtcourse.graphs.files import replacing, write_tensors
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.budget import device
 from gtcourse.training.flag import Flag
@@ -107,7 +107,7 @@ def fit(
 
     Raises:
         ValueError: arguments do not fit together, nothing can be learned from the targets, or
-            ``out`` holds the checkpoint of another run or is in use.
+            ``out`` holds the checkpoint of another run.
         RuntimeError: the training loss is no longer a finite number.
     """
     if epochs < 1 or (checkpoint_every is not None and checkpoint_every < 1):
@@ -137,8 +137,6 @@ def fit(
     parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
     parts = {name: part for name, part in parts.items() if part is not None}
     with ExitStack() as stack:
-        if writes:
-            stack.enter_context(exclusive(folder))
         if writes and tensorboard:
             from tensorboardX import SummaryWriter  # half a second to import
 
@@ -308,12 +306,6 @@ def processes(devices: int) -> tuple[int, int]:
 def is_first_process() -> bool:
     """True in the process that writes the files."""
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
-
-
-def exclusive(folder: Path):
-    """A run's folder for this process alone."""
-    busy = f"another process is training in {folder}; expected a folder for each run."
-    return locked(folder / ".lock", busy)
 
 
 def read_tensors(path: Path) -> dict:

@@ -19,7 +19,7 @@ from torch import nn
 
 from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
-from gtcourse.graphs.files import META, open_graphs
+from gtcourse.graphs.files import META, locked, open_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 from gtcourse.training.budget import device
@@ -27,7 +27,6 @@ from gtcourse.training.fit import (
     History,
     count_parameters,
     evaluate,
-    exclusive,
     is_first_process,
     processes,
 )
@@ -194,7 +193,8 @@ def train(
     writes = out is not None and is_first_process()
     with ExitStack() as stack:
         if writes:
-            stack.enter_context(exclusive(out))
+            busy = f"another process is training in {out}; expected a folder for each run."
+            stack.enter_context(locked(out / ".lock", busy))
             begun = claim(out, what, resume)
             commit = commit if commit == begun else f"{begun}, then {commit}"
         if out is not None and (out / record_filename(name, seed)).exists():
