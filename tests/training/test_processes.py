@@ -6,12 +6,10 @@ import sys
 import pytest
 import torch
 
-from gtcourse.graphs import collate
 from gtcourse.prepare import prepare
 from gtcourse.training.fit import is_first_process, processes
-from gtcourse.training.tasks import graph_regression, node_classification
 from tests.training.tiny_data import tiny
-from tests.training.two_processes import MODELS, gradients, graphs
+from tests.training.two_processes import MODELS, gradients
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +41,6 @@ def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
     """Of a shuffled folder, with batch norm, and dropout, which each process draws for itself."""
     assert {*two["whole"]} == {*two["parts"]}
     assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
-
-
-def test_a_loss_is_a_mean_over_what_its_task_says():
-    batch = collate(graphs("graph"))
-    assert int(graph_regression().size(batch)) == 6  # of seven targets one is missing
-    batch = collate(graphs("node"))
-    known = batch.y[batch.y >= 0]
-    assert int(node_classification(2).size(batch)) == len(known)
-    weights = torch.tensor([0.7, 0.3], dtype=torch.float64)[known]
-    task = node_classification(2, [30, 70])
-    torch.testing.assert_close(task.size(batch), weights.sum())
 
 
 def test_torchruns_processes_count_where_it_started_them(monkeypatch):
