@@ -186,8 +186,8 @@ def _write(source, out: Path, plan: dict, stored, size: int, executor, progress:
         (paths[i], part(rows[i]), source.split[rows[i]], source.target, stored) for i in missing
     ]
     finished, run = len(paths) - len(missing), map if executor is None else executor.map
-    bar = tqdm(total=len(paths), initial=finished, unit="part", leave=False, disable=not progress or None)
-    with bar:
+    options = {"unit": "part", "leave": False, "disable": not progress or None}
+    with tqdm(total=len(paths), initial=finished, **options) as bar:
         for _ in run(make_part, tasks):
             bar.update()
     join_parts(out, paths, plan)
