@@ -11,7 +11,7 @@ import math
 import os
 import time
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 
@@ -138,11 +138,7 @@ def fit(
     parts = {name: part for name, part in parts.items() if part is not None}
     with ExitStack() as stack:
         if writes and tensorboard:
-            from tensorboardX import SummaryWriter  # half a second to import
-
-            # The file's name has the second in it, within which a run may be continued.
-            log = SummaryWriter(str(folder / "tensorboard"), filename_suffix=f".{os.getpid()}")
-            board = stack.enter_context(log)
+            board = stack.enter_context(closing(Board(folder / "tensorboard")))
         if folder is not None:
             run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
             if (folder / "last.ckpt").exists():
@@ -209,9 +205,7 @@ def fit(
                 _write_curve(folder / "curve.csv", history.epochs)
             save(None)
             if board is not None:
-                for name, value in row.items():
-                    board.add_scalar(name, value, epoch)
-                board.flush()
+                board.write(row, epoch)
             bar.set_postfix({name: f"{v:.4g}" for name, v in row.items() if name != "seconds"})
     if best_weights is not None:
         model.load_state_dict(best_weights)
@@ -395,3 +389,31 @@ def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+
+
+class Board:
+    """Appends rows to a new TensorBoard file in ``folder``.
+
+    Without tensorboardX's queue and thread: after Ctrl-C, or on a full disk, closing them can wait
+    forever.
+    """
+
+    def __init__(self, folder: Path):
+        from tensorboardX.event_file_writer import EventsWriter  # half a second to import
+
+        folder.mkdir(parents=True, exist_ok=True)
+        # The name has the second in it, within which a run may be continued.
+        self._writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
+
+    def write(self, row: dict[str, float], step: int) -> None:
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.summary_pb2 import Summary
+
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
+        event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
+        self._writer.write_event(event)
+        self._writer.flush()
+
+    def close(self) -> None:
+        with suppress(OSError):  # write() has reported it
+            self._writer.close()

@@ -29,6 +29,14 @@ JOBS = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def server():
+    """Starts the process that imports all, so that no job's time contains it."""
+    process = jobs.CONTEXT.Process(target=int)
+    process.start()
+    process.join()
+
+
 @pytest.fixture(scope="module", params=JOBS)
 def whole(request, tmp_path_factory):
     """A job, a function that reads its result, that result, and how long it takes."""
