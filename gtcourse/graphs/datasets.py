@@ -104,7 +104,7 @@ class Generated:
     build: Callable[[], RaggedGraphs]
     source: str
     checksum: str | None = None
-    version: Callable[[], str] = str  # of the library that decides on the graphs
+    version: Callable[[], str] = lambda: ""  # of the library that decides on the graphs
 
     def load(self, name: str, root: Path) -> GraphDataset:
         version = self.version()
@@ -131,7 +131,7 @@ class Publication:
     digest: str | None = None  # of the archive, if the publisher states one
     others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
     checksum: str | None = None  # sha256 of the graph file, if known
-    needs: Callable[[], object] = list  # raises an ImportError if a library is missing
+    needs: Callable[[], object] = lambda: None  # raises an ImportError if a library is missing
 
     def load(self, name: str, root: Path) -> GraphDataset:
         """From ``root/name.npz``, or ``root/name-published.npz`` if we generate the same name."""

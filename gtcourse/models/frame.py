@@ -168,7 +168,8 @@ def through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
     return conv.nn(rows.flatten(0, -2)).view_as(rows)
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True)
+class Frame:
     """How a layer of the package is read in the general form.
 
     Attributes:
