@@ -11,7 +11,7 @@ from statistics import mean, stdev
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from gtcourse.plots.style import INK, MEANING, use_style
+from gtcourse.plots.style import COLORS, INK, MEANING, use_style
 from gtcourse.training.records import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT
@@ -19,6 +19,9 @@ from tools.tables import RESULTS, benchmark
 
 PAPER, OURS = MEANING["paper"], MEANING["ours"]
 TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2]
+BESIDE = {"gat-100k": (-6, 4), "gin": (6, 6), "gatedgcn-100k": (6, -7), "gin-100k": (-6, -6),
+          "gatedgcn": (-6, -2), "gatedgcn-pe": (6, -6)}  # fmt: skip
+"""Where labels would touch each other: their offsets from the dots, in points."""
 
 
 def name_of(result: Result) -> str:
@@ -46,6 +49,23 @@ def dots(ax: Axes, found: list[Result]) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 
 
+def steps(ax: Axes, found: list[Result]) -> None:
+    """Each run at its number of optimizer steps, with a dashed line to its paper's error."""
+    for result, color in zip(found, [*COLORS.values()] * 2, strict=False):
+        x, y = mean(record.result["steps"] for record in result.records), mean(result.values)
+        ax.plot([x, x], [result.paper[0], y], "_--", color=color, markersize=12, linewidth=1)
+        ax.plot(x, y, "o", color=color)
+        place = BESIDE.get(name_of(result), (6, 3))
+        side = "left" if place[0] > 0 else "right"
+        style = {"textcoords": "offset points", "fontsize": 9, "ha": side}
+        ax.annotate(name_of(result), (x, y), place, **style)
+    ax.set(xscale="log", yscale="log", xlabel="optimizer steps of our run", ylabel="test MAE")
+    ax.set_xticks([1e4, 2e4, 5e4], labels=["10,000", "20,000", "50,000"])
+    ax.set_yticks(TICKS[:-2], labels=[f"{tick:g}" for tick in TICKS[:-2]])
+    ax.minorticks_off()
+    ax.set_xlim(7e3, 7e4)
+
+
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
     """Time and memory of a training step, the fastest model first."""
     colors = [PAPER if row["peer"] else OURS for row in rows]
@@ -69,6 +89,7 @@ def main() -> int:
     measured = [f"{row['model']}: {step_ms(row)} ms, {row['peak_mb']} MiB" for row in rows]
     figures = {
         "dots": (dots, runs, shown, {"figsize": (5.7, 4.2)}),
+        "steps": (steps, runs, shown, {"figsize": (5.7, 4.6)}),
         "models": (bars, rows, measured, {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
     }
     use_style()
