@@ -30,8 +30,8 @@ from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 SIZES = range(5, 35)
 """Of a community, and of the graph P of PATTERN."""
 
+# A graph of n nodes: adjacency ``[n, n]`` bool, node types ``[n]``, labels ``[n]``.
 Labelled = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""A graph of n nodes: adjacency ``[n, n]`` bool, node types ``[n]``, labels ``[n]``."""
 
 
 def pattern(split_sizes: Sequence[int], num_patterns: int = 100, seed: int = 0) -> GraphDataset:
