@@ -136,7 +136,7 @@ def prepare(
 ) -> MappedGraphs:
     """Writes a data set to a memory-mapped folder, or finishes what an earlier call began.
 
-    Finished parts of an earlier call are not made again. The same data give the same bytes in any
+    Finished parts of an earlier call are reused. The same data give the same bytes in any
     process; stored floats (AddSVD) can differ in the last bit between kinds of machines.
 
     Args:

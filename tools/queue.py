@@ -38,7 +38,7 @@ RUNS = {
 }
 """In order of value: a recipe, its buckets, and its budget on a CPU; on a GPU it is the paper's.
 
-Buckets save padding, of which message passing has none."""
+Buckets save padding; message passing has no padding to save."""
 
 
 def command(recipe: str, data: str, on_gpu: bool) -> list[str]:

@@ -95,8 +95,8 @@ class LaplacianEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         vectors = batch.encodings["laplacian_eigenvectors"]
         if self.training and self.flip_signs:
-            once = vectors[:1] if self.flip_signs == "batch" else vectors
-            vectors = vectors * _signs(once[:, :1], None)
+            like = vectors[:1] if self.flip_signs == "batch" else vectors
+            vectors = vectors * _signs(like[:, :1], None)
         return self.projection(vectors)
 
 
