@@ -44,11 +44,7 @@ def compare(subjects: list[Subject], rounds: int) -> list[dict]:
 def measure(rounds: int, graphs: int) -> dict:
     data = load_dataset("molecules")
     subjects = [subject(name, data.train[:graphs], DEVICE) for name in (*PEERS, *ENTRIES)]
-    return {
-        "data": data.provenance,
-        "rows": compare(subjects, rounds),
-        "graphs": graphs,
-    }
+    return {"data": data.provenance, "rows": compare(subjects, rounds), "graphs": graphs}
 
 
 if __name__ == "__main__":

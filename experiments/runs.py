@@ -121,11 +121,7 @@ def train(
 
 
 def main(
-    chapter: str,
-    runs: Mapping[str, Run],
-    load: Callable[[str], GraphDataset],
-    *,
-    title: str = "{}",
+    chapter: str, runs: Mapping[str, Run], load: Callable[[str], GraphDataset], *, title: str = "{}"
 ) -> None:
     """Trains what the command line asks for: which runs, which seeds, how many epochs.
 

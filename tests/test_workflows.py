@@ -1,12 +1,12 @@
 """What runs on GitHub asks for little, and for what exists."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.paths import ROOT
+
 TEXTS = {path.name: path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml")}
 ACTION = ROOT / ".github/actions/report/action.yml"
 
@@ -26,15 +26,13 @@ def test_a_job_may_only_read_unless_it_says_what_it_writes(workflow):
         assert job.get("permissions", {}).get("contents", "read") == "read"
 
 
-def test_every_checkout_leaves_no_credentials_behind(workflow):
-    checkouts = [each for each in steps(workflow) if "checkout" in each.get("uses", "")]
+def test_only_githubs_and_our_own_actions_are_used_and_checkouts_leave_no_credentials(workflow):
+    used = [each for each in steps(workflow) if "uses" in each]
+    own = re.compile(r"actions/|\./\.github/actions/report$")
+    assert all(own.match(each["uses"]) for each in used)
+    checkouts = [each["with"] for each in used if "checkout" in each["uses"]]
     assert checkouts
-    assert all(each["with"] == {"persist-credentials": False} for each in checkouts)
-
-
-def test_no_actions_but_githubs_and_our_own_are_used(workflow):
-    used = [each["uses"] for each in steps(workflow) if "uses" in each]
-    assert all(re.match(r"actions/|\./\.github/actions/report$", name) for name in used)
+    assert all(options == {"persist-credentials": False} for options in checkouts)
 
 
 def test_text_from_outside_reaches_no_shell(workflow):
@@ -52,12 +50,5 @@ def test_every_make_target_that_is_asked_for_exists():
     said = [part for text in TEXTS.values() for part in re.findall(r"\bmake ([a-z -]+[a-z])", text)]
     asked = {word for part in said for word in part.split()}
     asked |= set(re.findall(r"target: ([a-z-]+)", TEXTS["scheduled.yml"]))
-    assert {
-        "nightly",
-        "faults",
-        "audit",
-        "downloads",
-        "oldest",
-        "package-tests",
-    } <= asked
+    assert {"nightly", "faults", "audit", "downloads", "oldest", "package-tests"} <= asked
     assert asked <= targets

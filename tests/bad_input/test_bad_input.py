@@ -46,13 +46,7 @@ from gtcourse.graphs.files import file_sha256, read_npz
 from gtcourse.recipes import get_recipe
 from gtcourse.training.fit import fit
 from gtcourse.training.recipe import warmup_then_linear
-from gtcourse.training.records import (
-    Record,
-    read_record,
-    read_weights,
-    recorded,
-    write_weights,
-)
+from gtcourse.training.records import Record, read_record, read_weights, recorded, write_weights
 from gtcourse.training.run import claim, train
 from gtcourse.training.tasks import graph_regression
 from tests.graphs.small import three_chains

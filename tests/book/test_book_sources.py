@@ -1,4 +1,4 @@
-"""The book's own sources are complete."""
+"""The book's own sources, and README's links, are complete."""
 
 import re
 from pathlib import Path
@@ -47,3 +47,8 @@ def test_every_chapter_has_a_picture_with_a_description():
 def test_every_notebook_has_a_text_source():
     texts = {p.stem for p in (ROOT / "book" / "chapters").glob("*.md")}
     assert {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")} == texts
+
+
+def test_every_local_file_that_readme_links_to_exists():
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [x for x in links if "://" not in x and not (ROOT / x).exists()] == []

@@ -5,9 +5,7 @@ from itertools import pairwise
 
 import nbformat
 import pytest
-from matplotlib import pyplot as plt
 
-from gtcourse import plots
 from tools.paths import NOTEBOOKS
 
 PHONE = 334  # CSS pixels that a figure has on a phone of 390
@@ -50,21 +48,3 @@ def test_a_notebooks_figures_are_described_captioned_and_readable(name):
         if DRAWING.search(html):  # then a caption or a paragraph: no heading, no rule, no code
             assert below.cell_type == "markdown"
             assert re.match(r"[*\w(\"'`$\\]", below.source.strip()), cell.source
-
-
-@pytest.mark.parametrize(
-    ("size", "fontsize", "alt", "fault"),
-    [
-        (5.7, 10, "A line that rises from zero to one.", None),
-        (6.4, 10, "A line that rises from zero to one.", "px wide; 570 fit"),
-        (5.7, 8, "A line that rises from zero to one.", "letters of 6.4 px on a phone"),
-        (5.7, 10, "A plot", "has no description, or hardly one"),
-    ],
-)
-def test_what_a_phone_or_a_screen_reader_cannot_use_is_noticed(size, fontsize, alt, fault):
-    plots.use_style()
-    figure, ax = plt.subplots(figsize=(size, 3.0))
-    ax.plot([0, 1])
-    ax.set_xlabel("a label", fontsize=fontsize)
-    found = "; ".join(faults(plots.show(figure, alt=alt).data))
-    assert fault in found if fault else found == ""

@@ -1,10 +1,7 @@
 import pytest
 import torch
 
-from gtcourse.encodings import (
-    AddPathEdges,
-    AddShortestPaths,
-)
+from gtcourse.encodings import AddPathEdges, AddShortestPaths
 from gtcourse.encodings.distances import anchor_sets, distances_to_sets
 from tests.encodings.graphs import of_edges
 

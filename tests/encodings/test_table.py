@@ -34,11 +34,7 @@ def test_the_stored_table_is_the_computed_one(computed):
             ["shortest paths"],
             ["rings", "random walks"],
         ),
-        (
-            "middle edge of the diamond, of the path of 4",
-            ["shortest paths"],
-            ["random walks"],
-        ),
+        ("middle edge of the diamond, of the path of 4", ["shortest paths"], ["random walks"]),
         (
             "two graphs of one Laplacian spectrum",
             ["Laplacian eigenvalues"],

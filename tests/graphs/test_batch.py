@@ -6,14 +6,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 from gtcourse.encodings import AddRandomWalks
-from gtcourse.graphs import (
-    MISSING_LABEL,
-    UNREACHABLE,
-    DenseLoader,
-    GraphBatch,
-    collate,
-    unbatch,
-)
+from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, GraphBatch, collate, unbatch
 from tests.graphs.random_graphs import graphs
 from tests.graphs.small import chain, three_chains
 
@@ -78,11 +71,7 @@ def test_targets_of_graphs_nodes_and_edges(target, rows, shape, floating):
     assert batch.target == target
     assert batch.y.shape == shape
     missing = batch.y.isnan() if floating else batch.y == MISSING_LABEL
-    known = {
-        "graph": torch.ones(2).bool(),
-        "node": batch.mask,
-        "edge": batch.adjacency,
-    }[target]
+    known = {"graph": torch.ones(2).bool(), "node": batch.mask, "edge": batch.adjacency}[target]
     assert torch.equal(missing, ~known)
     assert [graph.y.tolist() for graph in unbatch(batch)] == [first.y.tolist(), second.y.tolist()]
 

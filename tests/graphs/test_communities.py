@@ -9,10 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtcourse.graphs import (
-    check_graphs,
-    communities,
-)
+from gtcourse.graphs import check_graphs, communities
 
 
 @pytest.fixture(scope="module")

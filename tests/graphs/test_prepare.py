@@ -27,17 +27,8 @@ from gtcourse.graphs import (
 )
 from gtcourse.prepare import pcqm4mv2, prepare, process_pool
 from tests.graphs.random_graphs import graph_of
-from tests.graphs.served import (
-    PARTS,
-    SMILES,
-    serve,
-    visible,
-    write_layout,
-    write_some,
-)
-from tests.graphs.served import (
-    content as answers_of,
-)
+from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
+from tests.graphs.served import content as answers_of
 
 RINGS = (AddRings(6),)
 RING = [(0, 1), (1, 2), (2, 0)]

@@ -44,11 +44,7 @@ def test_the_start_is_the_authors():
         assert float(module.weight.detach().std()) == pytest.approx(expected, rel=0.2), name
 
 
-RUNS = {
-    "plain": {},
-    "unscaled_dot": {"scaled": False},
-    "no_edge_update": {"update_edges": False},
-}
+RUNS = {"plain": {}, "unscaled_dot": {"scaled": False}, "no_edge_update": {"update_edges": False}}
 
 
 @PRECISIONS

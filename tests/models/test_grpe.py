@@ -9,14 +9,7 @@ from gtcourse import collate
 from gtcourse.models import GRPE, GRPEAttention, RelationTables
 from tests.graphs.random_graphs import graph_of
 from tests.models.small import GRPE as SMALL
-from tests.models.small import (
-    PRECISIONS,
-    Largest,
-    encoded,
-    large_weights,
-    load,
-    reference,
-)
+from tests.models.small import PRECISIONS, Largest, encoded, large_weights, load, reference
 
 CONTEXTS = {"paper": "key_column", "official": "query_row"}
 

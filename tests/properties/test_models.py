@@ -12,14 +12,7 @@ from gtcourse.graphs import GraphBatch, collate
 from gtcourse.graphs.batch import ENCODINGS, PADDED_WITH_UNREACHABLE, UNREACHABLE
 from tests.models.small import encoded as with_encodings
 from tests.properties.graphs import Example, renumbered
-from tests.properties.models import (
-    MODELS,
-    PRECISIONS,
-    Variant,
-    assert_same,
-    in_use,
-    try_on_graphs,
-)
+from tests.properties.models import MODELS, PRECISIONS, Variant, assert_same, in_use, try_on_graphs
 
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")

@@ -1,29 +1,10 @@
-"""Pages say what the records say, completely, and nothing without a record."""
-
-import pytest
+"""The page of results is complete; ``tools.tables check`` compares its numbers."""
 
 from gtcourse.recipes import RECIPES
 from gtcourse.training.records import read_results
 from tools import tables
-from tools.pages import placed, stale
 
 PAGE = (tables.RESULTS / "index.md").read_text(encoding="utf-8")
-
-
-def test_pages_say_what_the_records_say():
-    assert stale(tables.pages()) == []
-
-
-def test_another_number_gives_another_page(monkeypatch):
-    changed = tables.benchmark()
-    changed["rows"][0]["graphs_per_second"] += 1000
-    monkeypatch.setattr(tables, "benchmark", lambda: changed)
-    assert stale(tables.pages()) == ["book/benchmarks/index.md is out of date; run make tables."]
-
-
-def test_a_page_without_a_place_for_its_table_raises():
-    with pytest.raises(ValueError, match="0 places for the table 'zinc'"):
-        placed("A page.", {"zinc": "| a |"})
 
 
 def test_every_recipe_on_zinc_has_a_row_and_every_record_too():

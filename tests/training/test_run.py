@@ -8,12 +8,7 @@ from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
-from gtcourse.training.run import (
-    at_budget,
-    data_for,
-    loaders,
-    train,
-)
+from gtcourse.training.run import at_budget, data_for, loaders, train
 from tests.graphs.test_prepare import assert_same
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
