@@ -71,7 +71,7 @@ test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
 
 fast: lint checks  ## style, checks and the tests that are not slow
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" --ignore=tests/browser
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not nightly" --ignore=tests/browser
 
 lint: $(STAMP)  ## style of the package, the tests and the notebooks' code
 	$(BIN)/ruff check .
@@ -92,18 +92,19 @@ checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figu
 	$(BIN)/python -m tools.sizes
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
-	$(BIN)/python -m pytest -q -n 2 --ignore=tests/browser --junitxml=$(REPORTS)/unit-tests.xml
+	$(BIN)/python -m pytest -q -n 2 -m "not nightly" --ignore=tests/browser \
+	  --junitxml=$(REPORTS)/unit-tests.xml
 
 # With another Python: make package-tests VENV=.venv-3.13 PYTHON=python3.13
 package-tests: $(STAMP)  ## the tests of the package alone, without the slow ones
-	$(BIN)/python -m pytest -q -m "not slow" $(PACKAGE_TESTS)
+	$(BIN)/python -m pytest -q -m "not slow and not nightly" $(PACKAGE_TESTS)
 
 # Of what is newer than these, some warns of them; here warnings are no errors.
 oldest:  ## the tests of the package with the oldest versions that its bounds allow (downloads them)
 	@test -x .venv-oldest/bin/python || $(OLDEST_PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --disable-pip-version-check --quiet \
 	  -c constraints-oldest.txt -e '.[test]'
-	.venv-oldest/bin/python -m pytest -q -W default -m "not slow" $(PACKAGE_TESTS)
+	.venv-oldest/bin/python -m pytest -q -W default -m "not slow and not nightly" $(PACKAGE_TESTS)
 
 # Lax: only flagged cells are compared. A notebook stays on one worker, or its cells lose their names.
 # A warning that a cell's own code causes is an error.
@@ -131,9 +132,9 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 	@$(BIN)/python -m benchmarks.flex
 
 # Other examples each night; what fails prints a line that makes it fail again.
-nightly: $(STAMP)  ## 2,000 random examples of each property of each model (most of an hour)
+nightly: $(STAMP)  ## 2,000 random examples of each property, all data built afresh, determinism (an hour)
 	@$(BIN)/python -m pytest -q tests/properties --hypothesis-profile=nightly
-	@$(BIN)/python -m pytest -q tests/numerics
+	@$(BIN)/python -m pytest -q -m nightly tests
 	@$(BIN)/python -m pytest -q tests/faults
 
 # Strict, because a version of which the service knows nothing would count as one without faults.

@@ -5,7 +5,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse.models.graphormer import EdgeEncoding, Graphormer
-from tests.encodings.graphs import of_edges
+from tests.graphs.small import of_edges
 
 
 def scale_queries(model: nn.Module, factor: float) -> None:

@@ -8,8 +8,8 @@ from torch import Tensor
 from gtcourse import collate
 from gtcourse.models import CGT, EdgeTerms
 from tests.differs.changes import scale_queries
-from tests.encodings.graphs import of_edges
 from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import of_edges
 from tests.models.small import CGT as SMALL
 from tests.models.small import encoded, large_weights
 

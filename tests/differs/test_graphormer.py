@@ -11,9 +11,10 @@ from gtcourse.encodings import AddDegrees, encode
 from gtcourse.models import CentralityEncoding, Graphormer
 from gtcourse.models.graphormer import EdgeEncoding
 from tests.differs.changes import chain, edge_encoding, scale_queries
-from tests.encodings.graphs import of_edges, renumbered
+from tests.graphs.small import of_edges
 from tests.models.small import GRAPHORMER as SMALL
 from tests.models.small import encoded, large_weights
+from tests.properties.graphs import renumbered
 
 
 def test_by_the_root_of_the_whole_width_a_graphormer_is_another_unless_it_has_one_head():

@@ -7,7 +7,7 @@ from gtcourse import collate
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import SignNet, SignNetConfig
-from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
+from tests.graphs.small import DIAMOND, PATH_OF_FOUR
 
 SMALL = SignNetConfig(k=2, d_model=8, phi_layers=2, phi_hidden=8, rho_layers=2, rho_hidden=8)
 

@@ -3,7 +3,7 @@ import torch
 
 from gtcourse.encodings import AddPathEdges, AddShortestPaths
 from gtcourse.encodings.distances import anchor_sets, distances_to_sets
-from tests.encodings.graphs import of_edges
+from tests.graphs.small import of_edges
 
 
 def test_the_order_of_paths_is_kept_where_their_ranks_do_not_fit_in_64_bits():

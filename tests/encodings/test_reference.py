@@ -13,8 +13,8 @@ from gtcourse.encodings import (
     AddRings,
     AddShortestPaths,
     AddSVD,
-    encode,
 )
+from tests.models.small import encoded
 
 REFERENCE = np.load(Path(__file__).parents[1] / "reference" / "encodings.npz")
 SIZES = REFERENCE["n"].tolist()
@@ -24,36 +24,36 @@ def expected(name: str, graph: int, axes: int = 2) -> torch.Tensor:
     return torch.from_numpy(REFERENCE[name][graph])[(slice(SIZES[graph]),) * axes]
 
 
-@pytest.fixture
-def graphs(float64) -> list[Data]:
+def with_encodings(*encodings) -> list[Data]:
     edges = [expected("adjacency", i).nonzero().T.contiguous() for i in range(len(SIZES))]
-    return [Data(x=torch.zeros(n, 1), edge_index=e) for n, e in zip(SIZES, edges, strict=True)]
+    graphs = [Data(x=torch.zeros(n, 1), edge_index=e) for n, e in zip(SIZES, edges, strict=True)]
+    return encoded(*graphs, encodings=encodings)
 
 
 def assert_close(got: torch.Tensor, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(got, wanted, rtol=0, atol=1e-9)
 
 
-def test_walks_of_pairs_and_nodes_are_the_published_ones(graphs):
-    for i, graph in enumerate(encode(graphs, AddRandomWalks(8), AddRandomWalks(8, pairs=False))):
+def test_walks_of_pairs_and_nodes_are_the_published_ones():
+    for i, graph in enumerate(with_encodings(AddRandomWalks(8), AddRandomWalks(8, pairs=False))):
         assert_close(graph.random_walks, expected("edge_rwse_steps1_8", i))
         assert_close(graph.rwse, expected("rwse_diag_steps1_8", i, axes=1))
 
 
-def test_distances_are_the_published_ones(graphs):
-    for i, graph in enumerate(encode(graphs, AddShortestPaths())):
+def test_distances_are_the_published_ones():
+    for i, graph in enumerate(with_encodings(AddShortestPaths())):
         assert torch.equal(graph.distance, expected("spd_true", i).long())
 
 
 @pytest.mark.parametrize("size", [6, 18])
-def test_pairs_on_a_ring_are_the_published_ones(graphs, size):
-    for i, graph in enumerate(encode(graphs, AddRings(size))):
+def test_pairs_on_a_ring_are_the_published_ones(size):
+    for i, graph in enumerate(with_encodings(AddRings(size))):
         assert torch.equal(graph.ring, expected(f"ring_pairs_max{size}", i).bool())
 
 
-def test_the_svd_of_rank_4_restores_what_the_published_one_does(graphs):
+def test_the_svd_of_rank_4_restores_what_the_published_one_does():
     compared = 0
-    for i, graph in enumerate(encode(graphs, AddSVD(4))):
+    for i, graph in enumerate(with_encodings(AddSVD(4))):
         singular = expected("svd_singular_values_A_plus_I", i, axes=1)
         if len(singular) > 4 and singular[3] - singular[4] > 1e-6:  # else it is not unique
             assert_close(
@@ -67,8 +67,8 @@ def test_the_svd_of_rank_4_restores_what_the_published_one_does(graphs):
     ("normalization", "name"),
     [("combinatorial", "none"), ("symmetric", "sym"), ("random_walk", "rw")],
 )
-def test_eigenvalues_and_projectors_are_the_published_ones(graphs, normalization, name):
-    for i, graph in enumerate(encode(graphs, AddLaplacianEigenvectors(12, normalization))):
+def test_eigenvalues_and_projectors_are_the_published_ones(normalization, name):
+    for i, graph in enumerate(with_encodings(AddLaplacianEigenvectors(12, normalization))):
         n, wanted = SIZES[i], expected(f"lap_eigvals_{name}", i, axes=1)
         assert_close(graph.laplacian_eigenvalues[:n], wanted)
         if normalization == "random_walk":

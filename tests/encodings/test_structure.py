@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gtcourse.encodings import AddRandomWalks, AddRings
-from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR, of_networkx
+from tests.graphs.small import DIAMOND, PATH_OF_FOUR, of_networkx
 
 
 @pytest.mark.holds("CSA, Figure 2")

@@ -34,10 +34,6 @@ PAIRS = [AddShortestPaths(), AddPathEdges(3), AddPathTree(), AddRandomWalks(4), 
 ALL = [*NODES, *PAIRS]
 
 
-def encodings_of(graph: Data) -> dict[str, torch.Tensor]:
-    return {name: graph[name] for name in ENCODINGS if name in graph}
-
-
 def test_the_graphs_given_are_left_as_they_are():
     graph = Data(
         x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [1]]), edge_attr=torch.ones(1, 1)

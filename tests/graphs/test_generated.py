@@ -31,7 +31,7 @@ def skip_another_rdkit(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in BUILDERS]
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.nightly) for n in BUILDERS]
 )
 def test_every_build_gives_the_same_bytes(tmp_path, name):
     build, checksum = BUILDERS[name]

@@ -19,8 +19,8 @@ from gtcourse.models import (
     PairWalkEncoding,
 )
 from gtcourse.models.embeddings import PairEncoding
-from tests.encodings.graphs import DIAMOND, PATH_OF_FOUR
 from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import DIAMOND, PATH_OF_FOUR
 from tests.models.small import (
     CGTS,
     PRECISIONS,

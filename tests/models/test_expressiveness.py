@@ -7,7 +7,7 @@ import torch
 from gtcourse import collate
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddShortestPaths, encode
 from gtcourse.models import GIN, GINConfig, Graphormer, GraphormerConfig, GraphormerLayer
-from tests.encodings.graphs import of_networkx
+from tests.graphs.small import of_networkx
 from tests.loops.encodings import distances_loop
 
 SQUARES = nx.ladder_graph(3)

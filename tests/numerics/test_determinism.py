@@ -25,6 +25,7 @@ from gtcourse.graphs import load_dataset
 from gtcourse.training.leaderboard import LEADERBOARD
 from tests.training.small_run import run
 
+pytestmark = pytest.mark.nightly
 TRANSFORMS = (
     enc.AddDegrees(), enc.AddShortestPaths(), enc.AddPathEdges(5), enc.AddPathTree(),
     enc.AddRandomWalks(8), enc.AddRings(6), enc.AddLaplacianEigenvectors(8), enc.AddSVD(8),

@@ -24,15 +24,25 @@ def named(section: str, row: str) -> list[str]:
     return re.findall(r"`([^`]+)`", dict(ROW.findall(SECTIONS[section]))[row])
 
 
-def run(code: str, folder: Path, *without: str) -> str:
-    """What the code prints, in a process that cannot import what is ``without``."""
-    first = f"import sys\nfor name in {without}: sys.modules[name] = None\n"
-    done = subprocess.run(
-        [sys.executable, "-c", first + "sys.path.insert(0, '.')\n" + code],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def run(folders: dict[str, Path], *without: str) -> dict[str, str]:
+    """What each section's block prints after the first one, with the package in its folder; all of
+    one process, which cannot import what is ``without``."""
+    code = f"import sys\nfor name in {without}: sys.modules[name] = None\nsys.path.insert(0, '')\n"
+    for name, folder in folders.items():
+        code += (
+            f"sys.path[0] = {str(folder)!r}\n"
+            "for name in [n for n in sys.modules if n.split('.')[0] == 'gtcourse']:\n"
+            "    del sys.modules[name]\n"
+            f"print({name!r}); exec({START + BLOCKS[name]!r}, {{}})\n"
+        )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    lines = done.stdout.splitlines(keepends=True)
+    places = [lines.index(f"{name}\n") for name in folders]
+    return {
+        name: "".join(lines[place + 1 : following])
+        for name, place, following in zip(folders, places, [*places[1:], None], strict=True)
+    }
 
 
 def said(code: str) -> str:
@@ -52,37 +62,24 @@ def test_every_paper_and_the_lecture_have_a_layer():
     ]
 
 
-@pytest.fixture(scope="module")
-def printed() -> dict[str, str]:
-    """What each block prints after the first one, by its section; all of one process."""
-    calls = [f"print({name!r}); exec({START + code!r}, {{}})" for name, code in BLOCKS.items()]
-    lines = run("\n".join(calls), ROOT, *OF_EXTRAS).splitlines(keepends=True)
-    places = [lines.index(f"{name}\n") for name in BLOCKS]
-    return {
-        name: "".join(lines[place + 1 : following])
-        for name, place, following in zip(BLOCKS, places, [*places[1:], None], strict=True)
-    }
+def test_a_block_is_short_and_prints_what_stands_beside_it():
+    printed = run(dict.fromkeys(BLOCKS, ROOT), *OF_EXTRAS)
+    for name, code in BLOCKS.items():
+        assert len([line for line in code.splitlines() if line]) <= 8
+        assert printed[name] == said(code) != ""
 
 
-@pytest.mark.parametrize("name", BLOCKS)
-def test_a_block_is_short_and_prints_what_stands_beside_it(name, printed):
-    assert len([line for line in BLOCKS[name].splitlines() if line]) <= 8
-    assert said(BLOCKS[name])
-    assert printed[name] == said(BLOCKS[name])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BLOCKS)
-def test_the_files_run_alone_in_another_project_with_pytorch_and_pyg(name, tmp_path):
-    package = tmp_path / "gtcourse"
-    for file in named(name, "Copy"):
-        folder = (package / file).parent
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "__init__.py").touch()
-        shutil.copy(ROOT / "gtcourse" / file, package / file)
-    (package / "__init__.py").touch()
-    printed = run(START + BLOCKS[name], tmp_path, *OF_EXTRAS, *OF_THE_BASE)
-    assert printed == said(BLOCKS[name])
+def test_the_files_run_alone_in_another_project_with_pytorch_and_pyg(tmp_path):
+    for name in BLOCKS:
+        package = tmp_path / name / "gtcourse"
+        for file in named(name, "Copy"):
+            folder = (package / file).parent
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "__init__.py").touch()
+            shutil.copy(ROOT / "gtcourse" / file, package / file)
+        (package / "__init__.py").touch()
+    printed = run({name: tmp_path / name for name in BLOCKS}, *OF_EXTRAS, *OF_THE_BASE)
+    assert printed == {name: said(code) for name, code in BLOCKS.items()}
 
 
 @pytest.mark.parametrize("name", BLOCKS)

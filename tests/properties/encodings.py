@@ -102,33 +102,40 @@ def walks(encoding: AddRandomWalks, graph: Data) -> list[tuple]:
 
 
 def eigenvectors(encoding: AddLaplacianEigenvectors, graph: Data) -> list[tuple]:
-    """L v = λ v, columns of length 1, and the eigenvalues are the smallest."""
+    """L v = λ v, and the eigenvalues are the smallest; columns of length 1, for a symmetric L
+    orthogonal to each other, and with a positive entry where they are largest."""
     L, n = laplacian_loop(graph, encoding.normalization), graph.num_nodes
     vectors, values = graph.laplacian_eigenvectors, graph.laplacian_eigenvalues
     smallest = torch.linalg.eigvals(L).real.sort().values[int(encoding.skip_first) :]
     smallest = torch.nn.functional.pad(smallest, (0, encoding.k))[: encoding.k]
     real = torch.arange(encoding.k) < n - int(encoding.skip_first)
+    products = vectors.T @ vectors
+    if encoding.normalization == "random_walk":
+        products = products.diagonal().diag()
+    largest = vectors.abs() >= vectors.abs().amax(dim=0) - 1e-8
+    first = vectors.gather(0, largest.int().argmax(dim=0, keepdim=True))
     return [
         (L @ vectors, vectors * values),
         (values, smallest.clamp(min=0)),
-        (vectors.norm(dim=0), real.to(vectors.dtype)),
+        (products, real.to(vectors.dtype).diag()),
+        (first.sign()[0], real.to(vectors.dtype)),
     ]
 
 
 def singular_vectors(encoding: AddSVD, graph: Data) -> list[tuple]:
-    """A v̂ = s û and Aᵀ û = s v̂, with s = û·û = v̂·v̂, in descending order."""
+    """A v̂ = s û and Aᵀ û = s v̂ for the largest s, which both kinds of columns share."""
     n = graph.num_nodes
     A = torch.zeros(n, n, dtype=torch.float64)
     loops = [(i, i) for i in range(n)] if encoding.self_loops else []
     for i, j in [*edges_of(graph), *loops]:
         A[i, j] = 1
     left, right = graph.svd.chunk(2, dim=-1)
-    sizes = left.square().sum(dim=0)
+    sizes = torch.nn.functional.pad(torch.linalg.svdvals(A), (0, encoding.rank))[: encoding.rank]
     return [
-        (right.square().sum(dim=0), sizes),
+        (left.T @ left, sizes.diag()),
+        (right.T @ right, sizes.diag()),
         (A @ right, left * sizes),
         (A.T @ left, right * sizes),
-        (sizes, sizes.sort(descending=True).values),
     ]
 
 
