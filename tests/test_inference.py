@@ -6,13 +6,12 @@ from torch_geometric.data import Data
 from typer.testing import CliRunner
 
 import gtcourse
-from gtcourse import explore
 from gtcourse.cli import app
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphDataset
 from gtcourse.inference import available, fine_tuned, load
 from gtcourse.recipes import RECIPES
-from gtcourse.training.own import own_data, own_recipe, read_csv, recipe_for, scaffold_split
+from gtcourse.training.own import own_recipe, recipe_for, scaffold_split
 from gtcourse.training.run import train
 
 # Without symmetry of order three, whose eigenvectors would be any basis of their space.
@@ -49,58 +48,6 @@ def ring(n: int, y: torch.Tensor, floats: bool) -> Data:
     edge_index = torch.stack([node, (node + 1) % n])
     x = torch.randn(n, 3) if floats else node[:, None] % 2
     return Data(x=x, edge_index=edge_index, edge_attr=node[:, None] % 3, y=y)
-
-
-def explored(featurize):
-    predictor = load("csa/zinc")
-    predictor.featurize = featurize
-    return explore.model(predictor)
-
-
-def from_csv(content, **options):
-    def read(folder):
-        (folder / "my.csv").write_text(content)
-        options_of_all = {"smiles": "smiles", "targets": ["y"], "task": "regression"}
-        read_csv(folder / "my.csv", **options_of_all | options)
-
-    return read
-
-
-def for_floats(name, level):
-    graphs = [ring(4, torch.arange(4 if level != "graph" else 1), floats=True)]
-    return lambda folder: recipe_for(RECIPES[name], graphs, "classes", level)
-
-
-def predicted(entries):
-    return lambda folder: load("csa/zinc").predict(entries)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (predicted(["CCO", "CCX"]), "entry 1: 'CCX' is no molecule"),
-        (predicted(["[U]"]), "entry 0: .* atom type 'U'"),
-        (predicted([""]), "entry 0: '' has no atoms"),
-        (predicted([]), "empty; expected SMILES"),
-        (predicted("CCO"), "one str; expected a list"),
-        (lambda folder: load("csa/znic"), "expected one of csa"),
-        (lambda folder: load(folder), "is no trained model"),
-        (lambda folder: explored(own_data), "csa/zinc cannot be explored; expected Graphormer"),
-        (from_csv("smiles,y\nCCO,1\n", smiles="SMILES"), "no column 'SMILES'"),
-        (from_csv("smiles,y\nCCO,high\n"), "text for a target .*'high'"),
-        (from_csv("smiles,y\nCCO,2\n", task="binary"), "not all 0 or 1"),
-        (from_csv("smiles,y\nCCX,1\n"), "no molecule that RDKit can read"),
-        (from_csv("smiles,y,part\nCCO,1,holdout\n", split="part"), "holds 'holdout'"),
-        (for_floats("graphormer-slim/zinc", "graph"), "features are floats"),
-        (for_floats("gin/zinc", "node"), "no targets of nodes"),
-        (for_floats("csa/zinc", "edge"), "no targets of edges; expected a recipe of egt"),
-        (lambda _: own_recipe(RECIPES["gin/cycles"], "binary", ["y"]), "for its data set alone"),
-        (lambda _: own_recipe(RECIPES["csa/zinc"], "ranking", ["y"]), "expected one of regress"),
-    ],
-)
-def test_invalid_input_raises(call, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        call(tmp_path)
 
 
 def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):

@@ -21,6 +21,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
+from gtcourse import budget, explore
 from gtcourse.cli import main
 from gtcourse.encodings import (
     AddAnchorDistances,
@@ -34,6 +35,7 @@ from gtcourse.encodings import (
     encode_batch,
 )
 from gtcourse.graphs import (
+    MISSING_LABEL,
     DenseLoader,
     GraphDataset,
     collate,
@@ -42,13 +44,17 @@ from gtcourse.graphs import (
     read_graphs,
     write_graphs,
 )
+from gtcourse.graphs.cycles import build_cycles
 from gtcourse.graphs.files import file_sha256, read_npz
+from gtcourse.graphs.molecules import molecule_graph, ogb_data
+from gtcourse.inference import load
 from gtcourse.recipes import get_recipe
+from gtcourse.training import tasks
 from gtcourse.training.fit import fit
+from gtcourse.training.own import own_data, own_recipe, read_csv, recipe_for
 from gtcourse.training.recipe import warmup_then_linear
 from gtcourse.training.records import Record, read_record, read_weights, recorded, write_weights
-from gtcourse.training.run import claim, train
-from gtcourse.training.tasks import graph_regression
+from gtcourse.training.run import claim, data_for, train
 from tests.graphs.small import three_chains
 from tests.training.small_run import run, small_model
 from tests.training.tiny_data import tiny, tiny_zinc_file
@@ -56,7 +62,7 @@ from tests.training.tiny_data import tiny, tiny_zinc_file
 NAN, INF = float("nan"), float("inf")
 CHAINS = three_chains().graphs
 RECIPE = get_recipe("gin-100k/zinc")
-EXPECTED = re.compile(r"\b[Ee]xpected\b|\binstall\b|\bvalid graph file\b")
+EXPECTED = re.compile(r"\b([Ee]xpect(ed|s)|install|valid graph file|RDKit can read)\b")
 OF_TYPER = ("Invalid value for", "Missing ", "No such ")
 
 Make = Callable[[Path], Callable[[], object]]
@@ -302,6 +308,10 @@ BATCHES = [
      "{folder}/raw has no train.pickle", FileNotFoundError),
     ("a split's name that is none", lambda folder: lambda: three_chains()["valid"],
      "'valid' is not a split; expected train, val, test", KeyError),
+    ("graphs without twins", call(build_cycles, (3, 1, 2)), "split_sizes is (3, 1, 2); expected"),
+    ("an atom that ZINC lacks", call(molecule_graph, "C[Si](C)(C)C"),
+     "has the atom type 'Si'; expected one of ZINC's: C, O"),
+    ("an unreadable molecule", call(ogb_data, "C1CC", 7), "molecule 7 is 'C1CC', of which ogb"),
     ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),
     ("eigenvectors of NaN", call(AddLaplacianEigenvectors, NAN), "k is nan; expected a whole numb"),
     ("an unknown Laplacian", call(AddLaplacianEigenvectors, 4, normalization="odd"),
@@ -323,10 +333,18 @@ BATCHES = [
 # Recipes and runs.
 
 
-def fitted(folder: Path, **options) -> None:
-    given = {"epochs": 1, "progress": False, "out": folder}
-    loader = DenseLoader(CHAINS, 2)
-    fit(small_model(), graph_regression(), loader, loader, **given | options)
+def fitted(folder: Path | None, y: float = 0.0, **options) -> None:
+    graphs = [graph.clone() for graph in CHAINS]
+    for graph in graphs:
+        graph.y = graph.y + y
+    loader = DenseLoader(graphs, 2)
+    given = {"epochs": 1, "progress": False, "out": folder, "val": loader}
+    fit(small_model(), tasks.graph_regression(), loader, **given | options)
+
+
+def scored(prediction: torch.Tensor, targets: list | None) -> Make:
+    batch = replace(collate(CHAINS[:2]), y=None if targets is None else torch.tensor(targets))
+    return call(tasks.graph_multiclass(3).loss, prediction, batch)
 
 
 def trained(change: Callable, name: str = "zinc", **options) -> Make:
@@ -345,6 +363,7 @@ def sgd() -> torch.optim.Optimizer:
     return torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
 
 
+PLATEAU = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd())
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
     ("no epochs", lambda folder: lambda: fitted(folder, epochs=0), "epochs is 0 and checkpoint_"),
@@ -355,6 +374,28 @@ RUNS = [
     ("nothing to validate with",
      trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
      "has no graphs in its split 'val'; expected one or more in each"),
+    *((f"a loss of {shape}", scored(torch.zeros(shape), targets), says)
+      for shape, targets, says in [
+          ((2,), [2, 0], "predicts [2] and the graph targets are [2]"),
+          ((2, 4), [2, 0], "expected predictions [2, 3] and integer"),
+          ((2, 3), [2.0, 0.0], "of torch.float32; expected"),
+          ((2, 3), None, "the graphs have no targets y"),
+      ]),
+    *((f"targets {targets}", call(task.check, torch.tensor(targets)), says)
+      for task, targets, says in [
+          (tasks.graph_classification(), [0.5, 1.0], "from 0.5 to 1; expected classes, 0 to 1"),
+          (tasks.graph_multiclass(3), [0, 3], "from 0 to 3; expected classes, 0 to 2"),
+          (tasks.graph_multiclass(3), [MISSING_LABEL], "all targets are missing"),
+      ]),
+    ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
+    ("a plateau of nothing", lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
+     "ReduceLROnPlateau needs validation data"),
+    *((f"{option} without a folder", call(fitted, None, **{option: 2}), "need a folder; expected")
+      for option in ("tensorboard", "checkpoint_every")),
+    ("no such budget", call(patch.dict("os.environ", GTCOURSE_BUDGET="huge")(budget), cpu=1, gpu=2),
+     "GTCOURSE_BUDGET is 'huge'; expected one of cpu, gpu"),
+    ("nothing embedded", call(data_for, get_recipe("csa-small/pcqm4mv2"), "embedded"),
+     "nothing embedded stands in for 'pcqm4mv2'; expected"),
     ("a warm-up of all steps", call(warmup_then_linear, sgd(), 10, warmup=10),
      "warmup is 10 and total 10; expected fewer warm-up steps than there are"),
 ]  # fmt: skip
@@ -470,6 +511,58 @@ RECORDS = [
 ]  # fmt: skip
 
 
+# Trained models, and data of one's own.
+
+
+def own_csv(content: str, **options) -> Make:
+    def make(folder: Path) -> Callable:
+        (folder / "my.csv").write_text(content)
+        given = {"smiles": "smiles", "targets": ["y"], "task": "regression"}
+        return partial(read_csv, folder / "my.csv", **given | options)
+
+    return make
+
+
+def predicted(entries: object) -> Make:
+    return lambda folder: partial(load("csa/zinc").predict, entries)
+
+
+def explored(folder: Path) -> Callable:
+    predictor = load("csa/zinc")
+    predictor.featurize = own_data
+    return partial(explore.model, predictor)
+
+
+def for_floats(name: str, level: str) -> Make:
+    graph = Data(x=torch.randn(2, 3), edge_index=EDGES, edge_attr=zeros(2, 1))
+    graph.y = zeros(1 if level == "graph" else 2)
+    return call(recipe_for, get_recipe(name), [graph], "classes", level)
+
+
+OWN = [
+    ("molecules: one unreadable", predicted(["CCO", "CCX"]), "entry 1: 'CCX' is no molecule"),
+    ("molecules: an unknown atom", predicted(["[U]"]), "entry 0: '[U]' has the atom type 'U'"),
+    ("molecules: no atoms", predicted([""]), "entry 0: '' has no atoms"),
+    ("molecules: none", predicted([]), "empty; expected SMILES"),
+    ("molecules: text for a list", predicted("CCO"), "one str; expected a list"),
+    ("an unknown model", call(load, "csa/znic"), "expected one of csa"),
+    ("a folder without a model", lambda folder: lambda: load(folder), "is no trained model"),
+    ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
+    ("a table: no column", own_csv("smiles,y\nCCO,1\n", smiles="SMILES"), "no column 'SMILES'"),
+    ("a table: text for a target", own_csv("smiles,y\nCCO,high\n"), "text for a target ("),
+    ("a table: 2 for a class", own_csv("smiles,y\nCCO,2\n", task="binary"), "not all 0 or 1"),
+    ("a table: no molecule", own_csv("smiles,y\nCCX,1\n"), "no molecule that RDKit can read"),
+    ("a table: an unknown split", own_csv("smiles,y,part\nCCO,1,holdout\n", split="part"),
+     "holds 'holdout'"),
+    ("floats for atoms", for_floats("graphormer-slim/zinc", "graph"), "features are floats"),
+    ("nodes for a GIN", for_floats("gin/zinc", "node"), "no targets of nodes"),
+    ("edges for CSA", for_floats("csa/zinc", "edge"), "no targets of edges; expected a recipe of"),
+    ("a recipe for one data set", call(own_recipe, get_recipe("gin/cycles"), "binary", ["y"]),
+     "for its data set alone"),
+    ("an unknown task", call(own_recipe, RECIPE, "ranking", ["y"]), "expected one of regress"),
+]  # fmt: skip
+
+
 # The command line: the message is on stderr, the exit status is not 0, there is no traceback.
 
 
@@ -527,7 +620,7 @@ COMMANDS = [
     ]
 ]
 
-TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *COMMANDS]
+TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *OWN, *COMMANDS]
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gtcourse.graphs import GraphDataset, load_dataset
-from gtcourse.graphs.cycles import CSL_SKIPS, build_cycles
+from gtcourse.graphs.cycles import CSL_SKIPS
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,6 @@ def test_every_graph_has_a_cycle(cycles):
 def test_twins_agree_in_all_that_can_be_counted(cycles):
     for index in range(0, len(cycles), 50):
         assert counted(cycles[index]) == counted(cycles[index + 1])
-
-
-def test_odd_splits_raise():
-    with pytest.raises(ValueError, match=r"split_sizes is \(3, 1, 2\); expected even numbers"):
-        build_cycles((3, 1, 2))
 
 
 def test_csl_has_ten_rings_with_chords_of_fifteen_numberings_each(csl):

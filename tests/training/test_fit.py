@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.optim import Adam
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gtcourse.graphs import DenseLoader
@@ -168,21 +167,6 @@ def test_a_checkpoint_of_another_run_raises(tmp_path, changes, name):
         run(tmp_path, epochs=2, **changes)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"epochs": 0}, "epochs is 0 and checkpoint_every None; expected 1 or more"),
-        ({"schedule": ReduceLROnPlateau(Adam([torch.ones(1)]))}, "needs validation data"),
-        ({"tensorboard": True}, "need a folder; expected out as well"),
-        ({"checkpoint_every": 2}, "need a folder; expected out as well"),
-    ],
-)
-def test_arguments_that_do_not_fit_together_raise(options, sentence):
-    arguments = {"epochs": 1, "progress": False} | options
-    with pytest.raises(ValueError, match=sentence):
-        fit(small_model(), graph_regression(), DenseLoader(graphs(2, seed=0), 2), **arguments)
-
-
 @pytest.mark.parametrize("every", [None, 3])
 def test_a_loss_that_is_no_number_any_more_ends_the_run_and_is_not_kept(tmp_path, every):
     train = DenseLoader(graphs(8, seed=0), 2)
@@ -204,13 +188,3 @@ def test_the_rate_follows_the_validation_metric_until_it_is_below_the_limit():
     assert schedule.best == history.column("val_mae")[0]
     assert [history.column("lr")[i] for i in (0, -1)] == [1e-6, 2.5e-7]
     assert optimizer.param_groups[0]["lr"] == 1.25e-7
-
-
-def test_targets_that_are_all_missing_raise_before_training():
-    known, unknown = graphs(4, seed=0), graphs(4, seed=0)
-    for graph in unknown:
-        graph.y = graph.y * torch.nan
-    known, unknown = DenseLoader(known, 2), DenseLoader(unknown, 2)
-    for train, val in ((unknown, None), (known, unknown)):
-        with pytest.raises(ValueError, match="all targets are missing; expected at least one"):
-            fit(small_model(), graph_regression(), train, val, epochs=1)

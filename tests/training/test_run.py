@@ -128,9 +128,7 @@ def loaded(recipe, data, static_shapes=False):
     return loaders(recipe, data, seed=0, buckets=1, static_shapes=static_shapes)
 
 
-def test_data_are_embedded_or_at_a_path(tmp_path):
-    with pytest.raises(ValueError, match="nothing embedded stands in for 'pcqm4mv2'; expected"):
-        data_for(get_recipe("csa-small/pcqm4mv2"), "embedded")
+def test_a_path_is_that_of_a_folder_or_of_a_file(tmp_path):
     folder = prepared(tmp_path)
     found = data_for(CSA, str(tmp_path / "graphs"))
     assert (found.stored, found.split_sizes) == (folder.stored, folder.split_sizes)

@@ -75,35 +75,6 @@ def test_one_of_several_classes_is_cross_entropy_and_accuracy_without_the_missin
 
 
 @pytest.mark.parametrize(
-    ("shape", "targets", "sentence"),
-    [
-        ((2,), [2, 0], r"predicts \[2\] and the graph targets are \[2\]"),
-        ((2, 4), [2, 0], r"expected predictions \[2, 3\] and integer"),
-        ((2, 3), [2.0, 0.0], r"of torch\.float32; expected"),
-        ((2, 3), None, "the graphs have no targets y"),
-    ],
-)
-def test_logits_and_classes_that_do_not_fit_raise(shape, targets, sentence):
-    batch = batch_of(targets or [0, 0])
-    batch.y = None if targets is None else batch.y
-    with pytest.raises(ValueError, match=sentence):
-        graph_multiclass(3).loss(torch.zeros(shape), batch)
-
-
-@pytest.mark.parametrize(
-    ("task", "targets", "sentence"),
-    [
-        (graph_classification(), [0.5, 1.0], "from 0.5 to 1; expected classes, 0 to 1"),
-        (graph_multiclass(3), [0, 3], "from 0 to 3; expected classes, 0 to 2"),
-        (graph_multiclass(3), [MISSING_LABEL], "all targets are missing"),
-    ],
-)
-def test_targets_that_cannot_be_judged_raise(task, targets, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        task.check(torch.tensor(targets))
-
-
-@pytest.mark.parametrize(
     ("metric", "judge"), [("auroc", roc_auc_score), ("ap", average_precision_score)]
 )
 def test_ranks_are_scikit_learns_over_the_targets_with_both_answers(metric, judge):
