@@ -6,7 +6,7 @@ import networkx as nx
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs import GraphDataset
+from gtcourse.graphs import GraphBatch, GraphDataset
 from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES
 
 
@@ -53,3 +53,18 @@ DIAMOND = of_edges(4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)])
 
 PATH_OF_FOUR = of_edges(4, [(0, 1), (1, 2), (2, 3)])
 """CSA's Figure 2, right: the edge from 1 to 2."""
+
+
+def assert_same(batch: GraphBatch, expected: GraphBatch) -> None:
+    """Every tensor, its type and its values."""
+    assert batch.target == expected.target
+    assert batch.encodings.keys() == expected.encodings.keys()
+    names = ("x", "adjacency", "edge_attr", "mask", "y")
+    pairs = [(getattr(batch, name), getattr(expected, name)) for name in names]
+    pairs += [(batch.encodings[name], expected.encodings[name]) for name in batch.encodings]
+    for found, right in pairs:
+        if right is None:
+            assert found is None
+        else:
+            assert found.dtype == right.dtype
+            torch.testing.assert_close(found, right, rtol=0, atol=0, equal_nan=True)

@@ -34,11 +34,6 @@ def test_a_batch_equals_collating_its_graphs():
         assert torch.equal(batch.encodings["distance"], direct.encodings["distance"])
 
 
-def test_without_shuffling_the_order_is_the_one_given():
-    loader = DenseLoader(numbered(10), 3)
-    assert torch.cat([batch.y for batch in loader]).tolist() == list(range(10))
-
-
 def test_the_order_is_a_function_of_the_seed_and_the_epoch():
     def order(seed, epoch):
         loader = DenseLoader(numbered(30), 4, shuffle=True, seed=seed)

@@ -18,7 +18,6 @@ from gtcourse import prepare as module
 from gtcourse.encodings import AddLaplacianEigenvectors, AddRings, AddSVD, encode
 from gtcourse.graphs import (
     DenseLoader,
-    GraphBatch,
     GraphDataset,
     collate,
     datasets,
@@ -29,6 +28,7 @@ from gtcourse.prepare import pcqm4mv2, prepare, process_pool
 from tests.graphs.random_graphs import graph_of
 from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
 from tests.graphs.served import content as answers_of
+from tests.graphs.small import assert_same
 
 RINGS = (AddRings(6),)
 RING = [(0, 1), (1, 2), (2, 0)]
@@ -69,21 +69,6 @@ def numbered(count: int, split: list[int] | None = None, target: str = "graph") 
         graphs.append(Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr, y=y))
     split = [0] * count if split is None else split
     return GraphDataset("small", "a test", graphs, split, target=target)
-
-
-def assert_same(batch: GraphBatch, expected: GraphBatch) -> None:
-    """Every tensor, its type and its values."""
-    assert batch.target == expected.target
-    assert batch.encodings.keys() == expected.encodings.keys()
-    names = ("x", "adjacency", "edge_attr", "mask", "y")
-    pairs = [(getattr(batch, name), getattr(expected, name)) for name in names]
-    pairs += [(batch.encodings[name], expected.encodings[name]) for name in batch.encodings]
-    for found, right in pairs:
-        if right is None:
-            assert found is None
-        else:
-            assert found.dtype == right.dtype
-            torch.testing.assert_close(found, right, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])

@@ -11,7 +11,7 @@ import requests
 import torch
 
 from gtcourse.graphs import datasets, load_dataset, write_graphs
-from gtcourse.graphs.datasets import PUBLICATIONS, Generated
+from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.graphs.molecules import ogb_mol
 from tests.graphs.served import BENCHMARKS, content, serve, tiny, visible, write_raw
 
@@ -101,13 +101,6 @@ def test_a_download_becomes_one_file_and_is_read_from_there(tmp_path, name, answ
     assert dataset.source == f"download: {PUBLICATIONS[name].source}"
     answers.clear()
     assert load_dataset(name, "download", root=tmp_path).checksum == dataset.checksum
-
-
-@pytest.mark.parametrize("name", ["pattern", "cluster", "tsp"])
-def test_published_graphs_and_generated_ones_never_mix(tmp_path, name, answers, monkeypatch):
-    monkeypatch.setattr(Generated, "load", lambda self, name, root: f"generated {name}")
-    load_dataset(name, "download", root=tmp_path)
-    assert load_dataset(name, root=tmp_path) == f"generated {name}"
 
 
 @pytest.mark.parametrize("name", ["zinc", "ogbg-molhiv", "pcqm4mv2", "mnist"])

@@ -56,11 +56,6 @@ def test_a_small_image_by_hand():
     assert graph.edge_attr[:, 0].tolist() == pytest.approx([0.5, 1, 0.5, root, 1, 1, root, 1])
 
 
-def test_of_equally_near_pixels_the_first_in_reading_order_is_the_neighbour():
-    graph = pixel_graph(np.ones((3, 3)), k=1)
-    assert graph.edge_index[1].tolist() == [1, 0, 1, 0, 1, 2, 3, 4, 5]
-
-
 @settings(max_examples=60)
 @given(
     arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.integers(0, 3)),

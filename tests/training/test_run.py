@@ -9,7 +9,7 @@ from gtcourse.prepare import prepare
 from gtcourse.recipes import get_recipe
 from gtcourse.training.records import read_record, read_weights
 from gtcourse.training.run import at_budget, data_for, loaders, train
-from tests.graphs.test_prepare import assert_same
+from tests.graphs.small import assert_same
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
 RECIPE = get_recipe("gin-100k/zinc").at(epochs=3, batch_size=4)
