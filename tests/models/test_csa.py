@@ -8,30 +8,23 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse import collate
-from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode
 from gtcourse.models import (
-    CGT,
     ChromaticSelfAttention,
     DistanceEncoding,
     EdgeMaps,
     EdgeTerms,
     GraphormerAttention,
-    PairWalkEncoding,
 )
 from gtcourse.models.embeddings import PairEncoding
 from tests.graphs.random_graphs import graph_of
-from tests.graphs.small import DIAMOND, PATH_OF_FOUR
 from tests.models.small import (
-    CGTS,
     PRECISIONS,
     STEPS,
     encoded,
-    in_use,
     large_weights,
     reference,
     with_weights_of,
 )
-from tests.properties.test_loops import LOOPS
 
 B, N, D, H = 2, 6, 8, 2
 K = D // H
@@ -165,26 +158,6 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
         for j in range(5):
             bound = i != j and i < 3 and j < 3
             torch.testing.assert_close(added[i, j], on_ring if bound else no_ring)
-
-
-@pytest.mark.holds("CSA, Eqs. 8, 11 and 13")
-@pytest.mark.parametrize("name", ["categories of rings", "distances and added rings"])
-def test_rings_loops_and_far_and_unreachable_pairs_equal_the_loop(name):
-    edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (5, 6), (6, 6)]
-    (graph,) = encoded(graph_of(7, edges + [(j, i) for i, j in edges]))
-    for got, expected in LOOPS["CGT"](in_use(CGT(CGTS[name])), graph):
-        torch.testing.assert_close(got, expected, **CLOSE)
-
-
-@pytest.mark.holds("CSA, Figure 2")
-@torch.no_grad()
-def test_distances_cannot_tell_the_pairs_of_figure_2_apart_and_walks_can():
-    torch.manual_seed(0)
-    both = encode([DIAMOND, PATH_OF_FOUR], AddRandomWalks(3), AddShortestPaths())
-    left, right = (collate([graph]) for graph in both)
-    for encoding, alike in ((DistanceEncoding(3, 8), True), (PairWalkEncoding(3, 8), False)):
-        gap = encoding(left)[0, 0, 1] - encoding(right)[0, 1, 2]
-        assert (float(gap.abs().max()) < 0.05) == alike
 
 
 @PRECISIONS

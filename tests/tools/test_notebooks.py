@@ -83,13 +83,6 @@ def test_syncing_from_the_text_keeps_outputs_of_unchanged_cells_only(chapter):
     assert notebooks.differences(text, notebook) == []
 
 
-def test_a_cell_whose_table_is_not_its_last_expression_is_a_fault(chapter):
-    nb = nbformat.read(chapter[1], 4)
-    nb.cells[-1].update(source="plots.table(names, rows)\nassert rows", outputs=[])
-    (fault,) = notebooks.output_faults(nb)
-    assert "has no output" in fault
-
-
 def test_syncing_from_the_notebook_writes_the_text(chapter):
     text, notebook = chapter
     nb = nbformat.read(notebook, 4)
