@@ -30,8 +30,8 @@ from gtcourse.encodings import AddRings, encode_batch
 from gtcourse.graphs import MappedGraphs, open_graphs
 from gtcourse.prepare import Molecules, prepare
 from gtcourse.recipes import get_recipe
+from gtcourse.recipes.base import Recipe
 from gtcourse.training.fit import count_parameters, launch, train_step
-from gtcourse.training.recipe import Recipe
 
 STORED, BATCH = (AddRings(18),), 64
 GRAPHORMER = {"d_model": 64, "d_hidden": 64, "num_heads": 8, "num_layers": 4}

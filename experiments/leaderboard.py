@@ -17,8 +17,8 @@ from gtcourse import load_dataset
 from gtcourse.encodings import AddRandomWalks, encode
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import CGT, CGTConfig
+from gtcourse.recipes.base import as_text
 from gtcourse.training.leaderboard import LEADERBOARD, Entry
-from gtcourse.training.recipe import as_text
 from gtcourse.training.records import Record, read_record, write_record
 
 TRAIN_MOLECULES = 4000

@@ -26,8 +26,7 @@ from gtcourse.models import (
     SignNet,
     SignNetConfig,
 )
-from gtcourse.recipes.base import recipe
-from gtcourse.training.recipe import Recipe, halve_on_plateau
+from gtcourse.recipes.base import Recipe, halve_on_plateau, recipe
 
 ATOMS = {"num_node_types": 28, "num_node_features": 0}
 

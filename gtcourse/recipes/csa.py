@@ -12,8 +12,7 @@ from functools import partial
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
 from gtcourse.models import CGT, CGTConfig
-from gtcourse.recipes.base import adamw, recipe
-from gtcourse.training.recipe import Recipe, warmup_then_cosine
+from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_cosine
 
 LARGEST_RING = {"categorical": 18, "additive": 6}
 """As in Bodnar et al., 2021: on ZINC, and on OGB's molecules."""

@@ -21,8 +21,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gtcourse.encodings import AddLaplacianEigenvectors, AddShortestPaths, AddSVD
 from gtcourse.models import EGT, EGTConfig, LaplacianEncoding
-from gtcourse.recipes.base import TASKS, recipe
-from gtcourse.training.recipe import Recipe, warmup_then_cosine
+from gtcourse.recipes.base import TASKS, Recipe, recipe, warmup_then_cosine
 from gtcourse.training.tasks import with_distances
 
 COLUMNS = ("pattern", "cluster", "mnist", "cifar10", "tsp", "zinc", "zinc-full")

@@ -6,9 +6,8 @@ from functools import partial
 
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths
 from gtcourse.models import Graphormer, GraphormerConfig
-from gtcourse.recipes.base import adamw, recipe
+from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_linear
 from gtcourse.training.flag import Flag
-from gtcourse.training.recipe import Recipe, warmup_then_linear
 
 ZINC = {
     "num_node_types": 64,

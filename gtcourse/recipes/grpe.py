@@ -9,8 +9,7 @@ from functools import partial
 
 from gtcourse.encodings import AddShortestPaths
 from gtcourse.models import GRPE, GRPEConfig
-from gtcourse.recipes.base import adamw, recipe
-from gtcourse.training.recipe import Recipe, warmup_then_linear
+from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_linear
 
 SIZES = {
     "tiny": (4, 64, 8, 106_000),

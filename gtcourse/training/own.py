@@ -21,7 +21,7 @@ from gtcourse.graphs.batch import Target, check_graphs, target_level
 from gtcourse.graphs.molecules import zinc_data
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models.embeddings import CATEGORY_STRIDE
-from gtcourse.training.recipe import Recipe
+from gtcourse.recipes.base import Recipe
 from gtcourse.training.tasks import (
     Task,
     edge_classification,

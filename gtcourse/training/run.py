@@ -22,6 +22,7 @@ from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, l
 from gtcourse.graphs.files import META, locked, open_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
+from gtcourse.recipes.base import Recipe, warmup_then_cosine
 from gtcourse.training.budget import device
 from gtcourse.training.fit import (
     History,
@@ -30,7 +31,6 @@ from gtcourse.training.fit import (
     is_first_process,
     processes,
 )
-from gtcourse.training.recipe import Recipe, warmup_then_cosine
 from gtcourse.training.records import (
     Record,
     current_commit,

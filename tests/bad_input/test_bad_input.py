@@ -49,10 +49,10 @@ from gtcourse.graphs.files import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data
 from gtcourse.inference import load
 from gtcourse.recipes import get_recipe
+from gtcourse.recipes.base import warmup_then_linear
 from gtcourse.training import tasks
 from gtcourse.training.fit import fit
 from gtcourse.training.own import own_data, own_recipe, read_csv, recipe_for
-from gtcourse.training.recipe import warmup_then_linear
 from gtcourse.training.records import Record, read_record, read_weights, recorded, write_weights
 from gtcourse.training.run import claim, data_for, train
 from tests.graphs.small import three_chains

@@ -19,8 +19,8 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader
 from gtcourse.models import GatedGCN
 from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.recipes.base import warmup_then_linear
 from gtcourse.training.fit import count_parameters, evaluate
-from gtcourse.training.recipe import warmup_then_linear
 from tests.training.small_run import graphs, small_model
 from tests.training.tiny_data import tiny
 
@@ -174,7 +174,7 @@ def test_new_epochs_take_the_place_of_steps_and_the_schedule_ends_with_them():
 
 def test_a_recipes_fit_is_fit_with_everything_it_says(monkeypatch):
     given = {}
-    monkeypatch.setattr("gtcourse.training.recipe.fit", lambda *a, **k: given.update(k, args=a))
+    monkeypatch.setattr("gtcourse.recipes.base.fit", lambda *a, **k: given.update(k, args=a))
     recipe = get_recipe("graphormer-large/molpcba")
     model, train, val = small_model(), DenseLoader(graphs(4, seed=0), 2), object()
     recipe.fit(model, train, val, seed=3, precision="bf16-mixed")
