@@ -11,17 +11,16 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import mean
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from typer import Argument, Option
 
 from gtcourse import __version__
 
-console = Console(highlight=False)
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
     no_args_is_help=True,
@@ -44,19 +43,11 @@ DATASET = Option(None, help="only recipes for this data set")
 SMILES = Option("smiles", help="the column of --csv with SMILES")
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
-        console.print(f"gtcourse {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: bool = Option(
-        False, "--version", callback=_print_version, is_eager=True, help="print it"
-    ),
-) -> None:
+@app.callback(invoke_without_command=True)
+def options(version: bool = Option(False, "--version", help="print it")) -> None:
     """Options before a command."""
+    if version:
+        print(f"gtcourse {__version__}")
 
 
 @app.command()
@@ -70,18 +61,19 @@ def recipes(
         import torch
 
         recipe = get_recipe(name)
-        about = {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
         with torch.device("meta"):  # counted without memory
-            about["parameters"] = sum(p.numel() for p in recipe.build_model().parameters())
-        for key, value in (recipe.config() | about).items():
-            console.print(f"[bold]{key}[/]: {escape(str(value))}")
+            parameters = sum(p.numel() for p in recipe.build_model().parameters())
+        about = recipe.config() | {"parameters": parameters}
+        about |= {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+        for key, value in about.items():
+            print(f"{key}: {value}")
         return
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
             metric, value = [*recipe.paper_result.items()][-1]
             score = f" {value[0]:g}" if isinstance(value, tuple) else ", by size"
-            console.print(f"{recipe.name:35} {metric}{score}")
-    console.print("`gtcourse recipes NAME` describes one.")
+            print(f"{recipe.name:35} {metric}{score}")
+    print("`gtcourse recipes NAME` describes one.")
 
 
 @app.command()
@@ -142,8 +134,7 @@ def train(
     name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     if first := run.is_first_process():
-        where = escape(f"on {dataset.source}: {folder}")
-        console.print(f"[bold]{name}[/], seed {seed[0]}, {where}", soft_wrap=True)
+        print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
     record = run.train(
         chosen,
         dataset,
@@ -164,9 +155,8 @@ def train(
             paper = ""
             if metric in scores:
                 paper = f"   (the paper's run on {chosen.dataset}: {scores[metric][0]:g})"
-            console.print(f"{metric:>16} {value:.5g}{paper}")
-        where = escape(str(folder / record.filename))
-        console.print(f"{record.seconds:.0f} s; the record: {where}", soft_wrap=True)
+            print(f"{metric:>16} {value:.5g}{paper}")
+        print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
 
 @app.command()
@@ -181,9 +171,9 @@ def results(
     for result in records.results(records.read_results(folders), dataset):
         if result.records or all:
             name, metric, paper, ours, gap, *about = records.row(result)
-            console.print(f"[bold]{name}[/]  {escape(', '.join(filter(None, about)))}")
+            print(f"{name}  {', '.join(filter(None, about))}")
             paper, gap = f"; paper {paper}" if paper else "", f", gap {gap}" if gap else ""
-            console.print(f"    {metric} {ours}{paper}{gap}")
+            print(f"    {metric} {ours}{paper}{gap}")
 
 
 @app.command()
@@ -195,19 +185,17 @@ def data(
     from gtcourse.graphs.datasets import GENERATED, NAMES, PUBLICATIONS, load_dataset
 
     if name is None:
-        kinds = {"without a network": GENERATED, "published": PUBLICATIONS}
         for known in NAMES:
-            ways = ", ".join(kind for kind, names in kinds.items() if known in names)
-            console.print(f"{known:16} {ways}")
+            ways = {"without a network": known in GENERATED, "published": known in PUBLICATIONS}
+            print(f"{known:16} {', '.join(way for way, exists in ways.items() if exists)}")
         return
     graphs = load_dataset(name, source)
-    sizes = [graph.num_nodes for graph in graphs]
-    edges = sum(graph.num_edges for graph in graphs)
-    console.print(f"[bold]{escape(graphs.name)}[/]: {escape(graphs.source)}")
-    console.print(f"graphs: {graphs.split_sizes}")
-    console.print(
-        f"nodes: {min(sizes)} to {max(sizes)}, {sum(sizes) / len(sizes):.2f} on average; "
-        f"edges: {edges / len(sizes):.2f}; targets of: {graphs.target}",
+    nodes, edges = zip(*((graph.num_nodes, graph.num_edges) for graph in graphs), strict=True)
+    print(f"{graphs.name}: {graphs.source}")
+    print(f"graphs: {graphs.split_sizes}")
+    print(
+        f"nodes: {min(nodes)} to {max(nodes)}, {mean(nodes):.2f} on average; "
+        f"edges: {mean(edges):.2f}; targets of: {graphs.target}"
     )
 
 
@@ -249,10 +237,9 @@ def prepare(
         elif workers > 1:
             executor = stack.enter_context(process_pool(workers))
         graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
-    console.print(f"[bold]{graphs.name}[/]: {escape(graphs.source)}")
-    console.print(f"graphs: {graphs.split_sizes}")
-    encodings = escape(", ".join(graphs.stored) or "nothing")
-    console.print(f"stored with them: {encodings}; in {escape(str(out))}", soft_wrap=True)
+    print(f"{graphs.name}: {graphs.source}")
+    print(f"graphs: {graphs.split_sizes}")
+    print(f"stored with them: {', '.join(graphs.stored) or 'nothing'}; in {out}")
 
 
 @app.command()
@@ -285,12 +272,11 @@ def predict(
     if out is not None:
         with replacing(out) as temporary:
             table.to_csv(temporary, index=False)
-        console.print(f"{len(table) - failed} predictions: {out}", soft_wrap=True)
+        print(f"{len(table) - failed} predictions: {out}")
     else:
-        shown = table if failed else table.drop(columns="reason")
-        console.print(shown.to_string(index=False), markup=False, soft_wrap=True)
+        print((table if failed else table.drop(columns="reason")).to_string(index=False))
     if failed:
-        console.print(f"{failed} of {len(table)} rows could not be read; see column 'reason'.")
+        print(f"{failed} of {len(table)} rows could not be read; see column 'reason'.")
 
 
 @app.command()
@@ -309,7 +295,7 @@ def explore(
     content = page(models.split(","), molecules)
     with replacing(out) as temporary:
         temporary.write_text(content)
-    console.print(f"the page: {out}", soft_wrap=True)
+    print(f"the page: {out}")
 
 
 @app.command()
@@ -329,7 +315,7 @@ def bench(
     chosen = get_recipe(recipe)
     options = {"steps": steps, "precision": precision, "compile": compile, "buckets": buckets}
     for name, value in measure(chosen, data_for(chosen, data), **options).items():
-        console.print(f"{name:>20} {value}")
+        print(f"{name:>20} {value}")
 
 
 @app.command()
@@ -355,14 +341,14 @@ def costs(
             f"{recipe} works on lists of edges or of paths, of which the numbers of nodes and "
             "graphs say nothing; expected a model that works on all pairs alone."
         ) from None
-    console.print(f"[bold]{recipe}[/], batches of {graphs} graphs, float32")
+    print(f"{recipe}, batches of {graphs} graphs, float32")
     parts = ("parameters", "gradients", "optimizer")
     sizes = ", ".join(f"{name} {getattr(counted[0], name) / 2**20:,.1f}" for name in parts)
-    console.print(f"MiB for any graphs: {sizes}")
-    console.print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
+    print(f"MiB for any graphs: {sizes}")
+    print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
     for number, step in zip(nodes, counted, strict=True):
         memory = f"{step.activations / 2**20:>17,.0f} {step.memory / 2**20:>10,.0f}"
-        console.print(f"{number:>8,} {memory} {step.flops / 1e9:>11,.1f} {step.operations:>11,}")
+        print(f"{number:>8,} {memory} {step.flops / 1e9:>11,.1f} {step.operations:>11,}")
 
 
 def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
@@ -379,7 +365,7 @@ def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str
     data, skipped = read_csv(csv, smiles, targets, task, split, features=features)
     more = [f"{len(skipped) - 5} more rows"] if len(skipped) > 5 else []
     for line in skipped[:5] + more:
-        console.print(f"left out: {line}", markup=False)
+        print(f"left out: {line}")
     return recipe, data
 
 
@@ -401,20 +387,20 @@ def _run_each_seed(seeds: list[int], jobs: int) -> int:
     while "--seed" in words:
         place = words.index("--seed")
         del words[place : place + 2]
-    processes, codes = [], []
+    processes = []
     try:
         for seed in seeds:
-            if len(processes) - len(codes) == jobs:
-                codes.append(processes[len(codes)].wait())
+            while sum(process.poll() is None for process in processes) == jobs:
+                time.sleep(0.1)
             command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(seed)]
             processes.append(subprocess.Popen(command))
-        codes += [process.wait() for process in processes[len(codes) :]]
+        codes = [process.wait() for process in processes]
+        return int(any(codes))
     finally:
         for process in processes:
             process.terminate()
         for process in processes:
             process.wait()
-    return int(any(codes))
 
 
 class Stopped(BaseException):
@@ -444,8 +430,7 @@ def main() -> None:
         message, status = str(reason), 1
     else:
         return
-    text = f"[bold red]gtcourse:[/] {escape(message.strip())}"
-    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+    typer.secho(f"gtcourse: {message.strip()}", fg="red", err=True)
     raise SystemExit(status)
 
 

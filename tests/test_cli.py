@@ -6,7 +6,6 @@ import sys
 import time
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 import gtcourse
@@ -14,12 +13,6 @@ from gtcourse.cli import _command, app, main
 from gtcourse.recipes import RECIPES
 from tests.graphs.served import write_some
 from tests.training.tiny_data import tiny, tiny_zinc_file
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch):
-    """A terminal in which no cell has to be broken, whatever this process was started from."""
-    monkeypatch.setattr("gtcourse.cli.console", Console(width=200))
 
 
 @pytest.fixture
