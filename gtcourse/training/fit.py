@@ -10,8 +10,8 @@ import csv
 import math
 import os
 import time
-import warnings
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 
@@ -101,21 +101,15 @@ def fit(
         seed: of dropout and everything else random in training but the loader's order.
         out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
             continued; on a CPU the result is the same bit for bit.
-        checkpoint_every: also save after every so many steps of an epoch.
+        checkpoint_every: also save after every so many steps of an epoch, if there is ``out``.
         tensorboard: also log the curve for TensorBoard, below ``out``.
         progress: show a bar with the remaining time.
 
     Raises:
-        ValueError: arguments do not fit together, nothing can be learned from the targets, or
+        ValueError: a plateau without validation data, targets from which nothing can be learned, or
             ``out`` holds the checkpoint of another run.
         RuntimeError: the training loss is no longer a finite number.
     """
-    if epochs < 1 or (checkpoint_every is not None and checkpoint_every < 1):
-        raise ValueError(
-            f"epochs is {epochs} and checkpoint_every {checkpoint_every}; expected 1 or more."
-        )
-    if (checkpoint_every or tensorboard) and out is None:
-        raise ValueError("checkpoints and TensorBoard logs need a folder; expected out as well.")
     if val is None and isinstance(schedule, ReduceLROnPlateau):
         raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
     for loader in (train, val):
@@ -131,39 +125,35 @@ def fit(
     # The wrapped model shares its weights with the caller's.
     wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
     evaluated = wrapped if world == 1 else model  # DDP's forward waits for the other processes
-    history, best_weights, current, board = History(), None, None, None
+    history, best_weights, current = History(), None, None
     folder = None if out is None else Path(out)
     writes = folder is not None and rank == 0
+    logs = folder / "tensorboard" if writes and tensorboard else None
     parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
     parts = {name: part for name, part in parts.items() if part is not None}
-    with ExitStack() as stack:
-        if writes and tensorboard:
-            board = stack.enter_context(closing(Board(folder / "tensorboard")))
-        if folder is not None:
-            run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
-            if (folder / "last.ckpt").exists():
-                state = _load(folder / "last.ckpt", run, parts, rank)
-                history, best_weights = History(**state["history"]), state["best_weights"]
-                current = state["current"] and Epoch(**state["current"])
-                if current and rank > 0:  # the first process continues with the sums of all
-                    current.loss, current.graphs = 0.0, 0
+    run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
+    if folder is not None and (folder / "last.ckpt").exists():
+        state = _load(folder / "last.ckpt", run, parts, rank)
+        history, best_weights = History(**state["history"]), state["best_weights"]
+        current = state["current"] and Epoch(**state["current"])
+        if current and rank > 0:  # the first process continues with the sums of all
+            current.loss, current.graphs = 0.0, 0
 
-        def save(current: Epoch | None) -> None:
-            if folder is None:
-                return
-            random = _random_state(fabric)  # gathered from all processes
-            if writes:
-                state = {name: part.state_dict() for name, part in parts.items()}
-                state |= {"run": run, "random": random, "history": asdict(history)}
-                state |= {"current": current and asdict(current), "best_weights": best_weights}
-                write_tensors(folder / "last.ckpt", state)
+    def save(current: Epoch | None) -> None:
+        if folder is None:
+            return
+        random = _random_state(fabric)  # gathered from all processes
+        if writes:
+            state = {name: part.state_dict() for name, part in parts.items()}
+            state |= {"run": run, "random": random, "history": asdict(history)}
+            state |= {"current": current and asdict(current), "best_weights": best_weights}
+            write_tensors(folder / "last.ckpt", state)
 
-        # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
-        silent = {} if progress and rank == 0 else {"disable": True}
-        done = len(history.epochs) * len(train) + (current.batches if current else 0)
-        bar = tqdm(total=epochs * len(train), initial=done, unit="step", leave=False, **silent)
-        stack.enter_context(bar)
-
+    # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
+    silent = {} if progress and rank == 0 else {"disable": True}
+    done = len(history.epochs) * len(train) + (current.batches if current else 0)
+    bar = tqdm(total=epochs * len(train), initial=done, unit="step", leave=False, **silent)
+    with bar, _tensorboard(logs) as log:
         for epoch in range(len(history.epochs), epochs):
             if current is None:
                 current = Epoch(optimizer.param_groups[0]["lr"])
@@ -204,17 +194,10 @@ def fit(
             if writes:
                 _write_curve(folder / "curve.csv", history.epochs)
             save(None)
-            if board is not None:
-                board.write(row, epoch)
+            log(row, epoch)
             bar.set_postfix({name: f"{v:.4g}" for name, v in row.items() if name != "seconds"})
     if best_weights is not None:
         model.load_state_dict(best_weights)
-    elif history.epochs:
-        warnings.warn(
-            f"the validation {task.monitor} is NaN in every epoch; the model has the weights of "
-            "the last one.",
-            stacklevel=2,
-        )
     return history
 
 
@@ -391,29 +374,31 @@ def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
         writer.writerows(rows)
 
 
-class Board:
-    """Appends rows to a new TensorBoard file in ``folder``.
+@contextmanager
+def _tensorboard(folder: Path | None) -> Iterator[Callable[[dict[str, float], int], None]]:
+    """A function that appends a row to a new TensorBoard file in ``folder``, if there is one.
 
     Without tensorboardX's queue and thread: after Ctrl-C, or on a full disk, closing them can wait
     forever.
     """
+    if folder is None:
+        yield lambda row, step: None
+        return
+    from tensorboardX.event_file_writer import EventsWriter  # half a second to import
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.summary_pb2 import Summary
 
-    def __init__(self, folder: Path):
-        from tensorboardX.event_file_writer import EventsWriter  # half a second to import
+    folder.mkdir(parents=True, exist_ok=True)
+    # The name has the second in it, within which a run may be continued.
+    writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
 
-        folder.mkdir(parents=True, exist_ok=True)
-        # The name has the second in it, within which a run may be continued.
-        self._writer = EventsWriter(str(folder / "events"), filename_suffix=f".{os.getpid()}")
-
-    def write(self, row: dict[str, float], step: int) -> None:
-        from tensorboardX.proto.event_pb2 import Event
-        from tensorboardX.proto.summary_pb2 import Summary
-
+    def write(row: dict[str, float], step: int) -> None:
         values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
-        event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
-        self._writer.write_event(event)
-        self._writer.flush()
+        writer.write_event(Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
+        writer.flush()
 
-    def close(self) -> None:
+    try:
+        yield write
+    finally:
         with suppress(OSError):  # write() has reported it
-            self._writer.close()
+            writer.close()

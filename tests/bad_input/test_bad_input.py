@@ -333,7 +333,7 @@ BATCHES = [
 # Recipes and runs.
 
 
-def fitted(folder: Path | None, y: float = 0.0, **options) -> None:
+def fitted(folder: Path, y: float = 0.0, **options) -> None:
     graphs = [graph.clone() for graph in CHAINS]
     for graph in graphs:
         graph.y = graph.y + y
@@ -366,7 +366,6 @@ def sgd() -> torch.optim.Optimizer:
 PLATEAU = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd())
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
-    ("no epochs", lambda folder: lambda: fitted(folder, epochs=0), "epochs is 0 and checkpoint_"),
     ("an atom without a row", trained(lambda data: data.graphs[2].x.fill_(28)),
      "zinc does not fit gin-100k/zinc: a category is beyond the model's; expected"),
     ("targets of nodes", trained(lambda data: None, name="pattern"),
@@ -390,8 +389,6 @@ RUNS = [
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
     ("a plateau of nothing", lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
      "ReduceLROnPlateau needs validation data"),
-    *((f"{option} without a folder", call(fitted, None, **{option: 2}), "need a folder; expected")
-      for option in ("tensorboard", "checkpoint_every")),
     ("no such budget", call(patch.dict("os.environ", GTCOURSE_BUDGET="huge")(budget), cpu=1, gpu=2),
      "GTCOURSE_BUDGET is 'huge'; expected one of cpu, gpu"),
     ("nothing embedded", call(data_for, get_recipe("csa-small/pcqm4mv2"), "embedded"),
