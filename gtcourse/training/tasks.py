@@ -73,15 +73,10 @@ def graph_regression() -> Task:
         known = ~batch.y.isnan()
         metric.update(prediction[known].float(), batch.y[known].float())
 
-    return Task(
-        name="graph regression",
-        loss=_mean_over_known(lambda prediction, y: (prediction - y).abs()),
-        metric=MeanAbsoluteError,
-        update=update,
-        monitor="mae",
-        mode="min",
-        size=lambda batch: (~batch.y.isnan()).sum(),
-    )
+    def error(prediction: Tensor, y: Tensor) -> Tensor:
+        return (prediction - y).abs()
+
+    return _numbers("graph regression", error, MeanAbsoluteError, update, "mae", "min")
 
 
 def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | None = None) -> Task:
@@ -97,16 +92,13 @@ def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | No
     """
     default = "auroc" if num_tasks == 1 else "ap"
     metric = metric or default
-    return Task(
-        name="graph classification" + (f" by {metric}" if metric != default else ""),
-        loss=_mean_over_known(partial(F.binary_cross_entropy_with_logits, reduction="none")),
-        metric=partial(MeanOverTargets, metric),
-        update=lambda metric, prediction, batch: metric.update(prediction, batch.y),
-        monitor=metric,
-        mode="max",
-        size=lambda batch: (~batch.y.isnan()).sum(),
-        num_classes=2,
-    )
+    name = "graph classification" + (f" by {metric}" if metric != default else "")
+    cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
+
+    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+        metric.update(prediction, batch.y)
+
+    return _numbers(name, cross_entropy, partial(MeanOverTargets, metric), update, metric, "max", 2)
 
 
 def graph_multiclass(num_classes: int) -> Task:
@@ -239,18 +231,6 @@ class MeanOverTargets(Metric):
         return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 
-def _mean_over_known(loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable:
-    """``loss_of(prediction, y)``, a number for each target, as a mean over the known targets."""
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        _check_shape(prediction, batch)
-        known = ~batch.y.isnan()
-        losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
-        return (losses * known).sum() / known.sum().clamp(min=1)
-
-    return loss
-
-
 def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
     """Data and models may be anybody's; ``[B, 1]`` beside ``[B]`` would broadcast silently."""
     if batch.y is None:
@@ -264,7 +244,22 @@ def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
         )
 
 
-def _classes(name, num_classes, monitor, metric: Callable[[], Metric], weights=None) -> Task:
+def _numbers(name, loss_of, metric, update, monitor, mode, num_classes=None) -> Task:
+    """Float targets: ``loss_of(prediction, y)``, a number for each, as a mean over the known."""
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        _check_shape(prediction, batch)
+        known = ~batch.y.isnan()
+        losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
+        return (losses * known).sum() / known.sum().clamp(min=1)
+
+    def size(batch: GraphBatch) -> Tensor:
+        return (~batch.y.isnan()).sum()
+
+    return Task(name, loss, metric, update, monitor, mode, size, num_classes=num_classes)
+
+
+def _classes(name, num_classes, monitor, metric, weights=None) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
@@ -275,16 +270,10 @@ def _classes(name, num_classes, monitor, metric: Callable[[], Metric], weights=N
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
         metric.update(prediction.argmax(dim=-1).flatten(), batch.y.flatten())
 
-    return Task(
-        name=name,
-        loss=loss,
-        metric=metric,
-        update=update,
-        monitor=monitor,
-        mode="max",
-        size=lambda batch: _total_weight(batch.y, weights),
-        num_classes=num_classes,
-    )
+    def size(batch: GraphBatch) -> Tensor:
+        return _total_weight(batch.y, weights)
+
+    return Task(name, loss, metric, update, monitor, "max", size, num_classes=num_classes)
 
 
 def _cross_entropy(
