@@ -173,7 +173,7 @@ class Result:
         recipe: as published; None for a reader's own.
         metric: the one that is compared, for instance "test_mae".
         paper: (mean, standard deviation or None), as printed; None for a reader's own.
-        records: the runs, by seed; none if the recipe was not run.
+        records: the runs that have this metric, by seed; none if the recipe was not run.
     """
 
     recipe: Recipe | None
@@ -188,10 +188,8 @@ class Result:
     @property
     def budget(self) -> str:
         """How much of the published run was run."""
-        if not self.records:
-            return ""
-        config = self.records[0].config
-        if self.recipe is None:
+        config = self.records[0].config if self.records else {}
+        if self.recipe is None or not config:
             return f"{config['epochs']} epochs" if "epochs" in config else ""
         if not (changed := config.get("changed")):
             return "the paper's"
@@ -222,23 +220,19 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
         # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.
         name = record.name if own else record.name.split("-on-")[0]
         runs[name, record.data["source"], record.data.get("checksum"), budget].append(record)
-
-    def result(recipe: Recipe | None, metric: str, paper, group: list[Record]) -> Result:
-        scored = [run for run in group if metric in run.result]  # unless no target is known
-        return Result(recipe, metric, paper, tuple(scored))
-
-    found = []
+    rows = []
     for name, recipe in RECIPES.items():
         if dataset in (None, recipe.dataset):
             groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
-            found += [
-                result(recipe, *score, group) for score in printed(recipe) for group in groups
-            ]
+            rows += [(recipe, *score, group) for score in printed(recipe) for group in groups]
     for (name, *_), group in runs.items():
         if name not in RECIPES and dataset in (None, group[0].data["name"]):
             metrics = [metric for metric in group[0].result if metric.startswith("test_")]
-            found += [result(None, metric, None, group) for metric in metrics]
-    return found
+            rows += [(None, metric, None, group) for metric in metrics]
+    return [
+        Result(recipe, metric, paper, tuple(run for run in group if metric in run.result))
+        for recipe, metric, paper, group in rows
+    ]
 
 
 def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
