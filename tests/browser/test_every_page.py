@@ -4,9 +4,15 @@ import dataclasses
 
 import pytest
 
-from tests.browser.visit import Visit, visit
-from tools.paths import HTML
+from tests.browser.test_links import tracked
+from tests.browser.visit import Visit, show_in, visit
+from tools.chromium import PHONE
+from tools.paths import HTML, ROOT
 
+MB = 1_000_000
+CUT = """figures => figures.filter((figure) =>
+  figure.parentElement.scrollWidth > figure.parentElement.clientWidth)
+  .map((figure) => figure.getAttribute("aria-label").slice(0, 60))"""
 KINDS = ["book/intro.html", "notebooks/03_message_passing.html", "book/api/cli.html"]
 """A page of each kind, for what takes too long on all of them."""
 
@@ -38,3 +44,26 @@ def test_the_folder_opens_at_the_first_page(page, book):
     page.goto(f"{book}/")
     page.wait_for_url(f"{book}/book/intro.html")
     assert page.title().startswith("Graph Transformers")
+
+
+@pytest.mark.parametrize("chapter", ["04_positional_encodings", "09_csa", "11_what_attention_sees"])
+def test_no_figure_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
+    page.set_viewport_size(PHONE)
+    page.route("**/mathjax/**", lambda route: route.abort())
+    page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
+    for mode in ("light", "dark"):
+        show_in(page, mode)
+        assert page.locator(".cell_output svg[role=img]").evaluate_all(CUT) == [], mode
+
+
+def test_repository_book_and_a_page_with_all_that_it_loads_are_light(page, book):
+    assert sum((ROOT / name).stat().st_size for name in tracked()) < 60 * MB
+    assert sum(path.stat().st_size for path in HTML.rglob("*") if path.is_file()) < 80 * MB
+    loaded = []
+    page.on("response", lambda response: loaded.append(len(response.body())))
+    for name, limit in (("book/intro", MB), ("notebooks/06_graphormer", 3 * MB)):
+        loaded.clear()
+        page.goto(f"{book}/{name}.html")
+        page.evaluate("window.bookReady")
+        page.wait_for_load_state("networkidle")
+        assert sum(loaded) < limit

@@ -21,7 +21,7 @@ def chapter(page, book):
     return opened
 
 
-@pytest.mark.parametrize("number", [name[:2] for name in CHAPTERS])
+@pytest.mark.parametrize("number", ["01", "07", "12"])
 def test_solutions_are_folded_and_open_at_a_click_and_at_a_key(chapter, number):
     page = chapter(number)
     solutions = page.locator(SOLUTION)

@@ -6,12 +6,11 @@ import subprocess
 import pytest
 import yaml
 
-from tools.paths import CONFIG, ROOT
+from tools.paths import CONFIG, ROOT, slug
 
-REPOSITORY = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]
-OWNER_AND_NAME = REPOSITORY["url"].removeprefix("https://github.com/")
-COLAB = f"https://colab.research.google.com/github/{OWNER_AND_NAME}/blob/{REPOSITORY['branch']}/"
-BINDER = f"https://mybinder.org/v2/gh/{OWNER_AND_NAME}/{REPOSITORY['branch']}?urlpath=lab/tree/"
+BRANCH = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["branch"]
+COLAB = f"https://colab.research.google.com/github/{slug()}/blob/{BRANCH}/"
+BINDER = f"https://mybinder.org/v2/gh/{slug()}/{BRANCH}?urlpath=lab/tree/"
 AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
 
 
