@@ -1,7 +1,10 @@
 """One thread, and the same random examples each time; of a nightly run, other ones each night."""
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from gtcourse.graphs import GraphDataset, load_dataset
 
 torch.set_num_threads(1)
 settings.register_profile(
@@ -19,3 +22,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def molecules() -> GraphDataset:
+    """From the reader's own cache, so that tests and chapters build them once together."""
+    return load_dataset("molecules")

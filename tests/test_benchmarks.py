@@ -5,7 +5,6 @@ import torch
 from benchmarks.measure import peak_mb
 from benchmarks.models import compare
 from benchmarks.subjects import ENTRIES, PEERS, subject
-from gtcourse import load_dataset
 
 
 def three_megabytes_but_two_at_a_time():
@@ -20,9 +19,8 @@ def test_the_peak_is_what_is_held_at_a_time():
     assert peak_mb(three_megabytes_but_two_at_a_time) == 2.0
 
 
-def test_models_of_about_one_size_are_trained_on_the_same_graphs_and_compared():
-    graphs = load_dataset("molecules").train[:6]
-    subjects = [subject(name, graphs) for name in (*PEERS, *ENTRIES)]
+def test_models_of_about_one_size_are_trained_on_the_same_graphs_and_compared(molecules):
+    subjects = [subject(name, molecules.train[:6]) for name in (*PEERS, *ENTRIES)]
     before = [[p.detach().clone() for p in one.model.parameters()] for one in subjects]
     rows = compare(subjects, rounds=2)
     assert [row["model"] for row in rows] == [*PEERS, *ENTRIES]

@@ -168,8 +168,3 @@ def test_targets_of_graphs_nodes_and_edges(name, level, task, floats, tmp_path):
     classes = {"regression": (), "classes": (3,) if level == "graph" else (2,)}[task]
     rows = [() if level == "graph" else (n,) for n in sizes]
     assert [tuple(p.shape) for p in predictions] == [row + classes for row in rows]
-
-
-@pytest.fixture(scope="module")
-def molecules():
-    return gtcourse.load_dataset("molecules")

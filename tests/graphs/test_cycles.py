@@ -14,13 +14,13 @@ from gtcourse.graphs.cycles import CSL_SKIPS
 
 
 @pytest.fixture(scope="module")
-def cycles(data_root) -> GraphDataset:
-    return load_dataset("cycles", root=data_root)
+def cycles() -> GraphDataset:
+    return load_dataset("cycles")
 
 
 @pytest.fixture(scope="module")
-def csl(data_root) -> GraphDataset:
-    return load_dataset("csl", root=data_root)
+def csl() -> GraphDataset:
+    return load_dataset("csl")
 
 
 def counted(graph) -> tuple:

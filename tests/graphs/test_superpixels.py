@@ -14,8 +14,8 @@ from gtcourse.graphs.superpixels import pixel_graph
 
 
 @pytest.fixture(scope="module")
-def digits(data_root):
-    return load_dataset("digits", root=data_root)
+def digits():
+    return load_dataset("digits")
 
 
 def edges_of_the_loop(image: np.ndarray, k: int) -> list[list]:
@@ -35,25 +35,6 @@ def edges_of_the_loop(image: np.ndarray, k: int) -> list[list]:
         ]
         edges += sorted([i, j, squared] for squared, j in sorted(others)[:k])
     return edges
-
-
-def test_a_small_image_by_hand():
-    r"""Four pixels with ink; each of the corners has two equally near ones.
-
-    The numbers of the nodes::
-
-        0 1 .
-        . . .
-        2 . 3
-    """
-    image = np.array([[1.0, 0.5, 0], [0, 0, 0], [0.25, 0, 0.75]])
-    graph = pixel_graph(image, k=2)
-    assert graph.x.tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0.25, 0, 1], [0.75, 1, 1]]
-    # From 2, nodes 0 and 3 are both two pixels away, node 1 lies at √5; from 3, 2 and then 1.
-    assert graph.edge_index.T.tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 3],
-                                           [3, 1], [3, 2]]  # fmt: skip
-    root = 5**0.5 / 2
-    assert graph.edge_attr[:, 0].tolist() == pytest.approx([0.5, 1, 0.5, root, 1, 1, root, 1])
 
 
 @settings(max_examples=60)

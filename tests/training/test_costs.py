@@ -9,7 +9,6 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from experiments.chapter12 import NAMES
-from gtcourse import load_dataset
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import get_recipe
@@ -36,7 +35,7 @@ class Perceptron(nn.Module):
         return self.last(self.first(batch.x.float()).abs()).squeeze(-1).sum(dim=1)
 
 
-def molecules(entry, count: int = 3):
+def batch_for(entry, count: int = 3):
     rings = [(6, [(i, (i + 1) % 6) for i in range(6)]), (4, [(0, 1), (1, 2), (2, 3)]), (1, [])]
     made = [graph_of(n, [*edges, *[(j, i) for i, j in edges]]) for n, edges in rings]
     for graph in made:
@@ -61,7 +60,7 @@ def test_a_perceptrons_step_is_counted_as_by_hand():
 @pytest.mark.parametrize("name", [*DENSE, *LISTS])
 def test_memory_is_what_the_profiler_sees(name):
     entry = LEADERBOARD[name]
-    model, batch = entry.build_model(), molecules(entry).select(torch.arange(48) % 2)
+    model, batch = entry.build_model(), batch_for(entry).select(torch.arange(48) % 2)
     costs, seen = step_costs(model, TASK, batch), _profiled(copy.deepcopy(model), batch)
     # At its highest some gradients may be there already; an operator may take some for itself.
     assert 0.95 * (seen - costs.gradients) <= costs.activations <= 1.02 * seen
@@ -78,7 +77,7 @@ def _profiled(model, batch) -> int:
 
 @pytest.mark.parametrize("name", DENSE)
 def test_a_step_without_numbers_has_the_products_of_one_with_them(name):
-    model, batch = LEADERBOARD[name].build_model().eval(), molecules(LEADERBOARD[name], count=1)
+    model, batch = LEADERBOARD[name].build_model().eval(), batch_for(LEADERBOARD[name], count=1)
     batch = batch.select(torch.tensor([0, 0]))  # no padding, which lists of pairs leave out
     real, counted = (step_costs(model, TASK, b) for b in (batch, batch.to("meta")))
     if name != "transformer-100k":  # whose fused kernel counts its products in another way
@@ -100,9 +99,9 @@ def test_the_largest_moment_counts():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_recorded_is_what_the_counter_counts_today(name):
+def test_what_is_recorded_is_what_the_counter_counts_today(name, molecules):
     entry, formula = LEADERBOARD[name], recorded_formulas()[name]
-    few = collate(encode(load_dataset("molecules").test[:2], *entry.transforms))
+    few = collate(encode(molecules.test[:2], *entry.transforms))
     for graphs, nodes in ((4, 21), (64, 150)):
         counted = step_costs(entry.build_model(), TASK, stretched(few, graphs, nodes))
         for part in ("parameters", "gradients", "optimizer"):

@@ -1,19 +1,15 @@
 """The leaderboard: sizes, one harness for all, and weights that give what was recorded."""
 
-from functools import cache
-
 import pytest
 import torch
 
-from gtcourse import load, load_dataset
+from gtcourse import load
 from gtcourse.inference import available
 from gtcourse.training.fit import count_parameters
 from gtcourse.training.leaderboard import LEADERBOARD, SIZES
 from gtcourse.training.records import recorded
 
 SEEDS = (0, 1, 2)
-
-
 SMALL = [entry for entry in LEADERBOARD.values() if entry.size == "100k"]
 
 
@@ -38,18 +34,13 @@ def test_the_runs_differ_in_model_encodings_and_rate_alone(entry):
     assert runs[0].result["val_mae"] == min(by_rate.values())
 
 
-@cache
-def molecules():
-    return load_dataset("molecules").test
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in available() if "100k/molecules" in name])
-def test_the_shipped_weights_give_the_recorded_error(name):
+def test_the_shipped_weights_give_the_recorded_error(name, molecules):
     model = load(name)
-    y = torch.cat([graph.y for graph in molecules()])
+    y = torch.cat([graph.y for graph in molecules.test])
     # Where eigenvalues or singular values coincide, the vectors are any basis of their space; which
     # one depends on the processor and on what else is computed with it, and the error a little.
-    error = float((model.predict(molecules()) - y).abs().mean())
+    error = float((model.predict(molecules.test) - y).abs().mean())
     tolerance = 1e-2 if name.startswith(("egt", "signnet")) else 2e-5
     assert error == pytest.approx(model.record.result["test_mae"], abs=tolerance)

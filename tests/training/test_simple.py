@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gtcourse import load_dataset
 from gtcourse.training.simple import line_to_beat, morgan_counts, simple_errors
 
 
@@ -20,8 +19,8 @@ def test_morgan_counts_are_those_of_the_training_environments():
 
 
 @pytest.mark.slow
-def test_the_recorded_errors_are_reproduced():
-    data = load_dataset("molecules")
+def test_the_recorded_errors_are_reproduced(molecules):
+    data = molecules
     train, rest = (data.split == 0).nonzero().flatten(), (data.split > 0).nonzero().flatten()
     chosen = torch.cat([train[:1000], rest])
     part = replace(data, graphs=[data[int(i)] for i in chosen], split=data.split[chosen])
