@@ -8,6 +8,7 @@ of singular vectors, p steps of a random walk, H heads, E edges. Encodings of no
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from operator import mul
 from typing import Literal
 
 import torch
@@ -43,10 +44,9 @@ def own_rows(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
 
 def combinations(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A number for each combination of categories, ``[..., F]`` to ``[...]``; column 0 in ones."""
-    number, count = torch.zeros_like(values[..., 0], dtype=torch.long), 1
-    for column, size in zip(values.long().unbind(-1), sizes, strict=True):
-        number, count = number + count * column, count * size
-    return number
+    steps = accumulate((1, *sizes), mul)
+    columns = zip(values.long().unbind(-1), steps, strict=False)
+    return sum(column * step for column, step in columns)
 
 
 def masked_edge_attr(batch: GraphBatch, rows: slice = ALL) -> Tensor:
@@ -174,15 +174,10 @@ def _signs(like: Tensor, generator: torch.Generator | None) -> Tensor:
 # Graphormer's edges
 
 
-def flat_edges(batch: GraphBatch, first: int = 0) -> tuple[Tensor, ...]:
-    """All edges of a batch beside each other: graph, receiver and sender ``[E]``, rows ``[E, F]``.
-
-    Nodes are numbered from ``first``. The receiver of an edge is the node that it leads to, as in
-    PyG; distances and paths are read the other way, from the query's node.
-    """
-    graph, sender, receiver = batch.adjacency.nonzero(as_tuple=True)
-    rows = category_rows(batch.edge_attr[batch.adjacency])
-    return graph, receiver + first, sender + first, rows
+def edge_vectors(batch: GraphBatch, table: nn.Embedding) -> Tensor:
+    """Each edge's vector, the mean over its columns, ``[B, N, N, d]``; zeros elsewhere."""
+    e = table(category_rows(masked_edge_attr(batch))).mean(dim=-2)
+    return e.masked_fill(~batch.adjacency[..., None], 0.0)
 
 
 class NodeEdges(nn.Module):
@@ -193,29 +188,25 @@ class NodeEdges(nn.Module):
         self.edges = nn.Embedding(num_edge_types, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        graph, receiver, _, rows = flat_edges(batch)
-        h = self.edges.weight.new_zeros(*batch.mask.shape, self.edges.embedding_dim)
-        return h.index_put((graph, receiver), self.edges(rows).mean(dim=1), accumulate=True)
+        return edge_vectors(batch, self.edges).sum(dim=1)
 
 
 class EdgeValues(nn.Module):
     r"""What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
 
-    Node i gets :math:`\sum_j A_{ij} e_{ij}` over the edges into it, each head on its own channels,
-    with A ``[B, H, N, N]`` before dropout. The paper does not spell this out; it is our reading.
+    Node i gets :math:`\sum_j A_{ij} e_{ji}` over the edges from j to it, each head on its own
+    channels, with A ``[B, H, 1 + N, 1 + N]``, [VNode] included, before dropout. The paper does not
+    spell this out; it is our reading.
     """
 
-    def __init__(self, num_edge_types: int, d_model: int, num_heads: int):
+    def __init__(self, num_edge_types: int, d_model: int):
         super().__init__()
-        self.num_heads = num_heads
         self.edges = nn.Embedding(num_edge_types, d_model)
 
-    def forward(self, attention: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
-        graph, receiver, sender, rows = edges
-        e = self.edges(rows).mean(dim=1).unflatten(-1, (self.num_heads, -1))  # [E, H, K]
-        message = (attention[graph, :, receiver, sender, None] * e).flatten(1)  # [E, d]
-        z = message.new_zeros(attention.shape[0], attention.shape[2], message.shape[1])
-        return z.index_put((graph, receiver), message, accumulate=True)
+    def forward(self, attention: Tensor, batch: GraphBatch) -> Tensor:
+        e = edge_vectors(batch, self.edges).unflatten(-1, (attention.shape[1], -1))
+        z = torch.einsum("bhij,bjihk->bihk", attention[..., 1:, 1:], e)
+        return F.pad(z.flatten(-2), (0, 0, 1, 0))
 
 
 def mean_over_paths(batch: GraphBatch, table: Tensor) -> Tensor:

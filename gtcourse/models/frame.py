@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import torch
@@ -30,7 +31,6 @@ from gtcourse.models.attention import MultiHeadAttention, over_heads
 from gtcourse.models.baselines import GatedGCNConv
 from gtcourse.models.csa import ChromaticSelfAttention, EdgeTerms
 from gtcourse.models.egt import EGTAttention
-from gtcourse.models.graphormer import GraphormerAttention
 from gtcourse.models.grpe import GRPEAttention, RelationTables
 
 
@@ -95,11 +95,11 @@ NORMALISERS = {"softmax": softmax, "sum": torch.exp, "gates": gates}
 r"""All of them take :math:`-\infty` for "masked", and give it no weight."""
 
 
-def transformer_terms(attention: MultiHeadAttention, h: Tensor, *, mask=None) -> Terms:
-    """Multi-head attention; mask: True at nodes, ``[B, N]``, or pairs, ``[B, N, N]``."""
+def attention_terms(attention: MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
+    """Multi-head attention, and Graphormer's with its bias; mask: of nodes or of pairs."""
     query, key, _ = attention.heads(h, h, h)
     content = query @ key.mT / math.sqrt(query.shape[-1])
-    return Terms(content, attention.value(h), mask=over_heads(mask))
+    return Terms(content, attention.value(h), bias, mask=over_heads(mask))
 
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
@@ -125,11 +125,6 @@ def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) 
     return Terms(content, conv.B(h), structure, mask=mask, normaliser="gates")
 
 
-def graphormer_terms(attention: GraphormerAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
-    r"""A bias for each head, which may be :math:`-\infty` where a pair is masked."""
-    return replace(transformer_terms(attention, h, mask=mask), structure=bias)
-
-
 def egt_terms(attention: EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
     """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
     query, key, value = attention.qkv(h).chunk(3, dim=-1)
@@ -146,53 +141,45 @@ def grpe_terms(
     query, key, _ = attention.heads(h, h, h)
     pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
     contexts = [*attention.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
-    return replace(
-        transformer_terms(attention, h, mask=mask),
-        structure=sum(contexts) if contexts else None,
-        pair_value=None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2),
-    )
+    beside = None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2)
+    terms = attention_terms(attention, h, sum(contexts) if contexts else None, mask=mask)
+    return replace(terms, pair_value=beside)
 
 
 def csa_terms(
     attention: ChromaticSelfAttention, h: Tensor, edges: EdgeTerms, *, mask=None
 ) -> Terms:
     """A logit and a value for each channel of a pair; the score is the dot product."""
-    terms = transformer_terms(attention, h, mask=mask)
+    terms = attention_terms(attention, h, edges.logits, mask=mask)
     channels = edges.logits.shape[1] // attention.num_heads
     content = terms.content.repeat_interleave(channels, dim=1)
-    return replace(terms, content=content, structure=edges.logits, pair_value=edges.values)
+    return replace(terms, content=content, pair_value=edges.values)
 
 
-def through_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
+class Frame(NamedTuple):
+    """A layer in the general form: how to read its :class:`Terms`, and what follows the sum z."""
+
+    name: str
+    terms: Callable[..., Terms]  # of the layer, its nodes [B, N, d] and its pairs
+    after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
+
+    def output(self, layer: nn.Module, h: Tensor, *pairs, **options) -> Tensor:
+        """What the layer returns, computed in the general form; rows of padding have no meaning."""
+        return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
+
+
+def _gin_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
     rows = (1 + conv.eps) * h + z
     return conv.nn(rows.flatten(0, -2)).view_as(rows)
 
 
-@dataclass(frozen=True)
-class Frame:
-    """How a layer of the package is read in the general form.
-
-    Attributes:
-        terms: the layer, its nodes ``[B, N, d]`` and its pairs to :class:`Terms`.
-        after: the layer, its nodes and the sum z to what the layer returns.
-    """
-
-    name: str
-    terms: Callable[..., Terms]
-    after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
-
-    def output(self, layer: nn.Module, h: Tensor, *pairs, **options) -> Tensor:
-        """The layer's own output, by way of the form; rows of padding hold nothing of meaning."""
-        return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
-
-
 FRAMES = (
-    Frame("Transformer", transformer_terms),
-    Frame("GIN", gin_terms, through_network),
+    Frame("Transformer", attention_terms),
+    Frame("GIN", gin_terms, _gin_network),
     Frame("GAT", gat_terms, lambda conv, h, z: z),
     Frame("GatedGCN", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z),
     Frame("SignNet", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z),
-    Frame("Graphormer", graphormer_terms),
+    Frame("Graphormer", attention_terms),
     Frame("EGT", egt_terms),
     Frame("GRPE", grpe_terms),
     Frame("CSA", csa_terms),
@@ -200,22 +187,11 @@ FRAMES = (
 """In the order of the chapters; SignNet is GatedGCN's layer with another encoding of the nodes."""
 
 TEXTS = tomllib.loads((files("gtcourse.models") / "frame.toml").read_text(encoding="utf-8"))
+SPECIAL_CASES = tuple(SimpleNamespace(**case) for case in TEXTS["special_cases"])
+"""``general`` contains ``special`` ``when`` some of its weights or inputs are set, as a ``test`` in
+``file`` proves."""
 
 
 def frame_rows(columns: Sequence[str]) -> list[list[str]]:
     """What ``frame.toml`` says of each model, in the same order: a row of these columns."""
     return [[text[column] for column in columns] for text in TEXTS["frames"]]
-
-
-class SpecialCase(NamedTuple):
-    """``general`` contains ``special`` under a condition: with some of its weights, or of its
-    inputs, it computes the same. With the name of the proof, and its file."""
-
-    general: str
-    special: str
-    when: str
-    test: str
-    file: str = "test_special_cases.py"
-
-
-SPECIAL_CASES = tuple(SpecialCase(**case) for case in TEXTS["special_cases"])

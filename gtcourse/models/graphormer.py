@@ -20,7 +20,6 @@ from gtcourse.models.embeddings import (
     CategoryEmbedding,
     EdgeValues,
     NodeEdges,
-    flat_edges,
     mean_over_paths,
     squeeze_one,
 )
@@ -117,12 +116,11 @@ class Graphormer(nn.Module):
         h = self.embed(batch) if perturbation is None else self.embed(batch) + perturbation
         h = self.dropout(torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1))
         mask, bias = F.pad(batch.mask, (1, 0), value=True), None
-        edges = flat_edges(batch, first=1) if self.config.edges == "aggregation" else None
         # Computed once, padded keys included, and shared by all layers. Rows of -inf alone would be
         # NaN after the softmax; there are none, because every token may attend to [VNode].
         if self.bias is not None:
             bias, mask = self.bias(batch).masked_fill(~mask[:, None, None, :], -torch.inf), None
-        inputs = {"mask": mask, "edges": edges, "return_attention": return_attention}
+        inputs = {"mask": mask, "edges": batch, "return_attention": return_attention}
         h, attention = run_layers(self.layers, h, bias, **inputs)
         return self.norm(h), attention
 
@@ -157,8 +155,8 @@ class GraphormerLayer(nn.Module):
         h'' = \operatorname{FFN}(\operatorname{LN}(h')) + h'
 
     With weights set by hand it is a step of GIN, GCN or GraphSAGE (Graphormer, Fact 1), or the mean
-    of all nodes (Graphormer, Fact 2). With ``num_edge_types`` the features of edges, of
-    ``flat_edges``, join the values (Table 5).
+    of all nodes (Graphormer, Fact 2). With ``num_edge_types`` the features of the edges of a batch,
+    ``edges``, join the values (Table 5).
 
     Shapes:
         h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
@@ -171,8 +169,8 @@ class GraphormerLayer(nn.Module):
     ):  # fmt: skip
         super().__init__()
         self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
-        sizes, d_hidden = (num_edge_types, d_model, num_heads), d_hidden or d_model
-        self.edge_values = EdgeValues(*sizes) if num_edge_types else None
+        self.edge_values = EdgeValues(num_edge_types, d_model) if num_edge_types else None
+        d_hidden = d_hidden or d_model
         inner, outer = nn.Linear(d_model, d_hidden), nn.Linear(d_hidden, d_model)
         self.feed_forward = nn.Sequential(inner, nn.GELU(), outer)
         self.attention_norm = nn.LayerNorm(d_model)
