@@ -11,7 +11,7 @@ from functools import partial
 from experiments.runs import RATIO, Run, first_graphs, main
 from gtcourse import load_dataset
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.exercises.puzzles import dials, edge_labels
+from gtcourse.exercises.chapter08 import dials, edge_labels
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import GRPE, GRPEConfig
 from gtcourse.training.tasks import graph_multiclass, node_classification

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 from torch_geometric.utils import to_networkx
 
-from gtcourse.exercises.puzzles import dials, edge_labels
+from gtcourse.exercises.chapter08 import dials, edge_labels
 from gtcourse.graphs import MISSING_LABEL, check_graphs, collate
 
 SIZES = (600, 200, 200)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
 from gtcourse import GraphBatch, collate
+from gtcourse.exercises.chapter10 import FRAMES, NORMALISERS, Terms, attend
 from gtcourse.models import (
     ChromaticSelfAttention,
     EGTAttention,
@@ -16,7 +17,6 @@ from gtcourse.models import (
     MultiHeadAttention,
 )
 from gtcourse.models.baselines import GatedGCNConv
-from gtcourse.models.frame import FRAMES, NORMALISERS, Terms, attend
 from tests.models.small import encoded
 from tests.properties.graphs import examples
 from tests.properties.models import MODELS, in_use

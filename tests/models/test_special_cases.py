@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from gtcourse.exercises.chapter10 import SPECIAL_CASES
 from gtcourse.models import (
     ChromaticSelfAttention,
     EdgeTerms,
@@ -17,7 +18,6 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
-from gtcourse.models.frame import SPECIAL_CASES
 from tests.models.small import large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
