@@ -47,25 +47,23 @@ def scaled_dot_product_attention(
         mask = mask | empty
     if bias is not None:
         bias = bias.to(query.dtype)
+        bias = bias if mask is None else bias.masked_fill(~mask, -math.inf)
 
-    attention = None
-    if return_attention:
-        logits = query @ key.mT / math.sqrt(query.shape[-1])
-        if bias is not None:
-            logits = logits + bias
-        if mask is not None:
-            logits = logits.masked_fill(~mask, -math.inf)
-        attention = logits.softmax(dim=-1)  # [..., N, M]
-        output = F.dropout(attention, dropout) @ value
-    else:
-        if bias is not None:
-            mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
-        output = F.scaled_dot_product_attention(query, key, value, mask, dropout)
-
-    if empty is not None:
-        output = output.masked_fill(empty, 0.0)
-        attention = attention.masked_fill(empty, 0.0) if return_attention else None
-    return (output, attention) if return_attention else output
+    if not return_attention:
+        output = F.scaled_dot_product_attention(
+            query, key, value, mask if bias is None else bias, dropout
+        )
+        return output if empty is None else output.masked_fill(empty, 0.0)
+    logits = query @ key.mT / math.sqrt(query.shape[-1])
+    if bias is not None:
+        logits = logits + bias
+    elif mask is not None:
+        logits = logits.masked_fill(~mask, -math.inf)
+    attention = logits.softmax(dim=-1)  # [..., N, M]
+    output = F.dropout(attention, dropout) @ value
+    if empty is None:
+        return output, attention
+    return output.masked_fill(empty, 0.0), attention.masked_fill(empty, 0.0)
 
 
 class MultiHeadAttention(nn.Module):

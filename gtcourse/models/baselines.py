@@ -25,8 +25,8 @@ from gtcourse.models.embeddings import (
     CategoryEmbedding,
     NodeBatchNorm,
     category_rows,
-    halving_mlp,
     mean_pool,
+    mlp,
     squeeze_one,
 )
 from gtcourse.models.transformer import TransformerEncoder
@@ -134,14 +134,14 @@ class GatedGCN(nn.Module):
         self.input = NodeInput(config, node_encoding)
         self.edge_input = EdgeInput(d, config.num_edge_types)
         self.layers = nn.ModuleList(GatedGCNLayer(d) for _ in range(config.num_layers))
-        self.head = halving_mlp(d, config.num_targets)
+        self.head = mlp(d, d // 2, d // 4, config.num_targets)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         edge_index = batch.edge_index
         h, e = self.input(batch), self.edge_input(batch)
         for layer in self.layers:
             h, e = layer(h, e, edge_index)
-        return self.head(pool(h, batch, self.config.readout))
+        return squeeze_one(self.head(pool(h, batch, self.config.readout)))
 
 
 class GatedGCNConv(MessagePassing):
@@ -202,13 +202,13 @@ class GAT(nn.Module):
         self.input = NodeInput(config, node_encoding)
         heads = [config.num_heads] * (config.num_layers - 1) + [1]
         self.layers = nn.ModuleList(GATLayer(d, count) for count in heads)
-        self.head = halving_mlp(d, config.num_targets)
+        self.head = mlp(d, d // 2, d // 4, config.num_targets)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         h, edge_index = self.input(batch), batch.edge_index
         for layer in self.layers:
             h = layer(h, edge_index)
-        return self.head(pool(h, batch, self.config.readout))
+        return squeeze_one(self.head(pool(h, batch, self.config.readout)))
 
 
 class GATLayer(nn.Module):
@@ -341,8 +341,7 @@ class GraphHead(nn.Module):
 
     def __init__(self, d_model: int, num_targets: int = 1):
         super().__init__()
-        inner, outer = nn.Linear(d_model, d_model), nn.Linear(d_model, num_targets)
-        self.network = nn.Sequential(inner, nn.GELU(), outer)
+        self.network = mlp(d_model, d_model, num_targets, activation=nn.GELU)
 
     def forward(self, h: Tensor, mask: Tensor) -> Tensor:
         return squeeze_one(self.network(mean_pool(h, mask)))

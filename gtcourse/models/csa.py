@@ -19,11 +19,11 @@ from gtcourse.models import csa_kernel
 from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
 from gtcourse.models.csa_kernel import at_least_float32, rows_of, traced
 from gtcourse.models.embeddings import (
-    MLP,
     FeaturesAndWalks,
     NodeBatchNorm,
     PairEncoding,
-    halving_mlp,
+    mlp,
+    squeeze_one,
 )
 
 
@@ -97,11 +97,12 @@ class CGT(nn.Module):
             )
             for _ in range(c.num_layers)
         )  # fmt: skip
-        self.head = halving_mlp(d, T) if c.target == "graph" else MLP(d, d, d, T)
+        # The benchmark's heads of graphs and nodes.
+        self.head = mlp(d, *((d // 2, d // 4) if c.target == "graph" else (d, d)), T)
 
     def forward(self, batch: GraphBatch, *, return_attention: bool = False):
         h, attention = self.encode(batch, return_attention)
-        prediction = self.head(h)
+        prediction = squeeze_one(self.head(h))
         if self.config.target == "graph":
             nodes = batch.mask if prediction.dim() == 2 else batch.mask[..., None]
             prediction = (prediction * nodes).sum(dim=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -15,7 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.embeddings import EdgeInput, NodeInput, SVDEncoding, mean_pool, squeeze_one
+from gtcourse.models.embeddings import (
+    EdgeInput,
+    NodeInput,
+    SVDEncoding,
+    mean_pool,
+    mlp,
+    squeeze_one,
+)
 
 
 @dataclass(frozen=True)
@@ -105,8 +113,10 @@ class EGT(nn.Module):
         self.edge_norm = nn.LayerNorm(c.d_edge, c.norm_eps) if edges else nn.Identity()
         edge = c.d_edge + (2 * c.d_model if c.variant == "simple" else 0)
         width = {"graph": max(q, 1) * c.d_model, "node": c.d_model, "edge": edge}[c.target]
-        self.head = _head(c, width, c.num_targets)
-        self.distance_head = _head(c, c.d_edge, c.distance_hops + 1) if c.distance_hops else None
+        hidden = c.head_widths or (c.d_model // 2, c.d_model // 4)  # Table 4
+        self.head = mlp(width, *hidden, c.num_targets, activation=nn.ELU)
+        hops = c.distance_hops
+        self.distance_head = mlp(c.d_edge, *hidden, hops + 1, activation=nn.ELU) if hops else None
         self.reset_parameters(own)
 
     def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
@@ -288,15 +298,6 @@ class EGTAttention(nn.Module):
 
 def _network(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
     """LayerNorm and a two-layer network, ``[…, width]`` to the same."""
-    inner = round(multiplier * width)
-    return nn.Sequential(
-        nn.LayerNorm(width, norm_eps), nn.Linear(width, inner),
-        nn.ELU(inplace=True), nn.Linear(inner, width)
-    )  # fmt: skip
-
-
-def _head(config: EGTConfig, width: int, outputs: int) -> nn.Sequential:
-    """A network with two hidden layers (Table 4)."""
-    one, two = config.head_widths or (config.d_model // 2, config.d_model // 4)
-    first, second, third = nn.Linear(width, one), nn.Linear(one, two), nn.Linear(two, outputs)
-    return nn.Sequential(first, nn.ELU(), second, nn.ELU(), third)
+    widths = width, round(multiplier * width), width
+    network = mlp(*widths, activation=partial(nn.ELU, inplace=True))
+    return nn.Sequential(nn.LayerNorm(width, norm_eps), *network)

@@ -21,11 +21,11 @@ from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 ALL = slice(None)
 
 CATEGORY_STRIDE = 512
-"""Rows of Graphormer's table that belong to one column of categories, where there are several."""
+"""Rows of each column of categories in a table of Graphormer's and GRPE's authors."""
 
 
 def category_rows(values: Tensor) -> Tensor:
-    """Rows of the authors' shared table: value v of column c has row v + 512 c, ``[..., F]``."""
+    """Value v of column c has row v + 512 c, ``[..., F]``."""
     return values.long() + CATEGORY_STRIDE * torch.arange(values.shape[-1], device=values.device)
 
 
@@ -37,8 +37,8 @@ class CategoryEmbedding(nn.Embedding):
 
 
 def own_rows(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Rows of a table that has so many of each column, one column after another, ``[..., F]``."""
-    columns = zip(values.long().unbind(-1), [0, *accumulate(sizes)], strict=False)
+    """Rows of a table in which the columns follow each other, with these sizes, ``[..., F]``."""
+    columns = zip(values.long().unbind(-1), accumulate((0, *sizes)), strict=False)
     return torch.stack([column + first for column, first in columns], dim=-1)
 
 
@@ -113,11 +113,10 @@ class WalkEncoding(nn.Module):
         self.projection = CastingLinear(steps, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        encodings = batch.encodings
-        if "rwse" not in encodings and "random_walks" in encodings:
-            returns = encodings["random_walks"].diagonal(dim1=1, dim2=2).mT
+        if "random_walks" in batch.encodings and "rwse" not in batch.encodings:
+            returns = batch.encodings["random_walks"].diagonal(dim1=1, dim2=2).mT
         else:
-            returns = encodings["rwse"]
+            returns = batch.encodings["rwse"]
         if self.norm is not None:
             returns = self.norm(returns.to(self.projection.weight.dtype), batch.mask)
         return self.projection(returns)
@@ -126,24 +125,19 @@ class WalkEncoding(nn.Module):
 class SVDEncoding(nn.Module):
     r"""A linear map of :math:`U\sqrt S \,\|\, V\sqrt S`, the r largest of the SVD (EGT, Eq. 9).
 
-    Args:
-        flip_signs: in training, "pairs" draws a sign for each pair :math:`(u_m, v_m)` of each
-            graph; "nodes" one for each *node*, for all its entries, as EGT's first code did. That
-            is no symmetry of the SVD; the authors corrected it later.
+    In training ``flip_signs`` draws a sign for each pair :math:`(u_m, v_m)` of each graph
+    ("pairs"), or for each node ("nodes"), as EGT's first code did. That is no symmetry of the SVD;
+    the authors corrected it later.
     """
 
-    def __init__(
-        self, rank: int, d_model: int, flip_signs: Literal["pairs", "nodes"] | None = None
-    ):
+    def __init__(self, rank: int, d_model: int, flip_signs: str | None = None):
         super().__init__()
         self.projection = CastingLinear(2 * rank, d_model)
-        self.flip_signs = flip_signs
+        self.flip_signs = {"pairs": flip_pairs, "nodes": flip_nodes, None: None}[flip_signs]
 
     def forward(self, batch: GraphBatch) -> Tensor:
         svd = batch.encodings["svd"]
-        if self.training and self.flip_signs:
-            svd = flip_nodes(svd) if self.flip_signs == "nodes" else flip_pairs(svd)
-        return self.projection(svd)
+        return self.projection(self.flip_signs(svd) if self.training and self.flip_signs else svd)
 
 
 def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -411,13 +405,11 @@ class NodeBatchNorm(nn.BatchNorm1d):
     """
 
     def forward(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
+        if mask is None and not (self.training and (len(h) < 2 or several_processes())):
+            return super().forward(h)
+        real = h.new_ones(h.shape[:-1], dtype=torch.bool) if mask is None else mask
+        real = real[..., None]
         mean, variance = self.running_mean, self.running_var
-        if mask is None and not (self.training and several_processes()):
-            if self.training and len(h) > 1:
-                return super().forward(h)
-            return F.batch_norm(h, mean, variance, self.weight, self.bias, eps=self.eps)
-        mask = h.new_ones(h.shape[:-1], dtype=torch.bool) if mask is None else mask
-        real = mask[..., None]
         if self.training:
             mean, variance = self._of_batch(h, real)
         scale = (variance + self.eps).rsqrt() * self.weight
@@ -460,21 +452,13 @@ def mean_pool(h: Tensor, mask: Tensor) -> Tensor:
     return (h * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-class MLP(nn.Sequential):
-    """Linear maps between these widths with ReLU between; the last axis goes if it has length 1."""
-
-    def __init__(self, *widths: int):
-        maps = [nn.Linear(width, following) for width, following in pairwise(widths)]
-        layers = [layer for linear in maps for layer in (linear, nn.ReLU())]
-        super().__init__(*layers[:-1])
-
-    def forward(self, h: Tensor) -> Tensor:
-        return squeeze_one(super().forward(h))
-
-
-def halving_mlp(d_model: int, num_targets: int) -> MLP:
-    """The benchmark's read-out, d → d/2 → d/4 → T."""
-    return MLP(d_model, d_model // 2, d_model // 4, num_targets)
+def mlp(*widths: int, activation=nn.ReLU, norm=None) -> nn.Sequential:
+    """Linear maps between these widths; between two of them an activation and then a norm."""
+    layers = []
+    for width, following in pairwise(widths[:-1]):
+        layers += [nn.Linear(width, following), activation()]
+        layers += [norm(following)] if norm else []
+    return nn.Sequential(*layers, nn.Linear(*widths[-2:]))
 
 
 def squeeze_one(prediction: Tensor) -> Tensor:

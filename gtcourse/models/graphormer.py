@@ -21,6 +21,7 @@ from gtcourse.models.embeddings import (
     EdgeValues,
     NodeEdges,
     mean_over_paths,
+    mlp,
     squeeze_one,
 )
 
@@ -78,9 +79,20 @@ class Graphormer(nn.Module):
         self.config = c = config
         self.embedding = CategoryEmbedding(c.num_node_types, c.d_model)
         self.virtual_node = nn.Parameter(torch.empty(c.d_model))
-        own_nodes, own_pairs = default_encodings(c)
-        self.node_encodings = nn.ModuleList(own_nodes if node_encodings is None else node_encodings)
-        pairs = [*(own_pairs if pair_encodings is None else pair_encodings)]
+        nodes, pairs = [], []
+        if c.centrality:
+            nodes.append(CentralityEncoding(c.max_in_degree, c.max_out_degree, c.d_model))
+        if c.edges == "node":
+            nodes.append(NodeEdges(c.num_edge_types, c.d_model))
+        if c.spatial:
+            pairs.append(SpatialEncoding(c.num_heads, c.max_distance))
+        if c.edges == "bias":
+            lengths = c.path_positions, c.max_path_length
+            pairs.append(EdgeEncoding(c.num_heads, c.num_edge_types, *lengths))
+        own = nodes + pairs
+        nodes = nodes if node_encodings is None else node_encodings
+        pairs = pairs if pair_encodings is None else [*pair_encodings]
+        self.node_encodings = nn.ModuleList(nodes)
         self.bias = PairBias(c.num_heads, pairs) if pairs else None
         self.dropout = nn.Dropout(c.input_dropout)
         self.layers = nn.ModuleList(
@@ -93,7 +105,7 @@ class Graphormer(nn.Module):
         )  # fmt: skip
         self.norm = nn.LayerNorm(c.d_model)
         self.head = nn.Linear(c.d_model, c.num_targets)
-        self.reset_parameters(own_nodes + own_pairs)
+        self.reset_parameters(own)
 
     def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
         """As the authors: small, and smaller in deeper models. Encodings from outside stay."""
@@ -132,21 +144,6 @@ class Graphormer(nn.Module):
         return h
 
 
-def default_encodings(config: GraphormerConfig) -> tuple[list[nn.Module], list[nn.Module]]:
-    """The node encodings and the pair encodings of a configuration."""
-    c, nodes, pairs = config, [], []
-    if c.centrality:
-        nodes.append(CentralityEncoding(c.max_in_degree, c.max_out_degree, c.d_model))
-    if c.edges == "node":
-        nodes.append(NodeEdges(c.num_edge_types, c.d_model))
-    if c.spatial:
-        pairs.append(SpatialEncoding(c.num_heads, c.max_distance))
-    if c.edges == "bias":
-        paths = c.path_positions, c.max_path_length
-        pairs.append(EdgeEncoding(c.num_heads, c.num_edge_types, *paths))
-    return nodes, pairs
-
-
 class GraphormerLayer(nn.Module):
     r"""Attention with a bias, then a feed-forward network (Graphormer, Eqs. 8 and 9).
 
@@ -170,9 +167,7 @@ class GraphormerLayer(nn.Module):
         super().__init__()
         self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
         self.edge_values = EdgeValues(num_edge_types, d_model) if num_edge_types else None
-        d_hidden = d_hidden or d_model
-        inner, outer = nn.Linear(d_model, d_hidden), nn.Linear(d_hidden, d_model)
-        self.feed_forward = nn.Sequential(inner, nn.GELU(), outer)
+        self.feed_forward = mlp(d_model, d_hidden or d_model, d_model, activation=nn.GELU)
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.embeddings import NodeBatchNorm
+from gtcourse.models.embeddings import NodeBatchNorm, mlp
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class SignNet(nn.Module):
         phi = GINPhi if c.phi == "gin" else MLPPhi
         self.phi = phi(c.phi_layers, c.phi_hidden, c.phi_out)
         width = c.phi_out * (c.k if c.rho == "mlp" else 1)
-        self.rho = mlp(c.rho_layers, width, c.rho_hidden, c.d_model)
+        hidden = [c.rho_hidden] * (c.rho_layers - 1)
+        self.rho = mlp(width, *hidden, c.d_model, norm=NodeBatchNorm)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         vectors = batch.encodings["laplacian_eigenvectors"]
@@ -102,7 +103,9 @@ class GINPhi(nn.Module):
     def __init__(self, num_layers: int, hidden: int, out: int):
         super().__init__()
         widths = [1] + [hidden] * (num_layers - 1) + [out]
-        self.layers = nn.ModuleList(mlp(2, one, hidden, two) for one, two in pairwise(widths))
+        self.layers = nn.ModuleList(
+            mlp(one, hidden, two, norm=NodeBatchNorm) for one, two in pairwise(widths)
+        )
         self.norms = nn.ModuleList(NodeBatchNorm(hidden) for _ in range(num_layers - 1))
 
     def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
@@ -122,19 +125,10 @@ class MLPPhi(nn.Module):
 
     def __init__(self, num_layers: int, hidden: int, out: int):
         super().__init__()
-        self.network = mlp(num_layers, 1, hidden, out)
+        self.network = mlp(1, *[hidden] * (num_layers - 1), out, norm=NodeBatchNorm)
 
     def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
         return scatter_rows(self.network(vectors[real][:, None]), real)
-
-
-def mlp(num_layers: int, width: int, hidden: int, out: int) -> nn.Sequential:
-    """Linear maps; between two of them ReLU and then batch normalisation, as in SignNet's code."""
-    widths = [width] + [hidden] * (num_layers - 1)
-    layers = []
-    for inner, outer in pairwise(widths):
-        layers += [nn.Linear(inner, outer), nn.ReLU(), NodeBatchNorm(outer)]
-    return nn.Sequential(*layers, nn.Linear(widths[-1], out))
 
 
 def scatter_rows(rows: Tensor, mask: Tensor) -> Tensor:
