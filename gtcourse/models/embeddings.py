@@ -95,8 +95,8 @@ class LaplacianEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         vectors = batch.encodings["laplacian_eigenvectors"]
         if self.training and self.flip_signs:
-            like = vectors[:1] if self.flip_signs == "batch" else vectors
-            vectors = vectors * _signs(like[:, :1], None)
+            graphs = vectors[:1] if self.flip_signs == "batch" else vectors
+            vectors = vectors * _signs(graphs[:, :1])
         return self.projection(vectors)
 
 
@@ -140,29 +140,27 @@ class SVDEncoding(nn.Module):
         return self.projection(self.flip_signs(svd) if self.training and self.flip_signs else svd)
 
 
-def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
+def flip_signs(vectors: Tensor) -> Tensor:
     """Multiplies each eigenvector of each graph, ``[B, N, k]``, by 1 or -1 (CS224W, S12).
 
     Differs from published code, where one sign for each column serves the whole batch
     (benchmarking-gnns, GraphGPS).
     """
-    return vectors * _signs(vectors[:, :1], generator)
+    return vectors * _signs(vectors[:, :1])
 
 
-def flip_pairs(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+def flip_pairs(svd: Tensor) -> Tensor:
     r"""Flips :math:`u_m` together with :math:`v_m` in the columns :math:`u_1 … u_r, v_1 … v_r`."""
-    return svd * _signs(svd[:, :1, ::2], generator).repeat(1, 1, 2)
+    return svd * _signs(svd[:, :1, ::2]).repeat(1, 1, 2)
 
 
-def flip_nodes(svd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+def flip_nodes(svd: Tensor) -> Tensor:
     r"""Multiplies a node's entries by one sign, which changes :math:`\hat u_i \cdot \hat v_j`."""
-    return svd * _signs(svd[..., :1], generator)
+    return svd * _signs(svd[..., :1])
 
 
-def _signs(like: Tensor, generator: torch.Generator | None) -> Tensor:
-    device = like.device if generator is None else generator.device
-    bits = torch.randint(0, 2, like.shape, generator=generator, device=device)
-    return (2 * bits - 1).to(like)
+def _signs(like: Tensor) -> Tensor:
+    return (2 * torch.randint(0, 2, like.shape, device=like.device) - 1).to(like)
 
 
 # Graphormer's edges

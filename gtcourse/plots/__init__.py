@@ -5,15 +5,9 @@ from gtcourse.plots.figures import (
     diagram,
     draw_graph,
     formula_table,
-    learning_curve,
     over_seeds,
     table,
 )
-from gtcourse.plots.interactive import (
-    attention_widget,
-    calculator,
-    heads_widget,
-    signs_widget,
-)
+from gtcourse.plots.interactive import attention_widget, calculator, heads_widget, signs_widget
 from gtcourse.plots.molecules import TWO_SIDED, molecules
 from gtcourse.plots.style import COLORS, DIVERGING, INK, MEANING, SEQUENTIAL, show, use_style

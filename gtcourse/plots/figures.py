@@ -1,8 +1,8 @@
-"""Graphs, attention, learning curves, a layer's diagram, and tables."""
+"""Graphs, attention, a layer's diagram, and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from statistics import mean, stdev
@@ -98,23 +98,6 @@ def attention_map(
             color = letters_on(image.to_rgba(weight))
             ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
     ax.set_title(title or "", color=INK)
-    return ax
-
-
-def learning_curve(
-    runs: Mapping[str, Sequence], *, colors: Mapping[str, str] | None = None, ax: Axes | None = None
-) -> Axes:
-    """A line for each of ``runs``, ``[epochs]`` or ``[seeds, epochs]``: their mean and range."""
-    ax = ax or plt.subplots()[1]
-    for color, (name, values) in zip(COLORS.values(), runs.items(), strict=False):
-        color = (colors or {}).get(name, color)
-        curves = np.atleast_2d(np.asarray(values, dtype=float))
-        epochs = np.arange(1, curves.shape[1] + 1)
-        ax.plot(epochs, curves.mean(axis=0), color=color, label=name, linewidth=2)
-        if len(curves) > 1:
-            ax.fill_between(epochs, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.2)
-    ax.set(xlabel="epoch", ylabel="validation MAE")
-    ax.legend()
     return ax
 
 
