@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from experiments.runs import origin
+from gtcourse import load_dataset
 
 Step = Callable[[], object]
 
@@ -86,7 +87,7 @@ def peak_mb(step: Step) -> float:
     """The most memory that a step holds at a time, above what stood before."""
     step()  # once before, in which torch sets up what it needs
     if not torch.cuda.is_available():
-        return peak_of(traced(step))
+        return round(peak_of(traced(step)) / 2**20, 2)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -95,18 +96,18 @@ def peak_mb(step: Step) -> float:
     return round((torch.cuda.max_memory_allocated() - before) / 2**20, 2)
 
 
-def peak_of(profiler: profile) -> float:
+def peak_of(profiler: profile) -> int:
+    """The most bytes that were held at a time."""
     events = profiler.profiler.kineto_results.events()
     changes = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
-    held = torch.tensor([size for _, size in changes]).cumsum(0)
-    return round(int(held.max()) / 2**20, 2)
+    return int(torch.tensor([size for _, size in changes]).cumsum(0).max())
 
 
 def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) -> None:
     """The command line of a benchmark: measures, prints, and writes a record with ``--out``.
 
     Args:
-        measure: gives the record's content from ``rounds`` and the ``options``.
+        measure: gives the record's content from ``rounds`` and the ``options``, which it names too.
     """
     parser = argparse.ArgumentParser(description=f"The benchmark {name}.")
     parser.add_argument("--rounds", type=int, default=rounds, help="turns of each; 2 or more")
@@ -116,10 +117,12 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
     args = vars(parser.parse_args())
     out = args.pop("out")
     torch.set_num_threads(1)
-    content = {"name": f"{name}-benchmark", **measure(**args)}
-    content |= {
+    content = {
+        "name": f"{name}-benchmark",
+        "data": load_dataset("molecules").provenance,
+        **measure(**args),
+        **args,
         "precision": "float32",
-        "rounds": args["rounds"],
         "threads": torch.get_num_threads(),
         "processor": processor(),
         "cores": os.cpu_count(),

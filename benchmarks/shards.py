@@ -144,10 +144,8 @@ def measure(rounds: int, graphs: int) -> dict:
         prepared = prepare(source, folder, stored=STORED, rows_per_part=250, progress=False)
         size = sum(path.stat().st_size for path in folder.glob("*.npy"))
         return {
-            "data": data.provenance,
             "stored": [repr(transform) for transform in STORED],
             "bytes_per_graph": round(size / graphs),
-            "graphs": graphs,
             "batch": BATCH,
             "loading": [loading(prepared, name, rounds) for name in MODELS],
             "processes": {name: in_processes(folder, name) for name in [*MODELS][:2]},

@@ -6,8 +6,8 @@ import re
 import pytest
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.measure import peak_of, traced
 from experiments.chapter12 import NAMES
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
@@ -61,18 +61,10 @@ def test_a_perceptrons_step_is_counted_as_by_hand():
 def test_memory_is_what_the_profiler_sees(name):
     entry = LEADERBOARD[name]
     model, batch = entry.build_model(), batch_for(entry).select(torch.arange(48) % 2)
-    costs, seen = step_costs(model, TASK, batch), _profiled(copy.deepcopy(model), batch)
+    costs, other = step_costs(model, TASK, batch), copy.deepcopy(model)
+    seen = peak_of(traced(lambda: TASK.loss(other(batch), batch).backward()))
     # At its highest some gradients may be there already; an operator may take some for itself.
     assert 0.95 * (seen - costs.gradients) <= costs.activations <= 1.02 * seen
-
-
-def _profiled(model, batch) -> int:
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        TASK.loss(model(batch), batch).backward()
-    events = profiler.profiler.kineto_results.events()
-    changes = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"]
-    held = torch.tensor([size for _, size in sorted(changes)]).cumsum(0)
-    return int(held.max())
 
 
 @pytest.mark.parametrize("name", DENSE)
