@@ -35,11 +35,11 @@ class Generated:
         split = self.split[rows]
         nodes = rng.integers(8, 21, len(split))
         edges = 2 * nodes + 1
-        y = {"y": rng.random(len(split), dtype=np.float32)}
+        columns = {"y": rng.random(len(split), dtype=np.float32)}
         ends = rng.integers(0, np.repeat(nodes, edges), (2, edges.sum()))
-        x = {"x": rng.integers(0, 100, (nodes.sum(), 9))}
-        edge_attr = {"edge_attr": rng.integers(0, 5, (edges.sum(), 3))}
-        return RaggedGraphs(nodes, edges, ends, x, edge_attr, y).to_data()
+        columns["x"] = rng.integers(0, 100, (nodes.sum(), 9))
+        columns["edge_attr"] = rng.integers(0, 5, (edges.sum(), 3))
+        return RaggedGraphs(nodes, edges, ends, columns).to_data()
 
 
 def measure(folder: Path) -> dict:

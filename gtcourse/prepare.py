@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock
 from torch_geometric.data import Data
 from tqdm import tqdm
 
@@ -27,7 +28,7 @@ from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
-from gtcourse.graphs.files import META, join_parts, locked, open_graphs, write_part
+from gtcourse.graphs.files import META, join_parts, open_graphs, write_part
 from gtcourse.graphs.molecules import ogb_data
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs
 
@@ -104,7 +105,7 @@ def pcqm4mv2(root: str | Path) -> Molecules:
 
 def _download(root: Path) -> None:
     """Only a complete download is moved to its place."""
-    with locked(root / ".pcqm4m-v2.lock"):
+    with FileLock(root / ".pcqm4m-v2.lock"):
         if (root / PUBLISHED.folder).exists():  # another process has downloaded it meanwhile
             return
         with PUBLISHED.downloaded("pcqm4mv2", root) as folder:
@@ -115,10 +116,10 @@ def content_of(dataset: GraphDataset) -> str:
     """sha256 of a data set's graphs."""
     check_graphs(dataset.graphs)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
-    digest = hashlib.sha256("\n".join(ragged.graph.pop("smiles", [])).encode())
-    tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
-    for level in (ragged.node, ragged.edge, ragged.graph, ragged.pair):
-        tensors += [level[name] for name in sorted(level)]
+    columns, levels = ragged.columns, ("node", "edge", "graph", "pair")
+    digest = hashlib.sha256("\n".join(columns.pop("smiles", [])).encode())
+    names = sorted(columns, key=lambda name: (levels.index(ragged.levels[name]), name))
+    tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index, *map(columns.get, names)]
     for values in tensors:
         digest.update(f"{values.dtype} {list(values.shape)}".encode())
         digest.update(values.contiguous().numpy().tobytes())
@@ -161,7 +162,7 @@ def prepare(
     plan["stored"] = [repr(transform) for transform in stored]
     plan = json.loads(json.dumps(plan))  # as it will be read
     if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
-        with locked(out / ".lock"):
+        with FileLock(out / ".lock"):
             if not (out / META).is_file():
                 _write(source, out, plan, stored, rows_per_part, executor, progress)
             shutil.rmtree(out / "parts", ignore_errors=True)

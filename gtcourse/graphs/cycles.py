@@ -188,7 +188,9 @@ def _ragged(
         num_nodes=num_nodes,
         num_edges=2 * np.bincount(graph, minlength=len(num_nodes)),
         edge_index=edge_index,
-        node={"x": np.ones((num_nodes.sum(), 1), dtype=np.float32)},
-        edge={},
-        graph={"y": label, "split": split},
+        columns={
+            "x": np.ones((num_nodes.sum(), 1), dtype=np.float32),
+            "y": label,
+            "split": split,
+        },
     )

@@ -5,8 +5,6 @@ No pickle of a publisher is run: readers of our own take tensors and integers, a
 
 from __future__ import annotations
 
-import csv
-import gzip
 import io
 import os
 import pickle
@@ -17,26 +15,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urljoin
 
 import numpy as np
 import torch
+from filelock import FileLock
 from torch import Tensor
 from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.communities import build_cluster, build_pattern
 from gtcourse.graphs.cycles import build_csl, build_cycles
-from gtcourse.graphs.files import locked, read_graphs, remove_unfinished, write_ragged
+from gtcourse.graphs.files import read_graphs, require, write_ragged
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
     CHECKSUM,
     build_molecules,
     ogb_data,
-    ogb_mol,
     rdkit_version,
 )
 from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs
@@ -124,14 +122,12 @@ class Publication:
     source: str
     read: Callable[[Path], RaggedGraphs]
     split_sizes: tuple[int, int, int]
-    files: Sequence[str]
-    folder: str  # below the root that PyG or ogb would use
     url: str  # of a zip archive
-    archive: str  # the files' folder in it
+    folder: str  # of its files, below the root that PyG or ogb would use
+    archive: str = ""  # their folder in the archive
     digest: str | None = None  # of the archive, if the publisher states one
     others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
     checksum: str | None = None  # sha256 of the graph file, if known
-    needs: Callable[[], object] = lambda: None  # raises an ImportError if a library is missing
 
     def load(self, name: str, root: Path) -> GraphDataset:
         """From ``root/name.npz``, or ``root/name-published.npz`` if we generate the same name."""
@@ -157,28 +153,18 @@ class Publication:
             return replace(read_graphs(path), source=f"folder: {self.source}")
 
     def graphs(self, name: str, folder: Path) -> RaggedGraphs:
-        """The graphs in a folder of the publisher's files; as many as published.
-
-        Raises:
-            FileNotFoundError: a file is missing.
-            RuntimeError: they cannot be read.
-        """
+        """The graphs in a folder of the publisher's files; as many as published."""
         with self.reading(name, folder):
             graphs = self.read(folder)
-            sizes = tuple(np.bincount(graphs.graph["split"], minlength=3).tolist())
+            sizes = tuple(np.bincount(graphs.columns["split"], minlength=3).tolist())
             if sizes != self.split_sizes:
                 raise ValueError(f"its splits have {sizes} graphs; expected {self.split_sizes}")
             return graphs
 
     def reading(self, name: str, folder: Path) -> AbstractContextManager:
-        """Checks the files' names; errors in the block become one sentence."""
-        self.needs()
-        if missing := [file for file in self.files if not (folder / file).is_file()]:
-            raise FileNotFoundError(
-                f"{folder} has no {', '.join(missing)}; expected the files of {self.source}."
-            )
-        failed = f"{name} could not be read from {folder} ({{}}); expected the files of "
-        return _one_sentence(f"{failed}{self.source} as published.")
+        """Raises a RuntimeError if what the block reads is not as published."""
+        expected = f"expected the files of {self.source} as published."
+        return _one_sentence(f"{name} could not be read from {folder} ({{}}); {expected}")
 
     @contextmanager
     def downloaded(self, name: str, root: Path) -> Iterator[Path]:
@@ -189,12 +175,10 @@ class Publication:
         """
         import pooch
 
-        self.needs()
         pooch.get_logger().setLevel("WARNING")
         hooks = {"response": _stay_on_https}
         https = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), hooks=hooks)
-        members = [str(PurePosixPath(self.archive, file)) for file in self.files]
-        unzip = pooch.Unzip(members, extract_dir=".")
+        unzip = pooch.Unzip(extract_dir=".")
         failed = (
             f"{name} could not be downloaded ({{}}). Try again where there is a network, or read a "
             f"file with load_dataset({name!r}, source='….npz')."
@@ -216,6 +200,8 @@ def _one_sentence(message: str) -> Iterator[None]:
     """Raises a RuntimeError for anything from requests, zipfile, pickle, torch or numpy."""
     try:
         yield
+    except ImportError:  # which says what to install
+        raise
     except Exception as error:
         first_line = (str(error).strip().splitlines() or ["no details"])[0].rstrip(".")
         raise RuntimeError(message.format(f"{type(error).__name__}: {first_line}")) from error
@@ -231,9 +217,8 @@ def _stay_on_https(response, **_: object) -> None:
 def cached(path: Path, name: str, build: Callable[[], RaggedGraphs]) -> GraphDataset:
     """A dataset from its graph file, which the first process that asks builds."""
     if not path.is_file():
-        with locked(path.with_name(f".{path.name}.lock")):
+        with FileLock(path.with_name(f".{path.name}.lock")):
             if not path.is_file():  # another process may have built it meanwhile
-                remove_unfinished(path, older_than=0)
                 write_ragged(path, build(), name=name)
     return read_graphs(path)
 
@@ -296,31 +281,32 @@ def _ragged(parts: Sequence[Sequence[Data]], target: str) -> RaggedGraphs:
 
 def read_ogbg(folder: Path) -> RaggedGraphs:
     """A molecular property set of OGB; a label that was not measured is NaN."""
-    table = partial(np.loadtxt, delimiter=",", dtype=np.int64, ndmin=2)
-    bonds = table(folder / "raw/edge.csv.gz")
-    num_nodes = table(folder / "raw/num-node-list.csv.gz")[:, 0]
-    y = np.loadtxt(
-        folder / "raw/graph-label.csv.gz",
-        delimiter=",",
-        ndmin=2,
-        converters=lambda field: float(field or "nan"),
-        encoding="utf-8",
-    )
-    parts = [table(folder / f"split/scaffold/{part}.csv.gz") for part in ("train", "valid", "test")]
-    (smiles,) = read_columns(folder / "mapping/mol.csv.gz", "smiles")
+
+    def table(name: str) -> np.ndarray:
+        return _csv(folder / f"{name}.csv.gz").to_numpy()
+
+    bonds, num_nodes = table("raw/edge"), table("raw/num-node-list")[:, 0]
+    y = table("raw/graph-label").astype(float)
+    parts = [table(f"split/scaffold/{part}") for part in ("train", "valid", "test")]
     return RaggedGraphs(
         num_nodes=num_nodes,
-        num_edges=2 * table(folder / "raw/num-edge-list.csv.gz")[:, 0],
+        num_edges=2 * table("raw/num-edge-list")[:, 0],
         # OGB lists a bond once; its other direction follows.
         edge_index=np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T,
-        node={"x": table(folder / "raw/node-feat.csv.gz")},
-        edge={"edge_attr": np.repeat(table(folder / "raw/edge-feat.csv.gz"), 2, axis=0)},
-        graph={
+        columns={
+            "x": table("raw/node-feat"),
+            "edge_attr": np.repeat(table("raw/edge-feat"), 2, axis=0),
             "y": y[:, 0] if y.shape[1] == 1 else y,
-            "split": split_of(len(num_nodes), parts),
-            "smiles": list(smiles),
+            "split": _split(len(num_nodes), parts),
+            "smiles": _csv(folder / "mapping/mol.csv.gz", header=0)["smiles"].tolist(),
         },
     )
+
+
+def _csv(path: Path, header: int | None = None):
+    """A table as a pandas ``DataFrame``, with every digit of its numbers."""
+    pandas = require("pandas", "pandas")
+    return pandas.read_csv(path, header=header, float_precision="round_trip")
 
 
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
@@ -328,34 +314,26 @@ def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
     smiles, y, split = pcqm4mv2_table(folder)
     molecules = enumerate(tqdm(smiles, desc="molecules", disable=None))
     graphs = RaggedGraphs.from_data([ogb_data(text, i) for i, text in molecules], "graph", split)
-    graphs.graph["y"] = torch.from_numpy(y)
-    return graphs
+    return replace(graphs, columns=graphs.columns | {"y": y})
 
 
 def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
     """SMILES, targets (NaN for the test graphs, as published) and splits of PCQM4Mv2."""
-    smiles, gaps = read_columns(folder / "raw/data.csv.gz", "smiles", "homolumogap")
-    y = np.array([float(gap or "nan") for gap in gaps])
+    table = _csv(folder / "raw/data.csv.gz", header=0)
+    y = table["homolumogap"].to_numpy(float)
     rows = load_integers(folder / "split_dict.pt")
     test = np.concatenate([rows["test-dev"], rows["test-challenge"]])
-    split = split_of(len(smiles), (rows["train"], rows["valid"], test))
+    split = _split(len(table), (rows["train"], rows["valid"], test))
     for wrong in np.flatnonzero((split < 0) | (np.isnan(y) & (split < 2)))[:1]:
         raise ValueError(f"molecule {wrong} is in no split, or has no target to train on")
-    return list(smiles), y, split
+    return table["smiles"].tolist(), y, split
 
 
-def split_of(count: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+def _split(count: int, parts: Sequence[np.ndarray]) -> np.ndarray:
     split = np.full(count, -1)
     for number, rows in enumerate(parts):
         split[rows.ravel()] = number
     return split
-
-
-def read_columns(path: Path, *names: str) -> list[tuple[str, ...]]:
-    """Columns of a table by their names in the first line."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = ([row[name] for name in names] for row in csv.DictReader(file))
-        return list(zip(*rows, strict=True))
 
 
 class TensorUnpickler(pickle.Unpickler):
@@ -412,9 +390,8 @@ def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None)
         f"PyG ZINC(subset={subset})",
         partial(read_zinc, subset=subset),
         split_sizes,
-        files=[*(f"{split}.pickle" for split in SPLITS), *indices],
-        folder="raw",
         url="https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1",
+        folder="raw",
         archive="molecules",
         others={name: f"{github}/data/molecules/{name}" for name in indices},
         checksum=checksum,
@@ -422,30 +399,16 @@ def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None)
 
 
 def _ogbg(name: str, split_sizes: tuple[int, int, int]) -> Publication:
-    tables = ["edge", "num-node-list", "num-edge-list", "node-feat", "edge-feat", "graph-label"]
-    parts = ("train", "valid", "test")
-    stems = [f"raw/{table}" for table in tables] + [f"split/scaffold/{part}" for part in parts]
-    return Publication(
-        f"OGB ogbg-mol{name}",
-        read_ogbg,
-        split_sizes,
-        files=[f"{stem}.csv.gz" for stem in (*stems, "mapping/mol")],
-        folder=f"ogbg_mol{name}",
-        url=f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{name}.zip",
-        archive=name,
-    )
+    url = f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{name}.zip"
+    folder, source = f"ogbg_mol{name}", f"OGB ogbg-mol{name}"
+    return Publication(source, read_ogbg, split_sizes, url, folder, archive=name)
 
 
 def _benchmark(name: str, target: str, split_sizes: tuple[int, int, int]) -> Publication:
-    return Publication(
-        f"PyG GNNBenchmarkDataset({name!r})",
-        partial(read_benchmark, name=name, target=target),
-        split_sizes,
-        files=[f"{name}_v2.pt"],
-        folder=f"{name}/raw",
-        url=f"https://data.pyg.org/datasets/benchmarking-gnns/{name}_v2.zip",
-        archive="",
-    )
+    read = partial(read_benchmark, name=name, target=target)
+    url = f"https://data.pyg.org/datasets/benchmarking-gnns/{name}_v2.zip"
+    source, folder = f"PyG GNNBenchmarkDataset({name!r})", f"{name}/raw"
+    return Publication(source, read, split_sizes, url, folder)
 
 
 ZINC = "87389ef67b5fdbb30e55dca840e2c3eb2e3c9df061d413cc6e2120991d0b34e9"
@@ -458,12 +421,10 @@ PUBLICATIONS = {
         "OGB-LSC PCQM4Mv2",
         read_pcqm4mv2,
         (3_378_606, 73_545, 147_037 + 147_432),
-        files=["raw/data.csv.gz", "split_dict.pt", "RELEASE_v1.txt"],  # ogb asks for the last
-        folder="pcqm4m-v2",
         url="https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/pcqm4m-v2.zip",
+        folder="pcqm4m-v2",
         archive="pcqm4m-v2",
         digest="md5:65b742bafca5670be4497499db7d361b",
-        needs=ogb_mol,
     ),
     "pattern": _benchmark("PATTERN", "node", (10_000, 2_000, 2_000)),
     "cluster": _benchmark("CLUSTER", "node", (10_000, 1_000, 1_000)),

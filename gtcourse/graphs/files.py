@@ -23,17 +23,13 @@ two, ``source`` and ``destination``) and, in ``graphs.json``, written last, ever
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import io
 import json
 import os
-import secrets
-import sys
-import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -41,10 +37,9 @@ from types import ModuleType
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 
 from gtcourse.graphs.batch import check_graphs, check_vocabulary
-from gtcourse.graphs.ragged import LEVELS, GraphDataset, MappedGraphs, RaggedGraphs
+from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META, FORMAT = "graphs.json", 1
 ALIASES = {
@@ -53,6 +48,10 @@ ALIASES = {
     "atom_vocab": "node_vocabulary",
     "bond_vocab": "edge_vocabulary",
 }
+SIZES, VOCABULARIES = (
+    ("num_nodes", "num_edges", "edge_index"),
+    ("node_vocabulary", "edge_vocabulary"),
+)
 
 INDEXED = "u1 i1 i2 i4"
 """Integers that torch can index: no wider unsigned types."""
@@ -102,31 +101,31 @@ def _check(dataset: GraphDataset) -> None:
 
 def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     """Sorts a file's arrays by what they belong to."""
-    required = ("num_nodes", "num_edges", "edge_index", "x", "y", "split")
+    required = (*SIZES, "x", "y", "split")
     if missing := [key for key in required if key not in arrays]:
         raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
-    sizes = {key: _as_read(key, arrays[key]) for key in required[:3]}
-    rows = {"graph": len(sizes["num_nodes"])}
-    rows |= {"edge": sizes["num_edges"].sum(), "node": sizes["num_nodes"].sum()}
-    target = str(arrays.get("target", "graph"))
-    levels = {level: {} for level in rows}
-    known = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
-    known |= {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
+    sizes, target = (
+        [_as_read(key, arrays[key]) for key in SIZES],
+        str(arrays.get("target", "graph")),
+    )
+    rows = {"graph": len(sizes[0]), "edge": sizes[1].sum(), "node": sizes[0].sum()}
+    named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
+    columns, levels = {}, {}
     for key, values in arrays.items():
-        if key in sizes or values.ndim == 0 or values.dtype.kind == "U":  # a description
+        if key in SIZES or values.ndim == 0 or values.dtype.kind == "U":  # a description
             continue
         if key == "smiles_utf8":
             key, values = "smiles", values.tobytes().decode().split("\n")
         fitting = [level for level in rows if len(values) == rows[level]]
-        level = known.get(key, fitting[0] if fitting else None)
+        level = named.get(key) or known_level(key, target) or next(iter(fitting), None)
         if level in fitting:
-            levels[level][key] = values if key == "smiles" else _as_read(key, values)
+            columns[key] = values if key == "smiles" else _as_read(key, values)
+            levels[key] = level
         elif level is not None:  # an unknown array that fits nothing describes the file
             counts = ", ".join(f"{count} {level}s" for level, count in rows.items())
             raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
-    words = {key: arrays.get(key, ()) for key in ("node_vocabulary", "edge_vocabulary")}
-    words = {key: tuple(map(str, each)) or None for key, each in words.items()}
-    return RaggedGraphs(**sizes, **levels, **words, target=target)
+    words = [tuple(map(str, arrays.get(key, ()))) or None for key in VOCABULARIES]
+    return RaggedGraphs(*sizes, columns, levels, target, *words)
 
 
 def _as_read(name: str, values: np.ndarray) -> np.ndarray:
@@ -155,8 +154,9 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
     ragged.node_vocabulary = dataset.node_vocabulary
     ragged.edge_vocabulary = dataset.edge_vocabulary
-    stored = {"edge_index", "num_nodes", *ragged.graph, *ragged.node, *ragged.edge}
-    for name in sorted({*dataset.graphs[0].keys()} - (stored - {"laplacian_eigenvalues"})):
+    stored = {name for name, level in ragged.levels.items() if level != "pair"}
+    stored = (stored | {"edge_index", "num_nodes"}) - {"laplacian_eigenvalues"}
+    for name in sorted({*dataset.graphs[0].keys()} - stored):
         shape = list(getattr(dataset.graphs[0][name], "shape", ()))
         raise ValueError(
             f"graph 0 has {name} of shape {shape}; expected one row for each node, each edge or "
@@ -167,17 +167,17 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
 
 def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     """:func:`write_graphs` for graphs that are already end to end."""
-    arrays = {key: getattr(ragged, key) for key in ("num_nodes", "num_edges", "edge_index")}
-    y = getattr(ragged, ragged.target)["y"]
+    arrays, y = {key: getattr(ragged, key) for key in SIZES}, ragged.columns["y"]
     for level in ("graph", "node", "edge"):
-        attributes = {key: v for key, v in getattr(ragged, level).items() if key != "smiles"}
-        arrays |= attributes
-        arrays[f"{level}_attributes"] = np.array(sorted(attributes), dtype=str)
-    for key in ("node_vocabulary", "edge_vocabulary"):
+        keys = sorted(key for key, found in ragged.levels.items() if found == level)
+        keys = [key for key in keys if key != "smiles"]
+        arrays |= {key: ragged.columns[key] for key in keys}
+        arrays[f"{level}_attributes"] = np.array(keys, dtype=str)
+    for key in VOCABULARIES:
         if getattr(ragged, key) is not None:
             arrays[key] = np.array(getattr(ragged, key), dtype=str)
-    if "smiles" in ragged.graph:
-        text = "\n".join(ragged.graph["smiles"]).encode()
+    if "smiles" in ragged.columns:
+        text = "\n".join(ragged.columns["smiles"]).encode()
         arrays["smiles_utf8"] = np.frombuffer(text, dtype=np.uint8)
     arrays["missing_targets"] = np.array(bool(y.is_floating_point() and y.isnan().any()))
     arrays |= {"target": np.array(ragged.target), "name": np.array(name)}
@@ -205,7 +205,7 @@ def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
         sha256 of the file.
     """
     with replacing(Path(path)) as temporary:
-        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
             for name in sorted(arrays):
                 member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
                 member.create_system = 3  # otherwise the operating system's number
@@ -259,24 +259,39 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         meta = json.loads(path.read_text(encoding="utf-8"))
         if meta.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
-        levels, dtypes = {level: {} for level in LEVELS}, {}
-        for name, column in meta.pop("columns").items():
+        stored, columns = meta.pop("columns"), {}
+        for name in stored:
             path = folder / f"{name}.npy"
-            levels[column["level"]][name] = np.load(path, mmap_mode="c", allow_pickle=False)
-            dtypes[name] = getattr(torch, column["dtype"])
-        num_nodes, num_edges, split = (
-            torch.tensor(levels["graph"].pop(name)).long()
-            for name in ("num_nodes", "num_edges", "split")
+            columns[name] = torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
+        num_nodes, num_edges = (columns.pop(name).long() for name in SIZES[:2])
+        ends = columns.pop("source"), columns.pop("destination")
+        levels = {name: stored[name]["level"] for name in columns}
+        dtypes = {name: getattr(torch, stored[name]["dtype"]) for name in columns}
+        graphs = RaggedGraphs(
+            num_nodes, num_edges, ends, columns, levels, meta["target"], dtypes=dtypes
         )
-        ends = (torch.from_numpy(levels["edge"].pop(name)) for name in ("source", "destination"))
-        options = {"dtypes": dtypes, "target": meta["target"]}
-        graphs = RaggedGraphs(num_nodes, num_edges, tuple(ends), **levels, **options)
-        return MappedGraphs(folder=folder, graphs=graphs, split=split, **meta)
+        return MappedGraphs(folder=folder, graphs=graphs, split=columns["split"], **meta)
     except Exception as error:
         raise ValueError(
             f"{path} is missing or damaged ({error}); expected what `gtcourse prepare` wrote. "
             "Delete the folder and prepare it again."
         ) from None
+
+
+def write_part(path: Path, ragged: RaggedGraphs) -> None:
+    """Some graphs of a folder, with the level and the type of each array."""
+    source, destination = ragged.edge_index
+    columns = {name: values for name, values in ragged.columns.items() if name != "smiles"}
+    columns |= {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
+    columns |= {"source": source, "destination": destination}
+    sizes = {"num_nodes": "graph", "num_edges": "graph", "source": "edge", "destination": "edge"}
+    levels, arrays, stored = ragged.levels | sizes, {}, {}
+    for level in ("graph", "edge", "node", "pair"):
+        for name in sorted(name for name in columns if levels[name] == level):
+            values = columns[name].numpy()
+            arrays[name] = narrow(values, INDEXED)
+            stored[name] = {"level": level, "dtype": str(values.dtype)}
+    write_npz(path, arrays | {"columns": np.array(json.dumps(stored))})
 
 
 def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
@@ -296,42 +311,20 @@ def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
         temporary.write_text(content + "\n", encoding="utf-8")
 
 
-def write_part(path: Path, ragged: RaggedGraphs) -> None:
-    """Some graphs of a folder, with the level and the type of each array."""
-    source, destination = ragged.edge_index
-    levels = {level: getattr(ragged, level) for level in LEVELS}
-    levels["graph"] |= {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
-    levels["edge"] |= {"source": source, "destination": destination}
-    arrays, columns = {}, {}
-    for level, tensors in levels.items():
-        for name in sorted(tensors.keys() - {"smiles"}):
-            arrays[name] = narrow(tensors[name].numpy(), INDEXED)
-            columns[name] = {"level": level, "dtype": str(tensors[name].numpy().dtype)}
-    write_npz(path, arrays | {"columns": np.array(json.dumps(columns))})
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that replaces it when the block ends without an error.
 
-    Unfinished files of the same name that a killed process left a day ago are removed.
+    It always has the same name, so that the next writer overwrites what a killed one left; where
+    several processes may write at once, they hold a lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_unfinished(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name}.tmp")
     try:
         yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def remove_unfinished(path: Path, older_than: float = 24 * 60 * 60) -> None:
-    """Removes what writers of ``path`` left; at any age under a lock that they all hold."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        with suppress(FileNotFoundError):  # another process may be faster
-            if time.time() - left.stat().st_mtime >= older_than:
-                left.unlink()
 
 
 def write_tensors(path: Path, content: dict) -> None:
@@ -343,32 +336,6 @@ def write_tensors(path: Path, content: dict) -> None:
     torch.save(content, buffer)
     with replacing(path) as temporary:
         temporary.write_bytes(buffer.getbuffer())
-
-
-@contextmanager
-def locked(path: Path, busy: str | None = None) -> Iterator[None]:
-    """A block that one process at a time executes; a thread may enter it again.
-
-    Args:
-        path: a file for the lock. It stays, empty.
-        busy: the message to raise if another process holds the lock; by default, wait for it.
-
-    Raises:
-        ValueError: another process holds the lock, and ``busy`` is given.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, is_singleton=True)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        if busy is not None:
-            raise ValueError(busy) from None
-        print(f"Waiting for another process to finish in {path.parent}.", file=sys.stderr)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def file_sha256(path: str | Path) -> str:

@@ -121,11 +121,11 @@ class DenseLoader:
 
         None if there are none, and for node and edge targets in a folder: too many to read.
         """
-        y = getattr(self._data, self._data.target).get("y")
-        if y is None or (self._streamed and self._data.target != "graph"):
+        data, y = self._data, self._data.columns.get("y")
+        if y is None or (self._streamed and data.target != "graph"):
             return None
-        y = y.to(self._data.dtypes.get("y", y.dtype))
-        return y if self._data.target == "graph" else y.ravel()
+        y = y.to(data.dtypes.get("y", y.dtype))
+        return y[data.starts["graph"]] if data.target == "graph" else y.ravel()
 
     def __len__(self) -> int:
         return sum(len(self._starts(len(bucket))) for bucket in self._buckets)

@@ -24,10 +24,6 @@ from gtcourse.graphs.batch import (
 )
 
 SPLITS = ("train", "val", "test")
-LEVELS = ("graph", "edge", "node", "pair")
-"""What an attribute can belong to; the first that its length fits counts."""
-
-NO_ATTRIBUTES = {"edge_index", "num_nodes", "batch", "ptr"}
 
 
 def collate(
@@ -82,23 +78,20 @@ class RaggedGraphs:
         num_nodes, num_edges: ``[G]`` on the CPU, so that a batch's shape is known at once; both
             directions of an undirected edge count.
         edge_index: ``[2, ΣE]``, or a pair of its rows; node numbers within their graph.
-        node: ``x`` and other tensors ``[ΣN, …]``.
-        edge: ``edge_attr`` and other tensors ``[ΣE, …]``.
-        graph: ``split`` and other tensors ``[G, …]``; ``smiles`` is a list.
-        pair: tensors ``[ΣN², …]``.
+        columns: ``x`` ``[ΣN, F]``, ``edge_attr`` ``[ΣE, F_e]``, ``y``, ``split`` ``[G]`` and other
+            tensors by name; ``smiles`` is a list.
+        levels: of what a column has a row for each: "graph", "node", "edge", or "pair" of nodes.
         target: what ``y`` belongs to: "graph", "node" or "edge".
         node_vocabulary, edge_vocabulary: the meanings of the types, or None.
         dtypes: of a batch's tensors, by name, where they are stored in narrower types.
-        starts: the first row of each graph in the tensors of each level.
+        starts: the first row of each graph in the columns of each level.
     """
 
     num_nodes: Tensor
     num_edges: Tensor
     edge_index: Tensor | tuple[Tensor, Tensor]
-    node: dict[str, Tensor]
-    edge: dict[str, Tensor]
-    graph: dict[str, Tensor]
-    pair: dict[str, Tensor] = field(default_factory=dict)
+    columns: dict[str, Tensor | list[str]]
+    levels: dict[str, str] = field(default_factory=dict)
     target: Target = "graph"
     node_vocabulary: Sequence[str] | None = None
     edge_vocabulary: Sequence[str] | None = None
@@ -109,10 +102,10 @@ class RaggedGraphs:
         self.num_nodes, self.num_edges = map(torch.as_tensor, (self.num_nodes, self.num_edges))
         if not isinstance(self.edge_index, tuple):
             self.edge_index = torch.as_tensor(self.edge_index)
-        for level in LEVELS:
-            tensors = getattr(self, level)
-            for name in tensors.keys() - {"smiles"}:
-                tensors[name] = torch.as_tensor(tensors[name])
+        for name in self.columns.keys() - {"smiles"}:
+            self.columns[name] = torch.as_tensor(self.columns[name])
+        levels = {name: known_level(name, self.target) for name in self.columns}
+        self.levels = levels | self.levels
         self.starts = self.starts or {
             level: counts.cumsum(0) - counts for level, counts in self._counts().items()
         }
@@ -121,36 +114,34 @@ class RaggedGraphs:
         return len(self.num_nodes)
 
     def _counts(self) -> dict[str, Tensor]:
-        """Rows of each graph in the tensors of a level."""
-        nodes, edges = self.num_nodes.long(), self.num_edges.long()
-        return {"edge": edges, "node": nodes, "pair": nodes**2}
+        """Rows of each graph in the columns of a level."""
+        n, edges = self.num_nodes.long(), self.num_edges.long()
+        return {"graph": torch.ones_like(n), "node": n, "edge": edges, "pair": n**2}
 
     @classmethod
     def from_data(cls, graphs: Sequence[Data], target: Target, split=None) -> RaggedGraphs:
         """Valid graphs (:func:`check_graphs`) end to end, with all attributes of fixed width."""
         num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
         num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
-        levels = {level: {} for level in LEVELS}
-        for name in sorted({*graphs[0].keys()} - NO_ATTRIBUTES):
+        columns, levels = {}, {}
+        for name in sorted({*graphs[0].keys()} - {"edge_index", "num_nodes", "batch", "ptr"}):
             values = [graph.get(name) for graph in graphs]
-            if name == "smiles":
-                levels["graph"][name] = values
-            elif level := _level(name, values, num_nodes.tolist(), num_edges.tolist(), target):
-                levels[level][name] = _end_to_end(name, level, values)
+            level = known_level(name, target)
+            level = level or _found_level(values, num_nodes.tolist(), num_edges.tolist())
+            if level is not None:
+                columns[name], levels[name] = _end_to_end(name, level, values), level
         if split is not None:
-            levels["graph"]["split"] = torch.as_tensor(split)
+            columns["split"] = torch.as_tensor(split)
         edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
-        return cls(num_nodes, num_edges, edge_index, **levels, target=target)
+        return cls(num_nodes, num_edges, edge_index, columns, levels, target)
 
     def to_data(self) -> list[Data]:
-        """One PyG ``Data`` for each graph, with memory of its own."""
+        """One PyG ``Data`` for each graph, with memory of its own; without pair encodings."""
         sizes = {level: counts.tolist() for level, counts in self._counts().items()}
-        sizes["graph"] = [1] * len(self)
         columns = {
-            name: values if name == "smiles" else values.split(sizes[level])
-            for level in ("node", "edge", "graph")
-            for name, values in getattr(self, level).items()
-            if name != "split"
+            name: values if name == "smiles" else values.split(sizes[self.levels[name]])
+            for name, values in self.columns.items()
+            if name != "split" and self.levels[name] != "pair"
         }
         graphs = []
         for index, ends in enumerate(self.edge_index.long().split(sizes["edge"], dim=1)):
@@ -161,45 +152,29 @@ class RaggedGraphs:
         return graphs
 
     def to_dataset(self, name: str, source: str) -> GraphDataset:
-        return GraphDataset(
-            name=name,
-            source=source,
-            graphs=self.to_data(),
-            split=self.graph["split"],
-            node_vocabulary=self.node_vocabulary,
-            edge_vocabulary=self.edge_vocabulary,
-            target=self.target,
-        )
+        split, words = self.columns["split"], (self.node_vocabulary, self.edge_vocabulary)
+        return GraphDataset(name, source, self.to_data(), split, *words, self.target)
 
     def select(self, rows: Tensor) -> RaggedGraphs:
         """The graphs in ``rows``, over the same memory."""
-        return replace(
-            self,
-            num_nodes=self.num_nodes[rows],
-            num_edges=self.num_edges[rows],
-            graph={name: values[rows] for name, values in self.graph.items()},
-            starts={level: starts[rows] for level, starts in self.starts.items()},
-        )
+        starts = {level: starts[rows] for level, starts in self.starts.items()}
+        sizes = {"num_nodes": self.num_nodes[rows], "num_edges": self.num_edges[rows]}
+        return replace(self, **sizes, starts=starts)
 
     def to(self, device: torch.device | str) -> RaggedGraphs:
         """Everything that batches are made of, on a device."""
-        moved = {
-            level: {n: t.to(device) for n, t in getattr(self, level).items() if n != "smiles"}
-            for level in LEVELS
-        }
-        return replace(self, edge_index=self.edge_index.to(device), **moved)
+        columns = {name: t.to(device) for name, t in self.columns.items() if name != "smiles"}
+        return replace(self, edge_index=self.edge_index.to(device), columns=columns)
 
     @property
     def device(self) -> torch.device:
-        return self.node["x"].device
+        return self.columns["x"].device
 
     @cached_property
-    def _rows(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """Rows of each graph by level, and where they begin, on the tensors' device."""
-        return {
-            level: (counts.to(self.device), self.starts[level].to(self.device))
-            for level, counts in self._counts().items()
-        }
+    def _on_device(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """By level, rows of each graph and where they start, on the columns' device."""
+        counts, device = self._counts(), self.device
+        return {level: (n.to(device), self.starts[level].to(device)) for level, n in counts.items()}
 
     def batch(
         self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
@@ -207,27 +182,32 @@ class RaggedGraphs:
         """The graphs in ``rows`` ``[B]``, padded to the largest of them.
 
         Args:
-            places: the same numbers on the tensors' device; without it they are moved there.
+            places: the same numbers on the columns' device; without it they are moved there.
             num_nodes: pad to as many nodes instead.
         """
         places = rows.to(self.device) if places is None else places
         B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
-        (edges, first_edge), (n, first_node), (_, first_pair) = (
-            [values[places, None] for values in self._rows[level]]
-            for level in ("edge", "node", "pair")
+        counts, first = (
+            {level: each[i][places, None] for level, each in self._on_device.items()}
+            for i in range(2)
         )
-        node = torch.arange(N, device=self.device)
+        n, node = counts["node"], torch.arange(N, device=self.device)
         edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
         mask = node < n
-        real = {"node": mask, "edge": edge < edges, "pair": mask[:, :, None] & mask[:, None, :]}
-        row = (first_pair + n * node)[:, :, None]
-        index = {"node": first_node + node, "edge": first_edge + edge, "pair": row + node}
+        real = {
+            "node": mask,
+            "edge": edge < counts["edge"],
+            "pair": mask[:, :, None] & mask[:, None],
+        }
+        index = {"node": first["node"] + node, "edge": first["edge"] + edge}
+        index["pair"] = (first["pair"] + n * node)[:, :, None] + node
         # Beyond a graph's end lies the next graph, or nothing.
         index = {level: index[level].masked_fill(~real[level], 0) for level in index}
+        index["graph"] = first["graph"][:, 0]
 
-        def gather(level: str, name: str, fill: float = 0) -> Tensor:
-            stored = getattr(self, level)[name]
-            values = stored[places if level == "graph" else index[level]]
+        def gather(name: str, fill: float = 0) -> Tensor:
+            level = self.levels[name]
+            values = self.columns[name][index[level]]
             values = values.to(self.dtypes.get(name, values.dtype))
             if level == "graph":
                 return values
@@ -250,59 +230,59 @@ class RaggedGraphs:
             return torch.cat([values, values.new_full((1, *values.shape[1:]), fill)])[first]
 
         y = None
-        if "y" in getattr(self, self.target):
-            floating = self.dtypes.get("y", getattr(self, self.target)["y"].dtype).is_floating_point
-            missing = float("nan") if floating else MISSING_LABEL
-            y = gather(self.target, "y", missing)
+        if "y" in self.columns:
+            dtype = self.dtypes.get("y", self.columns["y"].dtype)
+            missing = float("nan") if dtype.is_floating_point else MISSING_LABEL
+            y = gather("y", missing)
             y = dense(y, missing) if self.target == "edge" else y
             # One target is a number, whether it is stored as [1] or as [1, 1].
             y = y[:, 0] if self.target == "graph" and y.shape[1:] == (1,) else y
         return GraphBatch(
-            x=gather("node", "x"),
+            x=gather("x"),
             adjacency=first < len(pair),
             mask=mask,
-            edge_attr=dense(gather("edge", "edge_attr")) if "edge_attr" in self.edge else None,
+            edge_attr=dense(gather("edge_attr")) if "edge_attr" in self.columns else None,
             y=y,
             encodings={
                 PYG_NAMES.get(name, name): gather(
-                    level, name, UNREACHABLE * (name in PADDED_WITH_UNREACHABLE)
+                    name, UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0
                 )
-                for level, name in self._encodings()
+                for name in self._encodings()
             },
             target=self.target,
         )
 
-    def _encodings(self) -> Iterator[tuple[str, str]]:
-        """Level and name of the encodings: those of the table, and matrices of nodes and pairs."""
-        for level in ("graph", "node", "pair"):
-            for name, values in getattr(self, level).items():
-                other = level != "graph" and name not in ("x", "y") and values.dim() > 1
-                if name in ENCODINGS or other:
-                    yield level, name
+    def _encodings(self) -> list[str]:
+        """Those of the table, and other matrices of nodes and pairs."""
+        others = {n for n, level in self.levels.items() if level in ("node", "pair")} - {"x", "y"}
+        others = {name for name in others if self.columns[name].dim() > 1}
+        return [name for name in self.columns if name in ENCODINGS or name in others]
 
 
-def _level(
-    name: str, values: list, num_nodes: list[int], num_edges: list[int], target: Target
-) -> str | None:
-    """What an attribute belongs to; None if it cannot be laid end to end."""
-    if known := {"x": "node", "edge_attr": "edge", "y": target}.get(name):
-        return known
+def known_level(name: str, target: Target) -> str | None:
+    """What an attribute of this name belongs to, whatever its shape."""
     if name in ENCODINGS:
         return ("graph", "node", "pair")[ENCODINGS[name]]
+    levels = {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
+    return levels.get(name)
+
+
+def _found_level(values: list, num_nodes: list[int], num_edges: list[int]) -> str | None:
+    """The first that the lengths fit; None if the values cannot be laid end to end."""
     if not all(isinstance(each, Tensor) and each.dim() for each in values):
         return None
-    shapes = [each.shape for each in values]
     rows = {"graph": [1] * len(values), "edge": num_edges, "node": num_nodes}
-    square = [shape[:2] == (n, n) for shape, n in zip(shapes, num_nodes, strict=True)]
-    if all(square) and all(len(shape) == 3 for shape in shapes):
+    lengths, width = [len(each) for each in values], 1
+    level = next((level for level in rows if rows[level] == lengths), None)
+    squares = zip(values, num_nodes, strict=True)
+    if all(each.dim() == 3 and each.shape[:2] == (n, n) for each, n in squares):
         level, width = "pair", 2
-    else:
-        lengths = [shape[0] for shape in shapes]
-        level, width = next((level for level in rows if rows[level] == lengths), None), 1
     return level if len({(v.dtype, v.layout, v.shape[width:]) for v in values}) == 1 else None
 
 
-def _end_to_end(name: str, level: str, values: list[Tensor]) -> Tensor:
+def _end_to_end(name: str, level: str, values: list) -> Tensor | list[str]:
+    if name == "smiles":
+        return values
     if level == "pair":
         return torch.cat([each.flatten(0, 1) for each in values])
     if ENCODINGS.get(name) == 0:
@@ -344,10 +324,9 @@ class GraphDataset:
     test = property(lambda self: self["test"])
 
     def __post_init__(self) -> None:
-        split = torch.as_tensor(self.split)
+        split, expected = torch.as_tensor(self.split), (len(self.graphs),)
         self.split = split.long()
-        valid = split.shape == (len(self.graphs),) and ((split == 0) | (split == 1) | (split == 2))
-        if not torch.as_tensor(valid).all():
+        if split.shape != expected or not torch.isin(split, torch.arange(3)).all():
             raise ValueError(
                 f"dataset {self.name!r} has {len(self.graphs)} graphs and a split of shape "
                 f"{list(split.shape)}; expected 0 (train), 1 (val) or 2 (test) for each graph."

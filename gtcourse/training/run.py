@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from filelock import FileLock, Timeout
 from torch import nn
 
 from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
-from gtcourse.graphs.files import META, locked, open_graphs
+from gtcourse.graphs.files import META, open_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes.base import Recipe, warmup_then_cosine
@@ -193,8 +194,12 @@ def train(
     writes = out is not None and is_first_process()
     with ExitStack() as stack:
         if writes:
-            busy = f"another process is training in {out}; expected a folder for each run."
-            stack.enter_context(locked(out / ".lock", busy))
+            try:
+                stack.enter_context(FileLock(out / ".lock", timeout=0))
+            except Timeout:
+                raise ValueError(
+                    f"another process is training in {out}; expected a folder for each run."
+                ) from None
             begun = claim(out, what, resume)
             commit = commit if commit == begun else f"{begun}, then {commit}"
         if out is not None and (out / record_filename(name, seed)).exists():

@@ -145,8 +145,10 @@ def content(published: Publication, root: Path) -> dict[str, bytes]:
     """The publisher's answers by URL, of its files below ``root``."""
     folder, archive = root / published.folder, io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
-        for name in set(published.files) - set(published.others):
-            opened.write(folder / name, f"{published.archive}/{name}".lstrip("/"))
+        for path in folder.rglob("*.*"):
+            name = str(path.relative_to(folder))
+            if name not in published.others:
+                opened.write(path, f"{published.archive}/{name}".lstrip("/"))
     others = {url: (folder / name).read_bytes() for name, url in published.others.items()}
     return others | {published.url: archive.getvalue()}
 
