@@ -35,6 +35,7 @@ from gtcourse.graphs.molecules import (
     CHECKSUM,
     build_molecules,
     ogb_data,
+    ogb_mol,
     rdkit_version,
 )
 from gtcourse.graphs.ragged import SPLITS, GraphDataset, RaggedGraphs
@@ -128,6 +129,7 @@ class Publication:
     digest: str | None = None  # of the archive, if the publisher states one
     others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
     checksum: str | None = None  # sha256 of the graph file, if known
+    needs: Callable[[], object] = lambda: None  # raises an ImportError if a library is missing
 
     def load(self, name: str, root: Path) -> GraphDataset:
         """From ``root/name.npz``, or ``root/name-published.npz`` if we generate the same name."""
@@ -175,6 +177,7 @@ class Publication:
         """
         import pooch
 
+        self.needs()
         pooch.get_logger().setLevel("WARNING")
         hooks = {"response": _stay_on_https}
         https = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), hooks=hooks)
@@ -281,9 +284,10 @@ def _ragged(parts: Sequence[Sequence[Data]], target: str) -> RaggedGraphs:
 
 def read_ogbg(folder: Path) -> RaggedGraphs:
     """A molecular property set of OGB; a label that was not measured is NaN."""
+    read_csv = require("pandas", "pandas").read_csv
 
     def table(name: str) -> np.ndarray:
-        return _csv(folder / f"{name}.csv.gz").to_numpy()
+        return read_csv(folder / f"{name}.csv.gz", header=None).to_numpy()
 
     bonds, num_nodes = table("raw/edge"), table("raw/num-node-list")[:, 0]
     y = table("raw/graph-label").astype(float)
@@ -298,15 +302,9 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
             "edge_attr": np.repeat(table("raw/edge-feat"), 2, axis=0),
             "y": y[:, 0] if y.shape[1] == 1 else y,
             "split": _split(len(num_nodes), parts),
-            "smiles": _csv(folder / "mapping/mol.csv.gz", header=0)["smiles"].tolist(),
+            "smiles": read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
         },
     )
-
-
-def _csv(path: Path, header: int | None = None):
-    """A table as a pandas ``DataFrame``, with every digit of its numbers."""
-    pandas = require("pandas", "pandas")
-    return pandas.read_csv(path, header=header, float_precision="round_trip")
 
 
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
@@ -319,8 +317,9 @@ def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
 
 def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
     """SMILES, targets (NaN for the test graphs, as published) and splits of PCQM4Mv2."""
-    table = _csv(folder / "raw/data.csv.gz", header=0)
-    y = table["homolumogap"].to_numpy(float)
+    # As text at first: not every version of pandas reads the last digits of a number.
+    table = require("pandas", "pandas").read_csv(folder / "raw/data.csv.gz", dtype=str)
+    y = table["homolumogap"].astype(float).to_numpy()
     rows = load_integers(folder / "split_dict.pt")
     test = np.concatenate([rows["test-dev"], rows["test-challenge"]])
     split = _split(len(table), (rows["train"], rows["valid"], test))
@@ -425,6 +424,7 @@ PUBLICATIONS = {
         folder="pcqm4m-v2",
         archive="pcqm4m-v2",
         digest="md5:65b742bafca5670be4497499db7d361b",
+        needs=ogb_mol,
     ),
     "pattern": _benchmark("PATTERN", "node", (10_000, 2_000, 2_000)),
     "cluster": _benchmark("CLUSTER", "node", (10_000, 1_000, 1_000)),

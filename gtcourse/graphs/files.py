@@ -117,7 +117,7 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
         if key == "smiles_utf8":
             key, values = "smiles", values.tobytes().decode().split("\n")
         fitting = [level for level in rows if len(values) == rows[level]]
-        level = named.get(key) or known_level(key, target) or next(iter(fitting), None)
+        level = known_level(key, target) or named.get(key) or next(iter(fitting), None)
         if level in fitting:
             columns[key] = values if key == "smiles" else _as_read(key, values)
             levels[key] = level

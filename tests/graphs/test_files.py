@@ -1,12 +1,8 @@
-"""Atomic replacement of files, locks, and graph files that are read back as they were written."""
+"""Atomic replacement of files, and graph files that are read back as they were written."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -14,12 +10,8 @@ import torch
 from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphDataset, read_graphs, write_graphs
-from gtcourse.graphs.files import file_sha256, locked, read_npz, replacing, write_npz
+from gtcourse.graphs.files import file_sha256, read_npz, replacing, write_npz
 from tests.graphs.small import three_chains
-
-DAY = 24 * 60 * 60
-UNFINISHED = ".file.0123456789ab.tmp"
-BUSY = "another process has it; expected to be alone."
 
 
 def assert_same(a: Data, b: Data) -> None:
@@ -56,43 +48,12 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize(("age", "stays"), [(DAY - 60, True), (DAY + 60, False)])
-def test_an_unfinished_file_is_removed_when_it_is_a_day_old(tmp_path, age, stays):
-    unfinished, other = tmp_path / UNFINISHED, tmp_path / UNFINISHED.replace("file", "another")
-    for path in (unfinished, other):
-        path.touch()
-        os.utime(path, (time.time() - age,) * 2)
+def test_the_next_writer_overwrites_what_a_killed_one_left(tmp_path):
+    (tmp_path / ".file.tmp").write_text("a long text, cut off when the process was killed")
     with replacing(tmp_path / "file") as temporary:
-        temporary.touch()
-    assert unfinished.exists() == stays
-    assert other.exists()
-
-
-def _hold(path, held, wait) -> None:
-    with locked(path):
-        held.set()
-        wait.wait(60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("killed", [False, True])
-def test_a_process_waits_until_the_other_has_finished_or_is_killed(tmp_path, capfd, killed):
-    context = multiprocessing.get_context("spawn")
-    held, wait = context.Event(), context.Event()
-    holder = context.Process(target=_hold, args=(tmp_path / ".lock", held, wait))
-    holder.start()
-    assert held.wait(60)
-    with pytest.raises(ValueError, match=BUSY), locked(tmp_path / ".lock", busy=BUSY):
-        pass
-    end = (lambda: os.kill(holder.pid, signal.SIGKILL)) if killed else wait.set
-    timer = threading.Timer(0.3, end)
-    timer.start()
-    begin = time.monotonic()
-    with locked(tmp_path / ".lock"), locked(tmp_path / ".lock"):  # a thread may enter it again
-        assert time.monotonic() - begin > 0.2
-    holder.join()
-    timer.join()
-    assert capfd.readouterr().err == f"Waiting for another process to finish in {tmp_path}.\n"
+        temporary.write_text("new")
+    assert (tmp_path / "file").read_text() == "new"
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_graphs_that_are_written_are_read_back(tmp_path):
