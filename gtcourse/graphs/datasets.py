@@ -287,7 +287,7 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
     read_csv = require("pandas", "pandas").read_csv
 
     def table(name: str) -> np.ndarray:
-        return read_csv(folder / f"{name}.csv.gz", header=None).to_numpy()
+        return read_csv(folder / f"{name}.csv.gz", header=None).to_numpy(copy=True)
 
     bonds, num_nodes = table("raw/edge"), table("raw/num-node-list")[:, 0]
     y = table("raw/graph-label").astype(float)
@@ -319,7 +319,7 @@ def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
     """SMILES, targets (NaN for the test graphs, as published) and splits of PCQM4Mv2."""
     # As text at first: not every version of pandas reads the last digits of a number.
     table = require("pandas", "pandas").read_csv(folder / "raw/data.csv.gz", dtype=str)
-    y = table["homolumogap"].astype(float).to_numpy()
+    y = table["homolumogap"].astype(float).to_numpy(copy=True)
     rows = load_integers(folder / "split_dict.pt")
     test = np.concatenate([rows["test-dev"], rows["test-challenge"]])
     split = _split(len(table), (rows["train"], rows["valid"], test))
