@@ -33,12 +33,8 @@ def test_an_hour_has_sixty_minutes_and_says_what_has_to_be_known_before(number):
 
 @pytest.mark.parametrize("number", HOURS)
 def test_an_exercise_of_the_hour_has_the_minutes_that_stand_beside_it(number):
-    found = {exercise.number: exercise for exercise in exercises(TEXTS[number])}
-    named = [
-        (int(minutes), re.match(r"exercise (\d): (.+)", what)) for minutes, what in HOURS[number]
-    ]
-    assert any(match for _, match in named)
-    for minutes, match in named:
-        if match:
-            exercise = found[int(match[1])]
-            assert minutes == int(exercise.minutes)
+    written = {str(exercise.number): exercise.minutes for exercise in exercises(TEXTS[number])}
+    named = [(minutes, re.match(r"exercise (\d): ", what)) for minutes, what in HOURS[number]]
+    planned = [(match[1], minutes) for minutes, match in named if match]
+    assert planned
+    assert all(written[exercise] == minutes for exercise, minutes in planned)

@@ -11,20 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gtcourse.exercises import chapter01 as c1
-from gtcourse.exercises import chapter02 as c2
-from gtcourse.exercises import chapter03 as c3
-from gtcourse.exercises import chapter04 as c4
-from gtcourse.exercises import chapter05 as c5
-from gtcourse.exercises import chapter06 as c6
-from gtcourse.exercises import chapter07 as c7
-from gtcourse.exercises import chapter08 as c8
-from gtcourse.exercises import chapter09 as c9
-from gtcourse.exercises import chapter10 as c10
-from gtcourse.exercises import chapter11 as c11
-from gtcourse.exercises import chapter12 as c12
 from tests.exercises.test_texts import CHECKERS, EXERCISES, MODULES, TEXTS, folded_solutions
 
+c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = MODULES.values()
 GIVEN = {"math": math, "torch": torch, "F": F, "nn": nn}
 """What the solutions use of what the page has imported."""
 

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 import torch
 
-from tools.exercises import FOLDED, chapters, exercises, minutes
+from tools.exercises import FOLDED, chapters, exercises
 
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in chapters()}
 EXERCISES = [(stem, exercise) for stem, text in TEXTS.items() for exercise in exercises(text)]
@@ -46,10 +46,6 @@ def test_a_chapter_has_three_to_five_complete_exercises_in_rising_difficulty(ste
         assert "..." in exercise.stub
         assert "```python\n" in exercise.solution
     assert len(FOLDED.findall(TEXTS[stem])) == len(found)
-
-
-def test_the_minutes_of_a_chapter_are_those_of_its_exercises():
-    assert minutes(TEXTS["01_self_attention"]) == 10 + 15 + 15 + 20 + 20
 
 
 @pytest.mark.parametrize(("stem", "exercise"), EXERCISES)

@@ -27,7 +27,7 @@ from torch_geometric.nn import GCNConv, GINConv, SAGEConv
 from gtcourse.encodings import AddDegrees, AddShortestPaths, encode
 from gtcourse.graphs import collate
 from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncoding
-from tests.loops.aggregations import aggregate_loop
+from tests.loops.convolutions import aggregate_loop
 from tests.models.small import large_weights
 
 MAX_NODES, F = 7, 3

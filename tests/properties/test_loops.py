@@ -130,10 +130,10 @@ NOT_IN_THE_LOOPS = {"Graphormer": ("eigenvectors", "sums over paths")}
 """Variants with a module from outside, which is not an equation of the model's paper."""
 
 
-@pytest.mark.holds("Graphormer, Eqs. 1 and 5 to 9")
+@pytest.mark.holds("Graphormer, Eqs. 1, 2 and 5 to 9")
 @pytest.mark.holds("EGT, Eqs. 4 to 7 and 9 to 14")
 @pytest.mark.holds("GRPE, Eqs. 4 and 6 to 9")
-@pytest.mark.holds("CSA, Eqs. 4 to 12")
+@pytest.mark.holds("CSA, Eqs. 1 and 4 to 12")
 @pytest.mark.parametrize("name", LOOPS)
 def test_every_model_equals_the_loop_over_nodes_pairs_and_heads(name):
     try_on_graphs(loop, name, without=NOT_IN_THE_LOOPS.get(name, ()), most=1, max_nodes=5)
