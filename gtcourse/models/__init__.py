@@ -1,7 +1,6 @@
 """The models: one paper, one file."""
 
 from gtcourse.models.attention import (
-    FeedForward,
     MessagePassingAttention,
     MultiHeadAttention,
     complete_edge_index,
@@ -19,24 +18,9 @@ from gtcourse.models.baselines import (
     GraphHead,
     NeighbourTransformer,
 )
-from gtcourse.models.csa import (
-    CGT,
-    CGTConfig,
-    ChromaticSelfAttention,
-    CSALayer,
-    EdgeMaps,
-    EdgeTerms,
-)
+from gtcourse.models.csa import CGT, CGTConfig, ChromaticSelfAttention, CSALayer, EdgeTerms
 from gtcourse.models.egt import EGT, EGTAttention, EGTConfig, EGTLayer
-from gtcourse.models.embeddings import (
-    BondEncoding,
-    DistanceEncoding,
-    LaplacianEncoding,
-    PairWalkEncoding,
-    SVDEncoding,
-    WalkEncoding,
-    mean_pool,
-)
+from gtcourse.models.embeddings import LaplacianEncoding, SVDEncoding, WalkEncoding
 from gtcourse.models.graphormer import (
     CentralityEncoding,
     EdgeEncoding,
@@ -47,19 +31,9 @@ from gtcourse.models.graphormer import (
     PairBias,
     SpatialEncoding,
 )
-from gtcourse.models.grpe import (
-    GRPE,
-    GRPEAttention,
-    GRPEConfig,
-    GRPELayer,
-    RelationEmbedding,
-    Relations,
-    RelationTables,
-)
+from gtcourse.models.grpe import GRPE, GRPEAttention, GRPEConfig, GRPELayer, RelationTables
 from gtcourse.models.signnet import SignNet, SignNetConfig
 from gtcourse.models.transformer import (
-    DecoderLayer,
-    EncoderLayer,
     Transformer,
     TransformerConfig,
     TransformerDecoder,

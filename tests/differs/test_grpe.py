@@ -6,8 +6,8 @@ import torch
 
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.models import GRPE, RelationEmbedding
-from gtcourse.models.grpe import Relations
+from gtcourse.models import GRPE
+from gtcourse.models.grpe import RelationEmbedding, Relations
 from tests.differs.changes import chain, scale_queries
 from tests.models.small import GRPE as SMALL
 from tests.models.small import large_weights

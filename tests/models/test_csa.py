@@ -8,14 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse import collate
-from gtcourse.models import (
-    ChromaticSelfAttention,
-    DistanceEncoding,
-    EdgeMaps,
-    EdgeTerms,
-    GraphormerAttention,
-)
-from gtcourse.models.embeddings import PairEncoding
+from gtcourse.models import ChromaticSelfAttention, EdgeTerms, GraphormerAttention
+from gtcourse.models.csa import EdgeMaps
+from gtcourse.models.embeddings import DistanceEncoding, PairEncoding
 from tests.graphs.random_graphs import graph_of
 from tests.models.small import (
     PRECISIONS,

@@ -5,9 +5,6 @@ import torch
 from torch import nn
 
 from gtcourse.models import (
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
     MultiHeadAttention,
     Transformer,
     TransformerConfig,
@@ -16,7 +13,8 @@ from gtcourse.models import (
     causal_mask,
     sinusoidal_encoding,
 )
-from gtcourse.models.transformer import TokenEmbedding
+from gtcourse.models.attention import FeedForward
+from gtcourse.models.transformer import DecoderLayer, EncoderLayer, TokenEmbedding
 from gtcourse.training.fit import count_parameters
 from tests.loops.attention import encoder_layer_loop
 from tests.models.small import large_weights
