@@ -19,7 +19,8 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPa
 from gtcourse.graphs import collate
 from gtcourse.graphs.molecules import penalized_logp, zinc_data
 from gtcourse.inference import Predictor, load
-from gtcourse.plots.interactive import as_script, drawing, script
+from gtcourse.plots.interactive import as_script, script
+from gtcourse.plots.molecules import drawing
 from gtcourse.training.budget import device
 
 PAGE = """<!doctype html>

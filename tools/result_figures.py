@@ -11,7 +11,7 @@ from statistics import mean, stdev
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from gtcourse.plots.style import COLORS, INK, MEANING, use_style
+from gtcourse.plots.figures import COLORS, INK, MEANING, use_style
 from gtcourse.training.records import Result, read_results, results
 from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT

@@ -1,13 +1,19 @@
 """One look for the book: transparent background, mid-grey ink, colour-blind safe colours."""
 
 from gtcourse.plots.figures import (
+    COLORS,
+    DIVERGING,
+    INK,
+    MEANING,
+    SEQUENTIAL,
     attention_map,
     diagram,
     draw_graph,
     formula_table,
     over_seeds,
+    show,
     table,
+    use_style,
 )
 from gtcourse.plots.interactive import attention_widget, calculator, heads_widget, signs_widget
 from gtcourse.plots.molecules import TWO_SIDED, molecules
-from gtcourse.plots.style import COLORS, DIVERGING, INK, MEANING, SEQUENTIAL, show, use_style

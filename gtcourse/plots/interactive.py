@@ -1,5 +1,4 @@
-"""Pictures to look around in: frames with a slider, the calculator, a query among its keys;
-molecules to choose atoms in.
+"""Pictures to look around in: the calculator, a query among its keys, a model's heads, signs.
 
 Each is one piece of HTML without anything from elsewhere, so that it works in the built book, in
 Colab's output frame and offline. Where scripts do not run there is a still picture or a table.
@@ -9,7 +8,6 @@ Shapes: B graphs of N nodes.
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,9 +21,8 @@ from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from gtcourse.plots.figures import table
-from gtcourse.plots.molecules import TWO_SIDED, dark_letters, draw_options
-from gtcourse.plots.style import COLORS, INK, PAGE_INK
+from gtcourse.plots.figures import COLORS, PAGE_INK, table
+from gtcourse.plots.molecules import TWO_SIDED
 
 if TYPE_CHECKING:
     from gtcourse.models import Transformer
@@ -55,44 +52,6 @@ def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
 def as_script(data: object) -> str:
     """JSON inside a script. Only what could end the script is escaped; drawings have many a <."""
     return json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
-
-
-def drawing(mol, cell: tuple[int, int]) -> str:
-    """The molecule as SVG, its atoms numbered, on each a disc and, on top, a place to choose it."""
-    from rdkit.Chem import Mol
-    from rdkit.Chem.Draw import rdMolDraw2D
-
-    mol = Mol(mol)
-    for atom in mol.GetAtoms():
-        if atom.GetAtomicNum() != 6 and not atom.GetFormalCharge():
-            atom.SetProp("_displayLabel", atom.GetSymbol())  # the H of HO would miss the disc
-    drawer = rdMolDraw2D.MolDraw2DSVG(*cell)
-    options = draw_options(drawer, {-1: INK})
-    options.addAtomIndices, options.annotationFontScale = True, 0.75
-    drawer.DrawMolecule(mol)
-    drawer.FinishDrawing()
-    svg = drawer.GetDrawingText()
-    body = svg[svg.index("<!-- END OF HEADER -->") + 22 : svg.rindex("</svg>")]
-    body = re.sub(r"<!--.*?-->|<rect[^>]*>\s*</rect>", "", body, flags=re.S)
-    body = re.sub(r"(class='note'[^>]*fill=')#\w{6}", rf"\g<1>{INK}", dark_letters(body))
-    body = re.sub(re.escape(INK), PAGE_INK, body, flags=re.IGNORECASE)
-    places = np.array([(p.x, p.y) for p in map(drawer.GetDrawCoords, range(mol.GetNumAtoms()))])
-    ends = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=int)
-    steps = places[ends[:, 0]] - places[ends[:, 1]] if len(ends) else np.array([[40.0, 0.0]])
-    bond = float(np.median(np.linalg.norm(steps, axis=1)))
-    corner, size = places.min(axis=0) - 0.9 * bond, np.ptp(places, axis=0) + 1.8 * bond
-    box = " ".join(f"{number:.0f}" for number in (*corner, *size))
-    circles = [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{0.36 * bond:.1f}'" for x, y in places]
-    discs = "".join(f"{circle} class='disc'/>" for circle in circles)
-    buttons = "".join(
-        f"{circle} class='atom' data-atom='{i}' role='button' tabindex='-1' aria-pressed='false' "
-        f"aria-label='atom {i}, {atom.GetSymbol()}'/>"
-        for i, (circle, atom) in enumerate(zip(circles, mol.GetAtoms(), strict=True))
-    )
-    return (
-        f"<svg viewBox='{box}' role='group' aria-label='the molecule'>"
-        f"{discs}{body.strip()}{buttons}</svg>"
-    )
 
 
 def calculator(

@@ -10,7 +10,7 @@ from gtcourse.analysis import leave_one_out
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.inference import load
-from gtcourse.plots.style import MEANING
+from gtcourse.plots.figures import MEANING
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]

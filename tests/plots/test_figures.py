@@ -6,8 +6,8 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
 from gtcourse import plots
+from gtcourse.plots.figures import luminance
 from gtcourse.plots.molecules import LETTERS
-from gtcourse.plots.style import luminance
 
 
 @pytest.fixture(autouse=True)
