@@ -6,31 +6,25 @@ import torch
 import torch_geometric.transforms as T
 from torch_geometric.data import Data, InMemoryDataset
 
-from gtcourse.encodings import (
-    AddAnchorDistances,
-    AddDegrees,
-    AddLaplacianEigenvectors,
-    AddPathEdges,
-    AddPathTree,
-    AddRandomWalks,
-    AddRings,
-    AddShortestPaths,
-    AddSVD,
-    encode,
-    transform,
-)
+from gtcourse import encodings as enc
 from gtcourse.graphs import DenseLoader, collate
 from gtcourse.graphs.batch import ENCODINGS, PYG_NAMES
 from tests.graphs.random_graphs import graph_of
 
 NODES = [
-    AddDegrees(),
-    AddRandomWalks(4, pairs=False),
-    AddLaplacianEigenvectors(3),
-    AddSVD(2),
-    AddAnchorDistances(3),
+    enc.AddDegrees(),
+    enc.AddRandomWalks(4, pairs=False),
+    enc.AddLaplacianEigenvectors(3),
+    enc.AddSVD(2),
+    enc.AddAnchorDistances(3),
 ]
-PAIRS = [AddShortestPaths(), AddPathEdges(3), AddPathTree(), AddRandomWalks(4), AddRings(6)]
+PAIRS = [
+    enc.AddShortestPaths(),
+    enc.AddPathEdges(3),
+    enc.AddPathTree(),
+    enc.AddRandomWalks(4),
+    enc.AddRings(6),
+]
 ALL = [*NODES, *PAIRS]
 
 
@@ -39,16 +33,16 @@ def test_the_graphs_given_are_left_as_they_are():
         x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [1]]), edge_attr=torch.ones(1, 1)
     )
     before = copy.deepcopy(graph)
-    encode([graph], *ALL)
+    enc.encode([graph], *ALL)
     T.Compose(ALL)(graph)
     assert graph.keys() == before.keys()
 
 
 def test_graphs_of_one_size_are_cut_into_portions(monkeypatch):
     several = [graph_of(4, [(i % 4, (i + 1) % 4)], seed=i) for i in range(7)]
-    whole = encode(several, AddShortestPaths())
-    monkeypatch.setattr(transform, "PAIRS_AT_ONCE", 2 * 4**2)
-    portions = encode(several, AddShortestPaths())
+    whole = enc.encode(several, enc.AddShortestPaths())
+    monkeypatch.setattr(enc.transform, "PAIRS_AT_ONCE", 2 * 4**2)
+    portions = enc.encode(several, enc.AddShortestPaths())
     assert all(torch.equal(a.distance, b.distance) for a, b in zip(whole, portions, strict=True))
 
 
@@ -85,5 +79,5 @@ def test_all_encodings_are_transforms_of_a_pyg_dataset(tmp_path):
 
 
 def test_unreachable_anchors_are_padded_as_unreachable():
-    batch = collate(encode([graph_of(2, [(0, 1)])], AddAnchorDistances(3)), num_nodes=3)
+    batch = collate(enc.encode([graph_of(2, [(0, 1)])], enc.AddAnchorDistances(3)), num_nodes=3)
     assert batch.encodings["anchor_distances"][0, 2].tolist() == [-1, -1, -1]

@@ -8,15 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import nn
 
+from gtcourse import models
 from gtcourse.encodings.spectral import laplacian_eigenvectors
 from gtcourse.graphs import collate
-from gtcourse.models import (
-    BagTransformer,
-    BagTransformerConfig,
-    LaplacianEncoding,
-    SVDEncoding,
-    WalkEncoding,
-)
 from gtcourse.models.embeddings import NodeBatchNorm, flip_signs
 from tests.graphs.random_graphs import graph_of
 from tests.loops.encodings import laplacian_loop
@@ -39,10 +33,10 @@ def batch_with(**columns):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (LaplacianEncoding(4, 5), "laplacian_eigenvectors"),
-        (WalkEncoding(4, 5), "rwse"),
-        (WalkEncoding(4, 5), "random_walks"),
-        (SVDEncoding(2, 5), "svd"),
+        (models.LaplacianEncoding(4, 5), "laplacian_eigenvectors"),
+        (models.WalkEncoding(4, 5), "rwse"),
+        (models.WalkEncoding(4, 5), "random_walks"),
+        (models.SVDEncoding(2, 5), "svd"),
     ],
 )
 def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
@@ -60,10 +54,10 @@ def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
 @pytest.mark.parametrize(
     "module",
     [
-        LaplacianEncoding(4, 5, True),
-        LaplacianEncoding(4, 5, "batch"),
-        SVDEncoding(2, 5, "pairs"),
-        SVDEncoding(2, 5, "nodes"),
+        models.LaplacianEncoding(4, 5, True),
+        models.LaplacianEncoding(4, 5, "batch"),
+        models.SVDEncoding(2, 5, "pairs"),
+        models.SVDEncoding(2, 5, "nodes"),
     ],
 )
 def test_signs_are_flipped_in_training_alone(module):
@@ -80,7 +74,7 @@ def test_signs_are_flipped_in_training_alone(module):
 def test_a_batch_can_share_one_sign_for_each_eigenvector():
     batch = batch_with(laplacian_eigenvectors=4)
     vectors = batch.encodings["laplacian_eigenvectors"]
-    encoding = LaplacianEncoding(4, 4, "batch").double()
+    encoding = models.LaplacianEncoding(4, 4, "batch").double()
     with torch.no_grad():
         encoding.projection.weight.copy_(torch.eye(4)), encoding.projection.bias.zero_()
     torch.manual_seed(0)
@@ -96,8 +90,8 @@ def test_a_batch_can_share_one_sign_for_each_eigenvector():
 def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_predictions():
     """On a tree in which no two nodes are alike, so that no sign is another numbering."""
     torch.manual_seed(0)
-    config, K = BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8), 3
-    model = BagTransformer(config, LaplacianEncoding(K, 8)).double().eval()
+    config, K = models.BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8), 3
+    model = models.BagTransformer(config, models.LaplacianEncoding(K, 8)).double().eval()
     edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (2, 6)]
     graph = graph_of(7, edges + [(j, i) for i, j in edges])
     values, vectors = laplacian_eigenvectors(collate([graph]).adjacency)

@@ -7,15 +7,8 @@ from hypothesis import given, settings
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
-from gtcourse import GraphBatch, collate
+from gtcourse import GraphBatch, collate, models
 from gtcourse.exercises.chapter10 import FRAMES, NORMALISERS, Terms, attend
-from gtcourse.models import (
-    ChromaticSelfAttention,
-    EGTAttention,
-    GraphormerAttention,
-    GRPEAttention,
-    MultiHeadAttention,
-)
 from gtcourse.models.baselines import GatedGCNConv
 from tests.models.small import encoded
 from tests.properties.graphs import examples
@@ -24,19 +17,19 @@ from tests.properties.models import MODELS, in_use
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 D = 6
 WHOLE_MODELS = [
-    ("Transformer", MultiHeadAttention, "BagTransformer", "alone"),
+    ("Transformer", models.MultiHeadAttention, "BagTransformer", "alone"),
     ("GIN", GINConv, "GIN", "walks"),
     ("GAT", GATConv, "GAT", "walks"),
     ("GatedGCN", GatedGCNConv, "GatedGCN", "walks"),
     ("SignNet", GatedGCNConv, "GatedGCN", "signnet"),
-    ("Graphormer", GraphormerAttention, "Graphormer", "edges of paths"),
-    ("EGT", EGTAttention, "EGT", "graph"),
-    ("EGT", EGTAttention, "EGT", "ungated"),
-    ("EGT", EGTAttention, "EGT", "unscaled"),
-    ("GRPE", GRPEAttention, "GRPE", "everything"),
-    ("GRPE", GRPEAttention, "GRPE", "as the authors' code"),
-    ("CSA", ChromaticSelfAttention, "CGT", "walks"),
-    ("CSA", ChromaticSelfAttention, "CGT", "monochrome"),
+    ("Graphormer", models.GraphormerAttention, "Graphormer", "edges of paths"),
+    ("EGT", models.EGTAttention, "EGT", "graph"),
+    ("EGT", models.EGTAttention, "EGT", "ungated"),
+    ("EGT", models.EGTAttention, "EGT", "unscaled"),
+    ("GRPE", models.GRPEAttention, "GRPE", "everything"),
+    ("GRPE", models.GRPEAttention, "GRPE", "as the authors' code"),
+    ("CSA", models.ChromaticSelfAttention, "CGT", "walks"),
+    ("CSA", models.ChromaticSelfAttention, "CGT", "monochrome"),
 ]
 
 

@@ -6,19 +6,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from gtcourse import collate
-from gtcourse.models import (
-    EGT,
-    GRPE,
-    ChromaticSelfAttention,
-    EdgeTerms,
-    EGTAttention,
-    Graphormer,
-    GraphormerAttention,
-    GRPEAttention,
-    MultiHeadAttention,
-    RelationTables,
-)
+from gtcourse import collate, models
 from tests.graphs.random_graphs import graph_of
 from tests.models import small
 from tests.models.small import encoded, large_weights
@@ -27,22 +15,22 @@ B, N, D, H = 2, 3, 4, 2
 MASK = torch.tensor([[True, True, True], [True, True, False]])
 RELATION = torch.arange(N * N).view(1, N, N).expand(B, N, N) % 4
 CASES = {
-    "multi-head": (MultiHeadAttention(D, H), lambda m, mask, h: m(h, mask=mask)),
+    "multi-head": (models.MultiHeadAttention(D, H), lambda m, mask, h: m(h, mask=mask)),
     "Graphormer": (
-        GraphormerAttention(D, H),
+        models.GraphormerAttention(D, H),
         lambda m, mask, h, b: m(h, b, mask=mask),
         (B, H, N, N),
     ),
-    "EGT": (EGTAttention(D, 3, H), lambda m, mask, h, e: m(h, e, mask=mask), (B, N, N, 3)),
+    "EGT": (models.EGTAttention(D, 3, H), lambda m, mask, h, e: m(h, e, mask=mask), (B, N, N, 3)),
     "GRPE": (
-        GRPEAttention(D, H),
-        lambda m, mask, h, *tables: m(h, RELATION, RelationTables(*tables), mask=mask),
+        models.GRPEAttention(D, H),
+        lambda m, mask, h, *tables: m(h, RELATION, models.RelationTables(*tables), mask=mask),
         *[(4, D)] * 3,
     ),
     **{
         f"CSA, {form}": (
-            ChromaticSelfAttention(D, H, form=form),
-            lambda m, mask, h, *terms: m(h, EdgeTerms(*terms), mask=mask),
+            models.ChromaticSelfAttention(D, H, form=form),
+            lambda m, mask, h, *terms: m(h, models.EdgeTerms(*terms), mask=mask),
             *[(B, D, N, N)] * 2,
         )
         for form in ("direct", "factorised", "chunked")
@@ -76,9 +64,9 @@ def attention_and_inputs(name: str) -> tuple:
 
 
 DROPOUTS = [
-    (Graphormer, small.GRAPHORMER, ("dropout", "attention_dropout", "input_dropout")),
-    (EGT, small.EGT, ("node_dropout", "edge_dropout")),
-    (GRPE, small.GRPE, ("dropout", "attention_dropout")),
+    (models.Graphormer, small.GRAPHORMER, ("dropout", "attention_dropout", "input_dropout")),
+    (models.EGT, small.EGT, ("node_dropout", "edge_dropout")),
+    (models.GRPE, small.GRPE, ("dropout", "attention_dropout")),
 ]
 
 

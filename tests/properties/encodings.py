@@ -7,18 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.encodings import (
-    AddAnchorDistances,
-    AddDegrees,
-    AddLaplacianEigenvectors,
-    AddPathEdges,
-    AddPathTree,
-    AddRandomWalks,
-    AddRings,
-    AddShortestPaths,
-    AddSVD,
-    Encoding,
-)
+from gtcourse import encodings as enc
 from gtcourse.encodings.distances import anchor_sets
 from gtcourse.graphs.batch import ENCODINGS
 from tests.loops.encodings import (
@@ -42,8 +31,8 @@ class Subject:
             renumbering does not permute.
     """
 
-    settings: tuple[Encoding, ...]
-    loop: Callable[[Encoding, Data], list[tuple[Tensor, Tensor]]]
+    settings: tuple[enc.Encoding, ...]
+    loop: Callable[[enc.Encoding, Data], list[tuple[Tensor, Tensor]]]
     by_number: bool = False
 
 
@@ -60,7 +49,7 @@ def along_paths(table: Tensor, path: Callable[[int, int], list]) -> Tensor:
     return table
 
 
-def degrees(encoding: AddDegrees, graph: Data) -> list[tuple]:
+def degrees(encoding: enc.AddDegrees, graph: Data) -> list[tuple]:
     edges = edges_of(graph)
     incoming, outgoing = (
         torch.tensor([sum(edge[end] == i for edge in edges) for i in range(graph.num_nodes)])
@@ -69,19 +58,19 @@ def degrees(encoding: AddDegrees, graph: Data) -> list[tuple]:
     return [(graph.in_degree, incoming), (graph.out_degree, outgoing)]
 
 
-def distances(encoding: AddShortestPaths, graph: Data) -> list[tuple]:
+def distances(encoding: enc.AddShortestPaths, graph: Data) -> list[tuple]:
     expected = torch.tensor(distances_loop(graph))
     return [(graph.distance, expected.clamp(max=encoding.max_distance or graph.num_nodes))]
 
 
-def path_edges(encoding: AddPathEdges, graph: Data) -> list[tuple]:
+def path_edges(encoding: enc.AddPathEdges, graph: Data) -> list[tuple]:
     def path(i: int, j: int) -> list:
         return path_edges_loop(graph, i, j)[: encoding.max_length]
 
     return [(graph.path_edges, along_paths(torch.zeros_like(graph.path_edges), path))]
 
 
-def path_trees(encoding: AddPathTree, graph: Data) -> list[tuple]:
+def path_trees(encoding: enc.AddPathTree, graph: Data) -> list[tuple]:
     edges, tree, n = edges_of(graph), graph.path_tree.tolist(), graph.num_nodes
 
     def path(i: int, j: int) -> list:
@@ -93,7 +82,7 @@ def path_trees(encoding: AddPathTree, graph: Data) -> list[tuple]:
     return [(along_paths(got, path), expected)]
 
 
-def walks(encoding: AddRandomWalks, graph: Data) -> list[tuple]:
+def walks(encoding: enc.AddRandomWalks, graph: Data) -> list[tuple]:
     n = graph.num_nodes
     expected = torch.tensor([walk_loop(graph, i, encoding.steps) for i in range(n)])  # [n, p, n]
     if encoding.pairs:
@@ -101,7 +90,7 @@ def walks(encoding: AddRandomWalks, graph: Data) -> list[tuple]:
     return [(graph.rwse, expected.diagonal(dim1=0, dim2=2).T)]
 
 
-def eigenvectors(encoding: AddLaplacianEigenvectors, graph: Data) -> list[tuple]:
+def eigenvectors(encoding: enc.AddLaplacianEigenvectors, graph: Data) -> list[tuple]:
     """L v = λ v, and the eigenvalues are the smallest; columns of length 1, for a symmetric L
     orthogonal to each other, and with a positive entry where they are largest."""
     L, n = laplacian_loop(graph, encoding.normalization), graph.num_nodes
@@ -122,7 +111,7 @@ def eigenvectors(encoding: AddLaplacianEigenvectors, graph: Data) -> list[tuple]
     ]
 
 
-def singular_vectors(encoding: AddSVD, graph: Data) -> list[tuple]:
+def singular_vectors(encoding: enc.AddSVD, graph: Data) -> list[tuple]:
     """A v̂ = s û and Aᵀ û = s v̂ for the largest s, which both kinds of columns share."""
     n = graph.num_nodes
     A = torch.zeros(n, n, dtype=torch.float64)
@@ -139,7 +128,7 @@ def singular_vectors(encoding: AddSVD, graph: Data) -> list[tuple]:
     ]
 
 
-def rings(encoding: AddRings, graph: Data) -> list[tuple]:
+def rings(encoding: enc.AddRings, graph: Data) -> list[tuple]:
     expected = torch.zeros_like(graph.ring)
     for nodes in rings_loop(graph, encoding.max_size):
         for i in nodes:
@@ -148,7 +137,7 @@ def rings(encoding: AddRings, graph: Data) -> list[tuple]:
     return [(graph.ring, expected)]
 
 
-def anchors(encoding: AddAnchorDistances, graph: Data) -> list[tuple]:
+def anchors(encoding: enc.AddAnchorDistances, graph: Data) -> list[tuple]:
     n, distance = graph.num_nodes, distances_loop(graph)
     sets = anchor_sets(n, encoding.num_sets, encoding.seed).tolist()
     nearest = [
@@ -162,26 +151,28 @@ def anchors(encoding: AddAnchorDistances, graph: Data) -> list[tuple]:
 
 
 EVERY = {
-    "AddDegrees": Subject((AddDegrees(),), degrees),
-    "AddShortestPaths": Subject((AddShortestPaths(), AddShortestPaths(2)), distances),
-    "AddPathEdges": Subject((AddPathEdges(1), AddPathEdges(5)), path_edges),
-    "AddPathTree": Subject((AddPathTree(),), path_trees, by_number=True),
-    "AddRandomWalks": Subject((AddRandomWalks(4), AddRandomWalks(4, pairs=False)), walks),
+    "AddDegrees": Subject((enc.AddDegrees(),), degrees),
+    "AddShortestPaths": Subject((enc.AddShortestPaths(), enc.AddShortestPaths(2)), distances),
+    "AddPathEdges": Subject((enc.AddPathEdges(1), enc.AddPathEdges(5)), path_edges),
+    "AddPathTree": Subject((enc.AddPathTree(),), path_trees, by_number=True),
+    "AddRandomWalks": Subject((enc.AddRandomWalks(4), enc.AddRandomWalks(4, pairs=False)), walks),
     "AddLaplacianEigenvectors": Subject(
         (
-            AddLaplacianEigenvectors(3),
-            AddLaplacianEigenvectors(45),
-            AddLaplacianEigenvectors(5, "symmetric", skip_first=True),
-            AddLaplacianEigenvectors(4, "random_walk"),
+            enc.AddLaplacianEigenvectors(3),
+            enc.AddLaplacianEigenvectors(45),
+            enc.AddLaplacianEigenvectors(5, "symmetric", skip_first=True),
+            enc.AddLaplacianEigenvectors(4, "random_walk"),
         ),
         eigenvectors,
         by_number=True,
     ),
     "AddSVD": Subject(
-        (AddSVD(2), AddSVD(45), AddSVD(4, self_loops=False)), singular_vectors, by_number=True
+        (enc.AddSVD(2), enc.AddSVD(45), enc.AddSVD(4, self_loops=False)),
+        singular_vectors,
+        by_number=True,
     ),
-    "AddRings": Subject((AddRings(3), AddRings(4)), rings),
+    "AddRings": Subject((enc.AddRings(3), enc.AddRings(4)), rings),
     "AddAnchorDistances": Subject(
-        (AddAnchorDistances(3), AddAnchorDistances(7, seed=1)), anchors, by_number=True
+        (enc.AddAnchorDistances(3), enc.AddAnchorDistances(7, seed=1)), anchors, by_number=True
     ),
 }

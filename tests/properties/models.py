@@ -14,35 +14,8 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gtcourse.encodings import (
-    AddDegrees,
-    AddLaplacianEigenvectors,
-    AddPathTree,
-    AddRandomWalks,
-    AddShortestPaths,
-)
+from gtcourse import encodings, models
 from gtcourse.graphs import GraphBatch
-from gtcourse.models import (
-    CGT,
-    EGT,
-    GAT,
-    GIN,
-    GRPE,
-    BagTransformer,
-    BagTransformerConfig,
-    EdgeEncoding,
-    GATConfig,
-    GatedGCN,
-    GatedGCNConfig,
-    GINConfig,
-    Graphormer,
-    LaplacianEncoding,
-    NeighbourTransformer,
-    SignNet,
-    SignNetConfig,
-    SVDEncoding,
-    WalkEncoding,
-)
 from tests.models import small
 from tests.models.small import GRAPHORMER, STEPS
 from tests.properties.graphs import ATOMS, BONDS, Features, examples
@@ -101,7 +74,7 @@ def prediction_attention(model: nn.Module, batch: GraphBatch, variant: Variant) 
     return prediction(model, batch, variant) | {"attention": (of_pairs(attention, 0), 2)}
 
 
-def of_egt(model: EGT, batch: GraphBatch, variant: Variant) -> Results:
+def of_egt(model: models.EGT, batch: GraphBatch, variant: Variant) -> Results:
     options = {"return_distances": model.config.distance_hops > 0}
     output, *distances, attention = model(batch, return_attention=True, **options)
     results = {"prediction": (output, variant.level)}
@@ -144,31 +117,37 @@ def variants_of(model: type[nn.Module], configs: dict, transforms: tuple) -> dic
 
 
 D = 8
-SPECTRUM = AddLaplacianEigenvectors(3)
-TREE = AddDegrees(), AddShortestPaths(), AddPathTree()
-PATHS = AddDegrees(), AddShortestPaths(), small.PATHS
+SPECTRUM = encodings.AddLaplacianEigenvectors(3)
+TREE = encodings.AddDegrees(), encodings.AddShortestPaths(), encodings.AddPathTree()
+PATHS = encodings.AddDegrees(), encodings.AddShortestPaths(), small.PATHS
 TREES = {f"{name}, trees": small.GRAPHORMERS[name] for name in ("edges of paths", "two columns")}
 GRAPHORMERS = {
-    **variants_of(Graphormer, small.GRAPHORMERS, PATHS),
-    **variants_of(Graphormer, TREES, TREE),
+    **variants_of(models.Graphormer, small.GRAPHORMERS, PATHS),
+    **variants_of(models.Graphormer, TREES, TREE),
     "eigenvectors": Variant(
-        lambda: Graphormer(GRAPHORMER, [LaplacianEncoding(3, D)]), (*PATHS, SPECTRUM)
+        lambda: models.Graphormer(GRAPHORMER, [models.LaplacianEncoding(3, D)]), (*PATHS, SPECTRUM)
     ),
     "sums over paths": Variant(
-        lambda: Graphormer(GRAPHORMER, None, [EdgeEncoding(2, 4, 4, 3, reduce="sum")]), PATHS
+        lambda: models.Graphormer(
+            GRAPHORMER, None, [models.EdgeEncoding(2, 4, 4, 3, reduce="sum")]
+        ),
+        PATHS,
     ),
 }
 
-PHI = SignNetConfig(
+PHI = models.SignNetConfig(
     k=3, d_model=D, phi_layers=2, phi_hidden=6, phi_out=2, rho_layers=2, rho_hidden=7
 )
 NODE_ENCODINGS = {
     "alone": (lambda: None, ()),
-    "eigenvectors": (lambda: LaplacianEncoding(3, D), (SPECTRUM,)),
-    "walks": (lambda: WalkEncoding(STEPS, D), (small.WALKS,)),
-    "returns": (lambda: WalkEncoding(STEPS, D), (AddRandomWalks(STEPS, pairs=False),)),
-    "singular vectors": (lambda: SVDEncoding(2, D), (small.SVD,)),
-    "signnet": (lambda: SignNet(PHI), (SPECTRUM,)),
+    "eigenvectors": (lambda: models.LaplacianEncoding(3, D), (SPECTRUM,)),
+    "walks": (lambda: models.WalkEncoding(STEPS, D), (small.WALKS,)),
+    "returns": (
+        lambda: models.WalkEncoding(STEPS, D),
+        (encodings.AddRandomWalks(STEPS, pairs=False),),
+    ),
+    "singular vectors": (lambda: models.SVDEncoding(2, D), (small.SVD,)),
+    "signnet": (lambda: models.SignNet(PHI), (SPECTRUM,)),
 }
 
 
@@ -189,30 +168,35 @@ def message_passing(model: type[nn.Module], config: object, *others) -> Subject:
 
 
 def neighbours(masked: int) -> Callable[..., nn.Module]:
-    return partial(NeighbourTransformer, masked_heads=masked)
+    return partial(models.NeighbourTransformer, masked_heads=masked)
 
 
-BAG = BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
+BAG = models.BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
 SIZE = {"num_node_types": 28, "num_node_features": 0, "d_model": D, "num_layers": 2}
-GATED = GatedGCNConfig(**SIZE, num_edge_types=4)
+GATED = models.GatedGCNConfig(**SIZE, num_edge_types=4)
 SIGNNETS = {
-    f"{phi}, {rho}": Variant(partial(SignNet, replace(PHI, phi=phi, rho=rho)), (SPECTRUM,), level=1)
+    f"{phi}, {rho}": Variant(
+        partial(models.SignNet, replace(PHI, phi=phi, rho=rho)), (SPECTRUM,), level=1
+    )
     for phi, rho in product(("gin", "mlp"), ("mlp", "sum"))
 }
-ANY_NUMBER = partial(SignNet, replace(PHI, k=None, rho="sum"))
-SIX = AddLaplacianEigenvectors(6, "symmetric", skip_first=True)
-CGT_READS = small.WALKS, AddShortestPaths(), small.RINGS
+ANY_NUMBER = partial(models.SignNet, replace(PHI, k=None, rho="sum"))
+SIX = encodings.AddLaplacianEigenvectors(6, "symmetric", skip_first=True)
+CGT_READS = small.WALKS, encodings.AddShortestPaths(), small.RINGS
 
 MODELS = {
     "Graphormer": Subject(GRAPHORMERS, prediction_states_attention),
-    "EGT": Subject(variants_of(EGT, small.EGTS, (AddShortestPaths(), small.SVD)), of_egt),
-    "GRPE": Subject(
-        variants_of(GRPE, small.GRPES, (AddShortestPaths(),)), prediction_states_attention
+    "EGT": Subject(
+        variants_of(models.EGT, small.EGTS, (encodings.AddShortestPaths(), small.SVD)), of_egt
     ),
-    "CGT": Subject(variants_of(CGT, small.CGTS, CGT_READS), prediction_states_attention),
+    "GRPE": Subject(
+        variants_of(models.GRPE, small.GRPES, (encodings.AddShortestPaths(),)),
+        prediction_states_attention,
+    ),
+    "CGT": Subject(variants_of(models.CGT, small.CGTS, CGT_READS), prediction_states_attention),
     "SignNet": Subject(SIGNNETS | {"any number": Variant(ANY_NUMBER, (SIX,), level=1)}, prediction),
     "BagTransformer": Subject(
-        with_node_encodings(BagTransformer, BAG, replace(BAG, dropout=0.3, num_targets=3)),
+        with_node_encodings(models.BagTransformer, BAG, replace(BAG, dropout=0.3, num_targets=3)),
         prediction_attention,
     ),
     "NeighbourTransformer": Subject(
@@ -220,9 +204,9 @@ MODELS = {
         | {f"{n} masked": Variant(partial(neighbours(n), BAG)) for n in (0, 2)},
         prediction_attention,
     ),
-    "GIN": message_passing(GIN, GINConfig(**SIZE)),
-    "GAT": message_passing(GAT, GATConfig(**SIZE, num_heads=2)),
-    "GatedGCN": message_passing(GatedGCN, GATED, replace(GATED, num_edge_types=0)),
+    "GIN": message_passing(models.GIN, models.GINConfig(**SIZE)),
+    "GAT": message_passing(models.GAT, models.GATConfig(**SIZE, num_heads=2)),
+    "GatedGCN": message_passing(models.GatedGCN, GATED, replace(GATED, num_edge_types=0)),
 }
 
 
