@@ -16,7 +16,7 @@ from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.analysis import attention_by_hop
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
-from gtcourse.graphs.communities import cluster, pattern
+from gtcourse.graphs.benchmarks import cluster, pattern
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models import EGT, EGTConfig
 from gtcourse.recipes.base import NODES_OF_CLUSTER, NODES_OF_PATTERN

@@ -18,7 +18,7 @@ import pooch
 import torch
 
 from gtcourse import cli
-from gtcourse.graphs import communities, datasets, load_dataset, molecules, write_graphs
+from gtcourse.graphs import benchmarks, datasets, load_dataset, molecules, write_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS
 from gtcourse.graphs.molecules import parse, penalized_logp
 from gtcourse.training.records import read_record
@@ -53,7 +53,7 @@ def prepare(folder: Path) -> None:
 
 def cache(folder: Path) -> None:
     molecules.SPLIT_SIZES = (80, 8, 8)
-    small = partial(communities.build_pattern, (60, 10, 10))
+    small = partial(benchmarks.build_pattern, (60, 10, 10))
     datasets.GENERATED["pattern"] = replace(datasets.GENERATED["pattern"], build=small)
     for name in ("pattern", "molecules"):
         load_dataset(name, root=folder)

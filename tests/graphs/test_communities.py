@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.utils import to_networkx
 
-from gtcourse.graphs import check_graphs, communities
+from gtcourse.graphs import benchmarks, check_graphs
 
 
 def same_pattern(one, other) -> bool:
@@ -24,7 +24,7 @@ def same_pattern(one, other) -> bool:
 
 def test_one_node_of_each_community_says_which_it_is():
     places = []
-    for graph in communities.cluster((800, 100, 100)):
+    for graph in benchmarks.cluster((800, 100, 100)):
         x, y = graph.x[:, 0], graph.y
         assert torch.bincount(x, minlength=7)[1:].tolist() == [1] * 6
         assert torch.equal(y[x > 0], x[x > 0] - 1)
@@ -34,7 +34,7 @@ def test_one_node_of_each_community_says_which_it_is():
 
 
 def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
-    dataset = communities.pattern((12, 4, 4), num_patterns=4)
+    dataset = benchmarks.pattern((12, 4, 4), num_patterns=4)
     for name, count in (("train", 12), ("val", 4), ("test", 4)):
         for index in range(count):
             assert same_pattern(dataset[name][index], dataset.train[index % 4])
@@ -49,8 +49,8 @@ def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
 )
 def test_edges_go_both_ways_once_and_nowhere_from_a_node_to_itself(split_sizes, patterns, seed):
     for dataset in (
-        communities.pattern(split_sizes, patterns, seed),
-        communities.cluster(split_sizes, seed),
+        benchmarks.pattern(split_sizes, patterns, seed),
+        benchmarks.cluster(split_sizes, seed),
     ):
         check_graphs(dataset.graphs)
         assert tuple(dataset.split_sizes.values()) == split_sizes

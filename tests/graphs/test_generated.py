@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gtcourse.graphs import communities, load_dataset, molecules, superpixels, tours
+from gtcourse.graphs import benchmarks, load_dataset, molecules
 from gtcourse.graphs.cycles import build_csl, build_cycles
 from gtcourse.graphs.datasets import GENERATED
 from gtcourse.graphs.files import write_ragged
@@ -14,11 +14,11 @@ from gtcourse.graphs.files import write_ragged
 BUILDERS = {
     "csl": (build_csl, "8af49076"),
     "cycles": (build_cycles, "4cc30cae"),
-    "digits": (superpixels.build_digits, "89b1ed03"),
+    "digits": (benchmarks.build_digits, "89b1ed03"),
     "molecules": (molecules.build_molecules, "52c73cad"),
-    "tsp": (tours.build_tours, "c20cbe9b"),
-    "pattern": (communities.build_pattern, "581c28e2"),
-    "cluster": (communities.build_cluster, "0e5577f6"),
+    "tsp": (benchmarks.build_tsp, "c20cbe9b"),
+    "pattern": (benchmarks.build_pattern, "581c28e2"),
+    "cluster": (benchmarks.build_cluster, "0e5577f6"),
 }
 QUICK = ("csl", "cycles", "digits")
 

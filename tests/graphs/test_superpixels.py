@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gtcourse.graphs import check_graphs, load_dataset
-from gtcourse.graphs.superpixels import pixel_graph
+from gtcourse.graphs.benchmarks import pixel_graph
 
 
 @pytest.fixture(scope="module")

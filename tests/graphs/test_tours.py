@@ -13,8 +13,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gtcourse.graphs import tours as module
-from gtcourse.graphs.tours import tsp
+from gtcourse.graphs import benchmarks as module
+from gtcourse.graphs.benchmarks import tsp
 
 
 @pytest.fixture(scope="module")
