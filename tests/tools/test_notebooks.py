@@ -61,16 +61,11 @@ def test_a_changed_pair_differs(chapter, old, new):
     assert notebooks.differences(*chapter)
 
 
-def test_the_newer_side_wins(chapter):
-    edit(chapter[0], "A sum.", "A total.")
-    assert notebooks.sync(*chapter) == "01_chapter.md -> 01_chapter.ipynb"
-    assert notebooks.sync(*chapter) is None
-
-
-def test_syncing_from_the_text_keeps_outputs_of_unchanged_cells_only(chapter):
+def test_the_newer_side_wins_and_outputs_of_unchanged_cells_stay(chapter):
     text, notebook = chapter
     edit(text, "A sum.", "A total.")
-    notebooks.sync(text, notebook, source="text")
+    assert notebooks.sync(text, notebook) == "01_chapter.md -> 01_chapter.ipynb"
+    assert notebooks.sync(text, notebook) is None
     nb = nbformat.read(notebook, 4)
     assert nb.cells[-1].outputs[0].text == "2\n"
     assert notebooks.output_faults(nb) == []
@@ -81,11 +76,6 @@ def test_syncing_from_the_text_keeps_outputs_of_unchanged_cells_only(chapter):
     (fault,) = notebooks.output_faults(nb)
     assert "has changed since the chapter was executed" in fault
     assert notebooks.differences(text, notebook) == []
-
-
-def test_syncing_from_the_notebook_writes_the_text(chapter):
-    text, notebook = chapter
-    nb = nbformat.read(notebook, 4)
     nb.cells[0].source = "# Another chapter"
     nbformat.write(nb, notebook)
     notebooks.sync(text, notebook, source="notebook")
