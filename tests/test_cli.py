@@ -12,6 +12,7 @@ import gtcourse
 from gtcourse.cli import _command, app, main
 from gtcourse.recipes import RECIPES
 from tests.graphs.served import write_some
+from tests.process import run
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
 
@@ -119,7 +120,6 @@ def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_the
     assert message.count("stopped by SIGTERM") >= 2  # in the first process and those it started
     assert "Traceback" not in message
     assert not all((each / "weights").exists() for each in folders)
-    again = subprocess.run(command("--seed", "2", "--resume"), capture_output=True, text=True)
-    assert again.returncode == 0, again.stderr
+    run(*command("--seed", "2", "--resume"))
     records = sorted(path.name for path in tmp_path.rglob("*-seed?.json"))
     assert records == [f"gin-100k-zinc-seed{seed}.json" for seed in range(3)]

@@ -1,7 +1,6 @@
 """The scripts for clusters, run on this machine: Slurm's own commands are played by a few lines."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from gtcourse.graphs import open_graphs
 from gtcourse.prepare import prepare
 from gtcourse.training.records import read_record
 from tests.graphs.served import write_some
+from tests.process import run
 from tests.training.tiny_data import tiny
 
 CLUSTER = Path(__file__).resolve().parent.parent / "cluster"
@@ -51,12 +51,7 @@ def slurm(tmp_path):
 
 
 def call(script: str, *words: object, env: dict[str, str], cwd: Path) -> str:
-    done = subprocess.run(
-        [CLUSTER / script, *map(str, words)],
-        env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    return run(CLUSTER / script, *words, env=env, cwd=cwd, timeout=120)
 
 
 @pytest.mark.slow

@@ -1,11 +1,11 @@
 """What leads away from a chapter, and how it is found."""
 
 import re
-import subprocess
 
 import pytest
 import yaml
 
+from tests.process import run
 from tools.paths import CONFIG, ROOT, slug
 
 BRANCH = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["branch"]
@@ -15,10 +15,7 @@ AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
 
 
 def tracked() -> set[str]:
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return {*listed.stdout.splitlines()}
+    return {*run("git", "ls-files", cwd=ROOT).splitlines()}
 
 
 @pytest.mark.parametrize("chapter", ["03_message_passing", "09_csa"])

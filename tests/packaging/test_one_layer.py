@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.process import run
 from tools.paths import ROOT
 
 PAGE = (ROOT / "book" / "one_layer.md").read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ def named(section: str, row: str) -> list[str]:
     return re.findall(r"`([^`]+)`", dict(ROW.findall(SECTIONS[section]))[row])
 
 
-def run(folders: dict[str, Path], *without: str) -> dict[str, str]:
+def printed_by(folders: dict[str, Path], *without: str) -> dict[str, str]:
     """What each section's block prints after the first one, with the package in its folder; all of
     one process, which cannot import what is ``without``."""
     code = f"import sys\nfor name in {without}: sys.modules[name] = None\nsys.path.insert(0, '')\n"
@@ -35,9 +35,7 @@ def run(folders: dict[str, Path], *without: str) -> dict[str, str]:
             "    del sys.modules[name]\n"
             f"print({name!r}); exec({START + BLOCKS[name]!r}, {{}})\n"
         )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines(keepends=True)
+    lines = run(sys.executable, "-c", code).splitlines(keepends=True)
     places = [lines.index(f"{name}\n") for name in folders]
     return {
         name: "".join(lines[place + 1 : following])
@@ -63,7 +61,7 @@ def test_every_paper_and_the_lecture_have_a_layer():
 
 
 def test_a_block_is_short_and_prints_what_stands_beside_it():
-    printed = run(dict.fromkeys(BLOCKS, ROOT), *OF_EXTRAS)
+    printed = printed_by(dict.fromkeys(BLOCKS, ROOT), *OF_EXTRAS)
     for name, code in BLOCKS.items():
         assert len([line for line in code.splitlines() if line]) <= 8
         assert printed[name] == said(code) != ""
@@ -78,7 +76,7 @@ def test_the_files_run_alone_in_another_project_with_pytorch_and_pyg(tmp_path):
             (folder / "__init__.py").touch()
             shutil.copy(ROOT / "gtcourse" / file, package / file)
         (package / "__init__.py").touch()
-    printed = run({name: tmp_path / name for name in BLOCKS}, *OF_EXTRAS, *OF_THE_BASE)
+    printed = printed_by({name: tmp_path / name for name in BLOCKS}, *OF_EXTRAS, *OF_THE_BASE)
     assert printed == {name: said(code) for name, code in BLOCKS.items()}
 
 

@@ -1,6 +1,5 @@
 """Several processes: their shares of a batch, and one gradient."""
 
-import subprocess
 import sys
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 
 from gtcourse.prepare import prepare
 from gtcourse.training.fit import is_first_process, processes
+from tests.process import run
 from tests.training.tiny_data import tiny
 from tests.training.two_processes import MODELS, gradients
 
@@ -21,8 +21,7 @@ def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
         sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone",
         "-m", "tests.training.two_processes", str(folder / "two.pt"), str(folder),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    run(*command)
     assert (folder / "parts" / "last.ckpt").is_file()
     return torch.load(folder / "two.pt", weights_only=True)
 
