@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import csa_kernel
 from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
-from gtcourse.models.csa_kernel import at_least_float32, rows_of, traced
+from gtcourse.models.csa_kernel import rows_of
 from gtcourse.models.embeddings import (
     FeaturesAndWalks,
     NodeBatchNorm,
@@ -119,7 +120,7 @@ class CGT(nn.Module):
             E = self.edge_encoding(batch)
             edges = [maps(E) for maps in self.edge_maps]
         if c.share_edges:
-            if c.form == "factorised" and c.score == "dot" and not traced():
+            if c.form == "factorised" and c.score == "dot" and not is_compiling():
                 edges = [edges[0]._replace(factor=csa_kernel.factor_of(edges[0].logits))]
             edges = edges * c.num_layers
         for layer, terms in zip(self.layers, edges, strict=True):
@@ -185,7 +186,7 @@ class ChromaticSelfAttention(MultiHeadAttention):
             scores, edges = torch.zeros_like(scores), partial(_added, query, key, edges)
         if mask is not None:  # finite: a row without keys has a softmax, and becomes zero below
             scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-        if return_attention or self.form == "direct" or traced():
+        if return_attention or self.form == "direct" or is_compiling():  # compilers fuse it
             terms = rows_of(edges)
             attention = filters(scores, terms)
             z = gather(attention, value, terms.values, self._keep(h))
@@ -203,13 +204,11 @@ class ChromaticSelfAttention(MultiHeadAttention):
         return self.output(z.mT), attention
 
     def _keep(self, h: Tensor) -> Tensor | None:
-        """Factors of dropout on the weights, ``[B, 1, 1, N]`` or ``[B, 1, N, N]``."""
-        keep, (B, N, _) = None, h.shape
-        for n, probability in ((1, self.node_ablation), (N, self.edge_ablation)):
-            if self.training and probability:
-                dropped = F.dropout(h.new_ones(B, 1, n, N), probability)
-                keep = dropped if keep is None else keep * dropped
-        return keep
+        """Factors of dropout on the weights, ``[B, 1, N, N]``, or None."""
+        if not self.training or not (self.node_ablation or self.edge_ablation):
+            return None
+        nodes, pairs = (h.new_ones(len(h), 1, n, h.shape[1]) for n in (1, h.shape[1]))
+        return F.dropout(nodes, self.node_ablation) * F.dropout(pairs, self.edge_ablation)
 
 
 def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
@@ -218,7 +217,9 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
     ``[B, H, K, N, N]``, with 1 in place of K where the terms are monochrome.
     """
     # In float32 at least: in half precision a sum of two numbers near 100 is off by a quarter.
-    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(at_least_float32(scores))
+    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(
+        torch.promote_types(scores.dtype, torch.float32)
+    )
     return (scores[:, :, None] + logits).softmax(dim=-1)
 
 
@@ -241,7 +242,8 @@ def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None 
 
 def _added(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
     """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
-    dtype, terms = at_least_float32(query), rows_of(edges, rows)  # cancellation leaves rounding
+    # Cancellation leaves rounding.
+    dtype, terms = torch.promote_types(query.dtype, torch.float32), rows_of(edges, rows)
     q, k = (x.mT.flatten(1, 2).to(dtype) for x in (query[:, :, rows], key))  # [B, d, R], [B, d, N]
     return terms._replace(logits=terms.logits + (q[..., None] + k[..., None, :]))
 

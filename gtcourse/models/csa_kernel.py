@@ -67,7 +67,7 @@ def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -
 @torch.no_grad()
 def factor_of(logits: Tensor) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel (or head), in float32 at least."""
-    logits = logits.to(at_least_float32(logits))
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     lowest = torch.finfo(logits.dtype).min  # a row of -inf would take itself from itself
     return (logits - logits.amax(dim=-1, keepdim=True).clamp(min=lowest)).exp_()
 
@@ -139,12 +139,3 @@ def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:
 def _blocks(pairs: Tensor) -> Iterator[slice]:
     step = max(1, BLOCK.get(pairs.device.type, BLOCK["cuda"]) // pairs[0].numel())
     return (slice(start, start + step) for start in range(0, len(pairs), step))
-
-
-def at_least_float32(tensor: Tensor) -> torch.dtype:
-    return torch.promote_types(tensor.dtype, torch.float32)
-
-
-def traced() -> bool:
-    """True while a model is exported or compiled: its compiler fuses the direct form by itself."""
-    return torch.compiler.is_compiling()
