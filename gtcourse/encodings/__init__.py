@@ -1,13 +1,15 @@
 """Where a node is, and how two nodes are related: PyG transforms, computed once for each graph."""
 
-from gtcourse.encodings.distances import (
+from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
+from gtcourse.encodings.structure import (
     AddAnchorDistances,
+    AddDegrees,
     AddPathEdges,
     AddPathTree,
+    AddRandomWalks,
+    AddRings,
     AddShortestPaths,
 )
-from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
-from gtcourse.encodings.structure import AddDegrees, AddRandomWalks, AddRings
 from gtcourse.encodings.transform import (
     Encoding,
     computed_on_device,

@@ -1,15 +1,95 @@
-"""What is around a node: degrees (Graphormer), random walks and rings (CSA)."""
+"""How two nodes are related, and what is around one: distances, paths, degrees, walks, rings.
+
+Shapes: B graphs of n nodes each, L longest path kept, F edge features, m anchor sets.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gtcourse.encodings.spectral import undirected
 from gtcourse.encodings.transform import Encoding, Pairs
+from gtcourse.graphs.batch import UNREACHABLE
+from gtcourse.graphs.files import require
+
+
+@dataclass(eq=False)
+class AddShortestPaths(Encoding):
+    """Sets ``distance`` ``[n, n]``: the number of edges on a shortest path from i to j.
+
+    Directions are obeyed, and ``UNREACHABLE`` (-1) is no path. Distances beyond ``max_distance``
+    are stored as that; by default all are exact, as Graphormer, Eq. 7 needs them.
+    """
+
+    on_device = True
+    max_distance: int | None = None
+
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        longest = self.max_distance or pairs.distance.shape[-1]
+        return {"distance": pairs.distance.clamp(max=longest)}
+
+
+@dataclass(eq=False)
+class AddPathEdges(Encoding):
+    """Sets ``path_edges`` ``[n, n, L, F]``: the edge features along one shortest path from i to j.
+
+    Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; of a
+    longer path the first ``max_length``, L; 0 behind the path's end is not data. Of several
+    shortest paths it is the one whose features, read from i, come first in lexicographic order,
+    however the nodes are numbered. Whole numbers are stored as int16.
+    """
+
+    reads_edge_attr = on_device = True
+    max_length: int
+
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        edge_attr, distance, before = pairs.edge_attr, pairs.distance, path_tree(pairs)
+        if not edge_attr.is_floating_point():
+            if (largest := int(edge_attr.max())) >= 2**15:
+                raise ValueError(f"edge_attr holds {largest}; expected whole numbers below 2**15.")
+            edge_attr = edge_attr.short()
+        path = edge_attr.new_zeros(*distance.shape, self.max_length, edge_attr.shape[-1])
+        for length in range(1, int(distance.max()) + 1):  # near pairs first
+            graph, start, end = (distance == length).nonzero(as_tuple=True)
+            previous = before[graph, start, end]
+            path[graph, start, end] = path[graph, start, previous]
+            if length <= self.max_length:
+                path[graph, start, end, length - 1] = edge_attr[graph, previous, end]
+        return {"path_edges": path}
+
+
+@dataclass(eq=False)
+class AddPathTree(Encoding):
+    """Sets ``path_tree`` ``[n, n]`` int16: the node before j on the path of :class:`AddPathEdges`.
+
+    Row i is a tree of shortest paths from i. At i itself, and where there is no path, it is -1.
+    These are node numbers: renumbering the nodes later makes the encoding wrong.
+    """
+
+    reads_edge_attr = on_device = True
+
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        return {"path_tree": path_tree(pairs).short()}
+
+
+@dataclass(eq=False)
+class AddAnchorDistances(Encoding):
+    """Sets ``anchor_distances`` ``[n, m]``: from each node to the nearest of each set (CS224W, S9).
+
+    The m sets are those of :func:`anchor_sets`; graphs of one size share them.
+    """
+
+    num_sets: int
+    seed: int = 0
+
+    def compute(self, pairs: Pairs) -> dict[str, Tensor]:
+        sets = anchor_sets(pairs.distance.shape[-1], self.num_sets, self.seed)
+        return {"anchor_distances": distances_to_sets(pairs.distance, sets)}
 
 
 @dataclass(eq=False)
@@ -60,11 +140,7 @@ class AddRings(Encoding):
     max_size: int
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        try:
-            import networkx as nx
-        except ModuleNotFoundError as error:
-            message = "rings need networkx, which is not installed; try `pip install networkx`."
-            raise ModuleNotFoundError(message) from error
+        nx = require("networkx", "networkx")
         ring = torch.zeros_like(pairs.adjacency)
         for graph, edges in zip(ring, undirected(pairs.adjacency), strict=True):
             links = nx.Graph(edges.triu().nonzero().tolist())
@@ -78,9 +154,58 @@ class AddRings(Encoding):
         return {"ring": ring & ~torch.eye(ring.shape[-1]).bool()}
 
 
+def path_tree(pairs: Pairs) -> Tensor:
+    """The node before j on the chosen shortest path from i to j, or -1; near pairs first.
+
+    Every first part of a path that comes first in lexicographic order does so itself. A path of
+    length l therefore is the best, over the edges (k, j) that end one, of: the rank of the path to
+    k among the paths of length l - 1, then the rank of the edge's features.
+    """
+    distance, n = pairs.distance, pairs.distance.shape[-1]
+    graph, source, destination = pairs.adjacency.nonzero(as_tuple=True)
+    features = pairs.edge_attr[pairs.adjacency].double()
+    kind = features.unique(dim=0, return_inverse=True)[1]  # its rank in lexicographic order
+    # One row for each edge (source, destination), one column for each start i.
+    to_source, to_destination = distance.mT[graph, source], distance.mT[graph, destination]
+    edge, start = ((to_source >= 0) & (to_source + 1 == to_destination)).nonzero(as_tuple=True)
+    row = graph[edge] * n + start
+    parent, pair = row * n + source[edge], row * n + destination[edge]
+
+    best = torch.full_like(distance, torch.iinfo(torch.int64).max).flatten()
+    rank = torch.zeros_like(best)
+    ways, ends = by_length(to_destination[edge, start]), by_length(distance.flatten())
+    for way, end in zip(ways[1:], ends[1:], strict=True):
+        # The node's number in the last digit: of paths with the same features, any will do.
+        key = (rank[parent[way]] * len(kind) + kind[edge[way]]) * n + source[edge[way]]
+        best.scatter_reduce_(0, pair[way], key, "amin")
+        rank[end] = (best[end] // n).unique(return_inverse=True)[1]
+    return torch.where(distance > 0, best.view_as(distance) % n, -1)
+
+
+def by_length(length: Tensor) -> list[Tensor]:
+    """Where ``length`` ``[n]`` is 0, 1, 2, … up to the largest; negative ones are left out."""
+    counts = (length + 1).bincount().tolist()  # of -1, 0, 1, …
+    return list(length.argsort().split(counts)[1:])
+
+
+def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:
+    """Random sets of half, a quarter, … of the nodes, over again (You et al., 2019), ``[m, n]``."""
+    random = np.random.default_rng([seed, num_nodes]).random((num_sets, num_nodes))
+    halvings = 1 + np.arange(num_sets) % max(1, int(np.log2(num_nodes)))
+    sizes = np.maximum(1, num_nodes >> halvings)
+    return torch.from_numpy(random.argsort(axis=1).argsort(axis=1) < sizes[:, None])
+
+
+def distances_to_sets(distance: Tensor, sets: Tensor) -> Tensor:
+    """From nodes to the nearest of sets ``[m, n]``: ``[B, n, m]``, UNREACHABLE without a path."""
+    far = distance.shape[-1]  # no path is as long as the number of nodes
+    distance = distance.masked_fill(distance == UNREACHABLE, far)[:, :, None]  # [B, n, 1, n]
+    nearest = distance.masked_fill(~sets, far).amin(dim=-1)
+    return nearest.masked_fill(nearest == far, UNREACHABLE)
+
+
 @lru_cache(maxsize=4096)
 def chordless_cycles(links: tuple[tuple[int, int], ...], max_size: int) -> list[list[int]]:
     """The nodes of every chordless cycle of 3 to ``max_size`` nodes."""
-    import networkx as nx
-
+    nx = require("networkx", "networkx")
     return list(nx.chordless_cycles(nx.Graph(links), length_bound=max_size))

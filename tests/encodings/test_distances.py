@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gtcourse.encodings import AddPathEdges, AddShortestPaths
-from gtcourse.encodings.distances import anchor_sets, distances_to_sets
+from gtcourse.encodings.structure import anchor_sets, distances_to_sets
 from tests.graphs.small import of_edges
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse import encodings as enc
-from gtcourse.encodings.distances import anchor_sets
+from gtcourse.encodings.structure import anchor_sets
 from gtcourse.graphs.batch import ENCODINGS
 from tests.loops.encodings import (
     distances_loop,
