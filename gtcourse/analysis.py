@@ -4,8 +4,9 @@ Attention maps show what a model could use; gradients and ablations measure what
 work on every Transformer of the course, the latter where it predicts one number for each graph.
 
 Shapes: B graphs, L layers, H heads (or CSA's channels), N nodes (padded), T = V + N tokens; the V
-virtual nodes are first, as in Graphormer and GRPE (V = 1) and in EGT. Masks are True at real nodes
-or tokens.
+virtual nodes are first, as in Graphormer and GRPE (V = 1) and in EGT. Unless a docstring says
+otherwise, ``attention`` is ``[B, L, H, T, T]`` and ``mask`` is ``[B, T]``, True at real tokens;
+``batch.mask`` and what is given for each node are ``[B, N]``, zeros at padding.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
     """Each real token's weights on real tokens, divided by their sum; zeros where it is zero.
 
     EGT's gated rows do not sum to one; the sum, how far a head's gates are open, is lost here.
-    attention: ``[B, ..., T, T]``, not negative; mask: ``[B, T]``.
+    ``attention`` is ``[B, ..., T, T]``, not negative.
     """
     pairs = mask[:, :, None] & mask[:, None]
     weights = attention * pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
@@ -48,12 +49,9 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
 def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -> Tensor:
     r"""How widely each token spreads its attention: :math:`-\sum_j a_{ij} \log a_{ij}`, in nats.
 
-    With ``share`` it is divided by :math:`\log n`, the entropy of even attention over the graph's n
-    tokens: 0 where one token has it all, 1 where all have the same. 0 in a graph of one token.
-
-    Shapes:
-        attention: ``[B, L, H, T, T]``; mask: ``[B, T]``
-        returns: ``[tokens, L, H]``, the real tokens of all graphs
+    ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` it is divided by
+    :math:`\log n`, the entropy of even attention over the graph's n tokens: 0 where one token has
+    it all, 1 where all have the same. 0 in a graph of one token.
     """
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
     if share:
@@ -70,11 +68,8 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
     .. math:: 1 - \sqrt{\operatorname{H}(m) - \tfrac12 \operatorname{H}(p) - \tfrac12
               \operatorname{H}(q)} ,
 
-    1 for two rows that are the same, 0 for two that share no token. The root is a metric.
-
-    Shapes:
-        one: ``[B, H, T, T]`` of one layer; other: ``[B, H', T, T]``, of the same model or another
-        mask: ``[B, T]``; returns: ``[H, H']``
+    1 for two rows that are the same, 0 for two that share no token. The root is a metric. Of one
+    layer's ``[B, H, T, T]`` and another's ``[B, H', T, T]``, of any model: ``[H, H']``.
     """
     p, q = (probabilities(part, mask).transpose(1, 2)[mask] for part in (one, other))
     rows = []
@@ -91,11 +86,8 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
               R = \hat A^{(L)} \cdots \hat A^{(1)}
 
     (Abnar & Zuidema, 2020.) :math:`\bar A` is the mean over the heads, its rows made to sum to one;
-    r is the residual connection's share.
-
-    Shapes:
-        attention: ``[B, L, H, T, T]``; mask: ``[B, T]``
-        returns: ``[B, T, T]``; the rows of real tokens sum to one, those of padding are zeros
+    r is the residual connection's share. ``[B, T, T]``; the rows of real tokens sum to one, those
+    of padding are zeros.
     """
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
     product = itself = torch.diag_embed(mask.to(layers.dtype))
@@ -105,14 +97,11 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
 
 
 def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tensor:
-    """What the prediction reads of each node, from what each token reads of each.
+    """What the prediction reads of each node, ``[B, N]``, from what each token reads of each.
 
     The prediction is read off the virtual nodes where there are any (which also read themselves, so
-    that the sum is less than one), or else off the mean or the sum of all nodes.
-
-    Shapes:
-        tokens: ``[B, V + N, V + N]``, such as of :func:`attention_rollout`; mask: ``[B, N]``
-        returns: ``[B, N]``, zeros at padding
+    that the sum is less than one), or else off the mean or the sum of all nodes. ``tokens`` is
+    ``[B, T, T]``, such as of :func:`attention_rollout`, and ``mask`` that of the nodes.
     """
     if virtual_nodes:
         return tokens[:, :virtual_nodes, virtual_nodes:].mean(dim=1) * mask
@@ -126,8 +115,7 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
     node's are divided by their sum. A node without attention in one of the layers is left out.
 
     Shapes:
-        attention: ``[B, L, H, N, N]``, without virtual nodes; distance: ``[B, N, N]``, -1 where
-            there is no path; mask: ``[B, N]``
+        attention: ``[B, L, H, N, N]``, :func:`between_nodes`; distance: ``[B, N, N]``
         returns: ``[nodes, L, hops + 2]`` for k from 0 to hops, and all that is farther or not
             reachable; each row sums to 1
     """
@@ -157,13 +145,9 @@ def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
 def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """The share of each channel's attention that goes to each kind of pair, and of an even one's.
 
-    Both are means over the real nodes. A channel that gives a kind twice the share of an even
-    attention prefers it.
-
-    Shapes:
-        attention: ``[B, L, C, N, N]``, rows that sum to 1; kind: ``[B, N, N]``, as of
-            :func:`pair_kinds`; mask: ``[B, N]``
-        returns: ``[L, C, kinds]``, and ``[kinds]`` of the even attention
+    ``[L, C, kinds]`` and ``[kinds]``, means over the real nodes, from attention
+    ``[B, L, C, N, N]`` whose rows sum to 1, and :func:`pair_kinds`. A channel that gives a kind
+    twice the share of an even attention prefers it.
     """
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype)
     is_kind = is_kind * (mask[:, :, None] & mask[:, None])[..., None]  # [B, N, N, kinds]
@@ -173,7 +157,7 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
 
 
 def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool = False) -> Tensor:
-    r"""What a node's vector adds to the prediction, to first order: ``[B, N]``, zeros at padding.
+    r"""What a node's vector adds to the prediction, to first order: ``[B, N]``.
 
     .. math:: \Big\langle \frac{\partial \hat y}{\partial h_i^{(0)}},\, h_i^{(0)} \Big\rangle
 
@@ -216,7 +200,7 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 @torch.no_grad()
 def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
-    """The prediction less that without the node: ``[B, N]``, zeros at padding.
+    """The prediction less that without the node: ``[B, N]``.
 
     The node is taken out with its edges, as padding is: no node attends to it, and it does not
     enter the prediction. The others keep their encodings (distances, degrees, walks).
@@ -237,10 +221,9 @@ def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
 def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.Module]:
     """The model with some heads silent: what they have gathered is zero before it is mixed.
 
-    ``with ablated(model, [(0, 3)]): ...`` silences head 3 of the first layer. All K channels of the
-    head are set to zero where they enter the projection W_O, whose bias stays. Of CSA this is a
-    head of K channels as well. (What Graphormer's "via aggregation" adds from edges is not part of
-    a head.)
+    ``with ablated(model, [(0, 3)]): ...`` silences head 3 of the first layer: its K channels are
+    zero where they enter the projection W_O, whose bias stays. (What Graphormer's "via aggregation"
+    adds from edges is not part of a head.)
     """
     with ExitStack() as hooks:
         for layer, head in heads:

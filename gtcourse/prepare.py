@@ -29,7 +29,7 @@ from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
 from gtcourse.graphs.files import META, join_parts, open_graphs, write_part
-from gtcourse.graphs.molecules import ogb_data
+from gtcourse.graphs.molecules import ogb_graphs
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
@@ -65,15 +65,8 @@ class Molecules:
         return digest.hexdigest()
 
     def part(self, rows: slice) -> Callable[[], list[Data]]:
-        return partial(molecule_graphs, self.smiles[rows], self.y[rows], rows.start)
-
-
-def molecule_graphs(smiles: Sequence[str], y: np.ndarray, first: int) -> list[Data]:
-    """Graphs by ogb: 9 features an atom, 3 a bond, both directions of every bond."""
-    graphs = [ogb_data(text, number) for number, text in enumerate(smiles, first)]
-    for graph, target in zip(graphs, torch.from_numpy(y).float().split(1), strict=True):
-        graph.y = target
-    return graphs
+        """What makes the graphs of these molecules, on any machine."""
+        return partial(ogb_graphs, self.smiles[rows], self.y[rows], rows.start)
 
 
 def pcqm4mv2(root: str | Path) -> Molecules:
@@ -84,13 +77,15 @@ def pcqm4mv2(root: str | Path) -> Molecules:
 
     Raises:
         ImportError: ogb or RDKit is not installed.
-        FileNotFoundError: the folder lacks one of the publisher's files.
         RuntimeError: the download failed (nothing of it is left), or the files cannot be read.
     """
     root = Path(root).expanduser()
-    if not (root / PUBLISHED.folder).exists():
-        _download(root)
     folder = root / PUBLISHED.folder
+    if not folder.exists():
+        with FileLock(root / ".pcqm4m-v2.lock"):
+            if not folder.exists():  # another process may have downloaded it meanwhile
+                with PUBLISHED.downloaded("pcqm4mv2", root) as complete:
+                    complete.rename(folder)
     with PUBLISHED.reading("pcqm4mv2", folder):
         smiles, y, split = pcqm4mv2_table(folder)
     tools = f"graphs by ogb {version('ogb')} and RDKit {version('rdkit')}"
@@ -101,15 +96,6 @@ def pcqm4mv2(root: str | Path) -> Molecules:
         spelled = "/".join(f"{size:,}" for size in sizes)
         source = f"{spelled} other molecules in the files of {PUBLISHED.source}, {tools}"
     return Molecules(name, source, smiles, y, split)
-
-
-def _download(root: Path) -> None:
-    """Only a complete download is moved to its place."""
-    with FileLock(root / ".pcqm4m-v2.lock"):
-        if (root / PUBLISHED.folder).exists():  # another process has downloaded it meanwhile
-            return
-        with PUBLISHED.downloaded("pcqm4mv2", root) as folder:
-            folder.rename(root / PUBLISHED.folder)
 
 
 def content_of(dataset: GraphDataset) -> str:

@@ -14,26 +14,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-ENCODINGS = {
-    "in_degree": 1,
-    "out_degree": 1,
-    "laplacian_eigenvectors": 1,
-    "laplacian_eigenvalues": 0,
-    "svd": 1,
-    "anchor_distances": 1,
-    "rwse": 1,
-    "distance": 2,
-    "path_edges": 2,
-    "path_tree": 2,
-    "random_walks": 2,
-    "ring": 2,
-    "random_walk_pe": 1,
-    "laplacian_eigenvector_pe": 1,
-}
-"""The attributes of a graph that are encodings, and how many node axes each has."""
-
 PYG_NAMES = {"random_walk_pe": "rwse", "laplacian_eigenvector_pe": "laplacian_eigenvectors"}
 """Attributes set by PyG's transforms, and their names in a batch."""
+
+NODE_ENCODINGS = ("in_degree", "out_degree", "laplacian_eigenvectors", "svd", "anchor_distances")
+NODE_ENCODINGS += ("rwse", *PYG_NAMES)
+PAIR_ENCODINGS = ("distance", "path_edges", "path_tree", "random_walks", "ring")
+ENCODINGS = dict.fromkeys(NODE_ENCODINGS, 1) | dict.fromkeys(PAIR_ENCODINGS, 2)
+ENCODINGS["laplacian_eigenvalues"] = 0
+"""The attributes of a graph that are encodings, and how many node axes each has."""
 
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
@@ -46,7 +35,6 @@ MISSING_LABEL = -100
 
 Target = Literal["graph", "node", "edge"]
 TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
-INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass
@@ -191,7 +179,7 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
         # NaN in a target means that it is missing; in a feature it is an error.
         if not value.isfinite().all() and (name != "y" or value.isinf().any()):
             return "with NaN or infinity; expected finite numbers"
-    elif name in ("x", "edge_attr", "y") and dtype not in INTEGERS:
+    elif name in ("x", "edge_attr", "y") and (dtype == torch.bool or dtype.is_complex):
         return f"of {dtype}; expected integers or floats"
     elif name in ("x", "edge_attr", "edge_index") and value.numel():
         low, high = (int(each) for each in value.aminmax())
@@ -224,9 +212,10 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
     if graphs[0].get("y") is None:
         return target or "graph"
     found = [len(graph.y) for graph in graphs]
-    for level in [target] if target else TARGET_AXES:
-        size = {"graph": lambda g: 1, "node": lambda g: g.num_nodes, "edge": lambda g: g.num_edges}
-        if found == [size[level](graph) for graph in graphs]:
+    rows = {"graph": [1] * len(graphs), "node": [graph.num_nodes for graph in graphs]}
+    rows["edge"] = [graph.num_edges for graph in graphs]
+    for level in [target] if target else rows:
+        if found == rows[level]:
             return level
     raise ValueError(
         f"y has {found[:8]} rows in the first graphs; expected one for each "

@@ -34,7 +34,7 @@ from gtcourse.graphs.molecules import (
     BOND_TYPES,
     CHECKSUM,
     build_molecules,
-    ogb_data,
+    ogb_graphs,
     ogb_mol,
     rdkit_version,
 )
@@ -307,9 +307,8 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
     """PCQM4Mv2 of OGB-LSC; RDKit makes its graphs from SMILES, 3.7 million."""
     smiles, y, split = pcqm4mv2_table(folder)
-    molecules = enumerate(tqdm(smiles, desc="molecules", disable=None))
-    graphs = RaggedGraphs.from_data([ogb_data(text, i) for i, text in molecules], "graph", split)
-    return replace(graphs, columns=graphs.columns | {"y": y})
+    graphs = ogb_graphs(tqdm(smiles, desc="molecules", disable=None), y)
+    return RaggedGraphs.from_data(graphs, "graph", split)
 
 
 def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ import importlib.util
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -261,6 +261,14 @@ def ogb_data(smiles: str, index: int = 0) -> Data:
     names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
     arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}
     return Data(**arrays, smiles=smiles)
+
+
+def ogb_graphs(smiles: Iterable[str], y: np.ndarray, first: int = 0) -> list[Data]:
+    """:func:`ogb_data` of molecules, with their targets; ``first`` is the first one's index."""
+    graphs = [ogb_data(text, number) for number, text in enumerate(smiles, first)]
+    for graph, target in zip(graphs, torch.from_numpy(y).float().split(1), strict=True):
+        graph.y = target
+    return graphs
 
 
 def ogb_mol():
