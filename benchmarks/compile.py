@@ -11,8 +11,6 @@ Forward, backward and Adam. The first step is timed apart: the compiler works in
 turns. What they predict before anything moves is compared with 1's.
 """
 
-from __future__ import annotations
-
 import copy
 
 import torch

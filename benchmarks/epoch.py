@@ -10,8 +10,6 @@ They take turns: a pass over all batches without a model, and then, with a train
 the first ``--steps`` batches of an epoch, from which the epoch's time is calculated.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from functools import partial

@@ -11,8 +11,6 @@ pass of FlexAttention alone, and compiles each size for itself (``dynamic=False`
 sizes it writes invalid C++.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What a step takes, in time and in memory, and who measured it where: shared by all benchmarks."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

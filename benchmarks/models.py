@@ -12,8 +12,6 @@ All on the same 64 molecules, batched beforehand, encodings computed beforehand:
 They take turns. It runs on a GPU where there is one.
 """
 
-from __future__ import annotations
-
 import torch
 
 from benchmarks.measure import in_turn, peak_mb, run

@@ -6,8 +6,6 @@ phase. The profiler itself costs some microseconds an operator, which the Python
 to take.
 """
 
-from __future__ import annotations
-
 import re
 
 from torch.autograd.profiler_util import FunctionEvent

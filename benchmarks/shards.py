@@ -8,8 +8,6 @@ The embedded molecules, as SMILES, on the way that PCQM4Mv2 takes:
    of its speed a process keeps.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ with about as many, and the embeddings and the mean that it takes to predict a n
 Shapes: B graphs, N nodes (padded), ΣN nodes and E edges of all graphs, d width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

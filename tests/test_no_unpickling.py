@@ -1,7 +1,5 @@
 """No code of the project lets a file that it reads run code."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The system's Chromium, a server for a folder, and the reasons why there may be neither."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

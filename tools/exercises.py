@@ -1,7 +1,5 @@
 """The exercises of a chapter, read from its text: how long, how hard, hint, stub and solution."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ equation is cited in one form, in docstrings as in chapters: "GRPE, Eqs. 6 to 9"
 Fact 1", "CSA, Figure 2", "CS224W, S2 and S3". Files are read, nothing is imported.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -6,8 +6,6 @@ Solutions are open, folded code is left out, and where a page has something to p
 the still picture. The reference of the package stays on the screen.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -6,8 +6,6 @@ at any moment. The record of a finished run is copied to ``book/results``. A run
 one line, and the rest of the queue continues.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -5,8 +5,6 @@ python -m tools.tables write      make it so
 python -m tools.tables measure    measure the memory of a training step on ZINC again
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Malformed input: one table, and one test that each row raises one sentence and leaves no file."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

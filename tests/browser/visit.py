@@ -1,7 +1,5 @@
 """What one visit of a page finds: on a phone in the light, then on a laptop in the dark."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Work that is interrupted in the tests, each in a process forked from one that imported all."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

@@ -3,8 +3,6 @@
 ``FAULT_MOMENTS=20 pytest tests/faults`` kills each job at more moments.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

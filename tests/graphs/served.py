@@ -1,7 +1,5 @@
 """Tiny files in the publishers' own layouts, and the publishers' servers without a network."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import pickle

@@ -1,7 +1,5 @@
 """Graphs small enough to see through."""
 
-from __future__ import annotations
-
 import networkx as nx
 import torch
 from torch_geometric.data import Data

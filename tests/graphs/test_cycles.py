@@ -1,7 +1,5 @@
 """CYCLES and CSL: the labels are right, and nothing that can be counted gives them away."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Atomic replacement of files, and graph files that are read back as they were written."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generated data sets, each with the bytes behind the course's numbers."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The embedded molecules: real, distinct, in ZINC's vocabulary, the same everywhere."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 

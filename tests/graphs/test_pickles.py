@@ -1,7 +1,5 @@
 """Pickles of the publishers: numbers are read, and nothing that a file names is run."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle

@@ -3,8 +3,6 @@
 Batches of the folder are those of ``collate``.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path

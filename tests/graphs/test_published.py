@@ -1,7 +1,5 @@
 """The published data sets, read offline from tiny files in the publishers' own layouts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

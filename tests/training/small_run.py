@@ -1,7 +1,5 @@
 """A small run with everything random in it."""
 
-from __future__ import annotations
-
 import hashlib
 
 import torch

@@ -1,7 +1,5 @@
 """What holds of every recipe: its values, its size, that it trains; and smaller budgets."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A few small random graphs in the form of each data set that recipes train on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

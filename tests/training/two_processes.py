@@ -4,8 +4,6 @@ It writes the gradients of one step, which with one process is the same step as 
 the weights of a run, and of the same run when it was interrupted in the middle of an epoch.
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from itertools import count
