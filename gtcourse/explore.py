@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
+from string import Template
 
 import numpy as np
 from torch import Tensor
@@ -23,26 +25,7 @@ from gtcourse.plots.interactive import as_script, script
 from gtcourse.plots.molecules import drawing
 from gtcourse.training.budget import device
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 75rem;
-        margin: 1rem auto; padding: 0 1rem; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<div id="explainer">This page needs scripts: the models run in it.</div>
-{scripts}
-</body>
-</html>
-"""
-
+PAGE = files("gtcourse.plots") / "explainer" / "page.html"
 READS = {
     "Graphormer": {"centrality": True, "spatial": True, "edges": "bias"},
     "EGT": {
@@ -79,7 +62,7 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
     title = escape(", ".join(smiles)) if len(smiles) < 3 else f"{len(smiles)} molecules"
     start = f"gtcourse.explain(document.getElementById('explainer'), {as_script(data)});"
     scripts = "".join(f"<script>{text}</script>\n" for text in [*code(), start])
-    return PAGE.format(title=title, scripts=scripts)
+    return Template(PAGE.read_text("utf-8")).substitute(title=title, scripts=scripts)
 
 
 def code() -> list[str]:
@@ -97,12 +80,8 @@ def model(predictor: Predictor) -> dict:
     kind = type(predictor.model).__name__
     config = getattr(predictor.model, "config", None)
     wrong = [name for name, value in READS.get(kind, {}).items() if getattr(config, name) != value]
-    if (
-        kind not in READS
-        or wrong
-        or config.num_targets != 1
-        or predictor.featurize is not zinc_data
-    ):
+    known = kind in READS and config.num_targets == 1 and predictor.featurize is zinc_data
+    if wrong or not known:
         raise ValueError(
             f"{predictor.name} cannot be explored{': ' + ', '.join(wrong) if wrong else ''}; "
             "expected Graphormer, EGT, GRPE or CSA, trained on ZINC or the embedded molecules."
@@ -126,10 +105,10 @@ def model(predictor: Predictor) -> dict:
 
 def molecules(named: dict[str, str]) -> list[dict]:
     """What the models read of molecules, SMILES by name. Pairs are row by row, n² values."""
-    return [{"name": name, "smiles": smiles, **_molecule(smiles)} for name, smiles in named.items()]
+    return [_molecule(name, smiles) for name, smiles in named.items()]
 
 
-def _molecule(smiles: str) -> dict:
+def _molecule(name: str, smiles: str) -> dict:
     from rdkit import Chem
 
     graph = zinc_data(smiles)  # raises if it cannot be read
@@ -144,6 +123,8 @@ def _molecule(smiles: str) -> dict:
     ]
     mol = Chem.MolFromSmiles(smiles)
     return {
+        "name": name,
+        "smiles": smiles,
         "value": round(penalized_logp(mol), 3),
         "symbols": [atom.GetSymbol() for atom in mol.GetAtoms()],
         "drawing": drawing(mol, (380, 300)),

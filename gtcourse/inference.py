@@ -66,7 +66,6 @@ class Predictor:
         *,
         return_attention: bool = False,
         batch_size: int = 64,
-        progress: bool | None = None,
     ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
         """The model's outputs, in the order given.
 
@@ -74,7 +73,6 @@ class Predictor:
             graphs: SMILES, or PyG ``Data`` with the features the model was trained on.
             return_attention: also each graph's attention ``[L, H, n, n]`` without padding and
                 virtual nodes (of CSA one map per channel: ``[L, d, n, n]``).
-            progress: shows a bar; by default in a terminal, if it takes more than a second.
 
         Returns:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
@@ -92,15 +90,13 @@ class Predictor:
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
         predictions, attentions = [None] * len(data), [None] * len(data)
-        bar = {"unit": "batch", "delay": 0 if progress else 1, "leave": False}
-        bar["disable"] = None if progress is None else not progress
-        for start in tqdm(range(0, len(data), batch_size), **bar):
+        starts = range(0, len(data), batch_size)
+        for start in tqdm(starts, unit="batch", delay=1, leave=False, disable=None):
             members = order[start : start + batch_size]
             batch = collate([data[i] for i in members]).to(device())
             if return_attention:
                 values, attention = self.model(batch, return_attention=True)
-                virtual_nodes = attention.shape[-1] - batch.mask.shape[1]
-                attention = between_nodes(attention, virtual_nodes)
+                attention = between_nodes(attention, attention.shape[-1] - batch.mask.shape[1])
             else:
                 values = self.model(batch)
             for row, i in enumerate(members):
