@@ -6,7 +6,7 @@ from functools import partial
 from experiments.runs import Run, main
 from gtcourse import load_dataset
 from gtcourse.models import BagTransformer, BagTransformerConfig
-from gtcourse.training.simple import simple_errors
+from gtcourse.training.leaderboard import simple_errors
 
 RESULTS = {
     "mean_test_mae": "mean",

@@ -12,8 +12,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from gtcourse.plots.figures import COLORS, INK, MEANING, use_style
+from gtcourse.training.leaderboard import line_to_beat
 from gtcourse.training.records import Result, read_results, results
-from gtcourse.training.simple import line_to_beat
 from tools.paths import ROOT
 from tools.tables import RESULTS, benchmark
 
