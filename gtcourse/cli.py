@@ -129,26 +129,18 @@ def train(
     else:
         chosen, dataset = _own_molecules(chosen, csv, smiles, target, task, split, start)
     chosen, dataset = run.at_budget(
-        chosen, dataset, budget, epochs, batch_size, graphs, learning_rate, cosine
-    )
+        chosen, dataset, budget, epochs=epochs, batch_size=batch_size, graphs=graphs,
+        learning_rate=learning_rate, cosine=cosine,
+    )  # fmt: skip
     name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     if first := run.is_first_process():
         print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
     record = run.train(
-        chosen,
-        dataset,
-        command=_command(),
-        seed=seed[0],
-        out=folder,
-        resume=None if auto_resume else resume,
-        checkpoint_every=checkpoint_every,
-        devices=devices,
-        precision=precision,
-        compile=compile,
-        buckets=buckets,
-        tensorboard=True,
-    )
+        chosen, dataset, command=_command(), seed=seed[0], out=folder,
+        resume=None if auto_resume else resume, checkpoint_every=checkpoint_every,
+        devices=devices, precision=precision, compile=compile, buckets=buckets, tensorboard=True,
+    )  # fmt: skip
     if first:
         scores = dict(printed(chosen))
         for metric, value in record.result.items():

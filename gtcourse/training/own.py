@@ -22,23 +22,17 @@ from gtcourse.graphs.molecules import zinc_data
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.models.embeddings import CATEGORY_STRIDE
 from gtcourse.recipes.base import Recipe
-from gtcourse.training.tasks import (
-    Task,
-    edge_classification,
-    graph_classification,
-    graph_multiclass,
-    graph_regression,
-    node_classification,
-)
+from gtcourse.training import tasks
+from gtcourse.training.tasks import Task
 
 SPLIT_NAMES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 TASKS: dict[tuple[str, str], Callable[[int], Task]] = {
-    ("graph", "regression"): lambda num_targets: graph_regression(),
-    ("graph", "binary"): graph_classification,
-    ("graph", "classes"): graph_multiclass,
-    ("node", "regression"): lambda num_targets: graph_regression(),
-    ("node", "classes"): node_classification,
-    ("edge", "classes"): lambda num_targets: edge_classification(),
+    ("graph", "regression"): lambda num_targets: tasks.graph_regression(),
+    ("graph", "binary"): tasks.graph_classification,
+    ("graph", "classes"): tasks.graph_multiclass,
+    ("node", "regression"): lambda num_targets: tasks.graph_regression(),
+    ("node", "classes"): tasks.node_classification,
+    ("edge", "classes"): lambda num_targets: tasks.edge_classification(),
 }
 """By what has a target and what the targets are; of T targets or of T classes."""
 
@@ -58,15 +52,16 @@ def own_recipe(
             the classes.
         features: of molecules, one of ``FEATURES``.
         level: what has a target: "graph", "node" or "edge".
-        sizes: of other graphs. ``node_columns`` and ``edge_columns``: categories of each column of
-            ``x`` and ``edge_attr``; ``node_features`` and ``edge_features``: width of floats.
+        sizes: of other graphs. ``num_node_types`` and ``num_edge_types``: categories of each column
+            of ``x`` and ``edge_attr``; ``num_node_features`` and ``num_edge_features``: width of
+            floats.
 
     Raises:
         ValueError: the recipe's model cannot be built for such data.
     """
     if (level, task) not in TASKS:
-        tasks = ", ".join(name for of, name in TASKS if of == level)
-        raise ValueError(f"the task of a {level} is {task!r}; expected one of {tasks}.")
+        known = ", ".join(name for of, name in TASKS if of == level)
+        raise ValueError(f"the task of a {level} is {task!r}; expected one of {known}.")
     build = recipe.build_model
     if not any(hasattr(part, "num_node_types") for part in getattr(build, "args", ())):
         raise ValueError(
@@ -75,16 +70,11 @@ def own_recipe(
         )
     config, *rest = build.args
     known = {field.name: field.type for field in fields(config)}
-    _, node_columns, edge_columns = FEATURES[features]
-    edge_types = getattr(config, "num_edge_types", ())
-    wanted = {
-        "num_node_types": _like(config.num_node_types, sizes.get("node_columns", node_columns)),
-        "num_node_features": sizes.get("node_features", 0),
-        "num_edge_types": _like(edge_types, sizes.get("edge_columns", edge_columns)),
-        "num_edge_features": sizes.get("edge_features", 0),
-        "num_targets": len(targets),
-        "target": level,
-    }
+    types = dict(zip(("num_node_types", "num_edge_types"), FEATURES[features][1:], strict=True))
+    wanted = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
+    for name in types:
+        wanted[name] = _like(getattr(config, name, ()), wanted[name])
+    wanted |= {"num_targets": len(targets), "target": level}
     if any(wanted[name] and name not in known for name in wanted if name.endswith("features")):
         raise ValueError(
             f"the features are floats, but the model of {recipe.name} takes categories; expected "
@@ -125,14 +115,14 @@ def recipe_for(
     count = y.shape[1] if y.dim() > 1 else 1
     if task == "classes":
         count = 2 if level == "edge" else int(y.max()) + 1
-    sizes = {"node_columns": (), "edge_columns": ()}
+    sizes = {"num_node_types": (), "num_edge_types": ()}
     for kind, name in (("node", "x"), ("edge", "edge_attr")):
         if graphs[0].get(name) is not None:
             values = torch.cat([graph[name].reshape(len(graph[name]), -1) for graph in graphs])
             if values.is_floating_point():
-                sizes[f"{kind}_features"] = values.shape[1]
+                sizes[f"num_{kind}_features"] = values.shape[1]
             else:
-                sizes[f"{kind}_columns"] = tuple((values.amax(dim=0) + 1).tolist())
+                sizes[f"num_{kind}_types"] = tuple((values.amax(dim=0) + 1).tolist())
     targets = [f"{'class' if task == 'classes' else 'target'} {i}" for i in range(count)]
     return own_recipe(recipe, task, targets, level=level, **sizes)
 

@@ -25,13 +25,7 @@ from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes.base import Recipe, warmup_then_cosine
 from gtcourse.training.budget import device
-from gtcourse.training.fit import (
-    History,
-    count_parameters,
-    evaluate,
-    is_first_process,
-    processes,
-)
+from gtcourse.training.fit import History, count_parameters, evaluate, is_first_process, processes
 from gtcourse.training.records import (
     Record,
     current_commit,
@@ -44,7 +38,6 @@ from gtcourse.training.records import (
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that have to be downloaded; others are generated anyway."""
-
 
 BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
 """The share of a recipe's epochs, at least two of them, and how many training graphs."""
@@ -60,13 +53,12 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
     """
     name = recipe.dataset
     if source == "embedded":
-        name = EMBEDDED.get(name, name)
-        if name not in GENERATED:
+        if EMBEDDED.get(name, name) not in GENERATED:
             raise ValueError(
                 f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
                 "graph file."
             )
-        return load_dataset(name)
+        return load_dataset(EMBEDDED.get(name, name))
     if source == "real":
         return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None)
     if source in NAMES:
@@ -85,34 +77,32 @@ def at_budget(
     recipe: Recipe,
     data: GraphDataset,
     budget: str = "paper",
-    epochs: int | None = None,
-    batch_size: int | None = None,
+    *,
     graphs: int | None = None,
     learning_rate: float | None = None,
     cosine: bool = False,
+    **sizes: int | None,
 ) -> tuple[Recipe, GraphDataset]:
     """A recipe and its data cut to a budget, which the recipe remembers.
 
     Args:
         budget: one of ``BUDGETS``.
-        epochs, batch_size, graphs, learning_rate: in place of the budget's and the recipe's.
+        graphs, learning_rate: in place of the budget's and the recipe's, if given.
         cosine: the rate falls to zero by the last epoch. A short run of a recipe that waits for a
             plateau would otherwise end at its first rate.
+        sizes: ``epochs`` and ``batch_size``, likewise.
     """
     if budget not in BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
     share, most = BUDGETS[budget]
-    if epochs is None and share < 1:
-        epochs = max(2, round(share * recipe.epochs))
-    changes = {"epochs": epochs, "batch_size": batch_size}
-    changes = {name: value for name, value in changes.items() if value is not None}
+    changes = {} if share == 1 else {"epochs": max(2, round(share * recipe.epochs))}
+    changes |= {name: size for name, size in sizes.items() if size is not None}
     if learning_rate is not None:
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
     if cosine:
         changes |= {"schedule": partial(warmup_then_cosine, warmup=0), "stop_below_lr": None}
-    recipe = recipe.at(**changes) if changes else recipe
-    graphs = graphs or most
-    if graphs is None:
+    recipe = recipe.at(**changes)
+    if (graphs := graphs or most) is None:
         return recipe, data
     return replace(recipe, changed=recipe.changed | {"graphs": graphs}), data.first(graphs)
 
@@ -208,16 +198,11 @@ def train(
         torch.manual_seed(seed)
         model = recipe.build_model()
         history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
+        result = _result(recipe, model, history, training, test)
         record = Record(
-            name=name,
-            **what,
-            seconds=round(history.seconds, 1),
-            parameters=count_parameters(model),
-            curve=history.epochs,
-            result=_result(recipe, model, history, training, test),
-            command=command,
-            commit=commit,
-        )
+            name, **what, seconds=round(history.seconds, 1), parameters=count_parameters(model),
+            curve=history.epochs, result=result, command=command, commit=commit,
+        )  # fmt: skip
         if writes:
             write_weights(record, model.state_dict(), out)
             write_record(record, out / record.filename)
