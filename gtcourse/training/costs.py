@@ -17,7 +17,6 @@ import json
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from itertools import chain, repeat
 
 import numpy as np
@@ -34,7 +33,7 @@ from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.recipes.base import Recipe
 from gtcourse.training.budget import device
 from gtcourse.training.fit import compiled, launch, train_step
-from gtcourse.training.records import device_name
+from gtcourse.training.records import RECORDED, device_name
 from gtcourse.training.run import loaders
 from gtcourse.training.tasks import Task
 
@@ -90,19 +89,13 @@ def step_costs(
         loss.backward()
         new_optimizer.step()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [
-        leaf for leaf in tree_leaves(new_optimizer.state_dict()["state"]) if torch.is_tensor(leaf)
-    ]
+    state = [*filter(torch.is_tensor, tree_leaves(new_optimizer.state_dict()["state"]))]
+    parts = ([*model.parameters()], gradients, state)
     return StepCosts(
-        flops=flops.get_total_flops(),
-        operations=ledger.operations,
-        allocations=ledger.allocations,
-        parameters=sum(p.nbytes for p in model.parameters()),
-        gradients=sum(gradient.nbytes for gradient in gradients),
-        optimizer=sum(tensor.nbytes for tensor in state),
-        kept=kept,
-        activations=ledger.peak_without([*gradients, *state]),
-    )
+        flops.get_total_flops(), ledger.operations, ledger.allocations,
+        *(sum(tensor.nbytes for tensor in part) for part in parts),
+        kept=kept, activations=ledger.peak_without([*gradients, *state]),
+    )  # fmt: skip
 
 
 def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
@@ -157,11 +150,8 @@ class StepFormula:
 
 def recorded_formulas() -> dict[str, StepFormula]:
     """Those of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
-    text = (files("gtcourse") / "recorded" / "step-formulas.json").read_text(encoding="utf-8")
-    return {
-        name: StepFormula(**stored | {"activations": tuple(map(tuple, stored["activations"]))})
-        for name, stored in json.loads(text)["formulas"].items()
-    }
+    stored = json.loads((RECORDED / "step-formulas.json").read_text(encoding="utf-8"))
+    return {name: StepFormula(**formula) for name, formula in stored["formulas"].items()}
 
 
 class _Ledger(TorchDispatchMode):
