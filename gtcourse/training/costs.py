@@ -22,7 +22,7 @@ from itertools import chain, repeat
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim import AdamW, Optimizer
+from torch.optim import AdamW
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.benchmark import Timer
@@ -67,29 +67,26 @@ class StepCosts:
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
-def step_costs(
-    model: nn.Module, task: Task, batch: GraphBatch, optimizer: type[Optimizer] = AdamW
-) -> StepCosts:
-    """Counts one training step: forward, loss, backward and the optimizer's step.
+def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
+    """Counts one training step: forward, loss, backward and AdamW's step.
 
     Args:
         model: left unchanged; a copy takes the step, on the batch's device.
         batch: on any device. On "meta", models on lists of edges (GIN, GAT, GatedGCN, SignNet, EGT
             with edge targets) or of paths (Graphormer with ``path_tree``) cannot be counted.
-        optimizer: its class.
 
     Raises:
         NotImplementedError: the model reads values of ``meta`` tensors.
     """
     model = copy.deepcopy(model).to(batch.mask.device).train()
-    new_optimizer = optimizer(model.parameters())
+    optimizer = AdamW(model.parameters())
     with FlopCounterMode(display=False) as flops, _Ledger() as ledger:
         loss = task.loss(model(batch, **task.model_options), batch)
         kept = ledger.held
         loss.backward()
-        new_optimizer.step()
+        optimizer.step()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [*filter(torch.is_tensor, tree_leaves(new_optimizer.state_dict()["state"]))]
+    state = [*filter(torch.is_tensor, tree_leaves(optimizer.state_dict()["state"]))]
     parts = ([*model.parameters()], gradients, state)
     return StepCosts(
         flops.get_total_flops(), ledger.operations, ledger.allocations,

@@ -79,26 +79,21 @@ def graph_regression() -> Task:
     return _numbers("graph regression", error, MeanAbsoluteError, update, "mae", "min")
 
 
-def graph_classification(num_tasks: int = 1, metric: Literal["auroc", "ap"] | None = None) -> Task:
+def graph_classification(num_tasks: int = 1) -> Task:
     """Binary classification of a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
 
-    Targets are 0, 1, or NaN for unknown, which is left out.
-
-    Args:
-        num_tasks: T.
-        metric: "auroc" (area under the ROC curve) or "ap" (average precision), averaged over the
-            targets that have both a 0 and a 1, as OGB does. By default "auroc" for T = 1 and
-            otherwise "ap", as in OGB for ogbg-molhiv and ogbg-molpcba.
+    Targets are 0, 1, or NaN for unknown, which is left out. The metric of one target is "auroc",
+    the area under the ROC curve, and of T targets "ap", average precision, averaged over those that
+    have both a 0 and a 1, as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
-    default = "auroc" if num_tasks == 1 else "ap"
-    metric = metric or default
-    name = "graph classification" + (f" by {metric}" if metric != default else "")
+    metric = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
         metric.update(prediction, batch.y)
 
-    return _numbers(name, cross_entropy, partial(MeanOverTargets, metric), update, metric, "max", 2)
+    ranked = partial(MeanOverTargets, metric)
+    return _numbers("graph classification", cross_entropy, ranked, update, metric, "max", 2)
 
 
 def graph_multiclass(num_classes: int) -> Task:
