@@ -254,10 +254,7 @@ def predict(
 
     if (csv is None) == (not molecules):
         raise ValueError("expected SMILES or --csv FILE, one of the two.")
-    if csv is None:
-        table, smiles = pd.DataFrame({"smiles": molecules}), "smiles"
-    else:
-        table = read_table(csv, smiles)
+    table = read_table(csv, smiles) if csv else pd.DataFrame({smiles: molecules})
     predictions = load(model).predict_rows(table[smiles])
     table = table.join(pd.DataFrame(predictions, index=table.index))
     failed = int((table["reason"] != "").sum())

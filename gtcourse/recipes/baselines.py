@@ -14,54 +14,48 @@ from functools import partial
 from torch import nn
 from torch.optim import Adam
 
-from gtcourse.encodings import AddLaplacianEigenvectors, Encoding
-from gtcourse.models import (
-    GAT,
-    GIN,
-    GATConfig,
-    GatedGCN,
-    GatedGCNConfig,
-    GINConfig,
-    LaplacianEncoding,
-    SignNet,
-    SignNetConfig,
-)
+from gtcourse import models
+from gtcourse.encodings import AddLaplacianEigenvectors
+from gtcourse.models import GAT, GIN, GatedGCN
 from gtcourse.recipes.base import Recipe, halve_on_plateau, recipe
 
 ATOMS = {"num_node_types": 28, "num_node_features": 0}
 
 
-def _eigenvectors(k: int) -> tuple[Encoding, ...]:
-    return (AddLaplacianEigenvectors(k, "symmetric", skip_first=True),)
+def _recipe(
+    name: str, build_model: Callable[[], nn.Module], parameters: int, result: dict, source: str,
+    k: int = 0, lr: float = 1e-3, patience: int = 10, mode: str = "min",
+    stop_below_lr: float = 1e-5, batch_size: int = 128,
+) -> Recipe:  # fmt: skip
+    """A run with the settings of benchmarking-gnns; the model reads k eigenvectors, if any."""
+    encodings = [AddLaplacianEigenvectors(k, "symmetric", skip_first=True)] if k else []
+    return recipe(
+        name,
+        build_model=build_model,
+        transforms=tuple(encodings),
+        optimizer=partial(Adam, lr=lr),
+        schedule=partial(halve_on_plateau, patience=patience, mode=mode),
+        epochs=1000,
+        batch_size=batch_size,
+        source=source,
+        paper_parameters=parameters,
+        paper_result=result,
+        stop_below_lr=stop_below_lr,
+    )
 
 
-def _gated(d_model: int, num_layers: int) -> GatedGCNConfig:
-    return GatedGCNConfig(
+def _zinc(name: str, build_model: Callable, parameters: int, *mae: float, **settings) -> Recipe:
+    return _recipe(f"{name}/zinc", build_model, parameters, {"test_mae": mae}, **settings)
+
+
+def _gated(d_model: int, num_layers: int) -> models.GatedGCNConfig:
+    return models.GatedGCNConfig(
         **ATOMS, num_edge_types=4, d_model=d_model, num_layers=num_layers, readout="mean"
     )
 
 
-def _with_eigenvectors(config: GatedGCNConfig, k: int) -> GatedGCN:
-    return GatedGCN(config, LaplacianEncoding(k, config.d_model, flip_signs="batch"))
-
-
-def _zinc(
-    name: str, build_model: Callable[[], nn.Module], parameters: int, *result: float | None,
-    source: str, patience: int = 10, stop_below_lr: float = 1e-5, eigenvectors: int = 0,
-) -> Recipe:  # fmt: skip
-    return recipe(
-        f"{name}/zinc",
-        build_model=build_model,
-        transforms=_eigenvectors(eigenvectors) if eigenvectors else (),
-        optimizer=partial(Adam, lr=1e-3),
-        schedule=partial(halve_on_plateau, patience=patience, mode="min"),
-        epochs=1000,
-        batch_size=128,
-        source=source,
-        paper_parameters=parameters,
-        paper_result={"test_mae": result},
-        stop_below_lr=stop_below_lr,
-    )
+def _with_eigenvectors(config: models.GatedGCNConfig, k: int) -> GatedGCN:
+    return GatedGCN(config, models.LaplacianEncoding(k, config.d_model, flip_signs="batch"))
 
 
 OF_EGT, OF_GRAPHORMER = (
@@ -71,20 +65,34 @@ OF_EGT, OF_GRAPHORMER = (
 
 # fmt: off
 BASELINES = (
-    _zinc("gin-100k", partial(GIN, GINConfig(**ATOMS, d_model=110, num_layers=4)),
+    _zinc("gin-100k", partial(GIN, models.GINConfig(**ATOMS, d_model=110, num_layers=4)),
           100_000, 0.387, 0.015, **OF_EGT),
-    _zinc("gat-100k", partial(GAT, GATConfig(**ATOMS, d_model=144, num_layers=4)),
+    _zinc("gat-100k", partial(GAT, models.GATConfig(**ATOMS, d_model=144, num_layers=4)),
           100_000, 0.475, 0.007, **OF_EGT),
     _zinc("gatedgcn-100k", partial(GatedGCN, _gated(70, 4)), 100_000, 0.375, 0.003, **OF_EGT),
-    _zinc("gin", partial(GIN, GINConfig(**ATOMS, d_model=124, num_layers=16)),
+    _zinc("gin", partial(GIN, models.GINConfig(**ATOMS, d_model=124, num_layers=16)),
           509_549, 0.526, 0.051, **OF_GRAPHORMER),
-    _zinc("gat", partial(GAT, GATConfig(**ATOMS, d_model=176, num_layers=16)),
+    _zinc("gat", partial(GAT, models.GATConfig(**ATOMS, d_model=176, num_layers=16)),
           531_345, 0.384, 0.007, **OF_GRAPHORMER),
     _zinc("gatedgcn", partial(GatedGCN, _gated(78, 16)), 500_000, 0.282, 0.015, **OF_EGT),
     _zinc("gatedgcn-pe", partial(_with_eigenvectors, _gated(78, 16), 8),
-          505_011, 0.214, 0.006, eigenvectors=8, **OF_GRAPHORMER),
+          505_011, 0.214, 0.006, k=8, **OF_GRAPHORMER),
 )
 # fmt: on
+
+
+def _gin(pe: bool) -> GIN:
+    config = models.GINConfig(num_targets=2, num_node_features=0 if pe else 1)
+    return GIN(config, _signs(config) if pe else None)
+
+
+def _gated_gcn(pe: bool) -> GatedGCN:
+    config = models.GatedGCNConfig(num_targets=2, num_node_features=0 if pe else 1)
+    return GatedGCN(config, _signs(config) if pe else None)
+
+
+def _signs(config: models.GINConfig | models.GatedGCNConfig) -> models.LaplacianEncoding:
+    return models.LaplacianEncoding(20, config.d_model, flip_signs=True)
 
 
 def _cycles(
@@ -92,29 +100,12 @@ def _cycles(
 ) -> Recipe:
     """A row of the lecture's table, for 200, 500, 1000 and 5000 training graphs."""
     pe = name.endswith("-pe")
-    return recipe(
-        f"{name}/cycles",
-        build_model=partial(build, pe=pe),
-        transforms=_eigenvectors(20) if pe else (),
-        optimizer=partial(Adam, lr=1e-4),
-        schedule=partial(halve_on_plateau, patience=10, mode="max"),
-        epochs=1000,
-        batch_size=25,
+    return _recipe(
+        f"{name}/cycles", partial(build, pe=pe), parameters,
+        {"test_accuracy": dict(zip((200, 500, 1000, 5000), scores, strict=True))},
         source="CS224W, Laplacian Eigenvectors in Practice; settings of benchmarking-gnns, CYCLES",
-        paper_parameters=parameters,
-        paper_result={"test_accuracy": dict(zip((200, 500, 1000, 5000), scores, strict=True))},
-        stop_below_lr=1e-6,
-    )
-
-
-def _gin(pe: bool) -> GIN:
-    config = GINConfig(num_targets=2, num_node_features=0 if pe else 1)
-    return GIN(config, LaplacianEncoding(20, config.d_model, flip_signs=True) if pe else None)
-
-
-def _gated_gcn(pe: bool) -> GatedGCN:
-    config = GatedGCNConfig(num_targets=2, num_node_features=0 if pe else 1)
-    return GatedGCN(config, LaplacianEncoding(20, config.d_model, flip_signs=True) if pe else None)
+        k=20 if pe else 0, lr=1e-4, mode="max", stop_below_lr=1e-6, batch_size=25,
+    )  # fmt: skip
 
 
 CYCLES = (
@@ -134,33 +125,29 @@ CYCLES = (
 )  # fmt: skip
 
 
-def _with_signnet(config: GatedGCNConfig, signnet: SignNetConfig) -> GatedGCN:
-    return GatedGCN(config, SignNet(signnet))
+def _with_signnet(config: models.GatedGCNConfig, signnet: models.SignNetConfig) -> GatedGCN:
+    return GatedGCN(config, models.SignNet(signnet))
 
 
 def _signnet(d_model: int, **settings) -> Callable[[], nn.Module]:
     widths = dict.fromkeys(("d_model", "phi_hidden", "rho_hidden"), d_model)
-    config = SignNetConfig(**widths, phi_layers=8, rho_layers=8, **settings)
+    config = models.SignNetConfig(**widths, phi_layers=8, rho_layers=8, **settings)
     return partial(_with_signnet, _gated(d_model, 16), config)
 
 
-def _lim(
-    name: str, build_model: Callable[[], nn.Module], parameters: int, mae: float, file: str,
-    eigenvectors: int = 0,
-) -> Recipe:  # fmt: skip
+def _lim(name: str, build: Callable, parameters: int, mae: float, file: str, k: int = 0) -> Recipe:
     return _zinc(
-        name, build_model, parameters, mae, None,
+        name, build, parameters, mae, None, k=k, patience=25, stop_below_lr=1e-6,
         source=f"Lim et al., 2023, README of GraphPrediction; settings of GatedGCN_ZINC_{file}",
-        patience=25, stop_below_lr=1e-6, eigenvectors=eigenvectors,
     )  # fmt: skip
 
 
 # fmt: off
 SIGNNET = (
     _lim("signnet", _signnet(68, k=8, rho="mlp", phi_out=4), 494_815, 0.121,
-         "LapPE_signinv_GIN", eigenvectors=8),
+         "LapPE_signinv_GIN", k=8),
     _lim("signnet-all", _signnet(67, k=None, rho="sum", phi_out=67), 491_138, 0.102,
-         "LapPE_signinv_GIN_mask", eigenvectors=37),  # more than any graph of ZINC has
+         "LapPE_signinv_GIN_mask", k=37),  # more than any graph of ZINC has
     _lim("signnet-no-pe", partial(GatedGCN, _gated(77, 16)), 491_597, 0.252, "NoPE"),
 )
 # fmt: on
