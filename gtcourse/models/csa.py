@@ -183,15 +183,15 @@ class ChromaticSelfAttention(MultiHeadAttention):
         mask, (query, key, value) = over_heads(mask), self.heads(h, h, h)
         scores, value = query * query.shape[-1] ** -0.5 @ key.mT, value.mT
         if self.score == "additive":
-            scores, edges = torch.zeros_like(scores), partial(_added, query, key, edges)
+            scores, edges = torch.zeros_like(scores), partial(_additive_terms, query, key, edges)
         if mask is not None:  # finite: a row without keys has a softmax, and becomes zero below
             scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         if return_attention or self.form == "direct" or is_compiling():  # compilers fuse it
             terms = rows_of(edges)
             attention = filters(scores, terms)
-            z = gather(attention, value, terms.values, self._keep(h))
+            z = gather(attention, value, terms.values, self._ablation(h))
         else:
-            z = getattr(csa_kernel, self.form)(direct, scores, value, edges, self._keep(h))
+            z = getattr(csa_kernel, self.form)(direct, scores, value, edges, self._ablation(h))
         if mask is not None:
             z = z.masked_fill(~mask.any(dim=-1)[:, :, None], 0.0)
         z = z.flatten(1, 2)  # [B, d, N]
@@ -203,7 +203,7 @@ class ChromaticSelfAttention(MultiHeadAttention):
         attention = attention if mask is None else attention.masked_fill(~mask, 0.0)
         return self.output(z.mT), attention
 
-    def _keep(self, h: Tensor) -> Tensor | None:
+    def _ablation(self, h: Tensor) -> Tensor | None:
         """Factors of dropout on the weights, ``[B, 1, N, N]``, or None."""
         if not self.training or not (self.node_ablation or self.edge_ablation):
             return None
@@ -223,24 +223,24 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
     return (scores[:, :, None] + logits).softmax(dim=-1)
 
 
-def gather(filters: Tensor, value: Tensor, values: Tensor | None, keep: Tensor | None) -> Tensor:
+def gather(filters: Tensor, value: Tensor, values: Tensor | None, drop: Tensor | None) -> Tensor:
     r"""CSA, Eqs. 6 and 7: :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
 
-    value: ``[B, H, K, N]``, as what it returns; values: ``[B, d, N, N]``; keep: ``[B, 1, …, N]``.
+    value: ``[B, H, K, N]``, as what it returns; values: ``[B, d, N, N]``; drop: ``[B, 1, …, N]``.
     """
     messages = value[..., None, :]
     if values is not None:
         messages = messages + values.unflatten(1, (value.shape[1], -1))
-    weights = filters if keep is None else filters * keep[:, :, None]
+    weights = filters if drop is None else filters * drop[:, :, None]
     return (weights * messages).sum(dim=-1).to(value.dtype)
 
 
-def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, keep: Tensor | None = None) -> Tensor:
+def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, drop: Tensor | None = None) -> Tensor:
     """z as the equations read."""
-    return gather(filters(scores, terms), value, terms.values, keep)
+    return gather(filters(scores, terms), value, terms.values, drop)
 
 
-def _added(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
+def _additive_terms(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
     """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
     # Cancellation leaves rounding.
     dtype, terms = torch.promote_types(query.dtype, torch.float32), rows_of(edges, rows)

@@ -26,7 +26,7 @@ def rows_of(edges, rows: slice = slice(None)):
     return type(edges)(*(None if term is None else term[:, :, rows] for term in edges))
 
 
-def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -> Tensor:
+def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None) -> Tensor:
     r"""The same z of two factors, :math:`\exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j)
     \exp(E_{ij})`, whose product is never stored.
 
@@ -37,9 +37,9 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None
     """
     (B, H, R, N), K, terms = scores.shape, value.shape[2], rows_of(edges)
     if terms.logits.shape[1] < H * K:
-        return direct(scores, value, terms, keep)
+        return direct(scores, value, terms, drop)
     factor = factor_of(terms.logits) if terms.factor is None else terms.factor
-    dropout = None if keep is None else keep.expand(B, H, R, N).flatten(0, 1)
+    dropout = None if drop is None else drop.expand(B, H, R, N).flatten(0, 1)
     parts = terms.logits, terms.values, factor
     pairs = (None if p is None else p.unflatten(1, (H, -1)).flatten(0, 1) for p in parts)
     z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, dropout)
@@ -47,17 +47,17 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None
     if total.is_cuda:
         torch._assert_async(~vanished, "a row's products vanished; expected form='direct'.")
     elif not total.is_meta and bool(vanished):
-        return checkpoint(direct, scores, value, terms, keep, use_reentrant=False)
+        return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
     return z.unflatten(0, (B, H))
 
 
-def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, keep=None) -> Tensor:
+def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None) -> Tensor:
     """The same z, a few queries at a time; the backward pass computes each chunk again."""
     B, H, K, N = value.shape
     step = max(1, CHUNK // (B * H * K * N))
 
     def chunk(rows: slice) -> Tensor:
-        dropout = None if keep is None else keep.expand(-1, -1, N, -1)[:, :, rows]
+        dropout = None if drop is None else drop.expand(-1, -1, N, -1)[:, :, rows]
         return direct(scores[:, :, rows], value, rows_of(edges, rows), dropout)
 
     chunks = (slice(start, min(start + step, N)) for start in range(0, N, step))
@@ -85,22 +85,22 @@ class _Factorised(torch.autograd.Function):
     factors, sums and z are all that is saved. Dropout multiplies :math:`m_{ij}`, and the second.
 
     Shapes:
-        scores, keep: ``[G, R, N]``; value: ``[G, K, N]``; values, logits, factor: ``[G, K, R, N]``
+        scores, drop: ``[G, R, N]``; value: ``[G, K, N]``; values, logits, factor: ``[G, K, R, N]``
     """
 
     @staticmethod
-    def forward(ctx, scores, value, logits, values, factor, keep):
-        own = (scores.to(factor.dtype) - scores.amax(dim=-1, keepdim=True)).exp_()
+    def forward(ctx, scores, value, logits, values, factor, drop):
+        exp_scores = (scores.to(factor.dtype) - scores.amax(dim=-1, keepdim=True)).exp_()
         total = factor.new_empty(factor.shape[:-1])
         z = torch.empty_like(total)
         for block in _blocks(factor):
-            product = own[block, None] * factor[block]
+            product = exp_scores[block, None] * factor[block]
             torch.sum(product, dim=-1, out=total[block])
-            if keep is not None:
-                product.mul_(keep[block, None])
+            if drop is not None:
+                product.mul_(drop[block, None])
             torch.sum(product.mul_(_messages(value, values, block)), dim=-1, out=z[block])
         z /= total.clamp(min=torch.finfo(total.dtype).tiny)
-        ctx.save_for_backward(own, value, values, factor, keep, total, z)
+        ctx.save_for_backward(exp_scores, value, values, factor, drop, total, z)
         ctx.dtypes = scores.dtype, logits.dtype
         ctx.mark_non_differentiable(total)
         return z.to(value.dtype), total
@@ -109,26 +109,27 @@ class _Factorised(torch.autograd.Function):
     def backward(ctx, gradient, _):
         if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
             raise RuntimeError("form='factorised' has no second derivative; expected 'direct'.")
-        own, value, values, factor, keep, total, z = ctx.saved_tensors
-        of_scores, of_value, of_logits = map(torch.empty_like, (own, value, factor))
-        of_values = None if values is None else torch.empty_like(factor)
-        pull = (gradient / total).to(factor.dtype)[..., None]
+        exp_scores, value, values, factor, drop, total, z = ctx.saved_tensors
+        grad_scores, grad_value, grad_logits = map(torch.empty_like, (exp_scores, value, factor))
+        grad_values = None if values is None else torch.empty_like(factor)
+        scaled = (gradient / total).to(factor.dtype)[..., None]
         for block in _blocks(factor):
             # The filters, times what arrives from above.
-            place = None if values is None else of_values[block]
-            arriving = torch.mul(own[block, None], pull[block], out=place).mul_(factor[block])
-            messages, change = _messages(value, values, block), of_logits[block]
-            if keep is None:
-                torch.sub(messages, z[block][..., None], out=change)
+            buffer = None if values is None else grad_values[block]
+            weighted = torch.mul(exp_scores[block, None], scaled[block], out=buffer)
+            weighted.mul_(factor[block])
+            messages, difference = _messages(value, values, block), grad_logits[block]
+            if drop is None:
+                torch.sub(messages, z[block][..., None], out=difference)
             else:
-                torch.addcmul(-z[block][..., None], messages, keep[block, None], out=change)
-            of_scores[block] = change.mul_(arriving).sum(dim=1)
-            if keep is not None:
-                arriving.mul_(keep[block, None])
-            of_value[block] = arriving.sum(dim=2)
-        of_values = None if values is None else of_values.to(values.dtype)
-        of_scores, of_logits = of_scores.to(ctx.dtypes[0]), of_logits.to(ctx.dtypes[1])
-        return of_scores, of_value, of_logits, of_values, None, None
+                torch.addcmul(-z[block][..., None], messages, drop[block, None], out=difference)
+            grad_scores[block] = difference.mul_(weighted).sum(dim=1)
+            if drop is not None:
+                weighted.mul_(drop[block, None])
+            grad_value[block] = weighted.sum(dim=2)
+        grad_values = None if values is None else grad_values.to(values.dtype)
+        grad_scores, grad_logits = grad_scores.to(ctx.dtypes[0]), grad_logits.to(ctx.dtypes[1])
+        return grad_scores, grad_value, grad_logits, grad_values, None, None
 
 
 def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:

@@ -36,7 +36,7 @@ class CategoryEmbedding(nn.Embedding):
         return super().forward(category_rows(values)).sum(dim=-2)
 
 
-def own_rows(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def offset_rows(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Rows of a table in which the columns follow each other, with these sizes, ``[..., F]``."""
     columns = zip(values.long().unbind(-1), accumulate((0, *sizes)), strict=False)
     return torch.stack([column + first for column, first in columns], dim=-1)
@@ -73,7 +73,7 @@ class Features(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         if self.table is None:
             return self.linear(values)
-        return self.table(own_rows(values, self.types)).sum(-2)
+        return self.table(offset_rows(values, self.types)).sum(-2)
 
 
 # Encodings of nodes
@@ -355,7 +355,7 @@ class BondEncoding(nn.Module):
             ring = batch.encodings["ring"][:, rows].long()
         row = ring[..., None] * sum(self.edge_types or (1,))
         if self.edge_types:
-            row = row + own_rows(masked_edge_attr(batch, rows), self.edge_types)
+            row = row + offset_rows(masked_edge_attr(batch, rows), self.edge_types)
         e = torch.where(edge[..., None], self.edges(row).sum(-2), self.no_edge(ring))
         loop = torch.eye(edge.shape[-1], dtype=torch.bool, device=edge.device)[rows] & ~edge
         return torch.where(loop[..., None], self.itself.weight, e)
