@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -99,22 +99,15 @@ def rubbish(folder: Path) -> list[str]:
     ]
 
 
-@dataclass
-class Ended:
-    """How a process ended: its exit status (a signal's number below zero), output and seconds."""
-
-    code: int
-    output: str
-    seconds: float
-
-
 class Child:
-    """A process that calls ``job(folder)``; its output goes to a file."""
+    """A process that calls ``job(folder)``; its output goes to a file.
+
+    When it has ended: its exit status ``code`` (a signal's number below zero), ``output``, seconds.
+    """
 
     def __init__(self, job: Callable[[Path], object], folder: Path, file_limit: int | None = None):
-        self.output = folder.with_name(f"{folder.name}-{time.monotonic_ns()}.out")
-        arguments = (job, folder, self.output, file_limit)
-        self.process = CONTEXT.Process(target=_run, args=arguments)
+        self.log = folder.with_name(f"{folder.name}-{time.monotonic_ns()}.out")
+        self.process = CONTEXT.Process(target=_run, args=(job, folder, self.log, file_limit))
         self.begun = time.perf_counter()
         self.process.start()
 
@@ -123,14 +116,14 @@ class Child:
         if self.process.is_alive():
             os.kill(self.process.pid, number)
 
-    def end(self) -> Ended:
+    def end(self) -> "Child":
         self.process.join()
-        seconds = time.perf_counter() - self.begun
-        output = self.output.read_text().strip() if self.output.exists() else ""
-        return Ended(self.process.exitcode, output, seconds)
+        self.code, self.seconds = self.process.exitcode, time.perf_counter() - self.begun
+        self.output = self.log.read_text().strip() if self.log.exists() else ""
+        return self
 
 
-def done(job: Callable[[Path], object], folder: Path, **options) -> Ended:
+def done(job: Callable[[Path], object], folder: Path, **options) -> Child:
     return Child(job, folder, **options).end()
 
 
