@@ -7,11 +7,10 @@ from torch import Tensor
 
 from gtcourse import collate
 from gtcourse.models import CGT, EdgeTerms
-from tests.differs.changes import scale_queries
 from tests.graphs.random_graphs import graph_of
 from tests.graphs.small import of_edges
 from tests.models.small import CGT as SMALL
-from tests.models.small import encoded, large_weights
+from tests.models.small import encoded, large_weights, scale_queries
 
 
 def small_batch():

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 from gtcourse import GraphBatch, collate
 from gtcourse.models import EGT
 from gtcourse.models.egt import EdgeInput, EGTAttention
-from tests.differs.changes import chain
 from tests.models.small import EGT as SMALL
-from tests.models.small import encoded, large_weights
+from tests.models.small import chain, encoded, large_weights
 
 
 def attention_and_input(**options):

@@ -10,10 +10,9 @@ from gtcourse import collate
 from gtcourse.encodings import AddDegrees, encode
 from gtcourse.models import CentralityEncoding, Graphormer
 from gtcourse.models.graphormer import EdgeEncoding
-from tests.differs.changes import chain, edge_encoding, scale_queries
 from tests.graphs.small import of_edges
 from tests.models.small import GRAPHORMER as SMALL
-from tests.models.small import encoded, large_weights
+from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
 from tests.properties.graphs import renumbered
 
 

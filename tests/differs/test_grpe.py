@@ -8,9 +8,8 @@ from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE
 from gtcourse.models.grpe import RelationEmbedding, Relations
-from tests.differs.changes import chain, scale_queries
 from tests.models.small import GRPE as SMALL
-from tests.models.small import large_weights
+from tests.models.small import chain, large_weights, scale_queries
 
 
 def path(length: int):

@@ -6,9 +6,8 @@ from gtcourse import collate
 from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAttention
 from gtcourse.models.graphormer import Graphormer
 from gtcourse.training.records import recorded
-from tests.differs.changes import chain, edge_encoding, scale_queries
 from tests.models.small import GRAPHORMER as SMALL
-from tests.models.small import encoded, large_weights
+from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
 
 
 def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():

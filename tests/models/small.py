@@ -22,6 +22,8 @@ from gtcourse.encodings import (
     encode,
 )
 from gtcourse.models import CGTConfig, EGTConfig, GraphormerConfig, GRPEConfig
+from gtcourse.models.graphormer import EdgeEncoding, Graphormer
+from tests.graphs.small import of_edges
 
 MAX_RING, STEPS = 4, 3
 WALKS, PATHS, RINGS, SVD = AddRandomWalks(STEPS), AddPathEdges(5), AddRings(MAX_RING), AddSVD(2)
@@ -210,3 +212,23 @@ def reference(name: str) -> Callable[[str], Tensor]:
 def load(module: nn.Module, weight: Tensor, bias: Tensor) -> None:
     assert module.weight.shape == weight.shape
     module.weight.data, module.bias.data = weight, bias
+
+
+def scale_queries(model: nn.Module, factor: float) -> None:
+    """Multiplies the dot products of all layers that have a module named ``query``."""
+    for module in model.modules():
+        if isinstance(getattr(module, "query", None), nn.Linear):
+            for parameter in module.query.parameters():
+                parameter.data *= factor
+
+
+def chain(*kinds: int) -> Data:
+    """A path whose edges are of these kinds."""
+    graph = of_edges(len(kinds) + 1, [(i, i + 1) for i in range(len(kinds))])
+    graph.x = torch.zeros(len(kinds) + 1, 1).long()
+    graph.edge_attr = torch.tensor([*kinds, *kinds])[:, None]
+    return graph
+
+
+def edge_encoding(model: Graphormer) -> EdgeEncoding:
+    return next(m for m in model.modules() if isinstance(m, EdgeEncoding))

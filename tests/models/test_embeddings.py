@@ -11,7 +11,7 @@ from torch import nn
 from gtcourse import models
 from gtcourse.encodings.spectral import laplacian_eigenvectors
 from gtcourse.graphs import collate
-from gtcourse.models.embeddings import NodeBatchNorm, flip_signs
+from gtcourse.models.embeddings import NodeBatchNorm, flip_nodes, flip_pairs, flip_signs
 from tests.graphs.random_graphs import graph_of
 from tests.loops.encodings import laplacian_loop
 
@@ -49,6 +49,43 @@ def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
         row = row[node] if name == "random_walks" else row  # returns are the diagonal
         expected = torch.stack([(weight[c] * row).sum() + bias[c] for c in range(5)])
         torch.testing.assert_close(got[graph, node], expected, atol=1e-10, rtol=0)
+
+
+def drawn(flip, width: int, graphs: int = 2000):
+    """Each graph's signs, ``[B, width]``, of three nodes that must agree on them."""
+    vectors = torch.rand(graphs, 3, width, generator=torch.Generator().manual_seed(0)) + 0.5
+    torch.manual_seed(1)
+    signs = flip(vectors) / vectors
+    assert ((signs.abs() - 1).abs() < 1e-6).all()
+    assert (signs.round() == signs.round()[:, :1]).all()
+    return signs[:, 0].round()
+
+
+def test_each_eigenvector_of_each_graph_has_its_own_sign_with_equal_chances():
+    signs = drawn(flip_signs, 3)
+    assert len(signs.unique(dim=0)) == 8
+    assert signs.mean(dim=0).abs().max() < 0.1
+    assert (signs.T @ signs / len(signs) - torch.eye(3)).abs().max() < 0.1
+
+
+def test_both_members_of_a_pair_of_singular_vectors_flip_together():
+    signs = drawn(flip_pairs, 4)
+    assert torch.equal(signs[:, :2], signs[:, 2:])
+    assert len(signs.unique(dim=0)) == 4
+
+
+def test_a_node_flip_changes_all_that_a_node_has_and_with_it_the_products():
+    svd = torch.rand(500, 3, 4, generator=torch.Generator().manual_seed(0)) + 0.5
+    torch.manual_seed(1)
+    flipped = flip_nodes(svd)
+    signs = (flipped / svd).round()
+    assert (signs == signs[..., :1]).all()
+    assert len(signs[..., 0].unique(dim=0)) == 8
+    products, before = (s[..., :2] @ s[..., 2:].mT for s in (flipped, svd))
+    torch.testing.assert_close(products.abs(), before)
+    assert not torch.allclose(products, before)
+    paired = flip_pairs(svd)
+    torch.testing.assert_close(paired[..., :2] @ paired[..., 2:].mT, before)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +141,8 @@ def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_pred
         torch.testing.assert_close(L @ signed, signed * values, rtol=0, atol=1e-10)
         predictions.append(float(model(collate([graph])).detach()))
     assert min(abs(one - other) for one, other in combinations(predictions, 2)) > 1e-6
-    drawn = flip_signs(vectors.expand(50, -1, -1)) / vectors
-    assert {tuple(row) for row in drawn[:, 0].round().tolist()} == patterns
+    signs = flip_signs(vectors.expand(50, -1, -1)) / vectors
+    assert {tuple(row) for row in signs[:, 0].round().tolist()} == patterns
 
 
 def padded(sizes, seed=0):

@@ -63,22 +63,6 @@ def test_markup_in_a_name_stays_text(widget):
     assert MARKUP in json.dumps(data, ensure_ascii=False).replace('\\"', '"')
 
 
-STILL = {
-    # 16,000 of the model, and 2 (100 + 10 * 10 + 100) held; 2 (10 + 200 + 3000) multiplied.
-    calculator: (">name<", ">1,000<", ">16.2 KiB<", ">6.42 kFLOP<"),
-    # Logits 2 and 0: weights 0.88 and 0.12 of the keys (2, 0) and (0, 1).
-    attention: ("gives (1.76, 0.12). With scripts, it moves.",),
-    heads: ("With scripts, the model runs here on what you type (name).",),
-    signs: (">1.000<", ">4.000<", "the sign of each eigenvector can be chosen here."),
-}
-
-
-@WIDGETS
-def test_without_scripts_a_widget_shows_its_start(widget):
-    still = widget("name").data.split("<script>")[0]
-    assert [text for text in STILL[widget] if text not in still] == []
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [(0, "B", "0 B"), (999, "B", "999 B"), (1000, "B", "0.98 KiB"), (1536, "B", "1.50 KiB"),

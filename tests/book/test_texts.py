@@ -1,0 +1,107 @@
+"""The book's texts: complete, and each chapter and each hour with all its parts."""
+
+import re
+
+import pytest
+
+from tools.exercises import chapters, exercises
+from tools.paths import ROOT, TEXTS
+
+CHAPTERS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(TEXTS.glob("[0-9]*.md"))}
+CARD = ["You build", "You need", "Takes", "Sources", "Run it"]
+CODE = re.compile(r"^(```+).*?^\1 *$", re.M | re.S)
+HEADING = re.compile(r"^##? (\d\d|\d{1,2}\.\d{1,2}) (.+)$", re.M)
+SENTENCE_END = re.compile(r"(?<=[.?])(?: \{cite:\w\}`[^`]*`)?\s+(?=[A-Z$])")
+
+
+def test_every_notebook_and_every_page_is_in_the_contents():
+    listed = re.findall(r"\b(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())
+    paths = [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "book").rglob("*.md")]
+    pages = [p.relative_to(ROOT).with_suffix("").as_posix() for p in paths]
+    assert {*listed} == {page for page in pages if not page.startswith("book/chapters/")}
+
+
+def test_every_module_of_the_package_is_in_the_reference():
+    text = "".join(p.read_text() for p in (ROOT / "book" / "api").glob("*.md"))
+    listed = set(re.findall(r"automodule:: ([\w.]+)", text))
+    paths = [p.relative_to(ROOT).with_suffix("") for p in (ROOT / "gtcourse").rglob("*.py")]
+    modules = {".".join(p.parts) for p in paths if not p.stem.startswith("__")}
+    packages = {".".join(p.parent.parts) for p in paths if p.stem == "__init__"}
+    assert modules <= listed <= modules | packages
+
+
+def test_every_chapter_has_a_picture_with_a_description():
+    pictures = {p.stem: p.read_text() for p in (ROOT / "book/_static/cards").glob("*.svg")}
+    chapters = {p.stem[:2] for p in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
+    assert chapters <= {*pictures}
+    assert all("<title>" in text for text in pictures.values())
+
+
+def test_every_local_file_that_readme_links_to_exists():
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [x for x in links if "://" not in x and not (ROOT / x).exists()] == []
+
+
+def check(text: str) -> None:
+    words = CODE.sub("", text)
+    _, promise, card = words.split("\n# ", 1)[1].split("\n## ")[0].split("\n\n", 2)
+    assert promise.startswith("You "), "no promise after the title"
+    assert len(SENTENCE_END.split(promise.strip())) == 1, "a promise of several sentences"
+    assert re.findall(r"^\| ([A-Z][\w ]+) \|", card, re.M) == CARD, "wrong rows in the card"
+    (chapter, _), *sections = HEADING.findall(words)
+    expected = [f"{int(chapter)}.{n}" for n in range(1, len(sections) + 1)]
+    assert [number for number, _ in sections] == expected, "wrong section numbers"
+    assert sections[-1][1] == "Summary", "the last section is no summary"
+    summary, further = words.rsplit(" Summary\n\n", 1)[1].split("\n\n")[:2]
+    assert f"\n{summary}".count("\n- ") == 5, "not five points in the summary"
+    assert further.startswith("**Where to read on.** "), "no advice on where to read on"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_has_its_parts(name):
+    check(CHAPTERS[name])
+
+
+def test_every_entry_of_the_glossary_is_used():
+    """A term without an entry is a warning of Sphinx."""
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in TEXTS.glob("*.md"))
+    words = re.sub(r"\s+", " ", texts).lower()
+    glossary = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
+    for entry in re.findall(r"^(\S.*)\n  \S", glossary, re.M):
+        names = [name.strip(" )").lower() for name in re.split(r", |\(", entry)]
+        assert any(name in words for name in names), entry
+
+
+# The teacher's page: its hours are hours of what is there.
+
+TEACH = (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
+EXERCISES = {path.stem[:2]: path.read_text(encoding="utf-8") for path in chapters()}
+HOURS = {
+    number: re.findall(r"^\| (\d+) \| (.+) \|$", body, re.M)
+    for number, body in re.findall(r"^### (\d\d) .+\n((?:(?!^##).*\n)*)", TEACH, re.M)
+}
+
+
+def test_every_chapter_has_its_row_and_its_hour():
+    assert [*HOURS] == [*EXERCISES]
+    assert len(re.findall(r"^\| \[\d\d ", TEACH, re.M)) == len(EXERCISES)
+    for text in EXERCISES.values():
+        (title,) = re.findall(
+            r"^# (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M
+        )
+        assert f"### {title}\n" in TEACH
+
+
+@pytest.mark.parametrize("number", HOURS)
+def test_an_hour_has_sixty_minutes_and_says_what_has_to_be_known_before(number):
+    assert sum(int(minutes) for minutes, _ in HOURS[number]) == 60
+    assert re.search(rf"^### {number} .+\n\nBefore it: .+\.$", TEACH, re.M)
+
+
+@pytest.mark.parametrize("number", HOURS)
+def test_an_exercise_of_the_hour_has_the_minutes_that_stand_beside_it(number):
+    written = {str(exercise.number): exercise.minutes for exercise in exercises(EXERCISES[number])}
+    named = [(minutes, re.match(r"exercise (\d): ", what)) for minutes, what in HOURS[number]]
+    planned = [(match[1], minutes) for minutes, match in named if match]
+    assert planned
+    assert all(written[exercise] == minutes for exercise, minutes in planned)
