@@ -12,7 +12,6 @@ singular vectors differently from the other runs on their data.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 
@@ -28,19 +27,6 @@ COLUMNS = ("pattern", "cluster", "mnist", "cifar10", "tsp", "zinc", "zinc-full")
 RESULTS = tomllib.loads((files("gtcourse.recipes") / "egt.toml").read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A data set's column of Table 5; ``config`` is what the model reads and predicts."""
-
-    config: dict
-    epochs: int
-    patience: int
-    flip_signs: bool = False  # of singular vectors, in training
-    batch_size: int = 128
-    eigenvectors: int = 0  # of "epe"
-    distance_weight: float = 0.0  # κ of "do"
-
-
 def _categories(nodes: int, *edges: int, **target) -> dict:
     return {"num_node_types": (nodes,), "num_edge_types": edges, **target}
 
@@ -52,29 +38,35 @@ def _floats(nodes: int, **target) -> dict:
 
 # fmt: off
 SETTINGS = {
-    "pattern": Setting(_categories(3, target="node", num_targets=2), 200, 10, eigenvectors=2),
-    "cluster": Setting(_categories(7, target="node", num_targets=6), 200, 10, eigenvectors=20),
-    "mnist": Setting(_floats(3, num_targets=10), 200, 10, flip_signs=True, distance_weight=5e-4),
-    "cifar10": Setting(_floats(5, num_targets=10), 200, 10, flip_signs=True, distance_weight=5e-4),
-    "tsp": Setting(_floats(2, target="edge", num_targets=2), 100, 5, flip_signs=True, batch_size=8),
-    "zinc": Setting(_categories(28, 4), 600, 20, True, eigenvectors=8, distance_weight=5e-2),
-    "zinc-full": Setting(_categories(28, 4), 200, 5),
+    "pattern": (_categories(3, target="node", num_targets=2), 200, 10, {"eigenvectors": 2}),
+    "cluster": (_categories(7, target="node", num_targets=6), 200, 10, {"eigenvectors": 20}),
+    "mnist": (_floats(3, num_targets=10), 200, 10, {"flips": True, "kappa": 5e-4}),
+    "cifar10": (_floats(5, num_targets=10), 200, 10, {"flips": True, "kappa": 5e-4}),
+    "tsp": (_floats(2, target="edge", num_targets=2), 100, 5, {"flips": True, "batch_size": 8}),
+    "zinc": (_categories(28, 4), 600, 20, {"flips": True, "eigenvectors": 8, "kappa": 5e-2}),
+    "zinc-full": (_categories(28, 4), 200, 5, {}),
 }
 # fmt: on
+"""Columns of Table 5: what the model reads and predicts, epochs, patience, and the rest."""
+
 SIZES = {"100k": (4, 64, 8), "500k": (16, 64, 8)}
 ZINC_SIZES = {"100k": (4, 48, 48), "500k": (10, 64, 64), "500k-simple": (10, 80, 8)}
 """Layers, width of the nodes and of the pairs."""
 
 
-def _recipe(model: str, dataset: str, table: str, printed: str) -> Recipe:
-    setting, task = SETTINGS[dataset], TASKS[dataset]
+def _recipe(
+    model: str, dataset: str, table: str, printed: str, reads: dict, epochs: int, patience: int,
+    flips: bool = False, batch_size: int = 128, eigenvectors: int = 0, kappa: float = 0.0,
+) -> Recipe:  # fmt: skip
+    """A printed result; ``flips`` are of singular vectors' signs, κ is of "do"."""
+    task = TASKS[dataset]
     _, size, *variants = model.split("-")
     spe, epe, do = (variant in variants for variant in ("spe", "epe", "do"))
     sizes = ZINC_SIZES if dataset.startswith("zinc") else SIZES
     num_layers, d_model, d_edge = sizes.get("-".join([size, *variants[:1]]), sizes[size])
-    flipped = "augmented" in variants or (setting.flip_signs and "unaugmented" not in variants)
+    flipped = "augmented" in variants or (flips and "unaugmented" not in variants)
     config = EGTConfig(
-        **setting.config,
+        **reads,
         num_layers=num_layers,
         d_model=d_model,
         d_edge=d_edge,
@@ -89,14 +81,11 @@ def _recipe(model: str, dataset: str, table: str, printed: str) -> Recipe:
     if spe:
         transforms.append(AddSVD(config.svd_rank))
     if epe:
-        k = setting.eigenvectors
-        build_model = partial(_with_eigenvectors, config, k)
-        transforms.append(AddLaplacianEigenvectors(k, "symmetric", skip_first=True))
+        build_model = partial(_with_eigenvectors, config, eigenvectors)
+        transforms.append(AddLaplacianEigenvectors(eigenvectors, "symmetric", skip_first=True))
     if do:
         transforms.append(AddShortestPaths())
-        task = with_distances(
-            task, config.distance_hops, setting.distance_weight, self_is_one_hop=True
-        )
+        task = with_distances(task, config.distance_hops, kappa, self_is_one_hop=True)
     scale = 100 if task.monitor == "accuracy" else 1  # printed in percent
     return recipe(
         f"{model}/{dataset}",
@@ -104,9 +93,9 @@ def _recipe(model: str, dataset: str, table: str, printed: str) -> Recipe:
         transforms=tuple(transforms),
         task=task,
         optimizer=_adam(5e-4),
-        schedule=partial(_halve_on_plateau, patience=setting.patience, mode=task.mode),
-        epochs=setting.epochs,
-        batch_size=setting.batch_size,
+        schedule=partial(_halve_on_plateau, patience=patience, mode=task.mode),
+        epochs=epochs,
+        batch_size=batch_size,
         source=f"Hussain et al., 2021, {table}; settings of Tables 4 and 5",
         paper_parameters=int(size[:-1]) * 1000,
         paper_result={
@@ -163,7 +152,7 @@ def _pcqm4m(model: str, parameters: int, table: str, *, variant="full", **maes: 
 
 EGT_RECIPES = (
     *(
-        _recipe(model, dataset, table, printed)
+        _recipe(model, dataset, table, printed, *SETTINGS[dataset][:3], **SETTINGS[dataset][3])
         for table, rows in RESULTS.items()
         for model, row in rows.items()
         for dataset, printed in zip(COLUMNS, row.split(), strict=True)
