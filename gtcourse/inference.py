@@ -40,15 +40,12 @@ FEATURIZERS = {
 
 @dataclass
 class Predictor:
-    """A trained model with its encodings.
+    """A trained model, in evaluation mode on :func:`gtcourse.device`, with the record of its run.
 
     Attributes:
-        name: of the run.
-        model: in evaluation mode, on :func:`gtcourse.device`.
         transforms: the encodings that it reads.
         featurize: SMILES to the graph that the model was trained on; None if its graphs are no
             molecules.
-        record: of the run; ``record.result`` has its test error.
         targets: the names of the predicted columns, if there are several.
     """
 

@@ -94,9 +94,7 @@ class Recipe:
     ) -> History:
         """Trains ``model`` as the recipe says, with :func:`gtcourse.training.fit.fit`.
 
-        Args:
-            train: with batches of ``batch_size`` graphs, shuffled.
-            options: ``fit``'s others, such as ``seed``, ``out`` and ``precision``.
+        ``train`` has shuffled batches of ``batch_size`` graphs; ``options`` are ``fit``'s others.
         """
         model, optimizer, schedule = self.start(model, len(train))
         epochs = self.epochs

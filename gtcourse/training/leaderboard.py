@@ -33,13 +33,7 @@ SIZES = {"100k": 100_000, "500k": 500_000}
 
 @dataclass(frozen=True)
 class Entry:
-    """One model at one size.
-
-    Attributes:
-        name: "model-size".
-        build_model: makes the model, freshly initialised.
-        transforms: the encodings that it reads.
-    """
+    """One model at one size, called "model-size", and the encodings that it reads."""
 
     name: str
     build_model: Callable[[], nn.Module]
