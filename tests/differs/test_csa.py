@@ -7,8 +7,7 @@ from torch import Tensor
 
 from gtcourse import collate
 from gtcourse.models import CGT, EdgeTerms
-from tests.graphs.random_graphs import graph_of
-from tests.graphs.small import of_edges
+from tests.graphs.small import graph_of, of_edges
 from tests.models.small import CGT as SMALL
 from tests.models.small import encoded, large_weights, scale_queries
 

@@ -9,7 +9,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from gtcourse import encodings as enc
 from gtcourse.graphs import DenseLoader, collate
 from gtcourse.graphs.batch import ENCODINGS, PYG_NAMES
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 
 NODES = [
     enc.AddDegrees(),

@@ -7,8 +7,7 @@ from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkP
 
 from gtcourse.encodings import AddRandomWalks
 from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, GraphBatch, collate, unbatch
-from tests.graphs.random_graphs import graphs
-from tests.graphs.small import assert_same, chain, three_chains
+from tests.graphs.small import assert_same, chain, graphs, three_chains
 
 
 @given(st.lists(graphs(), min_size=1, max_size=5), st.integers(0, 3))

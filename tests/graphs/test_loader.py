@@ -3,8 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtcourse.graphs import DenseLoader, collate
-from tests.graphs.random_graphs import graph_of
+from gtcourse.graphs import DenseLoader
+from tests.graphs.small import graph_of
 
 
 def numbered(count: int):
@@ -23,15 +23,6 @@ def test_every_graph_comes_once_an_epoch(count, batch_size, buckets, shuffle):
         assert len(batches) == len(loader)
         seen = torch.cat([batch.y for batch in batches]).sort().values
         assert seen.tolist() == list(range(count))
-
-
-def test_a_batch_equals_collating_its_graphs():
-    graphs = numbered(20)
-    for batch in DenseLoader(graphs, 6, shuffle=True, buckets=2):
-        direct = collate([graphs[int(number)] for number in batch.y])
-        assert torch.equal(batch.x, direct.x)
-        assert torch.equal(batch.adjacency, direct.adjacency)
-        assert torch.equal(batch.encodings["distance"], direct.encodings["distance"])
 
 
 def test_the_order_is_a_function_of_the_seed_and_the_epoch():

@@ -23,10 +23,9 @@ from gtcourse.graphs import (
     open_graphs,
 )
 from gtcourse.prepare import pcqm4mv2, prepare, process_pool
-from tests.graphs.random_graphs import graph_of
 from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
 from tests.graphs.served import content as answers_of
-from tests.graphs.small import assert_same
+from tests.graphs.small import assert_same, graph_of
 
 RINGS = (AddRings(6),)
 RING = [(0, 1), (1, 2), (2, 0)]

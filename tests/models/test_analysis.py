@@ -28,7 +28,7 @@ from gtcourse.analysis import (
     read_by_graph,
     token_mask,
 )
-from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.small import graph_of, graphs
 from tests.loops.probes import difference_loop, entropy_loop, likeness_loop, rollout_loop, rows_loop
 from tests.models import small
 from tests.properties.graphs import renumbered

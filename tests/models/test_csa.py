@@ -11,7 +11,7 @@ from gtcourse import collate
 from gtcourse.models import ChromaticSelfAttention, EdgeTerms, GraphormerAttention
 from gtcourse.models.csa import EdgeMaps
 from gtcourse.models.embeddings import DistanceEncoding, PairEncoding
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.models.small import (
     PRECISIONS,
     STEPS,

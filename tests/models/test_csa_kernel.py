@@ -14,7 +14,7 @@ from gtcourse import collate
 from gtcourse.models import CGT, ChromaticSelfAttention, EdgeTerms, csa_kernel
 from gtcourse.models.csa import direct
 from gtcourse.models.csa_kernel import rows_of
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.models.small import RINGED, Largest, encoded, large_weights
 
 B, N, D, H = 3, 7, 8, 2

@@ -6,7 +6,7 @@ from torch import nn
 
 from gtcourse import collate
 from gtcourse.models import EGT, EGTAttention, EGTConfig, EGTLayer
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.models.small import EGTS, PRECISIONS, encoded, large_weights, load, reference
 
 

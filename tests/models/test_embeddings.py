@@ -12,7 +12,7 @@ from gtcourse import models
 from gtcourse.encodings.spectral import laplacian_eigenvectors
 from gtcourse.graphs import collate
 from gtcourse.models.embeddings import NodeBatchNorm, flip_nodes, flip_pairs, flip_signs
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.loops.encodings import laplacian_loop
 
 

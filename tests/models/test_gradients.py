@@ -7,7 +7,7 @@ import torch
 from torch.autograd import gradcheck
 
 from gtcourse import collate, models
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.models import small
 from tests.models.small import encoded, large_weights
 

@@ -10,7 +10,7 @@ from gtcourse import collate
 from gtcourse.encodings import AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.models import Graphormer, GraphormerConfig, GraphormerLayer, SpatialEncoding
 from gtcourse.models.graphormer import CentralityEncoding, EdgeEncoding
-from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.small import graph_of, graphs
 from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
 from tests.models.small import GRAPHORMER, PRECISIONS, encoded, large_weights, load, reference
 

@@ -7,7 +7,7 @@ import torch
 
 from gtcourse import collate
 from gtcourse.models import GRPE, GRPEAttention, RelationTables
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.models.small import GRPE as SMALL
 from tests.models.small import PRECISIONS, Largest, encoded, large_weights, load, reference
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from gtcourse.graphs import collate
 from gtcourse.models import SignNet, SignNetConfig
-from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.small import graph_of, graphs
 from tests.loops.signnet import signnet_loop
 from tests.models.small import in_use, load, reference
 

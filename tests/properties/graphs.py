@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.data import Data
 
-from tests.graphs.random_graphs import random_features
+from tests.graphs.small import random_features
 
 MAX_NODES = 40
 CATEGORIES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)

@@ -8,7 +8,7 @@ from gtcourse.graphs import DenseLoader
 from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.training.fit import History, fit
 from gtcourse.training.tasks import graph_regression
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 
 EPOCHS = 6
 

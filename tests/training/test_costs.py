@@ -15,7 +15,7 @@ from gtcourse.recipes import get_recipe
 from gtcourse.training.costs import StepFormula, measure, recorded_formulas, step_costs, stretched
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.tasks import graph_regression
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.training.tiny_data import tiny
 
 TASK = graph_regression()

@@ -19,7 +19,7 @@ from gtcourse.models import Graphormer, GraphormerConfig
 from gtcourse.training.fit import fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import graph_regression
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 from tests.training.small_run import digest, graphs, without_time
 
 WIDTH, TASK = 3, graph_regression()

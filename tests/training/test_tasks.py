@@ -21,7 +21,7 @@ from gtcourse.training.tasks import (
     node_classification,
     with_distances,
 )
-from tests.graphs.random_graphs import graph_of, graphs
+from tests.graphs.small import graph_of, graphs
 from tests.loops.losses import (
     distance_loss_loop,
     f1_loop,

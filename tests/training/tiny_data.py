@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from gtcourse.graphs import write_graphs
 from gtcourse.graphs.ragged import SPLITS, GraphDataset
-from tests.graphs.random_graphs import random_features
+from tests.graphs.small import random_features
 
 SIZES = (5, 1, 7, 3, 4, 6)
 """Nodes, in turn. The graph of three has no edges, where a graph is allowed to have none."""

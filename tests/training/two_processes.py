@@ -17,7 +17,7 @@ from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.models import CGT, GIN, GRPE, CGTConfig, GINConfig, GRPEConfig
 from gtcourse.training.fit import fit
 from gtcourse.training.tasks import graph_regression, node_classification
-from tests.graphs.random_graphs import graph_of
+from tests.graphs.small import graph_of
 
 TASKS = {"graph": graph_regression(), "node": node_classification(2, [30, 70])}
 WITHOUT_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
