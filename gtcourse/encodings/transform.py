@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -19,8 +18,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
-from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, check_graphs
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.graphs.ragged import GraphDataset, checked
 
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
 
@@ -135,34 +134,29 @@ class Encoding(BaseTransform):
 
     def encode(self, graphs: list[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
-        encoded = [copy.copy(graph) for graph in graphs]
+        bare = [self._bare(graph) if isinstance(graph, Data) else graph for graph in graphs]
+        ragged, encoded = checked(bare, "graph"), [copy.copy(graph) for graph in graphs]
         # Shown where it takes more than a second, in a terminal.
         options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
         with tqdm(total=len(graphs), desc=type(self).__name__, **options) as bar:
-            for members, pairs in self._stacks(graphs):
-                for name, values in self.compute(pairs).items():
+            for members in _of_one_size(ragged.num_nodes):
+                batch = ragged.batch(members)
+                for name, values in self.compute(Pairs(batch.adjacency, batch.edge_attr)).items():
                     # A copy each: a view would keep the whole stack alive, and be saved with it.
-                    for i, value in zip(members, values, strict=True):
+                    for i, value in zip(members.tolist(), values, strict=True):
                         encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
                 bar.update(len(members))
         return encoded
-
-    def _stacks(self, graphs: list[Data]) -> Iterator[tuple[list[int], Pairs]]:
-        """The graphs of each size, in portions that fit into memory."""
-        bare = [self._bare(graph) if isinstance(graph, Data) else graph for graph in graphs]
-        check_graphs(bare)
-        ragged, by_size = RaggedGraphs.from_data(bare, "graph"), defaultdict(list)
-        for index, size in enumerate(ragged.num_nodes.tolist()):
-            by_size[size].append(index)
-        for size, same in by_size.items():
-            portion = max(1, PAIRS_AT_ONCE // size**2)
-            for start in range(0, len(same), portion):
-                members = same[start : start + portion]
-                batch = ragged.batch(torch.tensor(members))
-                yield members, Pairs(batch.adjacency, batch.edge_attr)
 
     def _bare(self, graph: Data) -> Data:
         """What is read of a graph, on the CPU."""
         x, edge_attr = torch.zeros(graph.num_nodes or 0, 1), graph.get("edge_attr")
         edge_attr = edge_attr if self.reads_edge_attr else None
         return Data(x=x, edge_index=graph.get("edge_index"), edge_attr=edge_attr).cpu()
+
+
+def _of_one_size(num_nodes: Tensor) -> Iterator[Tensor]:
+    """Graphs with as many nodes each, in portions that fit into memory."""
+    for size in num_nodes.unique().tolist():
+        same = (num_nodes == size).nonzero().flatten()
+        yield from same.split(max(1, PAIRS_AT_ONCE // size**2))

@@ -190,21 +190,6 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
     return None
 
 
-def check_vocabulary(graphs: Sequence[Data], name: str, size: int) -> None:
-    """Raises for a category that an embedding of ``size`` rows has no row for.
-
-    Args:
-        name: the attribute, "x" or "edge_attr", integers.
-    """
-    for index, graph in enumerate(graphs):
-        value = graph.get(name)
-        if value is None or value.is_floating_point() or (value.numel() and value.max() >= size):
-            given = "no" if value is None else f"{value.max()} in"
-            raise ValueError(
-                f"graph {index} has {given} {name}; expected categories from 0 to {size - 1}."
-            )
-
-
 def target_level(graphs: Sequence[Data], target: str | None) -> str:
     """What ``y`` belongs to: as the caller says, or by the lengths of ``y``; both are checked."""
     if target not in (None, *TARGET_AXES):

@@ -38,7 +38,7 @@ from types import ModuleType
 import numpy as np
 import torch
 
-from gtcourse.graphs.batch import check_graphs, check_vocabulary
+from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META, FORMAT = "graphs.json", 1
@@ -93,10 +93,15 @@ def read_graphs(
 
 def _check(dataset: GraphDataset) -> None:
     check_graphs(dataset.graphs)
-    words = {"x": dataset.node_vocabulary, "edge_attr": dataset.edge_vocabulary}
-    for name in words.keys() & dataset.graphs[0].keys():
-        if words[name] is not None:
-            check_vocabulary(dataset.graphs, name, len(words[name]))
+    for name, words in (("x", dataset.node_vocabulary), ("edge_attr", dataset.edge_vocabulary)):
+        for index, value in enumerate(graph.get(name) for graph in dataset):
+            if words is None or value is None:
+                continue
+            if value.is_floating_point() or (len(value) and value.max() >= len(words)):
+                raise ValueError(
+                    f"graph {index} has {value.max()} in {name}; expected categories from 0 to "
+                    f"{len(words) - 1}."
+                )
 
 
 def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
