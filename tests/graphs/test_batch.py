@@ -73,18 +73,6 @@ def test_one_target_of_a_graph_is_a_number_and_several_are_a_row(targets, shape)
     assert collate([graph, graph]).y.shape == shape
 
 
-def test_narrow_integers_and_flat_features_become_columns_of_int64():
-    graph = Data(
-        x=torch.tensor([3, 4], dtype=torch.uint8),
-        edge_index=torch.tensor([[0], [1]]),
-        edge_attr=torch.tensor([2], dtype=torch.uint8),
-    )
-    batch = collate([graph])
-    assert (batch.x.dtype, batch.x.shape) == (torch.int64, (1, 2, 1))
-    assert (batch.edge_attr.dtype, batch.edge_attr.shape) == (torch.int64, (1, 2, 2, 1))
-    assert batch.y is None
-
-
 @given(st.lists(graphs(), min_size=1, max_size=4))
 def test_a_pyg_batch_is_padded_and_comes_back(several):
     for graph in several:  # edges once, in row-major order; pair encodings do not fit into PyG's

@@ -54,11 +54,6 @@ def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
     assert read_weights(read_record(tmp_path / record.filename), tmp_path)
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another():
-    assert run().curve[-1]["train_loss"] == run().curve[-1]["train_loss"]
-    assert run().curve[-1]["train_loss"] != run(seed=1).curve[-1]["train_loss"]
-
-
 @pytest.mark.parametrize(
     ("budget", "options", "changed", "sizes"),
     [
