@@ -76,14 +76,14 @@ def check_pair(pair):
     """Two molecules, one bag. No model of this chapter can tell them apart."""
     from rdkit import Chem, rdBase
 
-    from gtcourse.graphs.molecules import graph_of, parse, penalized_logp
+    from gtcourse.graphs.molecules import molecule_graph, parse, penalized_logp
 
     require(isinstance(pair, tuple | list) and len(pair) == 2, "expected two SMILES strings.")
     with rdBase.BlockLogs():
         one, other = map(parse, pair)
     names = {Chem.MolToSmiles(molecule, isomericSmiles=False) for molecule in (one, other)}
     require(len(names) == 2, "these are two ways of writing the same molecule.")
-    bags = [sorted(graph_of(m, smiles)[0]) for m, smiles in zip((one, other), pair, strict=True)]
+    bags = [sorted(molecule_graph(smiles)[0]) for smiles in pair]
     require(bags[0] == bags[1], f"the bags differ: atoms of types {bags[0]} and {bags[1]}.")
     distance = abs(penalized_logp(one) - penalized_logp(other))
     require(distance >= 1, f"the bags agree, but the targets are close: {distance:.2f} apart.")

@@ -68,8 +68,6 @@ def load_dataset(
     """
     if name not in NAMES:
         raise ValueError(f"there is no dataset {name!r}; expected one of {', '.join(NAMES)}.")
-    if not isinstance(source, str | Path | None):
-        raise ValueError(f"source is {source!r}; expected 'download', a path, or None.")
     if source == DOWNLOAD and name not in PUBLICATIONS:
         names = ", ".join(PUBLICATIONS)
         raise ValueError(f"there is nothing to download for {name!r}; expected one of {names}.")
@@ -87,10 +85,7 @@ def load_dataset(
 def data_root(root: str | Path | None = None) -> Path:
     """Where built and downloaded data sets are stored."""
     default = os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse"
-    folder = Path(default if root is None else root).expanduser()
-    if folder.is_file():
-        raise ValueError(f"root is {folder}, a file; expected a folder for data sets.")
-    return folder
+    return Path(default if root is None else root).expanduser()
 
 
 @dataclass(frozen=True)

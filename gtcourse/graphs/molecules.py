@@ -71,18 +71,6 @@ class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not
     """A molecule that a dataset cannot hold."""
 
 
-def molecule_graph(smiles: str) -> tuple[list[int], Bonds]:
-    """Atom types and bonds of a molecule, in the SMILES' atom order.
-
-    The benchmark's own rule: write aromatic rings as alternating single and double bonds, then
-    name an atom by its element, the hydrogens written at it, and the sign of its charge.
-
-    Raises:
-        UnsuitableMolecule: RDKit cannot read it, or a type is outside the vocabulary.
-    """
-    return graph_of(parse(smiles), smiles)
-
-
 def parse(smiles: str):
     """The RDKit molecule of a SMILES string."""
     molecule = rdkit_chem().MolFromSmiles(smiles)
@@ -91,24 +79,33 @@ def parse(smiles: str):
     return molecule
 
 
-def graph_of(molecule, smiles: str) -> tuple[list[int], Bonds]:
-    """:func:`molecule_graph` of a parsed molecule, which is not changed."""
-    molecule = rdkit_chem().Mol(molecule)
+def molecule_graph(smiles: str, molecule=None) -> tuple[list[int], Bonds]:
+    """Atom types and bonds of a molecule, in the SMILES' atom order.
+
+    The benchmark's own rule: write aromatic rings as alternating single and double bonds, then
+    name an atom by its element, the hydrogens written at it, and the sign of its charge.
+
+    Args:
+        molecule: the parsed SMILES, if it is at hand; it is not changed.
+
+    Raises:
+        UnsuitableMolecule: RDKit cannot read it, or a type is outside the vocabulary.
+    """
+    molecule = rdkit_chem().Mol(molecule or parse(smiles))
     rdkit_chem().Kekulize(molecule, clearAromaticFlags=True)
     bonds = molecule.GetBonds()
-    types = []
-    for level, names, vocabulary in (
-        ("atom", [_atom_type(atom) for atom in molecule.GetAtoms()], ATOM_TYPES),
-        ("bond", [bond.GetBondType().name for bond in bonds], BOND_TYPES),
-    ):
-        if unknown := set(names) - set(vocabulary):
+    names = {"atom": [_atom_type(atom) for atom in molecule.GetAtoms()]}
+    names["bond"] = [bond.GetBondType().name for bond in bonds]
+    for level, vocabulary in (("atom", ATOM_TYPES), ("bond", BOND_TYPES)):
+        if unknown := set(names[level]) - set(vocabulary):
             raise UnsuitableMolecule(
                 f"{smiles!r} has the {level} type {min(unknown)!r}; expected one of ZINC's: "
                 f"{', '.join(vocabulary)}."
             )
-        types.append([vocabulary.index(name) for name in names])
-    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
-    return types[0], [(i, j, number) for (i, j), number in zip(ends, types[1], strict=True)]
+    types = (BOND_TYPES.index(name) for name in names["bond"])
+    ends = ((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds)
+    graph = [(i, j, kind) for (i, j), kind in zip(ends, types, strict=True)]
+    return [ATOM_TYPES.index(name) for name in names["atom"]], graph
 
 
 def _atom_type(atom) -> str:
@@ -227,13 +224,9 @@ def _source_smiles() -> Iterator[str]:
 
 
 def zinc_data(smiles: str, molecule=None) -> Data:
-    """:func:`molecule_graph` as a graph: both directions of every bond, row by row.
-
-    Args:
-        molecule: the parsed SMILES, if it is at hand.
-    """
+    """:func:`molecule_graph` as a PyG graph: both directions of every bond, row by row."""
     with require("rdkit.rdBase", "rdkit").BlockLogs():
-        atoms, bonds = graph_of(molecule or parse(smiles), smiles)
+        atoms, bonds = molecule_graph(smiles, molecule)
     if not atoms:
         raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
     both = torch.tensor(sorted(bonds + [(j, i, kind) for i, j, kind in bonds])).reshape(-1, 3)

@@ -300,7 +300,6 @@ BATCHES = [
     ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "dataset 'a' has 3 graphs"),
     ("an unknown name", call(load_dataset, "zink"), "there is no dataset 'zink'; expected one of"),
     ("no name", call(load_dataset, None), "there is no dataset None; expected one of molecules"),
-    ("a number for a source", call(load_dataset, "csl", 5), "source is 5; expected 'download', a"),
     ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to dow"),
     ("an empty folder", lambda folder: lambda: load_dataset("zinc", folder),
      "zinc could not be read from {folder}/raw (FileNotFoundError: ", RuntimeError),
