@@ -140,6 +140,11 @@ CGTS = {
 }
 
 
+def draw(*shapes: tuple[int, ...], seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, dtype=torch.float64, generator=generator) for shape in shapes]
+
+
 def large_weights(model: nn.Module, seed: int = 0) -> nn.Module:
     """No part of the model hides behind another; in float64 and evaluation mode."""
     generator = torch.Generator().manual_seed(seed)

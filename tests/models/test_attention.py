@@ -12,11 +12,7 @@ from gtcourse.models import (
     scaled_dot_product_attention,
 )
 from tests.loops.attention import attention_loop, multi_head_loop
-
-
-def tensors(*shapes, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(*shape, dtype=torch.float64, generator=generator) for shape in shapes]
+from tests.models.small import draw
 
 
 def random_mask(*shape, seed=0):
@@ -32,7 +28,7 @@ def random_mask(*shape, seed=0):
 )
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 5), st.integers(0, 10_000))
 def test_both_backends_equal_the_loop_over_pairs(N, M, K, seed):
-    q, k, v, bias = tensors((N, K), (M, K), (M, 3), (N, M), seed=seed)
+    q, k, v, bias = draw((N, K), (M, K), (M, 3), (N, M), seed=seed)
     mask = random_mask(N, M, seed=seed)
     output, attention = attention_loop(q, k, v, mask, bias)
     explicit, probabilities = scaled_dot_product_attention(
@@ -50,7 +46,7 @@ def test_multi_head_attention_equals_the_loop_over_heads(N, heads, seed):
     torch.manual_seed(seed)
     layer = MultiHeadAttention(8, heads).double()
     nn.init.normal_(layer.value.bias)
-    x, bias = tensors((N, 8), (heads, N, N), seed=seed)
+    x, bias = draw((N, 8), (heads, N, N), seed=seed)
     mask = random_mask(N, N, seed=seed)
     expected = multi_head_loop(layer, x, mask, bias)
     output = layer(x[None], mask=mask[None], bias=bias[None])[0]
@@ -72,7 +68,7 @@ def test_masks_of_every_documented_shape_mean_the_same(shape):
 def test_attention_masked_to_neighbours_is_message_passing_along_edges(N, density, seed):
     torch.manual_seed(seed)
     layer = MultiHeadAttention(8, 2).double()
-    (x,) = tensors((N, 8), seed=seed)
+    (x,) = draw((N, 8), seed=seed)
     adjacency = torch.rand(N, N) < density  # [i, j]: an edge from i to j
     source, target = edge_index = adjacency.nonzero().T
     along_edges, weights = MessagePassingAttention(layer)(x, edge_index, return_attention=True)

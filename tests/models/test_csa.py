@@ -15,6 +15,7 @@ from tests.graphs.small import graph_of
 from tests.models.small import (
     PRECISIONS,
     STEPS,
+    draw,
     encoded,
     large_weights,
     reference,
@@ -31,17 +32,11 @@ def attention_of(**options) -> ChromaticSelfAttention:
     return large_weights(ChromaticSelfAttention(D, H, **options))
 
 
-def inputs(channels: int = D) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    h = torch.randn(B, N, D, generator=generator).double()
-    return h, torch.randn(B, channels, N, N, generator=generator).double()
-
-
 @pytest.mark.holds("CSA, Eq. 4")
 @FORMS
 def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
     """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""
-    attention, (h, bias) = attention_of(form=form), inputs(H)
+    attention, (h, bias) = attention_of(form=form), draw((B, N, D), (B, H, N, N))
     mask = torch.tensor([[True] * N, [True] * 4 + [False] * 2])
     graphormer = with_weights_of(attention, GraphormerAttention(D, H))
     expected, weights = graphormer(h, bias, mask=mask, return_attention=True)
@@ -57,7 +52,7 @@ def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
 @torch.no_grad()
 def test_the_logarithm_of_a_kernel_is_graphit():
     """exp(Q_i . K_j) K_r(i, j), normalised."""
-    attention, (h, _) = attention_of(), inputs()
+    attention, (h,) = attention_of(), draw((B, N, D))
     kernel = torch.rand(N, N, generator=torch.Generator().manual_seed(1)).double() + 0.1
     logits = kernel.log().expand(B, H, N, N)
     _, got = attention(h, EdgeTerms(logits), return_attention=True)
@@ -70,7 +65,8 @@ def test_the_logarithm_of_a_kernel_is_graphit():
 
 @FORMS
 def test_in_the_additive_score_queries_and_heads_change_nothing(form):
-    attention, (h, logits) = attention_of(form=form, score="additive"), inputs()
+    attention = attention_of(form=form, score="additive")
+    h, logits = draw((B, N, D), (B, D, N, N))
     terms = EdgeTerms(logits, logits)
     before = attention(h, terms)
     before.square().sum().backward()

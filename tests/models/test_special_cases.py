@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from gtcourse.exercises.chapter10 import SPECIAL_CASES
 from gtcourse.models import (
@@ -18,19 +18,13 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
-from tests.models.small import large_weights, with_weights_of
+from tests.models.small import draw, large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 B, N, D, H, T = 2, 5, 8, 2, 4
 K = D // H
 MASK = torch.tensor([[True] * N, [True] * 3 + [False] * 2])
-
-
-def draw(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).double()
-
-
-X = draw(B, N, D)
+(X,) = draw((B, N, D))
 RELATION = torch.randint(0, T, (B, N, N), generator=torch.Generator().manual_seed(1))
 # A path, and node 4 alone; every node is beside itself.
 NEIGHBOURS = torch.eye(N).bool()
@@ -64,7 +58,7 @@ def test_equal_logits_on_neighbours_make_their_mean():
 
 
 def test_csa_with_vectors_of_relations_is_grpe_without_contexts():
-    csa, scalars, vectors = large_weights(ChromaticSelfAttention(D, H)), draw(T, H), draw(T, D)
+    csa, (scalars, vectors) = large_weights(ChromaticSelfAttention(D, H)), draw((T, H), (T, D))
     grpe = with_weights_of(csa, GRPEAttention(D, H))
     edges = EdgeTerms(*(table[RELATION].permute(0, 3, 1, 2) for table in (scalars, vectors)))
     expected = grpe(X, RELATION, RelationTables(value=vectors, bias=scalars), mask=MASK)
@@ -73,7 +67,7 @@ def test_csa_with_vectors_of_relations_is_grpe_without_contexts():
 
 def test_egt_without_gate_and_clip_is_graphormers_bias():
     """As EGT-Simple reads a pair's vector: as it is, here one-hot of a table's row."""
-    graphormer, scalars = large_weights(GraphormerAttention(D, H)), draw(T, H)
+    graphormer, (scalars,) = large_weights(GraphormerAttention(D, H)), draw((T, H))
     egt = EGTAttention(D, T, H, gated=False, clip=math.inf).double().eval()
     parts = (graphormer.query, graphormer.key, graphormer.value)
     egt.qkv.weight.data = torch.cat([part.weight for part in parts])
@@ -94,14 +88,14 @@ def test_egt_with_open_gates_is_egt_u():
         getattr(ungated.edge_input, name).data = getattr(gated.edge_input, name).data[:H]
     gated.edge_input.weight.data[H:] = 0.0
     gated.edge_input.bias.data[H:] = 40.0  # σ(40) is 1 up to 4e-18
-    e = draw(B, N, N, T)
+    (e,) = draw((B, N, N, T))
     for got, expected in zip(gated(X, e, mask=MASK), ungated(X, e, mask=MASK), strict=True):
         torch.testing.assert_close(got, expected, **CLOSE)
 
 
 def test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer():
     """Query 1 and key 0 in the last channel: what the table has there is a scalar's."""
-    layer, scalars = large_weights(GRPEAttention(D, H)), draw(T, H)
+    layer, (scalars,) = large_weights(GRPEAttention(D, H)), draw((T, H))
     aside = [head * K + K - 1 for head in range(H)]
     for projection, shift in ((layer.query, 1.0), (layer.key, 0.0)):
         projection.weight.data[aside] = 0.0
