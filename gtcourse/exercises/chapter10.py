@@ -200,13 +200,13 @@ def egt_terms(attention: EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Te
 def grpe_terms(
     attention: GRPEAttention, h: Tensor, relation: Tensor, tables: RelationTables, *, mask=None
 ) -> Terms:
-    """Two contexts in the logits, and a vector beside the value, here written for every pair."""
+    """Two contexts in the logits, and a vector added to the value, here written for every pair."""
     query, key, _ = attention.heads(h, h, h)
     pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
     contexts = [*attention.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
-    beside = None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2)
+    pair_value = None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2)
     terms = attention_terms(attention, h, sum(contexts) if contexts else None, mask=mask)
-    return replace(terms, pair_value=beside)
+    return replace(terms, pair_value=pair_value)
 
 
 def csa_terms(

@@ -153,7 +153,7 @@ class GatedGCNConv(MessagePassing):
             \frac{\sum_{j \to i} \sigma(\hat e_{ji}) \odot B h_j}
                  {\sum_{j \to i} \sigma(\hat e_{ji}) + 10^{-6}}
 
-    A case of CSA, Eq. 1: messages that know the edge.
+    A case of CSA, Eq. 1: messages that depend on the edge.
 
     Differs from PyG's ``ResGatedGraphConv``, which has neither the normalised sum nor a state of
     the edges that the next layer reads.

@@ -68,7 +68,7 @@ def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None) -
 def factor_of(logits: Tensor) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel (or head), in float32 at least."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    lowest = torch.finfo(logits.dtype).min  # a row of -inf would take itself from itself
+    lowest = torch.finfo(logits.dtype).min  # -inf less -inf would be NaN
     return (logits - logits.amax(dim=-1, keepdim=True).clamp(min=lowest)).exp_()
 
 

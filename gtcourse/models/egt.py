@@ -93,8 +93,8 @@ class EGT(nn.Module):
         self.node_input = NodeInput(c.num_node_types, c.num_node_features, c.d_model)
         k = c.max_distance if c.structure == "distance" else None
         self.edge_input = EdgeInput(c.num_edge_types, c.num_edge_features, c.d_edge, k, q)
-        own = [SVDEncoding(c.svd_rank, c.d_model, c.flip_signs)] if c.svd_rank else []
-        self.node_encodings = nn.ModuleList(own if node_encodings is None else node_encodings)
+        defaults = [SVDEncoding(c.svd_rank, c.d_model, c.flip_signs)] if c.svd_rank else []
+        self.node_encodings = nn.ModuleList(defaults if node_encodings is None else node_encodings)
         self.virtual_nodes = nn.Parameter(torch.empty(q, c.d_model)) if q else None
         # What the heads read; the last layer does not compute the rest.
         nodes = c.target != "edge" or c.variant == "simple"
@@ -117,7 +117,7 @@ class EGT(nn.Module):
         self.head = mlp(width, *hidden, c.num_targets, activation=nn.ELU)
         hops = c.distance_hops
         self.distance_head = mlp(c.d_edge, *hidden, hops + 1, activation=nn.ELU) if hops else None
-        self.reset_parameters(own)
+        self.reset_parameters(defaults)
 
     def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
         """As Keras, the authors' library: Glorot for linear maps, uniform for tables."""

@@ -89,7 +89,7 @@ class Graphormer(nn.Module):
         if c.edges == "bias":
             lengths = c.path_positions, c.max_path_length
             pairs.append(EdgeEncoding(c.num_heads, c.num_edge_types, *lengths))
-        own = nodes + pairs
+        defaults = nodes + pairs
         nodes = nodes if node_encodings is None else node_encodings
         pairs = pairs if pair_encodings is None else [*pair_encodings]
         self.node_encodings = nn.ModuleList(nodes)
@@ -105,7 +105,7 @@ class Graphormer(nn.Module):
         )  # fmt: skip
         self.norm = nn.LayerNorm(c.d_model)
         self.head = nn.Linear(c.d_model, c.num_targets)
-        self.reset_parameters(own)
+        self.reset_parameters(defaults)
 
     def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
         """As the authors: small, and smaller in deeper models. Encodings from outside stay."""

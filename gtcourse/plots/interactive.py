@@ -168,7 +168,7 @@ def signs_widget(
         label: of the axis of answers; colors: of the models.
     """
     vectors, places = np.asarray(vectors, dtype=float), np.asarray(positions, dtype=float)
-    found = {name: np.asarray(each, dtype=float).round(4) for name, each in answers.items()}
+    by_model = {name: np.asarray(each, dtype=float).round(4) for name, each in answers.items()}
     edges = np.argwhere(np.triu(np.asarray(adjacency), 1))
     lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
     scaled = vectors / np.abs(vectors).max(axis=0).clip(1e-12)
@@ -183,10 +183,10 @@ def signs_widget(
         "vectors": scaled.T.round(2).tolist(),
         "models": [
             {"name": name, "color": colors[name], "answers": each.tolist()}
-            for name, each in found.items()
+            for name, each in by_model.items()
         ],
     }
-    rows = [[name, each[0], each.min(), each.max()] for name, each in found.items()]
+    rows = [[name, each[0], each.min(), each.max()] for name, each in by_model.items()]
     still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
     words = "With scripts, the sign of each eigenvector can be chosen here."
     return _html("signs", data, still + _paragraph(words), WIDGET)
