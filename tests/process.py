@@ -1,10 +1,25 @@
-"""A command in a process of its own."""
+"""Commands: in a process of their own, or the command line's called in this one."""
 
 import subprocess
+import sys
+from unittest.mock import patch
+
+from typer.testing import CliRunner
 
 
 def run(*words: object, **options) -> str:
-    """What it prints; an exit status other than 0 fails the test with what it says."""
+    """What a command prints; an exit status other than 0 fails the test with what it says."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, **options)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     return done.stdout
+
+
+def gtcourse(*words: object) -> str:
+    """What ``gtcourse WORDS`` prints, without another process."""
+    from gtcourse.cli import app
+
+    words = tuple(map(str, words))
+    with patch.object(sys, "argv", ["gtcourse", *words]):
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    return done.output

@@ -6,12 +6,12 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
 import gtcourse
 from gtcourse.cli import _command, app, main
 from gtcourse.recipes import RECIPES
 from tests.graphs.served import write_some
+from tests.process import gtcourse as call
 from tests.process import run
 from tests.training.tiny_data import tiny, tiny_zinc_file
 
@@ -21,45 +21,38 @@ def file(tmp_path):
     return str(tiny_zinc_file(tmp_path))
 
 
-def call(monkeypatch, *words: str) -> str:
-    monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def test_version_recipes_and_data_sets_are_listed(monkeypatch):
-    assert call(monkeypatch, "--version") == f"gtcourse {gtcourse.__version__}\n"
-    listed = call(monkeypatch, "recipes", "--dataset", "zinc")
+def test_version_recipes_and_data_sets_are_listed():
+    assert call("--version") == f"gtcourse {gtcourse.__version__}\n"
+    listed = call("recipes", "--dataset", "zinc")
     for name, recipe in RECIPES.items():
         assert (name in listed) == (recipe.dataset == "zinc")
     assert max(map(len, listed.splitlines())) < 80
-    assert "test_accuracy, by size" in call(monkeypatch, "recipes", "--dataset", "cycles")
-    described = call(monkeypatch, "recipes", "csa-rings/zinc")
+    assert "test_accuracy, by size" in call("recipes", "--dataset", "cycles")
+    described = call("recipes", "csa-rings/zinc")
     assert "paper_result: {'test_mae': (0.056, 0.002)}" in described
     assert "warmup_then_cosine" in described
-    assert "ogbg-molhiv" in call(monkeypatch, "data")
-    described = call(monkeypatch, "data", "csl")
+    assert "ogbg-molhiv" in call("data")
+    described = call("data", "csl")
     assert "'train': " in described
     assert "nodes: 41 to 41" in described
 
 
-def test_a_run_is_trained_and_shown_beside_the_paper(monkeypatch, tmp_path, file):
+def test_a_run_is_trained_and_shown_beside_the_paper(tmp_path, file):
     runs = str(tmp_path / "runs")
     words = ("train", "gin-100k/zinc", "--data", file, "--epochs", "2", "--out", runs)
-    assert "(the paper's run on zinc: 0.387)" in call(monkeypatch, *words)
-    shown = call(monkeypatch, "results", runs)
+    assert "(the paper's run on zinc: 0.387)" in call(*words)
+    shown = call("results", runs)
     assert "gin-100k/zinc  2 of 1,000 epochs" in shown
     assert "csa/zinc" not in shown
-    assert "not yet run" in call(monkeypatch, "results", runs, "--all", "--dataset", "zinc")
+    assert "not yet run" in call("results", runs, "--all", "--dataset", "zinc")
 
 
-def test_a_step_is_measured_and_its_memory_counted_for_graphs_of_any_size(monkeypatch, file):
-    measured = call(monkeypatch, "bench", "gin-100k/zinc", "--data", file, "--steps", "2")
+def test_a_step_is_measured_and_its_memory_counted_for_graphs_of_any_size(file):
+    measured = call("bench", "gin-100k/zinc", "--data", file, "--steps", "2")
     assert "ms of 128 graphs" in measured
     assert "whole recipe" in measured
     words = ("--nodes", "50", "--nodes", "5000", "--batch-size", "4")
-    counted = call(monkeypatch, "costs", "egt-500k/zinc", "--data", file, *words)
+    counted = call("costs", "egt-500k/zinc", "--data", file, *words)
     assert "egt-500k/zinc, batches of 4 graphs" in counted
     assert "5,000" in counted
     with pytest.raises(ValueError, match="works on lists of edges or of paths"):
@@ -71,13 +64,13 @@ def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     write_some(tmp_path / "root", count=48)
     words = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "graphs")
-    prepared = call(monkeypatch, *words, "--recipe", "csa-deep/pcqm4mv2")
+    prepared = call(*words, "--recipe", "csa-deep/pcqm4mv2")
     assert "stored with them: AddRings(max_size=6)" in prepared
     assert "pcqm4mv2-layout" in prepared
     assert "'train': 24, 'val': 8, 'test': 16" in prepared
     words = ("train", "csa-small/pcqm4mv2", "--data", "graphs", "--epochs", "1",
              "--batch-size", "8", "--checkpoint-every", "2", "--auto-resume")  # fmt: skip
-    begun, again = call(monkeypatch, *words), call(monkeypatch, *words)
+    begun, again = call(*words), call(*words)
     assert "val_mae" in begun
     assert "test_mae" not in begun  # the publisher withholds the targets of the test set
     assert "the record: runs/" in again

@@ -3,16 +3,15 @@
 import pytest
 import torch
 from torch_geometric.data import Data
-from typer.testing import CliRunner
 
 import gtcourse
-from gtcourse.cli import app
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphDataset
 from gtcourse.inference import available, fine_tuned, load
 from gtcourse.recipes import RECIPES
 from gtcourse.training.own import own_recipe, recipe_for, scaffold_split
 from gtcourse.training.run import train
+from tests.process import gtcourse as call
 
 # Without symmetry of order three, whose eigenvectors would be any basis of their space.
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "c1ccccc1O", "CCCN(C)CC", "CC1CCCCO1"]
@@ -54,9 +53,7 @@ def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
     table = tmp_path / "in.csv"
     table.write_text("name,smiles\na,CCO\nb,CCX\nc,\n")
     out = tmp_path / "out.csv"
-    done = CliRunner().invoke(app, ["predict", "csa/zinc", "--csv", str(table), "--out", str(out)])
-    assert done.exit_code == 0, done.output
-    assert "2 of 3 rows" in done.output
+    assert "2 of 3 rows" in call("predict", "csa/zinc", "--csv", table, "--out", out)
     head, first, second, third = out.read_text().splitlines()
     assert head == "name,smiles,prediction,reason"
     assert first.startswith("a,CCO,-1.0")
@@ -66,9 +63,7 @@ def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
 
 def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
     out = tmp_path / "page.html"
-    arguments = ["explore", "csa/zinc,egt-100k/molecules", "CCO", "c1ccccc1O", "--out", str(out)]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
+    call("explore", "csa/zinc,egt-100k/molecules", "CCO", "c1ccccc1O", "--out", out)
     page = out.read_text()
     assert "egt-100k/molecules" in page
     assert "src=" not in page
@@ -85,10 +80,8 @@ def test_training_on_a_csv_and_loading_the_run(recipe, tmp_path, molecules):
     table.write_text("\n".join(["smiles,activity,other", *rows, "CCX,1,0"]))
     targets = ["--target", "activity"]
     targets += ["--target", "other"] if recipe.startswith("csa") else []
-    few = ["--epochs", "1", "--batch-size", "16", "--out", str(tmp_path / "runs")]
-    done = CliRunner().invoke(app, ["train", recipe, "--csv", str(table), *targets, *few])
-    assert done.exit_code == 0, done.output
-    assert "row 42: 'CCX'" in done.output
+    few = ("--epochs", 1, "--batch-size", 16, "--out", tmp_path / "runs")
+    assert "row 42: 'CCX'" in call("train", recipe, "--csv", table, *targets, *few)
     (folder,) = (tmp_path / "runs").iterdir()
     predictor = load(folder)
     assert len(predictor.targets) == len(targets) // 2
@@ -103,8 +96,7 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
     table.write_text("\n".join(["smiles,y", *rows]))
     words = f"train csa/zinc --csv {table} --target y --start csa/zinc --out {tmp_path}"
     words += " --epochs 1 --batch-size 8"
-    done = CliRunner().invoke(app, words.split())
-    assert done.exit_code == 0, done.output
+    call(*words.split())
     (folder,) = tmp_path.glob("csa-zinc-on-my-*")
     tuned, before = load(folder).model.state_dict(), load("csa/zinc").model.state_dict()
     name = "layers.3.attention.query.weight"

@@ -49,12 +49,6 @@ class Example:
     def longest(self) -> int:
         return max(graph.num_nodes for graph in self.graphs)
 
-    def __repr__(self) -> str:
-        """Graphs of up to 8 nodes can be made again from it."""
-        parts = [{name: value.tolist() for name, value in g.to_dict().items()}
-                 if g.num_nodes <= 8 else g for g in self.graphs]  # fmt: skip
-        return f"Example(seed={self.seed}, graphs={parts})"
-
 
 @st.composite
 def examples(

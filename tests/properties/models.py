@@ -210,10 +210,6 @@ MODELS = {
 }
 
 
-PRECISIONS = {"float32": False, "bf16": True}
-"""And whether torch is asked to compute in bf16 what it can."""
-
-
 def enough(share: float = 1.0) -> settings:
     """A share of 20 examples, or of the nightly profile's number; 2 at least."""
     most = settings.default.max_examples
