@@ -70,6 +70,11 @@ def own_recipe(
         )
     config, *rest = build.args
     known = {field.name: field.type for field in fields(config)}
+    # Records written before December 2026 call the sizes node_columns and node_features.
+    sizes = {
+        name if name.startswith("num_") else f"num_{name.replace('columns', 'types')}": size
+        for name, size in sizes.items()
+    }
     types = dict(zip(("num_node_types", "num_edge_types"), FEATURES[features][1:], strict=True))
     wanted = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
     for name in types:
