@@ -24,7 +24,6 @@ from gtcourse.models.embeddings import (
     CastingLinear,
     CategoryEmbedding,
     NodeBatchNorm,
-    category_rows,
     mean_pool,
     mlp,
     squeeze_one,
@@ -40,8 +39,7 @@ class _Config:
 
     Attributes:
         num_node_types: rows of the table of integer ``x``, where value v of column c has row
-            v + 512 c; 0 where x is not that.
-        num_node_features: of float ``x``; 0 where it is not read.
+            v + 512 c; num_node_features: columns of float ``x``; each 0 where x is not that.
         num_targets: T, of targets or of classes.
     """
 
@@ -236,11 +234,10 @@ class NodeInput(nn.Module):
         self.encoding = node_encoding
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        x = batch.x[batch.mask]
-        parts = [part(x) for part in (self.types, self.features) if part is not None]
+        inputs = [f(batch.x[batch.mask]) for f in (self.types, self.features) if f is not None]
         if self.encoding is not None:
-            parts.append(self.encoding(batch)[batch.mask])
-        return sum(parts[1:], start=parts[0])
+            inputs.append(self.encoding(batch)[batch.mask])
+        return sum(inputs)
 
 
 class EdgeInput(nn.Module):
@@ -293,7 +290,7 @@ class BagTransformer(nn.Module):
         super().__init__()
         self.config, d = config, config.d_model
         self.node_encoding = node_encoding
-        self.embedding = nn.Embedding(config.num_node_types, d)
+        self.embedding = CategoryEmbedding(config.num_node_types, d)
         self.encoder = TransformerEncoder(
             config.num_layers, d_model=d, num_heads=config.num_heads, d_hidden=config.d_hidden,
             dropout=config.dropout, norm_first=True, activation="gelu",
@@ -309,7 +306,7 @@ class BagTransformer(nn.Module):
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings with their encoding: ``[B, N, d]``."""
-        h = self.embedding(category_rows(batch.x)).sum(dim=-2)
+        h = self.embedding(batch.x)
         return h if self.node_encoding is None else h + self.node_encoding(batch)
 
     def attention_mask(self, batch: GraphBatch) -> Tensor:
