@@ -4,8 +4,11 @@ import re
 
 import pytest
 
+from gtcourse.recipes import RECIPES
+from gtcourse.training.records import read_results
 from tools.exercises import chapters, exercises
 from tools.paths import ROOT, TEXTS
+from tools.tables import RESULTS
 
 CHAPTERS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(TEXTS.glob("[0-9]*.md"))}
 CARD = ["You build", "You need", "Takes", "Sources", "Run it"]
@@ -70,6 +73,20 @@ def test_every_entry_of_the_glossary_is_used():
     for entry in re.findall(r"^(\S.*)\n  \S", glossary, re.M):
         names = [name.strip(" )").lower() for name in re.split(r", |\(", entry)]
         assert any(name in words for name in names), entry
+
+
+def test_every_recipe_on_zinc_has_a_row_and_every_record_too():
+    page = (RESULTS / "index.md").read_text(encoding="utf-8")
+    for name, recipe in RECIPES.items():
+        if recipe.dataset in ("zinc", "zinc-full"):
+            printed = f"{recipe.paper_result['test_mae'][0]:g}"
+            run = f"| `{name.split('/')[0]}` | {printed}"
+            assert run in page or f"| `{name}` | test_mae | {printed}" in page
+    records = read_results([RESULTS])
+    assert records
+    for record in records:
+        assert f"`{record.commit[:7]}`" in page
+        assert "+changes" not in record.commit
 
 
 # The teacher's page: its hours are hours of what is there.

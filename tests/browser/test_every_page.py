@@ -1,13 +1,15 @@
 """Pages of the built book, as their reader meets them: on a phone and a laptop, light and dark."""
 
 import dataclasses
+import re
 
 import pytest
+import yaml
 
-from tests.browser.test_links import tracked
 from tests.browser.visit import Visit, show_in, visit
+from tests.process import run
 from tools.chromium import PHONE
-from tools.paths import HTML, ROOT
+from tools.paths import CONFIG, HTML, ROOT, slug
 
 MB = 1_000_000
 CUT = """figures => figures.filter((figure) =>
@@ -15,6 +17,10 @@ CUT = """figures => figures.filter((figure) =>
   .map((figure) => figure.getAttribute("aria-label").slice(0, 60))"""
 KINDS = ["book/intro.html", "notebooks/03_message_passing.html", "book/api/cli.html"]
 """A page of each kind, for what takes too long on all of them."""
+BRANCH = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["branch"]
+COLAB = f"https://colab.research.google.com/github/{slug()}/blob/{BRANCH}/"
+BINDER = f"https://mybinder.org/v2/gh/{slug()}/{BRANCH}?urlpath=lab/tree/"
+AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
 
 
 @pytest.mark.parametrize(
@@ -67,3 +73,17 @@ def test_repository_book_and_a_page_with_all_that_it_loads_are_light(page, book)
         page.evaluate("window.bookReady")
         page.wait_for_load_state("networkidle")
         assert sum(loaded) < limit
+
+
+def tracked() -> set[str]:
+    return {*run("git", "ls-files", cwd=ROOT).splitlines()}
+
+
+@pytest.mark.parametrize("chapter", ["03_message_passing", "09_csa"])
+def test_colab_and_binder_open_a_notebook_that_is_there(visits, chapter):
+    addresses = [link for link in visits[f"notebooks/{chapter}.html"].outward if AWAY.match(link)]
+    for start in (COLAB, BINDER):
+        paths = [a.removeprefix(start) for a in addresses if a.startswith(start)]
+        assert f"notebooks/{chapter}.ipynb" in paths
+    strange = [a for a in addresses if re.sub(".*/(blob|tree)/(main/)?", "", a) not in tracked()]
+    assert strange == []

@@ -1,4 +1,4 @@
-"""What reacts to the reader: solutions, folded code, the mode, pictures to look around in."""
+"""What reacts to the reader: solutions, folded code, the mode, the search, a table's filter."""
 
 import pytest
 
@@ -56,3 +56,28 @@ def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
             page.locator("button.theme-switch-button").first.click()
     assert mode.get_attribute("data-theme") == "dark"
     assert mode.evaluate("html => getComputedStyle(document.body).backgroundColor") != shown
+
+
+def test_searching_for_attention_bias_finds_the_section_on_it_first(page, book):
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("attention bias")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=attention*bias")
+    first = page.locator("#section-results a").first
+    assert "06_graphormer.html#distance-as-an-attention-bias" in first.get_attribute("href")
+    assert "\\" not in page.locator("#section-results").text_content()
+
+
+def test_searching_for_nonsense_finds_nothing(page, book):
+    page.goto(f"{book}/search.html?q=qqqzzz")
+    page.get_by_text("No section has these words").wait_for()
+    assert page.locator("#section-results a").count() == 0
+
+
+def test_a_filter_leaves_the_rows_with_its_words(page, book):
+    page.goto(f"{book}/book/differs/index.html")
+    page.locator(".filter input").fill("egt clip")
+    rows = page.locator(".bd-article table tbody tr:visible")
+    assert 0 < rows.count() < 5
+    assert all("EGT" in row for row in rows.all_text_contents())
