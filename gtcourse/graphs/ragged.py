@@ -171,10 +171,12 @@ class RaggedGraphs:
         return self.columns["x"].device
 
     @cached_property
-    def _on_device(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """By level, rows of each graph and where they start, on the columns' device."""
-        counts, device = self._counts(), self.device
-        return {level: (n.to(device), self.starts[level].to(device)) for level, n in counts.items()}
+    def _on_device(self) -> list[dict[str, Tensor]]:
+        """The first row of each graph and their number, by level, on the columns' device."""
+        device = self.device
+        return [
+            {k: t.to(device) for k, t in each.items()} for each in (self.starts, self._counts())
+        ]
 
     def batch(
         self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
@@ -187,23 +189,17 @@ class RaggedGraphs:
         """
         places = rows.to(self.device) if places is None else places
         B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
-        counts, first = (
-            {level: each[i][places, None] for level, each in self._on_device.items()}
-            for i in range(2)
-        )
-        n, node = counts["node"], torch.arange(N, device=self.device)
+        start, count = ({k: t[places, None] for k, t in each.items()} for each in self._on_device)
+        node = torch.arange(N, device=self.device)
         edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
-        mask = node < n
-        real = {
-            "node": mask,
-            "edge": edge < counts["edge"],
-            "pair": mask[:, :, None] & mask[:, None],
-        }
-        index = {"node": first["node"] + node, "edge": first["edge"] + edge}
-        index["pair"] = (first["pair"] + n * node)[:, :, None] + node
+        mask = node < count["node"]
+        real = {"node": mask, "edge": edge < count["edge"]}
+        real["pair"] = mask[:, :, None] & mask[:, None]
+        index = {"node": start["node"] + node, "edge": start["edge"] + edge}
+        index["pair"] = (start["pair"] + count["node"] * node)[:, :, None] + node
         # Beyond a graph's end lies the next graph, or nothing.
         index = {level: index[level].masked_fill(~real[level], 0) for level in index}
-        index["graph"] = first["graph"][:, 0]
+        index["graph"] = start["graph"][:, 0]
 
         def gather(name: str, fill: float = 0) -> Tensor:
             level = self.levels[name]
