@@ -142,9 +142,9 @@ class Publication:
     def load_folder(self, name: str, root: Path) -> GraphDataset:
         """From the publisher's own files, below the root that PyG or ogb would use."""
         with TemporaryDirectory() as work:
-            path = Path(work, "graphs.npz")
-            write_ragged(path, self.graphs(name, root / self.folder), name=name)
-            return replace(read_graphs(path), source=f"folder: {self.source}")
+            build = partial(self.graphs, name, root / self.folder)
+            dataset = cached(Path(work, "graphs.npz"), name, build)
+        return replace(dataset, source=f"folder: {self.source}")
 
     def graphs(self, name: str, folder: Path) -> RaggedGraphs:
         """The graphs in a folder of the publisher's files; as many as published."""
