@@ -27,7 +27,7 @@ QUICK = (
     "egt-100k-spe-do/mnist", "egt-100k-epe/pattern", "egt-100k/tsp", "grpe-tiny/cifar10",
     "csa-rings/zinc", "csa/pattern",
 )  # fmt: skip
-"""Recipes that train with every change, and the others at night."""
+"""Recipes that `make fast` trains; `make test` trains all."""
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "recipes.jsonl"
 PUBLISHED = {row["name"]: row for row in map(json.loads, REFERENCE.read_text().splitlines())}
