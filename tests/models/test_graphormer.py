@@ -1,5 +1,6 @@
 """Graphormer's encodings and layer; the whole model stands beside its loop in ``properties``."""
 
+import networkx as nx
 import pytest
 import torch
 from hypothesis import example, given
@@ -8,9 +9,17 @@ from torch_geometric.data import Data
 
 from gtcourse import collate
 from gtcourse.encodings import AddPathEdges, AddPathTree, AddShortestPaths, encode
-from gtcourse.models import Graphormer, GraphormerConfig, GraphormerLayer, SpatialEncoding
+from gtcourse.models import (
+    GIN,
+    GINConfig,
+    Graphormer,
+    GraphormerConfig,
+    GraphormerLayer,
+    SpatialEncoding,
+)
 from gtcourse.models.graphormer import CentralityEncoding, EdgeEncoding
-from tests.graphs.small import graph_of, graphs
+from tests.graphs.small import graph_of, graphs, of_networkx
+from tests.loops.encodings import distances_loop
 from tests.loops.graphormer import edge_encoding_loop, edge_sum_loop
 from tests.models.small import GRAPHORMER, PRECISIONS, encoded, large_weights, load, reference
 
@@ -125,3 +134,38 @@ def test_edges_along_the_only_shortest_path_are_those_of_the_authors_fixed_code(
         differed_before += int(differs[only].sum())
     assert compared > 9000
     assert differed_before > 500  # paths through node 0 were cut short in every release of 2021
+
+
+@pytest.mark.holds("Graphormer, Figure 2")
+@torch.no_grad()
+def test_weisfeiler_leman_and_a_gin_cannot_tell_figure_2_apart_and_graphormer_can():
+    """Two squares and two triangles, and the sets of distances that the figure prints."""
+    squares = nx.ladder_graph(3)
+    triangles = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)])
+    drawn = [of_networkx(graph) for graph in (squares, triangles)]
+    sets = [{tuple(sorted(row)) for row in distances_loop(graph)} for graph in drawn]
+    assert sets[0] == {(0, 1, 1, 2, 2, 3), (0, 1, 1, 1, 2, 2)}
+    assert sets[1] == {(0, 1, 1, 2, 3, 3), (0, 1, 1, 1, 2, 2)}
+    for graph in (squares, triangles):  # 1-WL from equal colours; six rounds for six nodes
+        nx.set_node_attributes(graph, "same", "colour")
+    one, other = (
+        nx.weisfeiler_lehman_graph_hash(graph, node_attr="colour", iterations=6)
+        for graph in (squares, triangles)
+    )
+    assert one == other
+    for graph in drawn:
+        graph.x, graph.edge_attr = graph.x.long(), torch.ones(graph.num_edges, 1).long()
+    batch = collate(encoded(*drawn))
+    torch.manual_seed(0)
+    left, right = GIN(GINConfig(num_node_types=1, num_node_features=0)).eval()(batch).flatten()
+    torch.testing.assert_close(left, right)
+    left, right = Graphormer(GraphormerConfig(num_layers=2)).double().eval()(batch)
+    assert abs(float(left - right)) > 1e-7
+
+
+def test_no_bias_tells_two_equal_nodes_what_edge_joins_them():
+    torch.manual_seed(0)
+    layer = GraphormerLayer(8, 2).double()
+    h = torch.randn(1, 1, 8).double().expand(1, 2, 8)
+    one, other = (layer(h, 5 * torch.randn(1, 2, 2, 2).double()) for _ in range(2))
+    torch.testing.assert_close(one, other, rtol=0, atol=1e-14)
