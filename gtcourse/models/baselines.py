@@ -24,6 +24,7 @@ from gtcourse.models.embeddings import (
     CastingLinear,
     CategoryEmbedding,
     NodeBatchNorm,
+    category_rows,
     mean_pool,
     mlp,
     squeeze_one,
@@ -290,7 +291,7 @@ class BagTransformer(nn.Module):
         super().__init__()
         self.config, d = config, config.d_model
         self.node_encoding = node_encoding
-        self.embedding = CategoryEmbedding(config.num_node_types, d)
+        self.embedding = nn.Embedding(config.num_node_types, d)
         self.encoder = TransformerEncoder(
             config.num_layers, d_model=d, num_heads=config.num_heads, d_hidden=config.d_hidden,
             dropout=config.dropout, norm_first=True, activation="gelu",
@@ -306,7 +307,7 @@ class BagTransformer(nn.Module):
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings with their encoding: ``[B, N, d]``."""
-        h = self.embedding(batch.x)
+        h = self.embedding(category_rows(batch.x)).sum(dim=-2)
         return h if self.node_encoding is None else h + self.node_encoding(batch)
 
     def attention_mask(self, batch: GraphBatch) -> Tensor:
