@@ -1,7 +1,7 @@
 """Chapter 02: reading a molecule's SMILES and writing its atoms backwards.
 
 python -m experiments.chapter02 smiles --seed 0
-python -m experiments.chapter02 parts --seed 0       the same without one of its parts
+python -m experiments.chapter02 smiles-parts --seed 0     the same without some of its parts
 python -m experiments.chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
 """
 
@@ -30,45 +30,43 @@ DEPTH, DIGITS, LENGTH, WIDTH, DEEP_LR, WARM_UP = 10, 10, 8, 32, 2e-3, 300
 
 
 def record_smiles(seed: int, steps: int) -> Record:
-    dataset = load_dataset("molecules")
-    splits, words = sequences(dataset)
-    start = time.perf_counter()
-    model, curve = trained(splits, words, seed, steps, norm_first=True)
-    result = {f"{name}_exact": exact_match(model, *splits[name]) for name in ("test", "val")}
-    return record("transformer/smiles", dataset, splits, seed, steps, start, model, curve, result)
+    def run(fitted, splits):
+        model, curve = fitted(norm_first=True)
+        exact = {f"{name}_exact": exact_match(model, *splits[name]) for name in ("test", "val")}
+        return model, curve, exact
+
+    return record("smiles", seed, steps, run)
 
 
 def record_parts(seed: int, steps: int) -> Record:
-    """Test accuracies of the chapter's model, post-LN, and of others at equal steps."""
+    def run(fitted, splits):
+        model, curve = fitted()
+        changes = {"pre-LN": {"norm_first": True}, "one encoder block": {"num_encoder_layers": 1}}
+        models = {"the chapter's model": model}
+        models |= {name: fitted(**change)[0] for name, change in changes.items()}
+        result = {name: exact_match(model, *splits["test"]) for name, model in models.items()}
+        with patch("gtcourse.models.transformer.sinusoidal_encoding", torch.zeros):
+            result["without positions"] = exact_match(fitted()[0], *splits["test"])
+        return model, curve, result
+
+    return record("smiles-parts", seed, steps, run)
+
+
+def record(name: str, seed: int, steps: int, run) -> Record:
     dataset = load_dataset("molecules")
     splits, words = sequences(dataset)
+
+    def fitted(**changes):
+        torch.manual_seed(seed)
+        layers = {"num_encoder_layers": 2, "num_decoder_layers": 1} | changes
+        sizes = {"d_model": 64, "num_heads": 4, "d_hidden": 128, "dropout": 0.0}
+        model = Transformer(TransformerConfig(words, words, **sizes, **layers)).to(device())
+        return model, train(model, splits, steps, seed)
+
     start = time.perf_counter()
-    model, curve = trained(splits, words, seed, steps)
-    models = {
-        "the chapter's model": model,
-        "pre-LN": trained(splits, words, seed, steps, norm_first=True)[0],
-        "one encoder block": trained(splits, words, seed, steps, num_encoder_layers=1)[0],
-    }
-    result = {name: exact_match(model, *splits["test"]) for name, model in models.items()}
-    with patch("gtcourse.models.transformer.sinusoidal_encoding", torch.zeros):
-        blind, _ = trained(splits, words, seed, steps)
-        result["without positions"] = exact_match(blind, *splits["test"])
-    name = "transformer/smiles-parts"
-    return record(name, dataset, splits, seed, steps, start, model, curve, result)
-
-
-def trained(splits: dict, words: int, seed: int, steps: int, **settings):
-    torch.manual_seed(seed)
-    sizes = {"d_model": 64, "num_heads": 4, "d_hidden": 128, "dropout": 0.0}
-    layers = {"num_encoder_layers": 2, "num_decoder_layers": 1}
-    config = TransformerConfig(words, words, **(sizes | layers | settings))
-    model = Transformer(config).to(device())
-    return model, train(model, splits, steps, seed)
-
-
-def record(name, dataset, splits, seed, steps, start, model, curve, result) -> Record:
+    model, curve, result = run(fitted, splits)
     return Record(
-        name=name,
+        name=f"transformer/{name}",
         config={
             "model": asdict(model.config), "max_atoms": MAX_ATOMS, "steps": steps,
             "batch_size": BATCH_SIZE, "optimizer": "Adam", "betas": BETAS,
@@ -80,8 +78,7 @@ def record(name, dataset, splits, seed, steps, start, model, curve, result) -> R
         parameters=count_parameters(model),
         curve=curve,
         result=result,
-        command=f"python -m experiments.chapter02 {name.split('-')[-1].split('/')[-1]} "
-        f"--seed {seed} --steps {steps}",
+        command=f"python -m experiments.chapter02 {name} --seed {seed} --steps {steps}",
     )  # fmt: skip
 
 
@@ -202,11 +199,8 @@ def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> li
     return losses
 
 
-RECORDERS = {
-    "smiles": (record_smiles, 2000),
-    "parts": (record_parts, 700),
-    "warm-up": (record_warm_up, 600),
-}
+SMILES = {"smiles": (record_smiles, 2000), "smiles-parts": (record_parts, 700)}
+RECORDERS = SMILES | {"warm-up": (record_warm_up, 600)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

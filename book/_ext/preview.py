@@ -1,5 +1,6 @@
 """A description of every page, for search engines and for previews of shared links."""
 
+import re
 from html import escape
 
 from docutils import nodes
@@ -12,7 +13,7 @@ def describe(app, page, template, context, doctree) -> None:
     if paragraph is None:
         return
     title = context.get("title", SITE)
-    text = " ".join(paragraph.astext().split())
+    text = " ".join(re.sub(r" \[[^]]*\]", "", paragraph.astext()).split())  # no citations
     text = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " …"
     tags = {"og:title": title, "og:description": text, "og:type": "article", "og:site_name": SITE}
     metas = [f'<meta name="description" content="{escape(text)}">']
