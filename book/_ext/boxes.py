@@ -22,7 +22,15 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
             )
         elif kind == "Aside.":
             start.parent.remove(start)
-            quote.replace_self(nodes.sidebar("", *quote.children, classes=["margin"]))
+            beside(quote, nodes.sidebar("", *quote.children, classes=["margin"]))
+
+
+def beside(quote: nodes.block_quote, note: nodes.sidebar) -> None:
+    """Puts the note before the paragraph that it belongs to, so that their first lines are level."""
+    parent, at = quote.parent, quote.parent.index(quote)
+    parent.remove(quote)
+    follows = at > 0 and isinstance(parent[at - 1], nodes.paragraph)
+    parent.insert(at - 1 if follows else at, note)
 
 
 def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:

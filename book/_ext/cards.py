@@ -1,5 +1,7 @@
 """A picture on every chapter's card: on the first page, and after the promise of the chapter.
 
+Under the chapter's title stands the badge that opens it in Colab, instead of the card's last row.
+
 The pictures are book/_static/cards/NN.svg, named for the beginning of the notebook's name; the
 <title> of each is its alt text. They are put in here and not in the notebooks, where Colab would
 look for them in vain.
@@ -30,11 +32,26 @@ class CardPictures(SphinxTransform):
         name = chapter(self.env.docname)
         if name:
             self.head(name)
+        if self.env.docname.startswith("notebooks/"):
+            self.badge()
         for card in self.document.findall(is_card):
             links = (chapter(xref.get("reftarget", "")) for xref in card.findall(is_link))
             name = next(filter(None, links), None)
             if name:
                 card.insert(0, self.picture(name, ["sd-card-img-top"]))
+
+    def badge(self) -> None:
+        """Colab's badge under the title, with the address of the card's row "Run it"."""
+        for row in self.document.findall(nodes.row):
+            link = next(iter(row.findall(nodes.reference)), None)
+            if row[0].astext() == "Run it" and link is not None:
+                picture = nodes.image(uri="/book/_static/colab.svg", alt="Open in Colab")
+                picture["classes"] = ["colab"]
+                address = link["refuri"]
+                row.parent.remove(row)
+                badge = nodes.paragraph("", "", nodes.reference("", "", picture, refuri=address))
+                next(iter(self.document.findall(nodes.section))).insert(1, badge)
+                return
 
     def head(self, name: str) -> None:
         """On the chapter's page, after the first paragraph under its title."""

@@ -1,17 +1,20 @@
-"""Numbered figures: what a cell draws and the line of italics below it become a figure.
+"""Numbered figures: what a cell shows and the line of italics below it become a figure.
 
 A chapter's text has its captions as paragraphs in italics, which Colab shows as well. Here they
-are put into a ``<figure>`` with the cell's output and numbered, figures and tables apart:
-"Figure 6.2".
+are put into a ``<figure>`` with the cell's output, or with the table that the text holds, and
+numbered, figures and tables apart: "Figure 6.2".
 """
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 PANEL = re.compile(r'id="[^"]*axes_\d+"')
+SEEDS = re.compile(r" \((\d+) seeds\)")
+SPELLED = {"2": "two", "3": "three", "4": "four"}
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
@@ -20,35 +23,51 @@ def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
         return
     found = CHAPTER.match(page)
     chapter, count = (f"{int(found[1])}." if found else ""), Counter()
-    for output in [*document.findall(is_drawn)]:
+    for figure in document.findall(nodes.figure):  # of a text; Sphinx counts them across pages
+        count["Figure"] += 1
+        add_number(figure[-1], f"Figure {count['Figure']}")
+    for output in [*document.findall(is_shown)]:
         caption, kind = with_caption(output), kind_of(output)
         if caption is None:
             continue
+        count_seeds_once(caption)
         count[kind] += 1
         number = f"{kind} {chapter}{count[kind]}"
-        caption.insert(0, [nodes.strong(number, number), nodes.Text(". ")])
+        add_number(caption, number)
         caption.parent["ids"] = caption.parent["ids"] or [nodes.make_id(number.replace(".", "-"))]
 
 
-def is_drawn(node: nodes.Node) -> bool:
-    """The output of a cell that shows a picture or a table."""
-    return (
-        isinstance(node, nodes.container)
-        and "cell_output" in node.get("classes", [])
-        and kind_of(node) != ""
-    )
+def add_number(caption: nodes.Element, number: str) -> None:
+    caption.insert(0, [nodes.strong(number, number), nodes.Text(". ")])
+
+
+def is_shown(node: nodes.Node) -> bool:
+    """The output of a cell, or a table of the text."""
+    if isinstance(node, nodes.table):
+        return not any(is_output(above) for above in ancestors(node))
+    return is_output(node)
+
+
+def is_output(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and "cell_output" in node.get("classes", [])
+
+
+def ancestors(node: nodes.Node) -> Iterator[nodes.Node]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
 
 
 def kind_of(output: nodes.Node) -> str:
     raw = "".join(node.astext() for node in output.findall(nodes.raw))
     if re.search("<svg|<img|<script", raw) or next(iter(output.findall(nodes.image)), None):
         return "Figure"
-    return "Table" if "<table" in raw else ""
+    return "Table"  # numbers in lines, too
 
 
-def with_caption(output: nodes.container) -> nodes.caption | None:
+def with_caption(output: nodes.Element) -> nodes.caption | None:
     """Puts the output into a figure, with the paragraph of italics below its cell, if any."""
-    cell = output.parent
+    cell = output.parent if is_output(output) else output
     below = cell.parent.index(cell) + 1
     paragraph = cell.parent[below] if below < len(cell.parent) else None
     if not isinstance(paragraph, nodes.paragraph) or len(paragraph) != 1:
@@ -58,9 +77,24 @@ def with_caption(output: nodes.container) -> nodes.caption | None:
     caption = nodes.caption("", "", *paragraph[0].children)
     panels = {panel for node in output.findall(nodes.raw) for panel in PANEL.findall(node.astext())}
     classes = ["wide"] if len(panels) > 2 else []
-    cell.replace(output, nodes.figure("", output.deepcopy(), caption, classes=classes))
-    cell.parent.remove(paragraph)
+    figure = nodes.figure("", output.deepcopy(), caption, classes=classes)
+    output.parent.replace(output, figure)
+    paragraph.parent.remove(paragraph)
     return caption
+
+
+def count_seeds_once(caption: nodes.caption) -> None:
+    """Where every cell of a table ends in "(3 seeds)", the caption says it once instead."""
+    tables = [raw for raw in caption.parent.findall(nodes.raw) if "<table" in raw.astext()]
+    found = {number for raw in tables for number in SEEDS.findall(raw.astext())}
+    if len(found) != 1:
+        return
+    for raw in tables:
+        text = SEEDS.sub("", raw.astext())
+        raw.replace_self(nodes.raw(text, text, **raw.attributes))
+    number = SPELLED.get(*found, *found)
+    if f"{number} seeds" not in caption.astext():
+        caption.append(nodes.Text(f" Each ± is over {number} seeds."))
 
 
 def hide_directives(app: Sphinx, document: nodes.document, page: str) -> None:

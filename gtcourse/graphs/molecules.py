@@ -259,7 +259,7 @@ def ogb_data(smiles: str, index: int = 0) -> Data:
 def ogb_graphs(smiles: Iterable[str], y: np.ndarray, first: int = 0) -> list[Data]:
     """:func:`ogb_data` of molecules, with their targets; ``first`` is the first one's index."""
     graphs = [ogb_data(text, number) for number, text in enumerate(smiles, first)]
-    for graph, target in zip(graphs, torch.from_numpy(y).float().split(1), strict=True):
+    for graph, target in zip(graphs, torch.from_numpy(y.astype(np.float32)).split(1), strict=True):
         graph.y = target
     return graphs
 

@@ -111,4 +111,8 @@ def test_the_calculator_evaluates_the_formulas(shown):
     assert formula.memory(100, wide) <= 2**28 < formula.memory(100, wide + 1)
     assert formula.memory(many, 200) <= 2**28 < formula.memory(many + 1, 200)
     page.locator("input[name=nodes]").fill("1.5")
-    assert "whole number from 1 to 100,000" in page.locator("p").last.inner_text()
+    assert "whole number from 1 to 100,000" in page.locator("#nodes-error").inner_text()
+    slider = page.locator("[data-of=nodes]")
+    slider.press("Home")
+    assert page.locator("#nodes-error").inner_text() == ""
+    assert page.locator("input[name=nodes]").input_value() == "1"

@@ -60,7 +60,8 @@
     .page { container-type: inline-size; }
     @container (max-width: 680px) { .body { grid-template-columns: minmax(0, 1fr); } }
     .molecule svg { width: 100%; height: auto; max-height: 17rem; display: block; }
-    .molecule .note { fill: #6b7078 !important; }
+    .molecule .note { display: none; }
+    .molecule .name { fill: #1b1d20; text-anchor: middle; dominant-baseline: central; }
     svg text { fill: currentColor; }
     .atom { fill: transparent; cursor: pointer; outline: none; }
     .atom.chosen { stroke: ${COLORS.node}; stroke-width: 3; }
@@ -96,6 +97,7 @@
     .term small, .equation sub, .equation sup { line-height: 0; }
     .term small { opacity: .8; margin-left: .4rem; }
     .total { border-top: 1px solid var(--line); --of: transparent; background: none; font-weight: 600; }
+    .scale { white-space: nowrap; }
     .ramp { display: inline-block; width: 5rem; height: .6rem; vertical-align: middle; }
     .level { animation: zoom .25s ease-out; }
     @keyframes zoom { from { opacity: 0; transform: scale(.96); } }
@@ -177,8 +179,24 @@
       root.querySelectorAll("[data-molecule]").forEach((button) =>
         button.setAttribute("aria-pressed", data.molecules[button.dataset.molecule] === state.molecule));
       find(".molecule").innerHTML = state.molecule.drawing;
+      nameAtoms();
       drawChanges();
       draw();
+    }
+
+    /** Every atom's name on its disc, above the bonds, in place of the drawing's own letters. */
+    function nameAtoms() {
+      const svg = find(".molecule svg");
+      const [discs, atoms] = [".disc", ".atom"].map((each) => [...svg.querySelectorAll(each)]);
+      const names = discs.map((disc, at) => {
+        const text = document.createElementNS(svg.namespaceURI, "text");
+        [["x", "cx"], ["y", "cy"]].forEach(([to, from]) => text.setAttribute(to, disc.getAttribute(from)));
+        text.setAttribute("font-size", disc.getAttribute("r") * 0.72);
+        text.setAttribute("class", "name");
+        text.textContent = name(at + result.first);
+        return text;
+      });
+      svg.append(...discs, ...names, ...atoms);
     }
 
     function calculate() {
@@ -224,12 +242,13 @@
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
-      const ramp = (stops) => `<span class="ramp" style="background:linear-gradient(to right,${stops.join(",")})"></span>`;
+      const ramp = (low, stops) => `<span class="scale">${low} <span class="ramp" style="background:linear-gradient(to right,${
+        stops.join(",")})"></span> ${number(largest, 2)}</span>`;
       const what = { model: "mean over all layers", layer: `mean of layer ${state.layer + 1}`,
         weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}` }[state.level];
       find(".legend").innerHTML = state.effects ?
-        `What each atom adds to the prediction: −${number(largest, 2)} ${ramp(TWO_SIDED)} ${number(largest, 2)}` :
-        `What <b>${name(state.i)}</b> attends to (${what}): 0 ${ramp(ONE_SIDED)} ${number(largest, 2)}`;
+        `What each atom adds to the prediction: ${ramp(`−${number(largest, 2)}`, TWO_SIDED)}` :
+        `What <b>${name(state.i)}</b> attends to (${what}): ${ramp(0, ONE_SIDED)}`;
     }
 
     /** The prediction less that without the atom. */
@@ -306,8 +325,8 @@
       const weight = mapOf(layer().attention)[at];
       return `<p><b>${name(state.i)} → ${name(state.j)}</b>, layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}
         <small>(${about().source})</small></p>${terms.join("")}
-        <div class="term total"><span>logit a<sub>ij</sub></span><span>${number(logit)}</span></div>
-        <div class="term"><span>exp a<sub>ij</sub> / Σ<sub>k</sub> exp a<sub>ik</sub><small>${gone ? "removed" : "softmax"}</small></span>
+        <div class="term total"><span>logit s<sub>ij</sub></span><span>${number(logit)}</span></div>
+        <div class="term"><span>exp s<sub>ij</sub> / Σ<sub>m</sub> exp s<sub>im</sub><small>${gone ? "removed" : "softmax"}</small></span>
         <span>${gone ? "0" : `${number(Math.exp(logit), 2)} / ${number(total, 2)}`} = ${number(share)}</span></div>${gate}
         <div class="term total"><span>weight of v<sub>j</sub></span><span>${number(weight)}</span></div>
         <p class="quiet">An even share of ${T - state.changes.removed.size} tokens would be ${number(1 / (T - state.changes.removed.size))}.</p>`;
@@ -350,6 +369,7 @@
       if (level !== "weight") find(".view").replaceChildren();
       drawChanges();
       draw();
+      find('nav [aria-current="true"]').focus({ preventScroll: true });  // the button that was pressed is gone
     }
 
     function select(i, j = state.j) {
@@ -390,6 +410,7 @@
         state.changes = gtcourse.models.unchanged();
         drawChanges();
         recalculate();
+        find('[data-act="reset"]').focus();
       } else if (target.className === "matrix") {
         const box = target.getBoundingClientRect();
         const place = (x, size) => Math.max(0, Math.min(tokens() - 1, Math.floor(x / size * tokens())));
