@@ -139,6 +139,7 @@
     const state = { model: null, molecule: data.molecules[0], level: "model", layer: 0, channel: 0, i: 0, j: 1,
       effects: false, changes: gtcourse.models.unchanged() };
     let [result, before] = [null, null];
+    const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="models" role="group" aria-label="model"></div>
       <div class="strip" role="group" aria-label="molecule"></div>
@@ -231,7 +232,8 @@
 
     function drawMolecule() {
       const row = shownRow().slice(result.first);
-      const found = state.effects ? effects() : row;
+      if (state.effects && !worth.has(result)) findEffects();
+      const found = state.effects ? worth.get(result) ?? row.map(() => 0) : row;
       const largest = Math.max(...found.map(Math.abs), 1e-9);
       const color = (value) => css(state.effects ? shade(TWO_SIDED, 0.5 + value / largest / 2) : shade(ONE_SIDED, value / largest));
       root.querySelectorAll(".molecule .disc").forEach((disc, at) => disc.setAttribute("fill", color(found[at])));
@@ -251,12 +253,19 @@
         `What <b>${name(state.i)}</b> attends to (${what}): ${ramp(0, ONE_SIDED)}`;
     }
 
-    /** The prediction less that without the atom. */
-    function effects() {
-      return state.molecule.x.map((_, atom) => {
-        const removed = new Set([...state.changes.removed, atom]);
-        return result.prediction - gtcourse.models.run(state.model, state.molecule, { ...state.changes, removed }).prediction;
-      });
+    /** The prediction less that without the atom, atom by atom, so that the page answers meanwhile. */
+    async function findEffects() {
+      const [of, model, molecule, changes] = [result, state.model, state.molecule, state.changes];
+      const found = [];
+      worth.set(of, molecule.x.map(() => 0));
+      for (const atom of molecule.x.keys()) {
+        const removed = new Set([...changes.removed, atom]);
+        found.push(of.prediction - gtcourse.models.run(model, molecule, { ...changes, removed }).prediction);
+        await new Promise((done) => setTimeout(done));
+        if (of !== result) return worth.delete(of);
+      }
+      worth.set(of, found);
+      if (state.effects) drawMolecule();
     }
 
     function drawTrail() {
