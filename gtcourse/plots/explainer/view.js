@@ -51,7 +51,7 @@
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     .models { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center; }
     .strip { display: flex; gap: .4rem; overflow-x: auto; padding: .5rem 2px; }
-    .strip button { flex: none; width: 6.2rem; padding: .2rem; font-size: .75rem; }
+    .strip button { flex: none; width: 7rem; padding: .2rem; font-size: .75rem; }
     .strip svg { width: 100%; height: 3.4rem; display: block; pointer-events: none; }
     .strip path { stroke: currentColor !important; stroke-width: 4px !important; }
     .strip path[class^="atom"] { fill: currentColor !important; stroke: none !important; }
@@ -89,13 +89,14 @@
     .matrix { position: relative; max-width: 22rem; cursor: crosshair; touch-action: manipulation; }
     .matrix canvas { width: 100%; }
     .mark { position: absolute; pointer-events: none; border: 2px solid; }
-    .weight { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1rem; }
+    .weight { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); gap: 1rem; }
     @container (max-width: 880px) { .weight { grid-template-columns: minmax(0, 1fr); } }
     .equation { font-size: .95rem; }
     .term { display: grid; grid-template-columns: 1fr auto; gap: .6rem; border-left: 5px solid var(--of); padding: .15rem .5rem; margin: .2rem 0;
             background: var(--soft); font-variant-numeric: tabular-nums; }
     .term small, .equation sub, .equation sup { line-height: 0; }
     .term small { opacity: .8; margin-left: .4rem; }
+    .share { font-size: .85rem; }
     .total { border-top: 1px solid var(--line); --of: transparent; background: none; font-weight: 600; }
     .scale { white-space: nowrap; }
     .ramp { display: inline-block; width: 5rem; height: .6rem; vertical-align: middle; }
@@ -335,7 +336,7 @@
       return `<p><b>${name(state.i)} → ${name(state.j)}</b>, layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}
         <small>(${about().source})</small></p>${terms.join("")}
         <div class="term total"><span>logit s<sub>ij</sub></span><span>${number(logit)}</span></div>
-        <div class="term"><span>exp s<sub>ij</sub> / Σ<sub>m</sub> exp s<sub>im</sub><small>${gone ? "removed" : "softmax"}</small></span>
+        <div class="term share"><span>exp s<sub>ij</sub> / Σ<sub>m</sub> exp s<sub>im</sub>${gone ? "<small>removed</small>" : ""}</span>
         <span>${gone ? "0" : `${number(Math.exp(logit), 2)} / ${number(total, 2)}`} = ${number(share)}</span></div>${gate}
         <div class="term total"><span>weight of v<sub>j</sub></span><span>${number(weight)}</span></div>
         <p class="quiet">An even share of ${T - state.changes.removed.size} tokens would be ${number(1 / (T - state.changes.removed.size))}.</p>`;
