@@ -76,7 +76,7 @@ def with_caption(output: nodes.Element) -> nodes.caption | None:
         return None
     caption = nodes.caption("", "", *paragraph[0].children)
     panels = {panel for node in output.findall(nodes.raw) for panel in PANEL.findall(node.astext())}
-    classes = ["wide"] if len(panels) > 2 else []
+    classes = ["wide", "full-width"] if len(panels) > 2 else []  # full-width hides the contents
     figure = nodes.figure("", output.deepcopy(), caption, classes=classes)
     output.parent.replace(output, figure)
     paragraph.parent.remove(paragraph)
