@@ -20,22 +20,21 @@ from gtcourse.training.tasks import Task
 class Flag:
     r"""m forward and backward passes for one optimizer step, each on a stronger perturbation.
 
-    :math:`\delta` starts uniform in :math:`[-\alpha, \alpha]`, or with a bound in
-    :math:`[-\epsilon / \sqrt d, \epsilon / \sqrt d]`, as in FreeLB and Graphormer's code. The
-    step's gradient is the mean of the m passes', and between two passes
+    δ starts uniform in [-α, α], or with a bound in [-ε/√d, ε/√d], as in FreeLB and Graphormer's
+    code. The step's gradient is the mean of the m passes', and between two passes
 
     .. math:: \delta \leftarrow \Pi_\epsilon\bigl(
               \delta + \alpha\,\operatorname{sign}(\nabla_\delta J)\bigr),
 
     where :math:`\Pi_\epsilon` scales each node's vector back to a Euclidean norm of at most
-    :math:`\epsilon`. The model is called as ``model(batch, perturbation=δ)``, adds δ to its node
+    ε. The model is called as ``model(batch, perturbation=δ)``, adds δ to its node
     embeddings, and has their width as ``model.config.d_model``.
 
     Args:
         steps: m; 1 is plain training on randomly perturbed embeddings.
-        step_size: :math:`\alpha`. A step has norm :math:`\alpha \sqrt d`: where that is far beyond
+        step_size: α. A step has norm α√d: where that is far beyond
             the bound (Graphormer's Table 8: 0.032 and 0.001), only its direction is left of it.
-        bound: :math:`\epsilon`; 0 for none, as in Graphormer's Table 9.
+        bound: ε; 0 for none, as in Graphormer's Table 9.
     """
 
     steps: int
