@@ -47,10 +47,10 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
 
 
 def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -> Tensor:
-    r"""How widely each token spreads its attention: :math:`-\sum_j a_{ij} \log a_{ij}`, in nats.
+    """How widely each token spreads its attention: the entropy of its row, in nats.
 
     ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` it is divided by
-    :math:`\log n`, the entropy of even attention over the graph's n tokens: 0 where one token has
+    log n, the entropy of even attention over the graph's n tokens: 0 where one token has
     it all, 1 where all have the same. 0 in a graph of one token.
     """
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
