@@ -87,6 +87,9 @@ def test_every_recipe_on_zinc_has_a_row_and_every_record_too():
     for record in records:
         assert f"`{record.commit[:7]}`" in page
         assert "+changes" not in record.commit
+    for path in RESULTS.glob("*.json"):  # what the chapters read is what the page shows
+        copy = ROOT / "gtcourse" / "recorded" / path.name
+        assert not copy.exists() or copy.read_bytes() == path.read_bytes(), path.name
 
 
 # The teacher's page: its hours are hours of what is there.
