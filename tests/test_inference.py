@@ -117,6 +117,16 @@ def test_a_scaffold_is_in_one_part_alone():
     assert parts == scaffold_split(smiles, seed=0)
 
 
+def test_sizes_of_older_records_mean_the_same():
+    old = {"node_columns": (5,), "edge_columns": (3,)}
+    new = {"num_node_types": (5,), "num_edge_types": (3,)}
+    configs = [
+        own_recipe(RECIPES["csa/zinc"], "regression", ["y"], **sizes).build_model.args[0]
+        for sizes in (old, new)
+    ]
+    assert configs[0] == configs[1] != RECIPES["csa/zinc"].build_model.args[0]
+
+
 @pytest.mark.parametrize(
     "model",
     ["gin", "gat", "gatedgcn", "signnet", "graphormer-slim", "egt-100k", "grpe-small", "csa-rings"],
