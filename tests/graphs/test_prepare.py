@@ -144,7 +144,9 @@ def test_an_unreadable_molecule_is_named_and_finished_parts_are_kept(tmp_path, p
     layout = write_some(tmp_path / "layout", smiles=("CCO", "C=O", "CN", "CC", "CC#N", "C1CC"))
     with pytest.raises(ValueError, match="molecule 5 is 'C1CC', of which ogb and RDKit can make"):
         prepared(layout, tmp_path / "out", executor=pool(1) if pool else None)
-    assert [path.name[:5] for path in tmp_path.glob("out/parts/*.npz")] == ["00000"]
+    parts = {path.name[:5] for path in tmp_path.glob("out/parts/*.npz")}
+    assert "00000" in parts
+    assert "00001" not in parts  # a pool may have begun later ones
 
 
 def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
