@@ -1,6 +1,11 @@
 // What the pages do themselves; everything can be read without it, formulas excepted.
 "use strict";
 
+// The theme's own script comes last. Until then a page has both logos and no colours of a mode.
+if (document.documentElement.dataset.theme === "auto")
+  document.documentElement.dataset.theme =
+    matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+
 // Formulas: first what stands in the window, then the others, a few at a time and only while
 // nothing else is to be done. A chapter has hundreds, and a page shall answer before the last is set.
 const AT_ONCE = 12;
