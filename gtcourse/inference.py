@@ -106,7 +106,7 @@ class Predictor:
 
     @property
     def level(self) -> str:
-        """What the model predicts for: "graph", "node" or "edge"."""
+        """Whether the model predicts for a "graph", "node" or "edge"."""
         return getattr(getattr(self.model, "config", None), "target", "graph")
 
     def predict_rows(self, smiles: Sequence[str]) -> dict[str, list]:

@@ -76,7 +76,7 @@ class GraphBatch:
 
     @property
     def edge_index(self) -> Tensor:
-        """All edges in PyG's form, ``[2, E]``: real nodes are numbered across the graphs.
+        """All edges in PyG's form, ``[2, E]``. Real nodes are numbered across the graphs.
 
         Node features in that numbering are ``x[mask]``, edge features in this order
         ``edge_attr[adjacency]``.
@@ -87,7 +87,7 @@ class GraphBatch:
 
     @property
     def graph_index(self) -> Tensor:
-        """The graph of each real node, ``[ΣN]``: PyG's ``batch``."""
+        """The graph of each real node, ``[ΣN]``, as in PyG's ``batch``."""
         return self.mask.nonzero()[:, 0]
 
     @staticmethod

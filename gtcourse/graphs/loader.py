@@ -117,7 +117,7 @@ class DenseLoader:
 
     @property
     def targets(self) -> Tensor | None:
-        """Targets of all graphs: ``[G]`` or ``[G, T]``, or those of nodes or edges, flat.
+        """Targets of all graphs, ``[G]`` or ``[G, T]``, or those of nodes or edges, flat.
 
         None if there are none, and for node and edge targets in a folder: too many to read.
         """
