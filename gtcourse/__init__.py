@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         unbatch,
     )
     from gtcourse.inference import load
-    from gtcourse.training.budget import budget, device
+    from gtcourse.training.fit import budget, device
 
 __version__ = "0.2.0"
 __all__ = [
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 HOMES = {
-    "budget": "gtcourse.training.budget",
-    "device": "gtcourse.training.budget",
+    "budget": "gtcourse.training.fit",
+    "device": "gtcourse.training.fit",
     "load": "gtcourse.inference",
 }
 

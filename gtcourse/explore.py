@@ -23,7 +23,7 @@ from gtcourse.graphs.molecules import penalized_logp, zinc_data
 from gtcourse.inference import Predictor, load
 from gtcourse.plots.interactive import as_script, script
 from gtcourse.plots.molecules import drawing
-from gtcourse.training.budget import device
+from gtcourse.training.fit import device
 
 PAGE = files("gtcourse.plots") / "explainer" / "page.html"
 READS = {

@@ -26,7 +26,7 @@ from gtcourse.graphs.molecules import ogb_data, zinc_data
 from gtcourse.graphs.ragged import collate
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.base import Recipe
-from gtcourse.training.budget import device
+from gtcourse.training.fit import device
 from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.own import FEATURES, own_recipe
 from gtcourse.training.records import RECORDED, Record, read_record, read_weights

@@ -23,8 +23,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler, ReduceLROnPlateau
 from gtcourse.encodings import Encoding
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training import tasks
-from gtcourse.training.budget import device
-from gtcourse.training.fit import History, fit
+from gtcourse.training.fit import History, device, fit
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
 

@@ -31,8 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
 from gtcourse.graphs.ragged import GraphDataset
 from gtcourse.recipes.base import Recipe
-from gtcourse.training.budget import device
-from gtcourse.training.fit import compiled, launch, train_step
+from gtcourse.training.fit import compiled, device, launch, train_step
 from gtcourse.training.records import RECORDED, device_name
 from gtcourse.training.run import loaders
 from gtcourse.training.tasks import Task

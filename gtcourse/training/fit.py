@@ -1,4 +1,4 @@
-"""The training loop: any model, task and device; a run can be interrupted and resumed anywhere.
+"""The training loop: any model, task, device and budget; a run can be resumed anywhere.
 
 Lightning Fabric handles devices, precision and processes. Each process takes its share of every
 batch and weights its loss by it, so that the gradients that DDP averages are those of the batch.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,9 +25,41 @@ from tqdm import tqdm
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.files import replacing, write_tensors
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.training.budget import device
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
+
+T = TypeVar("T")
+
+
+def device() -> torch.device:
+    """The fastest device of this machine: CUDA, Apple's MPS, or the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
+    """Picks what this machine can do in a few minutes, and prints the choice.
+
+    The three are numbers, or dictionaries of numbers. ``GTCOURSE_BUDGET=smoke`` in the environment
+    asks for a quick check: ``smoke`` if it is given, otherwise ``cpu`` with each whole number in it
+    cut to a twentieth. "cpu" and "gpu" force one of the others.
+    """
+    choices = {"cpu": cpu, "gpu": gpu, "smoke": _shrink(cpu) if smoke is None else smoke}
+    name = os.environ.get("GTCOURSE_BUDGET") or ("cpu" if device().type == "cpu" else "gpu")
+    if name not in choices:
+        raise ValueError(f"GTCOURSE_BUDGET is {name!r}; expected one of {', '.join(choices)}.")
+    listed = chosen = choices[name]
+    if isinstance(chosen, dict):
+        listed = ", ".join(f"{key} = {value}" for key, value in chosen.items())
+    print(f"Budget {name} on {device().type}: {listed}")
+    return chosen
+
+
+def _shrink(value: T) -> T:
+    if isinstance(value, dict):
+        return {name: _shrink(part) for name, part in value.items()}
+    return max(1, value // 20) if type(value) is int else value
 
 
 @dataclass
@@ -46,7 +79,7 @@ class History:
 
     @property
     def seconds(self) -> float:
-        return sum(row["seconds"] for row in self.epochs)
+        return sum(self.column("seconds"))
 
     def column(self, name: str) -> list[float]:
         return [row[name] for row in self.epochs]
@@ -64,33 +97,18 @@ class Epoch:
 
 
 def fit(
-    model: nn.Module,
-    task: Task,
-    train: DenseLoader,
-    val: DenseLoader | None = None,
-    *,
-    epochs: int,
-    lr: float = 1e-3,
-    optimizer: Optimizer | None = None,
-    schedule: LRScheduler | ReduceLROnPlateau | None = None,
-    stop_below_lr: float | None = None,
-    grad_clip: float | None = None,
-    flag: Flag | None = None,
-    precision: str = "32-true",
-    compile: bool = False,
-    devices: int = 1,
-    seed: int = 0,
-    out: Path | str | None = None,
-    checkpoint_every: int | None = None,
-    tensorboard: bool = False,
-    progress: bool = True,
-) -> History:
+    model: nn.Module, task: Task, train: DenseLoader, val: DenseLoader | None = None, *,
+    epochs: int, lr: float = 1e-3, optimizer: Optimizer | None = None,
+    schedule: LRScheduler | ReduceLROnPlateau | None = None, stop_below_lr: float | None = None,
+    grad_clip: float | None = None, flag: Flag | None = None, precision: str = "32-true",
+    compile: bool = False, devices: int = 1, seed: int = 0, out: Path | str | None = None,
+    checkpoint_every: int | None = None, tensorboard: bool = False, progress: bool = True,
+) -> History:  # fmt: skip
     """Trains ``model`` in place and leaves it with its best weights by validation.
 
     Args:
         train, val: loaders; fastest on :func:`gtcourse.device`, to which batches are moved.
-        epochs: passes over ``train``, at most.
-        lr: Adam's, if no ``optimizer`` is given.
+        epochs: passes over ``train``, at most; lr: Adam's, if no ``optimizer`` is given.
         schedule: of ``optimizer``; stepped after each step, a ``ReduceLROnPlateau`` each epoch.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
@@ -101,9 +119,8 @@ def fit(
         seed: of dropout and everything else random in training but the loader's order.
         out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
             continued; on a CPU the result is the same bit for bit.
-        checkpoint_every: also save after every so many steps of an epoch, if there is ``out``.
+        checkpoint_every: also save after every so many steps of an epoch.
         tensorboard: also log the curve for TensorBoard, below ``out``.
-        progress: show a bar with the remaining time.
 
     Raises:
         ValueError: a plateau without validation data, targets from which nothing can be learned, or
@@ -202,15 +219,10 @@ def fit(
 
 
 def train_step(
-    fabric,
-    model: nn.Module,
-    task: Task,
-    batch: GraphBatch,
-    optimizer: Optimizer,
-    schedule: LRScheduler | ReduceLROnPlateau | None = None,
-    grad_clip: float | None = None,
+    fabric, model: nn.Module, task: Task, batch: GraphBatch, optimizer: Optimizer,
+    schedule: LRScheduler | ReduceLROnPlateau | None = None, grad_clip: float | None = None,
     flag: Flag | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Takes one optimizer step and returns the loss, without waiting for a GPU.
 
     ``model`` and ``optimizer`` are set up by Fabric; the others are as in :func:`fit`.
@@ -232,7 +244,6 @@ def train_step(
 
 
 def compiled(model: nn.Module, compile: bool) -> nn.Module:
-    """The model by ``torch.compile``, or as it is."""
     # One graph for each shape: those that serve all shapes cannot be replayed.
     return torch.compile(model, mode="reduce-overhead", dynamic=False) if compile else model
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from gtcourse.graphs.files import file_sha256, replacing, write_tensors
 from gtcourse.recipes import RECIPES, Recipe
-from gtcourse.training.fit import read_tensors
+from gtcourse.training.fit import device, read_tensors
 
 PACKAGE = Path(str(files("gtcourse")))
 RECORDED = PACKAGE / "recorded"
@@ -48,11 +48,11 @@ def current_commit() -> str:
 
 def device_name() -> str:
     """The accelerator's name, or the processor's architecture and the threads in use."""
-    if torch.cuda.is_available():
+    where = device().type
+    if where == "cuda":
         return torch.cuda.get_device_name()
-    if torch.backends.mps.is_available():
-        return f"Apple MPS ({platform.machine()})"
-    return f"CPU ({platform.machine()}, {torch.get_num_threads()} thread(s))"
+    threads = f", {torch.get_num_threads()} thread(s)" if where == "cpu" else ""
+    return f"{'Apple MPS' if where == 'mps' else 'CPU'} ({platform.machine()}{threads})"
 
 
 def installed_versions() -> dict[str, str]:
@@ -69,15 +69,11 @@ class Record:
     """One run.
 
     Attributes:
-        name: what was run, such as "bag/molecules".
-        config: every number that the run depends on.
-        data: name, source, checksum and sizes of the data.
-        seed: of weights, order and dropout.
-        seconds: wall time.
-        parameters: trainable numbers.
+        name: what was run, such as "bag/molecules"; config: every number that it depends on.
+        data: name, source, checksum and sizes.
+        seconds: wall time; parameters: trainable numbers.
         curve: a row for each epoch; result: final metrics, such as ``{"test_mae": …}``.
         command: what to type for the same run.
-        commit, device, versions, date: where it ran.
         weights: SHA-256 of the file of trained weights, if they are stored.
     """
 
@@ -98,12 +94,11 @@ class Record:
 
     @property
     def filename(self) -> str:
-        """Where :func:`recorded` looks for it, in the folder of records."""
         return record_filename(self.name, self.seed)
 
     @property
     def weights_filename(self) -> str:
-        """Where :func:`read_weights` looks for its weights, in the same folder."""
+        """In the folder of the record."""
         return f"weights/{Path(self.filename).stem}.pt"
 
 
@@ -155,13 +150,11 @@ def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> N
 def read_weights(record: Record, folder: Path = RECORDED) -> dict[str, Tensor]:
     """The weights that a recorded run ended with, by the names of ``state_dict``."""
     path = folder / record.weights_filename
-    if not record.weights or not path.is_file():
+    if not path.is_file() or file_sha256(path) != record.weights:
         raise ValueError(
-            f"the weights of {record.name!r} with seed {record.seed} are not stored in {folder}; "
-            "expected a run whose record has their checksum."
+            f"{path} is missing or damaged; expected the weights of {record.name!r} with seed "
+            f"{record.seed}, with the record's checksum."
         )
-    if file_sha256(path) != record.weights:
-        raise ValueError(f"{path} is damaged; expected the file with the record's checksum.")
     return read_tensors(path)
 
 
@@ -170,9 +163,8 @@ class Result:
     """Several seeds of one recipe, at one budget on the same data, beside the paper's number.
 
     Attributes:
-        recipe: as published; None for a reader's own.
-        metric: the one that is compared, for instance "test_mae".
-        paper: (mean, standard deviation or None), as printed; None for a reader's own.
+        recipe: as published, and paper: the printed (mean, standard deviation or None) of the
+            metric; None for a reader's own.
         records: the runs that have this metric, by seed; none if the recipe was not run.
     """
 
@@ -207,10 +199,8 @@ def read_results(folders: Iterable[Path]) -> list[Record]:
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
     """A result for each recipe, data and budget; one without records for a recipe that has none.
 
-    Runs of recipes that are a reader's own come last, with all metrics of the test set.
-
-    Args:
-        dataset: only recipes for this one.
+    Only recipes for ``dataset``, if it is given. Runs of recipes that are a reader's own come last,
+    with all metrics of the test set.
     """
     runs = defaultdict(list)
     for record in sorted(records, key=lambda record: record.seed):
@@ -242,10 +232,8 @@ def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
 
 def spread(values: list[float]) -> str:
     """Mean ± standard deviation over seeds, and how many there are."""
-    if not values:
-        return "not yet run"
-    if len(values) == 1:
-        return f"{values[0]:.3f} (1 seed)"
+    if len(values) < 2:
+        return f"{values[0]:.3f} (1 seed)" if values else "not yet run"
     return f"{mean(values):.3f} ± {stdev(values):.3f} ({len(values)} seeds)"
 
 

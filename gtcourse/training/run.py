@@ -24,17 +24,9 @@ from gtcourse.graphs.files import META, open_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes.base import Recipe, warmup_then_cosine
-from gtcourse.training.budget import device
-from gtcourse.training.fit import History, count_parameters, evaluate, is_first_process, processes
-from gtcourse.training.records import (
-    Record,
-    current_commit,
-    read_record,
-    record_filename,
-    write_json,
-    write_record,
-    write_weights,
-)
+from gtcourse.training import fit, records
+from gtcourse.training.fit import device
+from gtcourse.training.records import Record
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that have to be downloaded; others are generated anyway."""
@@ -74,23 +66,16 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
 
 
 def at_budget(
-    recipe: Recipe,
-    data: GraphDataset,
-    budget: str = "paper",
-    *,
-    graphs: int | None = None,
-    learning_rate: float | None = None,
-    cosine: bool = False,
-    **sizes: int | None,
-) -> tuple[Recipe, GraphDataset]:
-    """A recipe and its data cut to a budget, which the recipe remembers.
+    recipe: Recipe, data: GraphDataset, budget: str = "paper", *, graphs: int | None = None,
+    learning_rate: float | None = None, cosine: bool = False, **sizes: int | None,
+) -> tuple[Recipe, GraphDataset]:  # fmt: skip
+    """A recipe and its data cut to one of ``BUDGETS``, which the recipe remembers.
 
     Args:
-        budget: one of ``BUDGETS``.
-        graphs, learning_rate: in place of the budget's and the recipe's, if given.
+        graphs, learning_rate, sizes: (``epochs``, ``batch_size``), where given, in place of the
+            budget's and the recipe's.
         cosine: the rate falls to zero by the last epoch. A short run of a recipe that waits for a
             plateau would otherwise end at its first rate.
-        sizes: ``epochs`` and ``batch_size``, likewise.
     """
     if budget not in BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
@@ -134,10 +119,12 @@ def loaders(
             f"{recipe.batch_size}; expected more graphs or smaller batches."
         )
     # Without gradients, four times as many graphs fit into memory as easily.
-    val, test = (
-        DenseLoader(graphs, 4 * recipe.batch_size, **options) for graphs in (data.val, data.test)
+    larger = 4 * recipe.batch_size
+    return (
+        train,
+        DenseLoader(data.val, larger, **options),
+        DenseLoader(data.test, larger, **options),
     )
-    return train, val, test
 
 
 def run_name(recipe: Recipe, data: GraphDataset) -> str:
@@ -146,22 +133,13 @@ def run_name(recipe: Recipe, data: GraphDataset) -> str:
 
 
 def train(
-    recipe: Recipe,
-    data: GraphDataset,
-    *,
-    command: str,
-    seed: int = 0,
-    out: Path | None = None,
-    resume: bool | None = False,
-    buckets: int = 1,
-    compile: bool = False,
-    **options,
-) -> Record:
+    recipe: Recipe, data: GraphDataset, *, command: str, seed: int = 0, out: Path | None = None,
+    resume: bool | None = False, buckets: int = 1, compile: bool = False, **options,
+) -> Record:  # fmt: skip
     """Trains with a recipe and evaluates the weights of the best validation epoch.
 
     Args:
-        command: what to type for the same run.
-        seed: of weights, order and dropout.
+        command: what to type for the same run; seed: of weights, order and dropout.
         out: the run's folder; None to write nothing.
         resume: continue the run that is there; a finished one is not run again. None: begin one
             where there is none.
@@ -175,13 +153,13 @@ def train(
         raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
     if torch.cuda.is_available():  # several processes have a GPU each
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    devices = math.prod(processes(options.get("devices", 1)))
+    devices = math.prod(fit.processes(options.get("devices", 1)))
     settings = {"buckets": buckets, "compile": compile, "devices": devices}
     settings["precision"] = options.get("precision", "32-true")
-    name, commit = run_name(recipe, data), current_commit()
+    name, commit = run_name(recipe, data), records.current_commit()
     what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
     check_data(recipe, data)
-    writes = out is not None and is_first_process()
+    writes = out is not None and fit.is_first_process()
     with ExitStack() as stack:
         if writes:
             try:
@@ -190,34 +168,34 @@ def train(
                 raise ValueError(
                     f"another process is training in {out}; expected a folder for each run."
                 ) from None
-            begun = claim(out, what, resume)
+            begun = claim(out, what, commit, resume)
             commit = commit if commit == begun else f"{begun}, then {commit}"
-        if out is not None and (out / record_filename(name, seed)).exists():
-            return read_record(out / record_filename(name, seed))
+        if out is not None and (out / records.record_filename(name, seed)).exists():
+            return records.read_record(out / records.record_filename(name, seed))
         training, val, test = loaders(recipe, data, seed, buckets, static_shapes=compile)
         torch.manual_seed(seed)
         model = recipe.build_model()
         history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
         result = _result(recipe, model, history, training, test)
         record = Record(
-            name, **what, seconds=round(history.seconds, 1), parameters=count_parameters(model),
+            name, **what, seconds=round(history.seconds, 1), parameters=fit.count_parameters(model),
             curve=history.epochs, result=result, command=command, commit=commit,
         )  # fmt: skip
         if writes:
-            write_weights(record, model.state_dict(), out)
-            write_record(record, out / record.filename)
+            records.write_weights(record, model.state_dict(), out)
+            records.write_record(record, out / record.filename)
     return record
 
 
 def _result(
-    recipe: Recipe, model: nn.Module, history: History, train: DenseLoader, test: DenseLoader
+    recipe: Recipe, model: nn.Module, history: fit.History, train: DenseLoader, test: DenseLoader
 ) -> dict[str, float]:
     """The metric at the best epoch; not of a split whose publisher keeps all targets back."""
     model.to(device())
     metric, best = recipe.task.monitor, history.best or history.epochs[-1]
-    scores = {f"test_{metric}": evaluate(model, recipe.task, test)[metric]}
+    scores = {f"test_{metric}": fit.evaluate(model, recipe.task, test)[metric]}
     if f"train_{metric}" in recipe.paper_result:
-        scores[f"train_{metric}"] = evaluate(model, recipe.task, train)[metric]
+        scores[f"train_{metric}"] = fit.evaluate(model, recipe.task, train)[metric]
     scores[f"val_{metric}"] = best[f"val_{metric}"]
     scores = {name: value for name, value in scores.items() if not math.isnan(value)}
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
@@ -250,18 +228,15 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
             raise ValueError(f"{data.name} does not fit {recipe.name}: {reason}") from None
 
 
-def claim(out: Path, what: dict, resume: bool | None) -> str:
-    """Begins a run in its folder, or compares the run in it with this one.
+def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
+    """Begins a run in its folder, or compares the run in it with this one: the commit at its start.
 
     A run that stopped before its first checkpoint left nothing to continue: its folder is free.
-
-    Returns:
-        str: the commit at which the run began.
     """
     path = out / "run.json"
     if not any(out.glob("*-seed*.json")) and not (out / "last.ckpt").exists():
-        write_json(path, {"commit": current_commit(), **what})
-        return current_commit()
+        records.write_json(path, {"commit": commit, **what})
+        return commit
     if resume is False:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     begun = json.loads(path.read_text())

@@ -1,14 +1,14 @@
 import pytest
+import torch
 
 import gtcourse
-from gtcourse.training import budget as module
 
 
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch):
     monkeypatch.delenv("GTCOURSE_BUDGET", raising=False)
-    monkeypatch.setattr(module.torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(module.torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
 
 
 CPU, GPU = {"epochs": 40, "graphs": 1000, "lr": 1e-3}, {"epochs": 400, "graphs": 10_000, "lr": 1e-3}
@@ -17,7 +17,7 @@ CPU, GPU = {"epochs": 40, "graphs": 1000, "lr": 1e-3}, {"epochs": 400, "graphs":
 def test_the_device_decides_and_the_choice_is_printed(capsys, monkeypatch):
     assert gtcourse.budget(cpu=CPU, gpu=GPU) == CPU
     assert capsys.readouterr().out == "Budget cpu on cpu: epochs = 40, graphs = 1000, lr = 0.001\n"
-    monkeypatch.setattr(module.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert gtcourse.device().type == "cuda"
     assert gtcourse.budget(cpu=CPU, gpu=GPU) == GPU
 

@@ -85,7 +85,7 @@ def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, chang
 def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(tmp_path, resume=True)
-    monkeypatch.setattr("gtcourse.training.run.current_commit", lambda: "first")
+    monkeypatch.setattr("gtcourse.training.records.current_commit", lambda: "first")
     for module, seed in (("fit", 1), ("run", 0)):  # the first leaves no checkpoint
         with monkeypatch.context() as patch:
             patch.setattr(f"gtcourse.training.{module}.evaluate", raise_interrupt)
@@ -95,7 +95,7 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
         run(tmp_path)
     with pytest.raises(ValueError, match="another run, which differs in buckets, seed;"):
         run(tmp_path, resume=None, buckets=2, seed=1)
-    monkeypatch.setattr("gtcourse.training.run.current_commit", lambda: "second")
+    monkeypatch.setattr("gtcourse.training.records.current_commit", lambda: "second")
     record = run(tmp_path, resume=True)
     assert record.commit == "first, then second"
     monkeypatch.setattr("gtcourse.training.run.loaders", None)
