@@ -120,8 +120,7 @@ def train(
     if len(seed) > 1:
         raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
     from gtcourse.recipes import get_recipe
-    from gtcourse.training import run
-    from gtcourse.training.records import printed
+    from gtcourse.training import fit, records, run
 
     chosen = get_recipe(recipe)
     if csv is None:
@@ -134,7 +133,7 @@ def train(
     )  # fmt: skip
     name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
-    if first := run.is_first_process():
+    if first := fit.is_first_process():
         print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
     record = run.train(
         chosen, dataset, command=_command(), seed=seed[0], out=folder,
@@ -142,12 +141,10 @@ def train(
         devices=devices, precision=precision, compile=compile, buckets=buckets, tensorboard=True,
     )  # fmt: skip
     if first:
-        scores = dict(printed(chosen))
+        about = f"   (the paper's run on {chosen.dataset}: {{:g}})"
+        paper = {metric: about.format(score[0]) for metric, score in records.printed(chosen)}
         for metric, value in record.result.items():
-            paper = ""
-            if metric in scores:
-                paper = f"   (the paper's run on {chosen.dataset}: {scores[metric][0]:g})"
-            print(f"{metric:>16} {value:.5g}{paper}")
+            print(f"{metric:>16} {value:.5g}{paper.get(metric, '')}")
         print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
 
@@ -352,9 +349,10 @@ def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str
     if start is not None:
         recipe = fine_tuned(recipe, start)
     data, skipped = read_csv(csv, smiles, targets, task, split, features=features)
-    more = [f"{len(skipped) - 5} more rows"] if len(skipped) > 5 else []
-    for line in skipped[:5] + more:
+    for line in skipped[:5]:
         print(f"left out: {line}")
+    if len(skipped) > 5:
+        print(f"left out: {len(skipped) - 5} more rows")
     return recipe, data
 
 
@@ -421,7 +419,3 @@ def main() -> None:
         return
     typer.secho(f"gtcourse: {message.strip()}", fg="red", err=True)
     raise SystemExit(status)
-
-
-if __name__ == "__main__":
-    main()

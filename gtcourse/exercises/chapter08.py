@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.exercises.checker import checker, compare, mistake, random, require, tensors
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.cycles import absent, both_directions, permutations
+from gtcourse.graphs.benchmarks import absent, both_directions, permutations
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
 
 D, BOND = (4 * random((2, 9, 9))[0]).abs().long()

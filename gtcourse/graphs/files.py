@@ -48,33 +48,23 @@ ALIASES = {
     "atom_vocab": "node_vocabulary",
     "bond_vocab": "edge_vocabulary",
 }
-SIZES, VOCABULARIES = (
-    ("num_nodes", "num_edges", "edge_index"),
-    ("node_vocabulary", "edge_vocabulary"),
-)
-
-INDEXED = "u1 i1 i2 i4"
-"""Integers that torch can index: no wider unsigned types."""
+SIZES = ("num_nodes", "num_edges", "edge_index")
+VOCABULARIES = ("node_vocabulary", "edge_vocabulary")
 
 
 def read_graphs(
-    path: str | Path,
-    *,
-    name: str | None = None,
-    node_vocabulary: Sequence[str] | None = None,
+    path: str | Path, *, name: str | None = None, node_vocabulary: Sequence[str] | None = None,
     edge_vocabulary: Sequence[str] | None = None,
-) -> GraphDataset:
+) -> GraphDataset:  # fmt: skip
     """Reads a graph file; every array in it is checked.
 
     Args:
-        path: the ``.npz`` file.
         name: what the dataset is called; by default what the file says, or its stem.
         node_vocabulary, edge_vocabulary: for a file without its own.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is damaged or a graph in it is malformed; one sentence names the file,
-            the graph, the value and what was expected.
+        ValueError: the file is damaged or a graph in it is malformed; one sentence says which.
     """
     path = Path(path)
     stored = read_npz(path)
@@ -109,10 +99,8 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     required = (*SIZES, "x", "y", "split")
     if missing := [key for key in required if key not in arrays]:
         raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
-    sizes, target = (
-        [_as_read(key, arrays[key]) for key in SIZES],
-        str(arrays.get("target", "graph")),
-    )
+    sizes = [_as_read(key, arrays[key]) for key in SIZES]
+    target = str(arrays.get("target", "graph"))
     rows = {"graph": len(sizes[0]), "edge": sizes[1].sum(), "node": sizes[0].sum()}
     named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
     columns, levels = {}, {}
@@ -143,17 +131,11 @@ def _as_read(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
-    """Writes a graph file atomically; the same graphs always give the same bytes.
+    """Writes a graph file atomically, and returns its sha256; the same graphs give the same bytes.
 
     Integers are stored in the smallest type that holds them, floats as float32. Every attribute of
     a graph with one row for each node, each edge or the graph is stored; pair encodings
-    ``[n, n, …]`` are not data and raise an error.
-
-    Returns:
-        sha256 of the file.
-
-    Raises:
-        ValueError: a graph is malformed; the sentence names it, the value and what was expected.
+    ``[n, n, …]`` are not data and raise a ValueError, as malformed graphs do.
     """
     _check(dataset)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
@@ -201,13 +183,10 @@ def narrow(values: np.ndarray, types: str = "u1 i1 u2 i2 u4 i4") -> np.ndarray:
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
-    """Writes arrays under their names, atomically.
+    """Writes arrays under their names, atomically, and returns the file's sha256.
 
     Members are sorted, stored uncompressed (compressors differ between machines), little-endian
     and dated 1980, so that the same arrays give the same bytes everywhere.
-
-    Returns:
-        sha256 of the file.
     """
     with replacing(Path(path)) as temporary:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
@@ -224,12 +203,9 @@ def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def read_npz(path: str | Path) -> dict[str, np.ndarray]:
-    """Reads every array, checked against the archive's own checksums; nothing is unpickled.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not an ``.npz``, is damaged, or holds something else than plain arrays.
-    """
+    """Every array, checked against the archive's own checksums; nothing is unpickled."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.")
     try:
         with open(path, "rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -237,8 +213,6 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
         if not all(isinstance(values, np.ndarray) for values in arrays.values()):
             raise ValueError("it has members that are not arrays")
         return arrays
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.") from None
     except Exception as error:  # numpy and zipfile raise anything, depending on the damage
         raise ValueError(
             f"{path} cannot be read ({_reason(error)}); expected an .npz file of plain arrays."
@@ -252,9 +226,7 @@ def _reason(error: Exception) -> str:
 def open_graphs(folder: str | Path) -> MappedGraphs:
     """A folder that :func:`gtcourse.prepare.prepare` has finished.
 
-    Raises:
-        FileNotFoundError: the folder holds no graphs, or they are not finished.
-        ValueError: a file is missing or damaged; the sentence names it.
+    Raises a FileNotFoundError if it has not, a ValueError if a file is missing or damaged.
     """
     folder = Path(folder).expanduser()
     path = folder / META
@@ -286,25 +258,20 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
 def write_part(path: Path, ragged: RaggedGraphs) -> None:
     """Some graphs of a folder, with the level and the type of each array."""
     source, destination = ragged.edge_index
-    columns = {name: values for name, values in ragged.columns.items() if name != "smiles"}
-    columns |= {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
+    columns = ragged.columns | {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
     columns |= {"source": source, "destination": destination}
     sizes = {"num_nodes": "graph", "num_edges": "graph", "source": "edge", "destination": "edge"}
     levels, arrays, stored = ragged.levels | sizes, {}, {}
     for level in ("graph", "edge", "node", "pair"):
-        for name in sorted(name for name in columns if levels[name] == level):
+        for name in sorted(name for name in columns if levels[name] == level and name != "smiles"):
             values = columns[name].numpy()
-            arrays[name] = narrow(values, INDEXED)
+            arrays[name] = narrow(values, "u1 i1 i2 i4")  # no wider unsigned type can index
             stored[name] = {"level": level, "dtype": str(values.dtype)}
     write_npz(path, arrays | {"columns": np.array(json.dumps(stored))})
 
 
 def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
-    """Writes the arrays of ``parts`` (:func:`write_part`) end to end, one array at a time.
-
-    Args:
-        meta: the rest of ``graphs.json``.
-    """
+    """Writes the arrays of the parts end to end, one at a time, and them and ``meta`` as JSON."""
     columns = json.loads(str(np.load(parts[0], allow_pickle=False)["columns"]))
     for name in columns:
         # A part's other arrays are not read.
@@ -320,8 +287,8 @@ def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that replaces it when the block ends without an error.
 
-    It always has the same name, so that the next writer overwrites what a killed one left; where
-    several processes may write at once, they hold a lock.
+    Its name is always the same: the next writer overwrites what a killed one left. Where several
+    processes may write at once, they hold a lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")

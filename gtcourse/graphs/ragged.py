@@ -34,15 +34,15 @@ def collate(
     Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
     with 0. Besides the course's encodings, every tensor ``[n, k]`` or ``[n, n, k]`` of the graphs
     is one, unless it could as well belong to the edges. PyG's ``random_walk_pe`` and
-    ``laplacian_eigenvector_pe`` are renamed to ``rwse`` and ``laplacian_eigenvectors``, which the
-    models read. Of an edge given twice, the first counts.
+    ``laplacian_eigenvector_pe`` are renamed as the models read them (``PYG_NAMES``). Of an edge
+    given twice, the first counts.
 
     Args:
         graphs: a list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
             ``edge_index`` ``[2, E]`` and optionally ``edge_attr`` ``[E, F_e]``, ``y``, encodings.
         num_nodes: N; the largest graph's size by default.
-        target: what ``y`` belongs to. By default it is inferred from the lengths of ``y``: one for
-            each graph, else one for each node, else one for each edge.
+        target: what ``y`` belongs to; by default "graph", else "node", else "edge", as its lengths
+            have it.
 
     Raises:
         ValueError: a graph is malformed, or does not fit with the others; the sentence names the
@@ -81,7 +81,6 @@ class RaggedGraphs:
         columns: ``x`` ``[ΣN, F]``, ``edge_attr`` ``[ΣE, F_e]``, ``y``, ``split`` ``[G]`` and other
             tensors by name; ``smiles`` is a list.
         levels: of what a column has a row for each: "graph", "node", "edge", or "pair" of nodes.
-        target: what ``y`` belongs to: "graph", "node" or "edge".
         node_vocabulary, edge_vocabulary: the meanings of the types, or None.
         dtypes: of a batch's tensors, by name, where they are stored in narrower types.
         starts: the first row of each graph in the columns of each level.
@@ -173,19 +172,15 @@ class RaggedGraphs:
     @cached_property
     def _on_device(self) -> list[dict[str, Tensor]]:
         """The first row of each graph and their number, by level, on the columns' device."""
-        device = self.device
-        return [
-            {k: t.to(device) for k, t in each.items()} for each in (self.starts, self._counts())
-        ]
+        tables = self.starts, self._counts()
+        return [{level: t.to(self.device) for level, t in table.items()} for table in tables]
 
     def batch(
         self, rows: Tensor, places: Tensor | None = None, num_nodes: int | None = None
     ) -> GraphBatch:
-        """The graphs in ``rows`` ``[B]``, padded to the largest of them.
+        """The graphs in ``rows`` ``[B]``, padded to the largest of them, or to ``num_nodes``.
 
-        Args:
-            places: the same numbers on the columns' device; without it they are moved there.
-            num_nodes: pad to as many nodes instead.
+        ``places`` are the same numbers on the columns' device; without it they are moved there.
         """
         places = rows.to(self.device) if places is None else places
         B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
@@ -233,26 +228,17 @@ class RaggedGraphs:
             y = dense(y, missing) if self.target == "edge" else y
             # One target is a number, whether it is stored as [1] or as [1, 1].
             y = y[:, 0] if self.target == "graph" and y.shape[1:] == (1,) else y
-        return GraphBatch(
-            x=gather("x"),
-            adjacency=first < len(pair),
-            mask=mask,
-            edge_attr=dense(gather("edge_attr")) if "edge_attr" in self.columns else None,
-            y=y,
-            encodings={
-                PYG_NAMES.get(name, name): gather(
-                    name, UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0
-                )
-                for name in self._encodings()
-            },
-            target=self.target,
-        )
+        edge_attr = dense(gather("edge_attr")) if "edge_attr" in self.columns else None
+        fill = dict.fromkeys(PADDED_WITH_UNREACHABLE, UNREACHABLE)
+        names = [n for n in self.columns if n in ENCODINGS or self._is_custom_encoding(n)]
+        encodings = {PYG_NAMES.get(name, name): gather(name, fill.get(name, 0)) for name in names}
+        adjacency = first < len(pair)
+        return GraphBatch(gather("x"), adjacency, edge_attr, mask, y, encodings, self.target)
 
-    def _encodings(self) -> list[str]:
-        """Those of the table, and other matrices of nodes and pairs."""
-        others = {n for n, level in self.levels.items() if level in ("node", "pair")} - {"x", "y"}
-        others = {name for name in others if self.columns[name].dim() > 1}
-        return [name for name in self.columns if name in ENCODINGS or name in others]
+    def _is_custom_encoding(self, name: str) -> bool:
+        """Any other matrix of nodes or pairs is one."""
+        others = name not in ("x", "y") and self.levels[name] in ("node", "pair")
+        return others and self.columns[name].dim() > 1
 
 
 def known_level(name: str, target: Target) -> str | None:
@@ -295,13 +281,12 @@ class GraphDataset:
     """Graphs in file order, and which of them are for training, validation and testing.
 
     Attributes:
-        name: "molecules", "zinc", …
         source: which data this is, for captions and records.
         graphs: PyG ``Data``; of molecules ``x`` ``[n, 1]`` and ``edge_attr`` ``[E, 1]`` int64,
             ``y`` ``[1]`` float32, both directions of every bond in ``edge_index``.
         split: ``[G]`` integers: 0 train, 1 val, 2 test.
-        node_vocabulary: the meanings of the values of ``x[:, 0]``, or None.
-        edge_vocabulary: the meanings of the values of ``edge_attr[:, 0]``; row 0 is "no edge".
+        node_vocabulary, edge_vocabulary: the meanings of the values of ``x[:, 0]`` and of
+            ``edge_attr[:, 0]``, where row 0 is "no edge"; or None.
         target: what ``y`` belongs to: "graph", "node" or "edge".
         checksum: sha256 of the graph file that it was read from.
     """

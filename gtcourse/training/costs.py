@@ -62,20 +62,16 @@ class StepCosts:
 
     @property
     def memory(self) -> int:
-        """All together."""
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
 def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
-    """Counts one training step: forward, loss, backward and AdamW's step.
-
-    Args:
-        model: left unchanged; a copy takes the step, on the batch's device.
-        batch: on any device. On "meta", models on lists of edges (GIN, GAT, GatedGCN, SignNet, EGT
-            with edge targets) or of paths (Graphormer with ``path_tree``) cannot be counted.
+    """Counts one training step, of a copy of the model: forward, loss, backward and AdamW's step.
 
     Raises:
-        NotImplementedError: the model reads values of ``meta`` tensors.
+        NotImplementedError: the batch is on "meta", and the model reads values: lists of edges
+            (GIN, GAT, GatedGCN, SignNet, EGT with edge targets) or of paths (Graphormer with
+            ``path_tree``).
     """
     model = copy.deepcopy(model).to(batch.mask.device).train()
     optimizer = AdamW(model.parameters())
@@ -132,16 +128,14 @@ class StepFormula:
 
     def held(self, graphs: int, nodes: int) -> float:
         """Bytes held for the graphs at the worst moment."""
-        return graphs * max(a + b * nodes + c * nodes**2 for a, b, c in self.activations)
+        return graphs * max(np.polyval(moment[::-1], nodes) for moment in self.activations)
 
     def memory(self, graphs: int, nodes: int) -> float:
-        """Bytes, all together."""
         return self.parameters + self.gradients + self.optimizer + self.held(graphs, nodes)
 
     def products(self, graphs: int, nodes: int) -> float:
         """Floating-point operations in products of matrices."""
-        a, b, c = self.flops
-        return graphs * (a + b * nodes + c * nodes**2)
+        return graphs * np.polyval(self.flops[::-1], nodes)
 
 
 def recorded_formulas() -> dict[str, StepFormula]:
@@ -194,14 +188,9 @@ class _Ledger(TorchDispatchMode):
 
 
 def measure(
-    recipe: Recipe,
-    data: GraphDataset,
-    *,
-    steps: int = 20,
-    precision: str = "32-true",
-    compile: bool = False,
-    buckets: int = 1,
-) -> dict[str, str]:
+    recipe: Recipe, data: GraphDataset, *, steps: int = 20, precision: str = "32-true",
+    compile: bool = False, buckets: int = 1,
+) -> dict[str, str]:  # fmt: skip
     """Means of ``steps`` training steps and forward passes after as many to warm up, with units.
 
     Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),

@@ -38,20 +38,15 @@ TASKS: dict[tuple[str, str], Callable[[int], Task]] = {
 
 
 def own_recipe(
-    recipe: Recipe,
-    task: str,
-    targets: Sequence[str],
-    features: str = "any",
-    level: str = "graph",
+    recipe: Recipe, task: str, targets: Sequence[str], features: str = "any", level: str = "graph",
     **sizes,
-) -> Recipe:
+) -> Recipe:  # fmt: skip
     """A recipe for other graphs: its model with their vocabularies and targets.
 
     Args:
         task: "regression", "binary" (graphs only) or "classes"; targets: their names, or those of
-            the classes.
+            the classes; level: what has one, "graph", "node" or "edge".
         features: of molecules, one of ``FEATURES``.
-        level: what has a target: "graph", "node" or "edge".
         sizes: of other graphs. ``num_node_types`` and ``num_edge_types``: categories of each column
             of ``x`` and ``edge_attr``; ``num_node_features`` and ``num_edge_features``: width of
             floats.
@@ -105,14 +100,11 @@ def own_recipe(
 def recipe_for(
     recipe: Recipe, graphs: Sequence[Data], task: str, level: Target | None = None
 ) -> Recipe:
-    """A recipe for a list of PyG graphs with targets ``y``, all inferred from them.
+    """The recipe for a list of PyG graphs with targets ``y``, all inferred from them.
 
     Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; floats are
-    taken as they are.
-
-    Args:
-        task: "regression" or, of graphs, "binary" with float ``y``; "classes" with integer ``y``.
-        level: "graph", "node" or "edge"; by default read off the lengths of ``y``.
+    taken as they are. ``y`` is float for "regression" and (of graphs) "binary", integer for
+    "classes"; its level, by default read off its lengths, is "graph", "node" or "edge".
     """
     check_graphs(graphs)
     level = target_level(graphs, level)
@@ -172,14 +164,9 @@ def read_table(path: Path, smiles: str, *columns: str):
 
 
 def read_csv(
-    path: Path,
-    smiles: str,
-    targets: Sequence[str],
-    task: str,
-    split: str | None = None,
-    seed: int = 0,
-    features: str = "any",
-) -> tuple[GraphDataset, list[str]]:
+    path: Path, smiles: str, targets: Sequence[str], task: str, split: str | None = None,
+    seed: int = 0, features: str = "any",
+) -> tuple[GraphDataset, list[str]]:  # fmt: skip
     """A data set from a CSV file of molecules, and one line for each row that was left out.
 
     Args:
@@ -235,22 +222,17 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
         groups[MurckoScaffoldSmiles(smiles=text)].append(i)
     order = list(groups.values())
     random.Random(seed).shuffle(order)  # noqa: S311
-    parts, room = [0] * len(smiles), {1: len(smiles) // 10, 2: len(smiles) // 10}
+    parts, room = [0] * len(smiles), {1: len(smiles) // 10, 2: len(smiles) // 10, 0: len(smiles)}
     for members in order:
-        for part in room:
-            if len(members) <= room[part]:
-                room[part] -= len(members)
-                for i in members:
-                    parts[i] = part
-                break
+        part = next(part for part in room if len(members) <= room[part])
+        room[part] -= len(members)
+        for i in members:
+            parts[i] = part
     return parts
 
 
 def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
-    """The columns' sizes as a model's configuration states them.
-
-    A tuple where it has one; otherwise the rows of one table with 512 rows per column.
-    """
+    """The columns' sizes as a configuration states them: a tuple, or the rows of one table."""
     if isinstance(config, tuple):
         return tuple(columns)
     if len(columns) > 1 and max(columns) > CATEGORY_STRIDE:

@@ -119,12 +119,8 @@ def loaders(
             f"{recipe.batch_size}; expected more graphs or smaller batches."
         )
     # Without gradients, four times as many graphs fit into memory as easily.
-    larger = 4 * recipe.batch_size
-    return (
-        train,
-        DenseLoader(data.val, larger, **options),
-        DenseLoader(data.test, larger, **options),
-    )
+    val = DenseLoader(data.val, 4 * recipe.batch_size, **options)
+    return train, val, DenseLoader(data.test, 4 * recipe.batch_size, **options)
 
 
 def run_name(recipe: Recipe, data: GraphDataset) -> str:

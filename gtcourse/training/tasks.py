@@ -34,8 +34,6 @@ class Task:
         monitor: the metric's name; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
             Several processes weight their losses by it.
-        model_options: keyword arguments of the model in training.
-        num_classes: of a classification.
     """
 
     name: str
@@ -73,9 +71,7 @@ def graph_regression() -> Task:
         known = ~batch.y.isnan()
         metric.update(prediction[known].float(), batch.y[known].float())
 
-    def error(prediction: Tensor, y: Tensor) -> Tensor:
-        return (prediction - y).abs()
-
+    error = partial(F.l1_loss, reduction="none")
     return _numbers("graph regression", error, MeanAbsoluteError, update, "mae", "min")
 
 
@@ -89,11 +85,10 @@ def graph_classification(num_tasks: int = 1) -> Task:
     metric = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
-    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction, batch.y)
-
-    ranked = partial(MeanOverTargets, metric)
-    return _numbers("graph classification", cross_entropy, ranked, update, metric, "max", 2)
+    return _numbers(
+        "graph classification", cross_entropy, partial(MeanOverTargets, metric),
+        lambda ranked, prediction, batch: ranked.update(prediction, batch.y), metric, "max", 2,
+    )  # fmt: skip
 
 
 def graph_multiclass(num_classes: int) -> Task:
@@ -115,14 +110,12 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     .. math:: w_k = \frac{\sum_l c_l - c_k}{\sum_l c_l},
               \qquad J = \frac{\sum_n w_{y_n} J_n}{\sum_n w_{y_n}}.
 
+    By default all weights are the same. The sizes are counted once for a data set, as EGT's authors
+    do; Dwivedi et al. (2020) count in each batch.
+
     Scored by accuracy as in the literature on PATTERN and CLUSTER: the mean over classes of the
     share of their targets that is predicted. A class without a target counts 0 if it was predicted,
     and otherwise not at all.
-
-    Args:
-        num_classes: C.
-        class_sizes: :math:`c_k`; by default all weights are the same. They are counted once for
-            a data set, as EGT's authors do; Dwivedi et al. (2020) count in each batch.
     """
     name, weights = f"node classification, {num_classes} classes", None
     if class_sizes is not None:
@@ -145,12 +138,9 @@ def edge_classification() -> Task:
 
 
 def with_distances(
-    task: Task,
-    hops: int,
-    weight: float,
-    reduction: Literal["sum", "mean"] = "sum",
+    task: Task, hops: int, weight: float, reduction: Literal["sum", "mean"] = "sum",
     self_is_one_hop: bool = False,
-) -> Task:
+) -> Task:  # fmt: skip
     r"""``task``, and the distance of each pair of nodes as a class to predict (EGT, Sec. 3.3).
 
     .. math:: J = J_\text{task} + \kappa\,\mathcal{D}, \qquad
@@ -159,14 +149,12 @@ def with_distances(
 
     for the logits :math:`x` ``[B, N, N, ν + 1]`` that a model returns beside its prediction when it
     is called as ``model(batch, return_distances=True)``. :math:`D` is the encoding ``distance`` of
-    :class:`gtcourse.encodings.AddShortestPaths`: pairs farther apart than ν, without a path or at
-    padding are left out. The metrics are those of ``task``.
+    :class:`gtcourse.encodings.AddShortestPaths`, whose ``max_distance`` has to be above ν: pairs
+    farther apart than ν, without a path or at padding are left out.
 
     Args:
-        hops: ν. ``AddShortestPaths(max_distance)`` stores longer distances as ``max_distance``,
-            which therefore has to be above ν, or a pair farther apart would count as one at ν.
-        weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, where that is about two hundred
-            terms.
+        hops: ν.
+        weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, about two hundred terms.
         reduction: "sum" of a graph's pairs, averaged over graphs, as in the authors' code; the
             paper does not say. With "mean" :math:`\mathcal{D}` is the mean over the batch's pairs.
         self_is_one_hop: a node's distance to itself is 1, as in the authors' code, which counts
@@ -195,10 +183,8 @@ def with_distances(
 class MeanOverTargets(Metric):
     """ROC AUC or average precision, averaged over the T targets that have both a 0 and a 1.
 
-    Others have no ranking to score; OGB leaves them out too. NaN if none is left.
-
-    Shapes:
-        prediction: ``[B, T]`` or ``[B]`` logits; y: the same, 0, 1 or NaN
+    Others have no ranking to score; OGB leaves them out too. NaN if none is left. Logits are
+    ``[B, T]`` or ``[B]``; y is the same, 0, 1 or NaN.
     """
 
     full_state_update = False
@@ -282,7 +268,6 @@ def _cross_entropy(
 
 
 def _total_weight(y: Tensor, weights: Sequence[float] | None, dtype=torch.float64) -> Tensor:
-    """The sum of the known targets' weights; how many are known if all weigh the same."""
     known = y != MISSING_LABEL
     if weights is None:
         return known.sum()

@@ -42,7 +42,7 @@ from gtcourse.graphs import (
     read_graphs,
     write_graphs,
 )
-from gtcourse.graphs.cycles import build_cycles
+from gtcourse.graphs.benchmarks import build_cycles
 from gtcourse.graphs.files import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data
 from gtcourse.inference import load

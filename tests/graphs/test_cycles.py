@@ -8,7 +8,7 @@ import torch
 from torch_geometric.utils import to_networkx
 
 from gtcourse.graphs import GraphDataset, load_dataset
-from gtcourse.graphs.cycles import CSL_SKIPS
+from gtcourse.graphs.benchmarks import CSL_SKIPS
 
 
 @pytest.fixture(scope="module")

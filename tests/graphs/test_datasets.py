@@ -11,7 +11,7 @@ import requests
 import torch
 
 from gtcourse.graphs import benchmarks, load_dataset, molecules, write_graphs
-from gtcourse.graphs.cycles import build_csl, build_cycles
+from gtcourse.graphs.benchmarks import build_csl, build_cycles
 from gtcourse.graphs.datasets import GENERATED, PUBLICATIONS
 from gtcourse.graphs.files import write_ragged
 from gtcourse.graphs.molecules import ogb_mol

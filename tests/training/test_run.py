@@ -49,7 +49,7 @@ def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
         "gtcourse.training.fit.evaluate", lambda model, task, loader: {"mae": math.nan}
     )
     record = run(tmp_path)
-    assert {*record.result} == {"test_mae", "best_epoch", "steps"}
+    assert {*record.result} == {"best_epoch", "steps"}
     assert record.result["best_epoch"] == 2
     assert read_weights(read_record(tmp_path / record.filename), tmp_path)
 
