@@ -49,9 +49,8 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
 def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -> Tensor:
     """How widely each token spreads its attention: the entropy of its row, in nats.
 
-    ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` it is divided by
-    log n, the entropy of even attention over the graph's n tokens: 0 where one token has
-    it all, 1 where all have the same. 0 in a graph of one token.
+    ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` it is divided by log n,
+    that of even attention over the graph's n tokens: 0 where one token has it all, or is alone.
     """
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
     if share:
@@ -99,9 +98,9 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
 def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tensor:
     """What the prediction reads of each node, ``[B, N]``, from what each token reads of each.
 
-    The prediction is read off the virtual nodes where there are any (which also read themselves, so
-    that the sum is less than one), or else off the mean or the sum of all nodes. ``tokens`` is
-    ``[B, T, T]``, such as of :func:`attention_rollout`, and ``mask`` that of the nodes.
+    It is read off the virtual nodes where there are any (which also read themselves, so that the
+    sum is less than one), or else off all nodes. ``tokens`` is ``[B, T, T]``, such as of
+    :func:`attention_rollout`, and ``mask`` that of the nodes.
     """
     if virtual_nodes:
         return tokens[:, :virtual_nodes, virtual_nodes:].mean(dim=1) * mask
@@ -109,15 +108,11 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
 
 
 def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: int) -> Tensor:
-    """Of the attention that a node pays, the share that goes to nodes k hops away.
+    """Of the attention that a node pays (:func:`between_nodes`), the share to nodes k hops away.
 
     The heads' weights are added, so that a head that is gated shut counts for little; then each
     node's are divided by their sum. A node without attention in one of the layers is left out.
-
-    Shapes:
-        attention: ``[B, L, H, N, N]``, :func:`between_nodes`; distance: ``[B, N, N]``
-        returns: ``[nodes, L, hops + 2]`` for k from 0 to hops, and all that is farther or not
-            reachable; each row sums to 1
+    ``[nodes, L, hops + 2]`` for k from 0 to hops, and all that is farther or not reachable.
     """
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     share = _divided_by_sum(weights)
@@ -146,8 +141,7 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
     """The share of each channel's attention that goes to each kind of pair, and of an even one's.
 
     ``[L, C, kinds]`` and ``[kinds]``, means over the real nodes, from attention
-    ``[B, L, C, N, N]`` whose rows sum to 1, and :func:`pair_kinds`. A channel that gives a kind
-    twice the share of an even attention prefers it.
+    ``[B, L, C, N, N]`` whose rows sum to 1, and :func:`pair_kinds`.
     """
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype)
     is_kind = is_kind * (mask[:, :, None] & mask[:, None])[..., None]  # [B, N, N, kinds]
@@ -202,8 +196,7 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
 def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
     """The prediction less that without the node: ``[B, N]``.
 
-    The node is taken out with its edges, as padding is: no node attends to it, and it does not
-    enter the prediction. The others keep their encodings (distances, degrees, walks).
+    The node and its edges become padding. The others keep their encodings (distances, walks, …).
     """
     prediction = model(batch)
     change = prediction.new_zeros(batch.mask.shape)
@@ -222,8 +215,7 @@ def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.M
     """The model with some heads silent: what they have gathered is zero before it is mixed.
 
     ``with ablated(model, [(0, 3)]): ...`` silences head 3 of the first layer: its K channels are
-    zero where they enter the projection W_O, whose bias stays. (What Graphormer's "via aggregation"
-    adds from edges is not part of a head.)
+    zero where they enter the projection W_O, whose bias stays.
     """
     with ExitStack() as hooks:
         for layer, head in heads:
@@ -258,8 +250,7 @@ class _Softmaxes(TorchFunctionMode):
 
 
 def _divided_by_sum(weights: Tensor) -> Tensor:
-    total = weights.sum(dim=-1, keepdim=True)
-    return weights / total.clamp(min=torch.finfo(total.dtype).tiny)
+    return F.normalize(weights, p=1, dim=-1, eps=torch.finfo(weights.dtype).tiny)
 
 
 def _entropy(p: Tensor) -> Tensor:

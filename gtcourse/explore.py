@@ -52,8 +52,7 @@ ENCODINGS = (
 def page(models: Sequence[str], smiles: Sequence[str]) -> str:
     """One page with everything in it, for models as :func:`gtcourse.load` takes them.
 
-    Raises:
-        ValueError: a model or a molecule cannot be read, or the page cannot compute the model.
+    Raises a ValueError if a model or a molecule cannot be read, or the page cannot compute it.
     """
     data = {
         "molecules": molecules({text: text for text in smiles}),
@@ -72,11 +71,7 @@ def code() -> list[str]:
 
 
 def model(predictor: Predictor) -> dict:
-    """What the page needs of a trained model: its kind, sizes and weights.
-
-    Raises:
-        ValueError: ``models.js`` does not compute this configuration.
-    """
+    """What the page needs of a trained model: its kind, sizes and weights."""
     kind = type(predictor.model).__name__
     config = getattr(predictor.model, "config", None)
     wrong = [name for name, value in READS.get(kind, {}).items() if getattr(config, name) != value]

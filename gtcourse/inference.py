@@ -44,8 +44,7 @@ class Predictor:
 
     Attributes:
         transforms: the encodings that it reads.
-        featurize: SMILES to the graph that the model was trained on; None if its graphs are no
-            molecules.
+        featurize: SMILES to the graph that the model was trained on; None if it is no molecule.
         targets: the names of the predicted columns, if there are several.
     """
 
@@ -58,11 +57,7 @@ class Predictor:
 
     @torch.no_grad()
     def predict(
-        self,
-        graphs: Sequence[str | Data],
-        *,
-        return_attention: bool = False,
-        batch_size: int = 64,
+        self, graphs: Sequence[str | Data], *, return_attention: bool = False, batch_size: int = 64
     ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
         """The model's outputs, in the order given.
 
@@ -91,16 +86,16 @@ class Predictor:
         for start in tqdm(starts, unit="batch", delay=1, leave=False, disable=None):
             members = order[start : start + batch_size]
             batch = collate([data[i] for i in members]).to(device())
-            if return_attention:
-                values, attention = self.model(batch, return_attention=True)
-                attention = between_nodes(attention, attention.shape[-1] - batch.mask.shape[1])
-            else:
-                values = self.model(batch)
+            options = {"return_attention": True} if return_attention else {}
+            values = self.model(batch, **options)
+            values, attention = values if return_attention else (values, None)
             for row, i in enumerate(members):
-                graph, n = data[i], data[i].num_nodes
-                places = {"graph": ..., "node": slice(n), "edge": (*graph.edge_index,)}
+                n = data[i].num_nodes
+                places = {"graph": ..., "node": slice(n), "edge": (*data[i].edge_index,)}
                 predictions[i] = values[row].cpu()[places[self.level]]
-                attentions[i] = attention[row, ..., :n, :n].cpu() if return_attention else None
+                if return_attention:
+                    nodes = between_nodes(attention[row], attention.shape[-1] - batch.mask.shape[1])
+                    attentions[i] = nodes[..., :n, :n].cpu()
         values = torch.stack(predictions) if self.level == "graph" else predictions
         return (values, attentions) if return_attention else values
 
@@ -110,23 +105,20 @@ class Predictor:
         return getattr(getattr(self.model, "config", None), "target", "graph")
 
     def predict_rows(self, smiles: Sequence[str]) -> dict[str, list]:
-        """Predictions in columns, where some molecules cannot be read.
+        """Columns "prediction", or "predicted NAME" for each target, and "reason".
 
-        Returns:
-            dict: "prediction", or "predicted NAME" for each target, to values with NaN where there
-            is none; "reason" to why there is none, or "".
+        Where a molecule cannot be read, its values are NaN, and the reason says why.
         """
-        graphs, rows, reasons = [], [], [""] * len(smiles)
+        graphs, reasons = {}, [""] * len(smiles)
         for i, text in enumerate(smiles):
             try:
-                graphs.append(self._graph(text, i))
-                rows.append(i)
+                graphs[i] = self._graph(text, i)
             except ValueError as error:
                 reasons[i] = str(error).partition(": ")[2]
         names = [f"predicted {name}" for name in self.targets] or ["prediction"]
         values = torch.full((len(reasons), len(names)), torch.nan)
-        if rows:
-            values[rows] = self.predict(graphs).reshape(len(rows), -1)
+        if graphs:
+            values[[*graphs]] = self.predict([*graphs.values()]).reshape(len(graphs), -1)
         return dict(zip(names, values.T.tolist(), strict=True)) | {"reason": reasons}
 
     def _graph(self, entry: str | Data, number: int) -> Data:
@@ -172,10 +164,8 @@ def available() -> list[str]:
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:
     """The recipe with a model that starts from trained weights; its head starts anew.
 
-    Args:
-        recipe: of :func:`gtcourse.training.own.own_recipe`, with the features that the trained
-            model reads: ``features="zinc"`` for one that was trained on ZINC.
-        name: as :func:`load` takes it.
+    The recipe is one of :func:`gtcourse.training.own.own_recipe` with the features that the trained
+    model reads: ``features="zinc"`` for one that was trained on ZINC.
     """
     start = partial(with_weights, recipe.build_model, name)
     return replace(recipe, build_model=start, changed=recipe.changed | {"start": str(name)})
@@ -237,12 +227,8 @@ def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
 def export(predictor: Predictor, graphs: list | None = None) -> torch.export.ExportedProgram:
     """The model as an ``ExportedProgram`` with dynamic batch and node axes.
 
-    Args:
-        graphs: two or more examples, SMILES or PyG graphs; only needed if the model was not
-            trained on molecules.
-
-    Raises:
-        ValueError: the model cannot be exported.
+    ``graphs`` are two or more examples, needed if the model was not trained on molecules. Raises a
+    ValueError for a model on lists of edges, which cannot be exported.
     """
     if "return_attention" not in signature(predictor.model.forward).parameters:
         raise ValueError(

@@ -40,11 +40,8 @@ PLANNED = ("name", "source", "target", "node_vocabulary", "edge_vocabulary")
 class Molecules:
     """SMILES and their targets, of which :func:`prepare` makes graphs.
 
-    Attributes:
-        name, source: as of a :class:`~gtcourse.graphs.GraphDataset`.
-        smiles: one for each molecule.
-        y: ``[G]`` float64; NaN where the publisher keeps the target back.
-        split: ``[G]`` integers: 0 train, 1 val, 2 test.
+    Name, source and split as of a :class:`~gtcourse.graphs.GraphDataset`; y ``[G]`` float64, NaN
+    where the publisher keeps the target back.
     """
 
     name: str
@@ -74,10 +71,7 @@ def pcqm4mv2(root: str | Path) -> Molecules:
 
     Files in the publisher's layout may hold other molecules: then name and source say so. The
     targets of test-dev and test-challenge (both: test) are withheld by the publisher, and NaN.
-
-    Raises:
-        ImportError: ogb or RDKit is not installed.
-        RuntimeError: the download failed (nothing of it is left), or the files cannot be read.
+    Raises a RuntimeError if the download fails (nothing of it is left) or a file cannot be read.
     """
     root = Path(root).expanduser()
     folder = root / PUBLISHED.folder
@@ -113,14 +107,10 @@ def content_of(dataset: GraphDataset) -> str:
 
 
 def prepare(
-    source: Molecules | GraphDataset,
-    out: str | Path,
-    *,
-    stored: Sequence[Encoding] = (AddRings(18),),
-    rows_per_part: int = 8192,
-    executor: Executor | None = None,
-    progress: bool = True,
-) -> MappedGraphs:
+    source: Molecules | GraphDataset, out: str | Path, *,
+    stored: Sequence[Encoding] = (AddRings(18),), rows_per_part: int = 8192,
+    executor: Executor | None = None, progress: bool = True,
+) -> MappedGraphs:  # fmt: skip
     """Writes a data set to a memory-mapped folder, or finishes what an earlier call began.
 
     Finished parts of an earlier call are reused. The same data give the same bytes in any
@@ -132,11 +122,9 @@ def prepare(
             waits for its end.
         stored: encodings that are slow to compute. The others are computed for each batch, on the
             device (:func:`gtcourse.encodings.transform.encode_batch`).
-        rows_per_part: graphs in a part.
         executor: where the parts are made: :func:`process_pool` for the cores of this machine,
             ``dask.distributed.Client(…).get_executor()`` for several machines, or any other of
             ``concurrent.futures``; by default here, one after the other.
-        progress: show a bar while it runs.
 
     Raises:
         ValueError: the folder holds other data, or a graph is malformed; finished parts stay.

@@ -92,7 +92,7 @@ class GraphBatch:
 
     @staticmethod
     def from_pyg(batch: Batch) -> GraphBatch:
-        """A PyG batch, padded; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
+        """:func:`collate`; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
         from gtcourse.graphs.ragged import collate
 
         return collate(batch)
@@ -138,11 +138,9 @@ def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
-    """Raises for a malformed graph, and for graphs that do not fit together.
+    """Raises a ValueError for a malformed graph, and for graphs that do not fit together.
 
-    Raises:
-        ValueError: a graph has no nodes, no ``x``, a NaN, an edge to a missing node, …; the list is
-            empty; or dtypes and widths differ.
+    No nodes, no ``x``, a NaN, an edge to a missing node, …; other dtypes or widths than graph 0's.
     """
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
         raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")

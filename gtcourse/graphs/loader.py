@@ -20,10 +20,9 @@ class DenseLoader:
     """Iterates over padded batches of many graphs.
 
     PyG graphs are laid end to end on the device once, and a batch is gathered there: Python never
-    collates, and memory grows with the data. From a folder
-    (:func:`gtcourse.graphs.open_graphs`), a batch is gathered from the mapped files and moved to
-    the device, so the data may be larger than memory. Each batch is as wide as its own largest
-    graph.
+    collates, and memory grows with the data. From a folder (:func:`gtcourse.graphs.open_graphs`), a
+    batch is gathered from the mapped files and moved to the device, so the data may be larger than
+    memory. Each batch is as wide as its own largest graph.
 
     Args:
         graphs: PyG graphs, as :func:`collate` takes them, or a split of a folder.
@@ -45,19 +44,11 @@ class DenseLoader:
     """
 
     def __init__(
-        self,
-        graphs: Sequence[Data] | RaggedGraphs,
-        batch_size: int,
-        *,
-        device: torch.device | str = "cpu",
-        shuffle: bool = False,
-        seed: int = 0,
-        buckets: int | None = None,
-        drop_last: bool = False,
-        static_shapes: bool = False,
-        target: Target | None = None,
-        then: Callable[[GraphBatch], GraphBatch] | None = None,
-    ):
+        self, graphs: Sequence[Data] | RaggedGraphs, batch_size: int, *,
+        device: torch.device | str = "cpu", shuffle: bool = False, seed: int = 0,
+        buckets: int | None = None, drop_last: bool = False, static_shapes: bool = False,
+        target: Target | None = None, then: Callable[[GraphBatch], GraphBatch] | None = None,
+    ):  # fmt: skip
         if batch_size < 1 or (buckets is not None and buckets < 1):
             raise ValueError(
                 f"batch_size is {batch_size} and buckets {buckets}; expected 1 or more of each."
@@ -82,22 +73,17 @@ class DenseLoader:
         self._buckets = list(rows.tensor_split(min(buckets, max(len(rows) // batch_size, 1))))
 
     def set_epoch(self, epoch: int, first_batch: int = 0) -> None:
-        """Chooses the order of the next pass; without it, each pass moves on to the next.
+        """Chooses the order of the next pass, and the batch at which it begins.
 
-        Args:
-            first_batch: where the pass begins, to continue one that was interrupted.
+        Without it, each pass moves on to the next epoch.
         """
         self.epoch, self.first_batch = epoch, first_batch
 
     def shard(self, rank: int, world: int, *, even: bool) -> DenseLoader:
         """The same batches, of which this process has every ``world``-th graph.
 
-        Args:
-            even: for training: a batch of fewer graphs than processes is left out, so that every
-                process takes part in every batch.
-
-        Raises:
-            ValueError: there are fewer graphs than processes, or fewer in a batch if ``even``.
+        ``even`` for training: a batch of fewer graphs than processes is left out, so that every
+        process takes part in every batch. Raises a ValueError if there are too few graphs.
         """
         fewest = min(self.num_graphs, self.batch_size) if even else self.num_graphs
         if fewest < world:

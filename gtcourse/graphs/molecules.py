@@ -50,21 +50,18 @@ RDKIT = "2026.9.1"
 CHECKSUM = "52c73cadf47c05add31ab855986b2a61e47a07432767e9990c2e5a8803e5a9d6"
 """The RDKit with which the course's numbers were made, and sha256 of the graph file it gives."""
 
+WEHI, NCI = "Pains/test_data/wehi_mols.csv", "NCI/first_5K.smi"
 SOURCES = {
-    "Pains/test_data/wehi_mols.csv": (
-        "ef14f29a583486042fe4fd8ed8d946aba20963dd3e9d756ea2e3f133f477bed9"
-    ),
-    "NCI/first_5K.smi": "91e71c015f14939837f2943dcc904f7c87e5a3a0124d82b05c28ad2f23004def",
+    WEHI: "ef14f29a583486042fe4fd8ed8d946aba20963dd3e9d756ea2e3f133f477bed9",
+    NCI: "91e71c015f14939837f2943dcc904f7c87e5a3a0124d82b05c28ad2f23004def",
 }
 """The files below RDKit's data folder, in the order they are used, and their sha256."""
 
 SPLIT_SIZES = (10_000, 1_000, 1_000)
+TARGET_BINS = np.arange(-10.0, 6.01, 0.5)  # of the target's histogram
 
-TARGET_BINS = np.arange(-10.0, 6.01, 0.5)
-"""Edges of the target's histogram."""
-
-# Atom, atom, bond type; each bond once.
 Bonds = list[tuple[int, int, int]]
+"""Atom, atom, bond type; each bond once."""
 
 
 class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not a mistake)
@@ -85,11 +82,8 @@ def molecule_graph(smiles: str, molecule=None) -> tuple[list[int], Bonds]:
     The benchmark's own rule: write aromatic rings as alternating single and double bonds, then
     name an atom by its element, the hydrogens written at it, and the sign of its charge.
 
-    Args:
-        molecule: the parsed SMILES, if it is at hand; it is not changed.
-
-    Raises:
-        UnsuitableMolecule: RDKit cannot read it, or a type is outside the vocabulary.
+    ``molecule`` is the parsed SMILES, if it is at hand. Raises UnsuitableMolecule if RDKit cannot
+    read it, or a type is outside the vocabulary.
     """
     molecule = rdkit_chem().Mol(molecule or parse(smiles))
     rdkit_chem().Kekulize(molecule, clearAromaticFlags=True)
@@ -104,7 +98,7 @@ def molecule_graph(smiles: str, molecule=None) -> tuple[list[int], Bonds]:
             )
     types = (BOND_TYPES.index(name) for name in names["bond"])
     ends = ((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds)
-    graph = [(i, j, kind) for (i, j), kind in zip(ends, types, strict=True)]
+    graph = [(*pair, kind) for pair, kind in zip(ends, types, strict=True)]
     return [ATOM_TYPES.index(name) for name in names["atom"]], graph
 
 
@@ -237,8 +231,7 @@ def zinc_data(smiles: str, molecule=None) -> Data:
 def ogb_data(smiles: str, index: int = 0) -> Data:
     """ogb's graph of a molecule: ``x`` ``[n, 9]``, ``edge_attr`` ``[E, 3]``.
 
-    Raises:
-        UnsuitableMolecule: ogb or RDKit can make no graph of it; the message has its index.
+    Raises UnsuitableMolecule, with the index, where ogb or RDKit can make no graph of it.
     """
     smiles2graph, reason = ogb_mol().smiles2graph, "it has no atoms"
     try:
@@ -284,6 +277,7 @@ def describe(dataset: GraphDataset) -> dict:
         functions = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
         return {name: float(function(values)) for name, function in functions.items()}
 
+    types = zip(ATOM_TYPES, percent.tolist(), strict=True)
     return {
         "molecules": len(dataset),
         "atoms": spread(atoms),
@@ -291,9 +285,7 @@ def describe(dataset: GraphDataset) -> dict:
         "rings": spread(bonds - atoms + 1),  # of a connected graph; benzene has 6 - 6 + 1
         "target": spread(y),
         "charged_percent": 100 * float(charged.mean()),
-        "atom_type_percent": {
-            name: float(share) for name, share in zip(ATOM_TYPES, percent, strict=True) if share
-        },
+        "atom_type_percent": {name: share for name, share in types if share},
         "atoms_histogram": dict(sorted(Counter(atoms.tolist()).items())),
         "target_histogram": np.histogram(y, TARGET_BINS)[0].tolist(),
     }

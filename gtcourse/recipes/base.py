@@ -49,22 +49,17 @@ class Recipe:
     """One published run.
 
     Attributes:
-        name: "model-size/dataset".
-        build_model: returns the model, freshly initialised.
-        dataset: a name that ``load_dataset`` knows.
+        name: "model-size/dataset"; dataset: a name that ``load_dataset`` knows.
         transforms: the encodings that the model reads, for :func:`gtcourse.encodings.encode`.
-        task: loss and metric.
         optimizer: of parameters; schedule: of the optimizer and its number of steps.
         epochs: at most; batch_size: graphs in a step.
-        source: paper and table.
-        paper_parameters: as printed there.
+        source: paper and table; paper_parameters: as printed there.
         paper_result: metric to (mean, standard deviation or None), in the metric's own unit; to
             ``{training graphs: (mean, standard deviation)}`` where several sizes were run.
         steps: where the paper counts optimizer steps: the schedule's length, and at most this
             many, to the end of an epoch.
         stop_below_lr: the published run ends when the learning rate falls below this.
-        grad_clip: the largest norm of the gradient.
-        flag: perturbs the node embeddings in training.
+        grad_clip, flag: of :func:`gtcourse.training.fit.fit`.
         notes: where ours differs from the source.
         changed: what :meth:`at` set, as text; empty for the published budget.
     """
@@ -91,10 +86,7 @@ class Recipe:
     def fit(
         self, model: nn.Module, train: DenseLoader, val: DenseLoader | None = None, **options
     ) -> History:
-        """Trains ``model`` as the recipe says, with :func:`gtcourse.training.fit.fit`.
-
-        ``train`` has shuffled batches of ``batch_size`` graphs; ``options`` are ``fit``'s others.
-        """
+        """Trains ``model`` as the recipe says; ``options`` are the others of ``fit``."""
         model, optimizer, schedule = self.start(model, len(train))
         epochs = self.epochs
         if self.steps is not None:
@@ -158,19 +150,15 @@ def warmup_then_linear(
 ) -> LambdaLR:
     r"""Linear warm-up to the optimizer's own rate, then linear decay (Graphormer, Sec. 4.1).
 
-    With W warm-up steps of T and the rate :math:`\eta` of the optimizer, step k has
+    With W warm-up steps of ``total``, T, and the rate :math:`\eta` of the optimizer, step k has
 
     .. math::
         \eta\,\frac{k}{W} \quad (k \le W), \qquad
         \eta_\text{end} + (\eta - \eta_\text{end}) \Bigl(1 - \frac{k - W}{T - W}\Bigr)
         \quad (W < k \le T),
 
-    and every later step :math:`\eta_\text{end}`.
-
-    Args:
-        total: T, in optimizer steps.
-        warmup: W, in steps, or as a share of ``total`` (a float below 1).
-        end: :math:`\eta_\text{end}`; 1e-9 in the official code, the paper does not say.
+    and every later step :math:`\eta_\text{end}`, which is 1e-9 in the official code; the paper does
+    not say. ``warmup`` is W, or a share of T (a float below 1).
     """
     peak = optimizer.param_groups[0]["lr"]
     return _warmup_then(
@@ -189,11 +177,8 @@ def warmup_then_cosine(
               \quad\text{or}\quad \eta \cos \frac{\pi}{2} \frac{k - W}{T - W}
               \qquad (W < k \le T),
 
-    and every later step 0.
-
-    Args:
-        quarter: the second, as in the code that produced EGT's results. The paper says only
-            "cosine"; its authors' later code has the first.
+    and every later step 0. With ``quarter`` the second, as in the code that produced EGT's results.
+    The paper says only "cosine"; its authors' later code has the first.
 
     Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
     to have 0.
