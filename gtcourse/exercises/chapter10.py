@@ -27,15 +27,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
+from gtcourse import models
 from gtcourse.exercises.checker import compare, mistake, random
-from gtcourse.models import (
-    ChromaticSelfAttention,
-    EdgeTerms,
-    EGTAttention,
-    GRPEAttention,
-    MultiHeadAttention,
-    RelationTables,
-)
 from gtcourse.models.attention import over_heads
 from gtcourse.models.baselines import GatedGCNConv
 
@@ -129,8 +122,8 @@ class Terms:
 def attend(terms: Terms) -> tuple[Tensor, Tensor]:
     """What each node gathers, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
 
-    A node that attends to none gathers zeros. What a layer does with the sum (an output projection,
-    a node's own vector beside it) is not part of the form: :class:`Frame` has it as ``after``.
+    What a layer does with the sum (an output projection, a node's own vector beside it) is not part
+    of the form: :class:`Frame` has it as ``after``.
     """
     weights = NORMALISERS[terms.normaliser](terms.logits)
     if terms.gate is not None:
@@ -158,11 +151,11 @@ NORMALISERS = {"softmax": softmax, "sum": torch.exp, "gates": gates}
 r"""All of them take :math:`-\infty` for "masked", and give it no weight."""
 
 
-def attention_terms(attention: MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
+def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
     """Multi-head attention, and Graphormer's with its bias; mask: of nodes or of pairs."""
-    query, key, _ = attention.heads(h, h, h)
+    query, key, _ = layer.heads(h, h, h)
     content = query @ key.mT / math.sqrt(query.shape[-1])
-    return Terms(content, attention.value(h), bias, mask=over_heads(mask))
+    return Terms(content, layer.value(h), bias, mask=over_heads(mask))
 
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
@@ -188,7 +181,7 @@ def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) 
     return Terms(content, conv.B(h), structure, mask=mask, normaliser="gates")
 
 
-def egt_terms(attention: EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
+def egt_terms(attention: models.EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
     """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
     query, key, value = attention.qkv(h).chunk(3, dim=-1)
     query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
@@ -198,23 +191,22 @@ def egt_terms(attention: EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Te
 
 
 def grpe_terms(
-    attention: GRPEAttention, h: Tensor, relation: Tensor, tables: RelationTables, *, mask=None
-) -> Terms:
+    layer: models.GRPEAttention, h: Tensor, relation: Tensor, tables: models.RelationTables, *,
+    mask=None,
+) -> Terms:  # fmt: skip
     """Two contexts in the logits, and a vector added to the value, here written for every pair."""
-    query, key, _ = attention.heads(h, h, h)
-    pair = relation[:, None].expand(-1, attention.num_heads, -1, -1)
-    contexts = [*attention.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
+    query, key, _ = layer.heads(h, h, h)
+    pair = relation[:, None].expand(-1, layer.num_heads, -1, -1)
+    contexts = [*layer.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
     pair_value = None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2)
-    terms = attention_terms(attention, h, sum(contexts) if contexts else None, mask=mask)
+    terms = attention_terms(layer, h, sum(contexts) if contexts else None, mask=mask)
     return replace(terms, pair_value=pair_value)
 
 
-def csa_terms(
-    attention: ChromaticSelfAttention, h: Tensor, edges: EdgeTerms, *, mask=None
-) -> Terms:
+def csa_terms(layer: models.ChromaticSelfAttention, h: Tensor, edges, *, mask=None) -> Terms:
     """A logit and a value for each channel of a pair; the score is the dot product."""
-    terms = attention_terms(attention, h, edges.logits, mask=mask)
-    channels = edges.logits.shape[1] // attention.num_heads
+    terms = attention_terms(layer, h, edges.logits, mask=mask)
+    channels = edges.logits.shape[1] // layer.num_heads
     content = terms.content.repeat_interleave(channels, dim=1)
     return replace(terms, content=content, pair_value=edges.values)
 

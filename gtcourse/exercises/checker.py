@@ -48,8 +48,7 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
     """Turns a function that raises :class:`Mistake` into one that returns a :class:`Result`.
 
     The answer, its first argument, is "not attempted yet" while it is ``...`` or None, or a
-    function whose body is ``...``. An exception in the answer's own code is reported, not raised.
-    The docstring says what a correct answer has shown.
+    function whose body is ``...``. The docstring says what a correct answer has shown.
     """
 
     @wraps(check)
@@ -84,14 +83,10 @@ def _attempted(answer):
 
 
 def mistake(hint: str, answer=None, *, given=None, then=None, **options) -> Callable:
-    """Adds a known mistake to the reference below it.
+    """Adds a known mistake, and the hint for it, to the reference below it.
 
-    Args:
-        hint: what is wrong, in a sentence.
-        answer: the mistake as a function; without it, the reference makes the mistake.
-        given: changes the arguments beforehand; it returns a tuple.
-        then: changes the result.
-        options: arguments with which the reference makes the mistake.
+    The mistake is ``answer``, or the reference with ``options``, with arguments that ``given``
+    changes (it returns a tuple) and a result that ``then`` changes.
     """
 
     def decorate(reference: Callable) -> Callable:
@@ -157,8 +152,7 @@ class compare:  # noqa: N801 (a decorator)
             fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
             require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
             for part, name in enumerate(self.parts or [""]):
-                fault = self.difference(got, right, case, part)
-                if fault:
+                if fault := self.difference(got, right, case, part):
                     fault = self.hint(got, case, part) or fault
                     raise Mistake(f"{name}: {fault}" if name else fault)
             if self.gradients and isinstance(right, Tensor):
@@ -209,7 +203,6 @@ class compare:  # noqa: N801 (a decorator)
         return {n: torch.zeros_like(x) if x.grad is None else x.grad for n, x in inputs.items()}
 
     def check_gradients(self, got: dict[str, Tensor], right: dict[str, Tensor]) -> None:
-        """Raises :class:`Mistake` where the gradient of an argument is not the reference's."""
         start = "the values are right, but"
         hint = "use tensor operations only, without detach(), item() or torch.tensor()."
         require(got or not right, f"{start} no gradient reaches the arguments: {hint}")

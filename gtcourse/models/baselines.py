@@ -77,10 +77,7 @@ class GIN(nn.Module):
     r"""Graph isomorphism network (Xu et al., 2019) with learned :math:`\varepsilon`.
 
     The prediction adds up a linear read-out of every layer, the input included: a READOUT in the
-    words of Graphormer, Eq. 2.
-
-    Args:
-        node_encoding: added to the nodes' features, or in their place where there are none.
+    words of Graphormer, Eq. 2. ``node_encoding`` is added to the nodes' features, if any.
 
     Differs from the paper: batch normalisation after the layer's network too, and residuals.
     """
@@ -263,7 +260,7 @@ def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
 
 @dataclass(frozen=True)
 class BagTransformerConfig:
-    """Node categories, size, and number of graph targets."""
+    """Sizes; ``num_node_types`` are the rows of the embedding."""
 
     num_node_types: int = 28
     d_model: int = 64
@@ -311,7 +308,6 @@ class BagTransformer(nn.Module):
         return h if self.node_encoding is None else h + self.node_encoding(batch)
 
     def attention_mask(self, batch: GraphBatch) -> Tensor:
-        """All real nodes, ``[B, N]``."""
         return batch.mask
 
 

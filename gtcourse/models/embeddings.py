@@ -113,10 +113,9 @@ class WalkEncoding(nn.Module):
         self.projection = CastingLinear(steps, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        if "random_walks" in batch.encodings and "rwse" not in batch.encodings:
+        returns = batch.encodings.get("rwse")
+        if returns is None:
             returns = batch.encodings["random_walks"].diagonal(dim1=1, dim2=2).mT
-        else:
-            returns = batch.encodings["rwse"]
         if self.norm is not None:
             returns = self.norm(returns.to(self.projection.weight.dtype), batch.mask)
         return self.projection(returns)
