@@ -114,8 +114,7 @@ def check_dial_table(dial_table):
     require(right >= 0.99, f"the right distance gets only {right:.1%}: the numbers are too small.")
 
 
-MOST_NODES = 12
-"""Of a tree, at least 2."""
+MOST_NODES = 12  #: of a tree, at least 2
 
 
 def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) -> GraphDataset:

@@ -61,22 +61,16 @@ from tqdm import tqdm
 from gtcourse.graphs.files import require
 from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs, Target
 
-COMMUNITY = range(5, 35)
-"""The sizes of a community, and of the graph P of PATTERN."""
-
-NODES = range(20, 51)
-"""Of a TSP."""
-
-EXACT = 20
-"""Up to this many points fast_tsp tries all tours, by dynamic programming."""
+COMMUNITY = range(5, 35)  #: the sizes of a community, and of the graph P of PATTERN
+NODES = range(20, 51)  #: of a TSP
+EXACT = 20  #: up to this many points fast_tsp tries all tours, by dynamic programming
 
 AGREEING, EFFORTS = 3, (1, 1, 1, 2, 4, 8, 16)
 """At most seven searches, until the shortest tour was found three times; each may take its effort
 times n / 5000 seconds."""
 
 MOST_PLAYERS, MOST_PAIRS = 21, 8
-TRIES = (1, 1, 2, 4, 8)
-"""Random negatives tried for each positive, round after round."""
+TRIES = (1, 1, 2, 4, 8)  #: random negatives tried for each positive, round after round
 
 CSL_NODES, CSL_COPIES = 41, 15
 CSL_SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)

@@ -12,8 +12,7 @@ from torch_geometric.data import Data
 from gtcourse.graphs.batch import GraphBatch, Target
 from gtcourse.graphs.ragged import RaggedGraphs, checked
 
-BUCKETS, FULL_BATCHES = 8, 8
-"""Buckets by default, if each has at least as many batches."""
+BUCKETS, FULL_BATCHES = 8, 8  #: buckets by default, if each has at least as many batches
 
 
 class DenseLoader:

@@ -50,8 +50,7 @@ MEANING = {
 }
 """What a colour stands for. Parts of a model and sources of a number never share a figure."""
 
-WIDEST = 5.7
-"""Inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high."""
+WIDEST = 5.7  #: inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high
 
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"

@@ -34,8 +34,7 @@ def script(name: str) -> str:
     return (files("gtcourse.plots") / f"{name}.js").read_text(encoding="utf-8")
 
 
-WIDGET = ("explainer/layers", "widget")
-"""What every widget of a chapter uses, in order."""
+WIDGET = ("explainer/layers", "widget")  #: what every widget of a chapter uses, in order
 
 
 def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):

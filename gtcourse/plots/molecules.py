@@ -13,8 +13,7 @@ from matplotlib.colors import to_rgb as rgb
 
 from gtcourse.plots.figures import INK, PAGE_INK, accessible_svg
 
-LETTERS = "#2b2118"
-"""Of atoms, on every disc."""
+LETTERS = "#2b2118"  #: of atoms, on every disc
 
 PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
 """From grey to orange: light enough for an atom's letter, and no end glares on a dark page."""
