@@ -18,25 +18,22 @@ One random node of community r has type r + 1, which identifies it; all others h
 to each of its k nearest, and its feature is their Euclidean distance. Its label is 1 if it is on
 the shortest tour, the closed walk through all points once. The published set has 50 to 500 points a
 graph, k = 25, and tours by Concorde, whose licence is not free. These tours are by fast_tsp (MIT),
-a local search for more than 20 points (up to 20 it is exact). It reads whole numbers up to 65,535,
-draws at random without a seed and stops by the clock, so a tour counts only when several searches
-agree on it. Points, edges and features depend on the seed alone. So do the labels of up to 50
-points as far as we have seen (a file's checksum tells), though nothing proves that a search found
-the shortest tour. With hundreds of points a few labels differ between runs.
+exact up to 20 points and a local search beyond, without a seed and stopped by the clock: a tour
+counts only when several searches agree on it. The labels of up to 50 points depend on the seed
+alone as far as we have seen (a file's checksum tells). With hundreds a few differ between runs.
 
 **Digits** stand in for MNIST and CIFAR10, whose pixels are first grouped into about 70 and 118
 *superpixels*; there an edge's feature is a similarity, and the neighbours are the most similar. The
 1,797 handwritten digits inside scikit-learn are small enough to take pixel by pixel: a node is a
 pixel with ink, in reading order. They are sorted by sha256 of their pixels: the first 1,297 are for
-training, the next 200 for validation, the last 300 for testing. Thirteen people wrote them, and
-which of them wrote a digit is not known, so the same hands are in all splits.
+training, the next 200 for validation, the last 300 for testing. The same hands are in all splits.
 
-**CYCLES** asks whether a graph has a cycle of length 6. The lecture's table was made with data
-whose generator was never published; these graphs are our own, with its sizes (37 to 65 nodes in
-several components, all nodes alike), splits and balance. Graphs 2t and 2t + 1 of each split are
-twins in random order: one has a cycle of length 6 and none of 7 to 11, the other only cycles of
-length 12 and more. Twins agree in the numbers of nodes, edges and components, in all degrees and in
-the sizes of all components, so a classifier that only counts gets exactly one of the two right.
+**CYCLES** asks whether a graph has a cycle of length 6. The generator of the lecture's data was
+never published; these graphs are our own, with its sizes (37 to 65 nodes in several components, all
+nodes alike), splits and balance. Graphs 2t and 2t + 1 of each split are twins in random order: one
+has a cycle of length 6 and none of 7 to 11, the other only cycles of length 12 and more. Twins
+agree in the numbers of nodes, edges and components, in all degrees and in the sizes of all
+components, so a classifier that only counts gets exactly one of the two right.
 
 A graph consists of P paths of three nodes, called players: player i has the nodes 3i (side A),
 3i + 1 and 3i + 2 (side B). Each side joins E pairs of players to a forest. A pair that is joined on

@@ -352,12 +352,9 @@ class GraphDataset:
 class MappedGraphs(GraphDataset):
     """A folder of graphs, memory-mapped: of the graphs only sizes and graph targets are in memory.
 
-    A split is a :class:`RaggedGraphs`, for a :class:`~gtcourse.graphs.DenseLoader`.
-
-    Attributes:
-        folder: where the arrays are.
-        content: sha256 of the graphs; ``checksum`` may be that of a file with more graphs.
-        stored: the encodings among the arrays, as ``repr`` writes them.
+    A split is a :class:`RaggedGraphs`, for a :class:`~gtcourse.graphs.DenseLoader`. ``content`` is
+    sha256 of the graphs (``checksum`` may be that of a file with more), and ``stored`` has the
+    encodings among the arrays, as ``repr`` writes them.
     """
 
     graphs: RaggedGraphs = field(repr=False)

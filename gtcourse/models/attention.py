@@ -72,9 +72,7 @@ class MultiHeadAttention(nn.Module):
     .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
 
     Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
-    1. The order of the tokens does not matter (CS224W, S8).
-
-    Dropout is of attention weights, in training.
+    1. The order of the tokens does not matter (CS224W, S8). Dropout is of attention weights.
 
     Shapes:
         query: ``[B, N, d]``; key, value: ``[B, M, d]``, the query itself by default

@@ -275,13 +275,9 @@ class BagTransformer(nn.Module):
     """Embeds each node's type, lets all nodes attend to each other, and pools.
 
     The prediction depends on the proportions of the node types alone: no edge, no order and,
-    because attention and pooling are averages, no number of nodes (CS224W, S8).
-
-    Args:
-        node_encoding: a module that maps a batch to ``[B, N, d]``, added to the embedding.
-
-    Shapes:
-        batch.x: ``[B, N, c]`` integers; the attention is ``[B, L, H, N, N]``
+    because attention and pooling are averages, no number of nodes (CS224W, S8). A module
+    ``node_encoding`` maps a batch to ``[B, N, d]``, which is added to the embedding of
+    ``batch.x`` ``[B, N, c]``; the attention is ``[B, L, H, N, N]``.
     """
 
     def __init__(self, config: BagTransformerConfig, node_encoding: nn.Module | None = None):

@@ -83,9 +83,7 @@ class _Factorised(torch.autograd.Function):
 
     whose sums over a head's channels, and over i, are those of the scores and of :math:`V_j`. So
     factors, sums and z are all that is saved. Dropout multiplies :math:`m_{ij}`, and the second.
-
-    Shapes:
-        scores, drop: ``[G, R, N]``; value: ``[G, K, N]``; values, logits, factor: ``[G, K, R, N]``
+    Scores and drop are ``[G, R, N]``, value ``[G, K, N]``, the others ``[G, K, R, N]``.
     """
 
     @staticmethod

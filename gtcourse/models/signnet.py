@@ -52,13 +52,9 @@ class SignNet(nn.Module):
         batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
         returns: ``[B, N, d]``, zeros at padding
 
-    Differs from the authors' code:
-
-    - both signs pass phi together and not in two calls, so that in training mode too the batch's
-      statistics do not depend on the signs;
-    - there rho ends in k numbers, which a linear map takes to d; here rho ends in d;
-    - there padding takes part in phi's normalisations, and "all eigenvectors" counts one column of
-      padding as real.
+    Differs from the authors' code: there each sign passes phi in a call of its own, whose batch
+    statistics depend on the sign; rho ends in k numbers, which a linear map takes to d; padding
+    takes part in phi's normalisations, and "all eigenvectors" counts one column of it as real.
     """
 
     def __init__(self, config: SignNetConfig):

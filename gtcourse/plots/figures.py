@@ -68,9 +68,7 @@ def use_style() -> None:
 def show(figure: Figure, alt: str, *, trim: bool = True):
     """Displays a figure as SVG that scales to the page, and closes it.
 
-    Args:
-        alt: what the picture shows, in a sentence or two, for those who cannot see it.
-        trim: cut off the margins; not if several pictures have to lie on one place.
+    ``alt`` says what it shows to those who cannot see it; ``trim`` cuts off the margins.
     """
     from IPython.display import HTML
 
@@ -184,9 +182,8 @@ def attention_map(
 ) -> Axes:  # fmt: skip
     """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
 
-    Args:
-        numbers: write each weight in its cell; by default where there are at most 8 columns.
-        limits: the values at the ends of the colours; None for the data's own.
+    Each is written in its cell with ``numbers``, by default where there are at most 8 columns;
+    ``limits`` are the values at the ends of the colours, None for the data's own.
     """
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
     weights = weights.detach().float().cpu().numpy()
@@ -258,9 +255,8 @@ def _arrow(ax, start: tuple[float, float], end: tuple[float, float]) -> None:
 class Table:
     """Columns and rows that read in a notebook, in the book and as text.
 
-    Args:
-        columns: the heads; the first column names things, the others are aligned to the right.
-        rows: a cell for each column: text, a number (three decimals) or None ("—").
+    The first column names things, the others are aligned to the right. A cell is text, a number
+    (three decimals) or None ("—").
     """
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[object]]):

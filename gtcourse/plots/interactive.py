@@ -56,11 +56,9 @@ def as_script(data: object) -> str:
 def calculator(
     formulas: Mapping[str, StepFormula], *, graphs: int = 64, nodes: int = 32, gigabytes: float = 16
 ):
-    """What a training step of each model takes, for any B and N, to calculate with.
+    """What a training step of each model, by name, takes for any B and N, to calculate with.
 
-    Args:
-        formulas: of each model, by name (:func:`gtcourse.training.costs.step_formula`).
-        graphs, nodes, gigabytes: what it starts with; the last is the memory of a device.
+    It starts with these numbers of graphs and nodes, and with a device of this memory.
     """
     data = {
         "other": COLORS["orange"],
@@ -96,11 +94,9 @@ def with_unit(value: float, unit: str) -> str:
 def attention_widget(
     keys: ArrayLike, values: ArrayLike, query: ArrayLike, names: Sequence[str] | None = None
 ):
-    """One query among N keys in the plane, to drag; a slider changes what logits are divided by.
+    """One query ``[2]`` among N keys in the plane, to drag, each with a value and a name.
 
-    Args:
-        keys, values: ``[N, 2]``; query: ``[2]``, where it starts.
-        names: of the keys; A, B, C and so on if not given.
+    A slider changes what logits are divided by.
     """
     keys, values, query = (np.asarray(points, dtype=float) for points in (keys, values, query))
     names = names or [chr(ord("A") + j) for j in range(len(keys))]
@@ -122,12 +118,10 @@ def heads_widget(
 ):  # fmt: skip
     """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
 
-    Args:
-        model: its layers normalise after the residual sum and have ReLUs. The page has its weights
-            in 8 bits.
-        words: by their numbers; those after ``begin`` and ``end`` can be typed.
-        pattern: a regular expression for one word; label: of the field; start: what is in it.
-        longest: the most words that are read or written.
+    The model's layers normalise after the residual sum and have ReLUs; the page has its weights in
+    8 bits. ``words`` are by their numbers; those after ``begin`` and ``end`` can be typed, at most
+    ``longest``, in a field with this ``label`` that starts with ``start``. The regular expression
+    ``pattern`` finds one word.
     """
     config = model.config
     weights = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}

@@ -39,13 +39,8 @@ class Entry:
     build_model: Callable[[], nn.Module]
     transforms: tuple[encodings.Encoding, ...] = ()
 
-    @property
-    def model(self) -> str:
-        return self.name.rsplit("-", 1)[0]
-
-    @property
-    def size(self) -> str:
-        return self.name.rsplit("-", 1)[1]
+    model = property(lambda self: self.name.rsplit("-", 1)[0])
+    size = property(lambda self: self.name.rsplit("-", 1)[1])
 
 
 def _entries(size: str) -> list[Entry]:
@@ -144,12 +139,8 @@ def simple_errors(
 def line_to_beat(data: str = "molecules", train: int = 10_000) -> dict[str, float]:
     """Recorded :func:`simple_errors`, fitted to the first ``train`` training molecules.
 
-    Args:
-        data: "molecules", the embedded ones, "zinc", the real ZINC-12k, or "molhiv", whose scores
-            are areas under the ROC curve.
-
-    Raises:
-        KeyError: nothing is recorded for this number of molecules.
+    Of "molecules", the embedded ones, "zinc", the real ZINC-12k, or "molhiv", whose scores are
+    areas under the ROC curve. Raises a KeyError if nothing is recorded for this number of them.
     """
     record = json.loads((files("gtcourse") / "recorded" / "simple-predictors.json").read_text())
     return (record["test_mae"] | record["test_auroc"])[f"{data}, {train} molecules"]
