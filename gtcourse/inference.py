@@ -70,9 +70,6 @@ class Predictor:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
             targets: penalised logP for ZINC and the embedded molecules, logits for classification.
             A model of node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
-
-        Raises:
-            ValueError: an entry cannot be read or has an atom unknown to the model.
         """
         if isinstance(graphs, str | Data):
             raise ValueError(f"graphs is one {type(graphs).__name__}; expected a list.")
@@ -133,15 +130,10 @@ class Predictor:
 
 
 def load(name: str | Path, *, seed: int = 0) -> Predictor:
-    """A trained model, ready to use.
+    """A trained model, ready to use: the shipped run of a name and seed, or that in a folder.
 
-    Args:
-        name: one of :func:`available`, such as "csa/zinc", or the folder of a finished run of
-            ``gtcourse train``.
-        seed: of the shipped run, where there are several.
-
-    Raises:
-        ValueError: there is no such run, or it is not finished; the message says what there is.
+    Names are those of :func:`available`, such as "csa/zinc". Raises a ValueError if there is no
+    such run, or it is not finished; the message says what there is.
     """
     folder, pattern = Path(name), "*-seed*.json"
     if not folder.is_dir():

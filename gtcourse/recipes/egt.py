@@ -3,10 +3,10 @@
 The results are in ``egt.toml``. The settings are those of Tables 4 to 6; where the paper leaves
 them open, those of the authors' first code (TensorFlow), which produced the results.
 
-A run has its model's name in the paper. "simple" and "constrained" are the variants of Appendix C,
-"ungated" is EGT-U; "spe" are SVD-based and "epe" Laplacian positional encodings; "do" is the
-distance objective. "augmented" and "unaugmented" are the rows of Table 8 that treat the signs of
-singular vectors differently from the other runs on their data.
+"simple" and "constrained" are the variants of Appendix C, "ungated" is EGT-U; "spe" are SVD-based
+and "epe" Laplacian positional encodings; "do" is the distance objective. "augmented" and
+"unaugmented" are the rows of Table 8 that treat the signs of singular vectors differently from the
+other runs on their data.
 """
 
 from __future__ import annotations

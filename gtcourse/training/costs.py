@@ -1,13 +1,9 @@
 """What a training step costs: counted by tensors without numbers, and measured on this machine.
 
 On ``meta`` tensors, which have shapes and no numbers, a step is counted at any size, on any
-machine, in less than a second. ``scaled_dot_product_attention``, which a GPU may fuse, is counted
-there step by step, its N² weights held.
-
-The counts are polynomials (:class:`StepFormula`): what is held for a graph of N nodes is
-a + b N + c N² bytes at every moment of the step, and the peak is the largest of these moments.
-
-Shapes: B graphs, N nodes (padded).
+machine, in less than a second; ``scaled_dot_product_attention``, which a GPU may fuse, step by
+step, its N² weights held. What is held for a graph of N nodes is a + b N + c N² bytes at every
+moment of the step (:class:`StepFormula`), and the peak is the largest of these moments.
 """
 
 from __future__ import annotations
@@ -44,8 +40,6 @@ class StepCosts:
     Attributes:
         flops: of matrix products, forward and backward; a multiplication and an addition are two.
         operations: calls of PyTorch's operators, about as many as a GPU gets kernels.
-        allocations: tensors that are allocated.
-        parameters, gradients: of the model; optimizer: of its state.
         kept: what the forward pass keeps for the backward pass.
         activations: the most that is held at a time besides parameters, gradients and optimizer,
             without what an operator allocates and frees within itself.

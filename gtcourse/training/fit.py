@@ -70,7 +70,6 @@ class History:
         epochs: rows of epoch, lr, train_loss, val_<metric> and seconds.
         best: the row of the weights that the model has: the best by the monitored metric, or the
             last without validation; None if the metric was always NaN.
-        steps: of the optimizer.
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
@@ -223,10 +222,7 @@ def train_step(
     schedule: LRScheduler | ReduceLROnPlateau | None = None, grad_clip: float | None = None,
     flag: Flag | None = None,
 ) -> Tensor:  # fmt: skip
-    """Takes one optimizer step and returns the loss, without waiting for a GPU.
-
-    ``model`` and ``optimizer`` are set up by Fabric; the others are as in :func:`fit`.
-    """
+    """One step of an optimizer and a model of Fabric: the loss, without waiting for a GPU."""
     optimizer.zero_grad()
     weight = _weight_among_processes(fabric, task, batch)
     if flag is None:
@@ -378,7 +374,6 @@ def _load(path: Path, run: dict[str, str], parts: dict, rank: int) -> dict:
 
 
 def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
-    """A row for each epoch."""
     with replacing(path) as temporary, open(temporary, "w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()

@@ -42,17 +42,10 @@ class Flag:
     bound: float = 0.0
 
     def backward(
-        self,
-        model: nn.Module,
-        task: Task,
-        batch: GraphBatch,
+        self, model: nn.Module, task: Task, batch: GraphBatch,
         backward: Callable[[Tensor], None] = Tensor.backward,
-    ) -> Tensor:
-        """Adds the gradient of a step to the parameters', and returns the mean of the m losses.
-
-        Args:
-            backward: takes a loss to the gradients, such as ``fabric.backward``.
-        """
+    ) -> Tensor:  # fmt: skip
+        """Adds the gradient of a step to the parameters', and returns the mean of the m losses."""
         like, width = next(model.parameters()), model.config.d_model
         mask = batch.mask[..., None]
         radius = self.bound / width**0.5 if self.bound else self.step_size
@@ -67,10 +60,8 @@ class Flag:
                     norm = delta.norm(dim=-1, keepdim=True)
                     delta = delta * (self.bound / norm.clamp(min=self.bound))
             delta.requires_grad_()
-            loss = (
-                task.loss(model(batch, perturbation=delta, **task.model_options), batch)
-                / self.steps
-            )
+            prediction = model(batch, perturbation=delta, **task.model_options)
+            loss = task.loss(prediction, batch) / self.steps
             backward(loss)
             total = total + loss.detach()
         return total
