@@ -29,9 +29,8 @@ class AddLaplacianEigenvectors(Encoding):
     positive, by convention: the other sign, and any basis of a repeated eigenvalue, is as right. A
     graph with fewer eigenvectors gets columns of zeros at the end, with eigenvalue 0.
 
-    Args:
-        normalization: of :func:`laplacian`.
-        skip_first: leave out the first eigenvector, which in a connected graph tells nothing.
+    The normalization is that of :func:`laplacian`; ``skip_first`` leaves out the first eigenvector,
+    which in a connected graph tells nothing.
     """
 
     k: int

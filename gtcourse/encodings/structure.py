@@ -106,12 +106,10 @@ class AddDegrees(Encoding):
 class AddRandomWalks(Encoding):
     r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
 
-    The chance that a walk from i is at j after k steps: what CSA, Eq. 10, is made of, and what
-    tells the pairs of CSA, Figure 2, apart. Its diagonal is the node encoding RWSE. Directions are
-    obeyed and loops are taken; a node without an edge out has a row of zeros.
-
-    Args:
-        steps: p; pairs: False sets only the diagonal, as ``rwse`` ``[n, p]``, for large graphs.
+    The chance that a walk from i is at j after k steps, up to ``steps``: what CSA, Eq. 10, is made
+    of, and what tells the pairs of CSA, Figure 2, apart. Directions are obeyed and loops are taken;
+    a node without an edge out has a row of zeros. Without ``pairs`` it sets only the diagonal, the
+    node encoding ``rwse`` ``[n, p]``, for large graphs.
     """
 
     on_device = True

@@ -223,13 +223,10 @@ def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
 
 
 def _zinc_graph(molecule: dict[str, Tensor]) -> Data:
-    edge_index = molecule["bond_type"].nonzero().T
-    return Data(
-        x=molecule["atom_type"].long().reshape(-1, 1),
-        edge_index=edge_index,
-        edge_attr=molecule["bond_type"][tuple(edge_index)].long().reshape(-1, 1),
-        y=molecule["logP_SA_cycle_normalized"].float().reshape(1),
-    )
+    bonds, y = molecule["bond_type"], molecule["logP_SA_cycle_normalized"].float().reshape(1)
+    x, edge_index = molecule["atom_type"].long().reshape(-1, 1), bonds.nonzero().T
+    edge_attr = bonds[tuple(edge_index)].long().reshape(-1, 1)
+    return Data(x=x, edge_index=edge_index, edge_attr=edge_attr, y=y)
 
 
 def read_benchmark(folder: Path, name: str, target: str) -> RaggedGraphs:
@@ -363,16 +360,11 @@ class _Integers:
 def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None) -> Publication:
     github = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master"
     indices = [f"{split}.index" for split in SPLITS]
-    return Publication(
-        f"PyG ZINC(subset={subset})",
-        partial(read_zinc, subset=subset),
-        split_sizes,
-        url="https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1",
-        folder="raw",
-        archive="molecules",
-        others={name: f"{github}/data/molecules/{name}" for name in indices},
-        checksum=checksum,
-    )
+    others = {name: f"{github}/data/molecules/{name}" for name in indices}
+    url = "https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1"
+    source, read = f"PyG ZINC(subset={subset})", partial(read_zinc, subset=subset)
+    files = {"folder": "raw", "archive": "molecules", "others": others, "checksum": checksum}
+    return Publication(source, read, split_sizes, url, **files)
 
 
 def _ogbg(name: str, split_sizes: tuple[int, int, int]) -> Publication:

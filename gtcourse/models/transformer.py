@@ -153,8 +153,7 @@ class DecoderLayer(EncoderLayer):
 class TransformerEncoder(nn.Module):
     """A stack of L :class:`EncoderLayer` with these arguments; with pre-LN, one more norm.
 
-    Shapes:
-        as in the layer; the attention is ``[B, L, H, N, N]``
+    Shapes are those of the layer; the attention is ``[B, L, H, N, N]``.
     """
 
     layer_type = EncoderLayer
@@ -168,9 +167,8 @@ class TransformerEncoder(nn.Module):
     def forward(
         self, x: Tensor, *memory: Tensor, return_attention: bool = False, **masks: Tensor | None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        x, attention = run_layers(
-            self.layers, x, *memory, return_attention=return_attention, **masks
-        )
+        options = {"return_attention": return_attention, **masks}
+        x, attention = run_layers(self.layers, x, *memory, **options)
         return (self.norm(x), attention) if return_attention else self.norm(x)
 
 

@@ -41,7 +41,6 @@ def molecules(
         legends: a line under each molecule.
         values: a number for each atom of each molecule, shown as a disc behind the atom.
         limits: the values at the ends of the colours; the smallest and largest by default.
-        cmap: the colours; the atoms' letters are drawn on them.
         value_label: what the values are, for the colour bar below the molecules.
         alt: what the picture shows, for those who cannot see it.
     """

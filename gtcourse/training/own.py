@@ -51,8 +51,7 @@ def own_recipe(
             of ``x`` and ``edge_attr``; ``num_node_features`` and ``num_edge_features``: width of
             floats.
 
-    Raises:
-        ValueError: the recipe's model cannot be built for such data.
+    Raises a ValueError if the recipe's model cannot be built for such data.
     """
     if (level, task) not in TASKS:
         known = ", ".join(name for of, name in TASKS if of == level)
@@ -174,9 +173,8 @@ def read_csv(
         split: a column with train, val and test; otherwise :func:`scaffold_split` by ``seed``.
         features: one of ``FEATURES``.
 
-    Raises:
-        ValueError: a column is missing, a target is no number (or, for "binary", not 0 or 1), or
-            no molecule can be read.
+    Raises a ValueError if a column is missing, a target is no number (or, for "binary", not 0 or
+    1), or no molecule can be read.
     """
     table = read_table(path, smiles, *targets, *([split] if split else []))
     try:
