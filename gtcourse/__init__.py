@@ -18,22 +18,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "DenseLoader",
-    "GraphBatch",
-    "GraphDataset",
-    "budget",
-    "collate",
-    "device",
-    "load",
-    "load_dataset",
-    "unbatch",
-]
-
-HOMES = {
-    "budget": "gtcourse.training.fit",
-    "device": "gtcourse.training.fit",
-    "load": "gtcourse.inference",
-}
+    "DenseLoader", "GraphBatch", "GraphDataset", "budget", "collate", "device", "load",
+    "load_dataset", "unbatch",
+]  # fmt: skip
+HOMES = dict.fromkeys(("budget", "device"), "training.fit") | {"load": "inference"}
 
 # PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.
 warnings.filterwarnings("ignore", message="IProgress not found")
@@ -43,8 +31,8 @@ def __getattr__(name: str):
     """Each name is imported when it is asked for: PyG takes seconds, and ``--help`` needs none."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = HOMES.get(name, "gtcourse.graphs")
-    return globals().setdefault(name, getattr(import_module(home), name))
+    home = import_module(f"gtcourse.{HOMES.get(name, 'graphs')}")
+    return globals().setdefault(name, getattr(home, name))
 
 
 def __dir__() -> list[str]:

@@ -44,16 +44,11 @@ def _recipe(
 ) -> Recipe:  # fmt: skip
     """One result; ``warmup`` is in epochs."""
     return recipe(
-        name,
-        build_model=partial(CGT, config),
-        transforms=tuple(_transforms(config)),
-        optimizer=adamw(peak, weight_decay),
+        name, build_model=partial(CGT, config), transforms=tuple(_transforms(config)),
+        optimizer=adamw(peak, weight_decay), epochs=epochs, grad_clip=1.0,
         schedule=partial(warmup_then_cosine, warmup=warmup / epochs),
-        epochs=epochs,
-        grad_clip=1.0,
-        source=f"Menegaux et al., 2023, {table}; settings of Table 6",
-        **settings,
-    )
+        source=f"Menegaux et al., 2023, {table}; settings of Table 6", **settings,
+    )  # fmt: skip
 
 
 def _transforms(config: CGTConfig) -> Iterator[Encoding]:
