@@ -29,14 +29,9 @@ PAGE_INK = f"var(--gtcourse-ink, {INK})"
 sets one for each."""
 
 COLORS = {
-    "blue": "#3b82c4",
-    "orange": "#d97706",
-    "green": "#199e77",
-    "pink": "#c2559b",
-    "sky": "#4fa8d8",
-    "gold": "#b8962e",
-    "red": "#d1495b",
-}
+    "blue": "#3b82c4", "orange": "#d97706", "green": "#199e77", "pink": "#c2559b",
+    "sky": "#4fa8d8", "gold": "#b8962e", "red": "#d1495b",
+}  # fmt: skip
 """Hues that people with each common colour blindness can tell apart in this order."""
 
 MEANING = {
@@ -119,13 +114,9 @@ def letters_on(color: Sequence[float]) -> str:
 
 
 FILL = {
-    "node": "#a9cdf0",
-    "edge": "#f6c893",
-    "bias": "#e9b3d2",
-    "gate": "#eeda92",
-    "value": "#a5dcc5",
+    "node": "#a9cdf0", "edge": "#f6c893", "bias": "#e9b3d2", "gate": "#eeda92", "value": "#a5dcc5",
     "op": "#dcdfe3",  # an operation on what comes in
-}
+}  # fmt: skip
 """The hues of MEANING, light enough for the dark letters of a diagram's boxes."""
 
 
