@@ -270,19 +270,17 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
     bonds, num_nodes = table("raw/edge"), table("raw/num-node-list")[:, 0]
     y = table("raw/graph-label").astype(float)
     parts = [table(f"split/scaffold/{part}") for part in ("train", "valid", "test")]
-    return RaggedGraphs(
-        num_nodes=num_nodes,
-        num_edges=2 * table("raw/num-edge-list")[:, 0],
-        # OGB lists a bond once; its other direction follows.
-        edge_index=np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T,
-        columns={
-            "x": table("raw/node-feat"),
-            "edge_attr": np.repeat(table("raw/edge-feat"), 2, axis=0),
-            "y": y[:, 0] if y.shape[1] == 1 else y,
-            "split": _split(len(num_nodes), parts),
-            "smiles": read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
-        },
-    )
+    columns = {
+        "x": table("raw/node-feat"),
+        "edge_attr": np.repeat(table("raw/edge-feat"), 2, axis=0),
+        "y": y[:, 0] if y.shape[1] == 1 else y,
+        "split": _split(len(num_nodes), parts),
+        "smiles": read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
+    }
+    # OGB lists a bond once; its other direction follows.
+    edge_index = np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T
+    num_edges = 2 * table("raw/num-edge-list")[:, 0]
+    return RaggedGraphs(num_nodes, num_edges, edge_index, columns)
 
 
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:

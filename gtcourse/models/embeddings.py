@@ -254,8 +254,7 @@ class EdgeInput(nn.Module):
     Structure is the adjacency with self-loops, or the distance up to ``max_distance``, where
     unreachable is farthest. (The authors' first code gives distances 0 and 1 one vector and
     unreachable its own; there are as many.) A virtual node i has a vector :math:`\tilde e_i` for
-    its pairs with nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j. Without
-    types and features of edges there is no second term.
+    its pairs with nodes, and :math:`(\tilde e_i + \tilde e_j) / 2` with a virtual node j.
     """
 
     def __init__(self, types, features: int, d_edge: int, max_distance=None, virtual_nodes=0):
@@ -349,9 +348,8 @@ class BondEncoding(nn.Module):
 
     def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
         edge = batch.adjacency[:, rows]
-        ring = torch.zeros_like(edge, dtype=torch.long)
-        if self.with_rings:
-            ring = batch.encodings["ring"][:, rows].long()
+        ring = batch.encodings["ring"][:, rows] if self.with_rings else torch.zeros_like(edge)
+        ring = ring.long()
         row = ring[..., None] * sum(self.edge_types or (1,))
         if self.edge_types:
             row = row + offset_rows(masked_edge_attr(batch, rows), self.edge_types)
