@@ -1,19 +1,21 @@
-"""The search page finds sections: their titles and prose, without formulas and code.
+"""The search page finds sections: their titles and prose, formulas as plain text, without code.
 
 Sphinx's own index finds pages and is dropped (``offline.py``). While pages are read, each section's
 title, address and prose are collected here, and ``_static/search.js`` ranks them.
 """
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
+from formulas import plain
 from sphinx.addnodes import desc
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-GONE = (nodes.section, nodes.literal_block, nodes.system_message, desc)
-FORMULAS = (nodes.math, nodes.math_block)
+GONE = (nodes.section, nodes.title, nodes.literal_block, nodes.system_message, desc)
+BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
 
 
 def collect(app: Sphinx, document: nodes.document) -> None:
@@ -22,7 +24,7 @@ def collect(app: Sphinx, document: nodes.document) -> None:
     found(app.env)[page] = [
         {
             "page": title,
-            "title": section[0].astext(),
+            "title": "".join(map(words, section[0].children)),
             "url": address(page, section),
             "text": prose(section),
         }
@@ -46,17 +48,26 @@ def address(page: str, section: nodes.section) -> str:
 def prose(section: nodes.section) -> str:
     """A section's own text; that of the sections in it is theirs."""
 
-    def words(node: nodes.Node) -> str:
-        if isinstance(node, GONE) or "cell" in getattr(node, "attributes", {}).get("classes", []):
-            return ""
-        if isinstance(node, FORMULAS):
-            return " … "
-        if isinstance(node, nodes.Text):
-            return str(node)
-        space = "" if isinstance(node, nodes.Inline) else " "
-        return space + "".join(words(child) for child in node.children) + space
+    lines = "".join(words(child) for child in section[1:]).split("\n")
+    text = "\n".join(text for line in lines if (text := " ".join(line.split())))
+    return re.sub(r"\n…\n(?=[a-z])", " … ", text).replace("\n…", " …")  # in a sentence
 
-    return " ".join("".join(words(child) for child in section[1:]).split())
+
+def words(node: nodes.Node) -> str:
+    """Text, a line for each paragraph and each row of a table, and what formulas can be as text."""
+    attributes = getattr(node, "attributes", {})
+    if isinstance(node, GONE) or "cell" in attributes.get("classes", []):
+        return ""
+    if attributes.get("refdomain") == "cite":  # still the key of the source
+        return ""
+    if isinstance(node, nodes.math | nodes.math_block):
+        return plain(node.astext()) if isinstance(node, nodes.math) else " … "
+    if isinstance(node, nodes.Text):
+        return str(node).replace("\n", " ")
+    if isinstance(node, nodes.entry):
+        return "".join(words(child).strip() for child in node.children) + " · "
+    text = "".join(words(child) for child in node.children)
+    return f"\n{text.removesuffix(' · ')}\n" if isinstance(node, BLOCKS) else text
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

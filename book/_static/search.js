@@ -21,16 +21,19 @@ function search(query, sections) {
       if (title.includes(phrase)) total += 20;
       total += Math.min(12, 3000 * (text.split(phrase).length - 1) / length);
     }
+    if (section.title.startsWith("Exercise")) total /= 2;
     return section.url.startsWith("notebooks/") ? total : total / 3;  // reference pages come later
   };
   return sections.map((section) => ({ section, score: score(section), patterns }))
     .filter((found) => found.score > 0).sort((a, b) => b.score - a.score).slice(0, 30);
 }
 
+/** The sentence with most of the words, rather one without a hole where a formula cannot be shown. */
 function excerpt(text, patterns) {
-  const sentences = text.match(/[^.!?]+[.!?]*\s*/g) ?? [text];
-  const hits = (sentence) => patterns.filter((pattern) => sentence.search(pattern) >= 0).length;
-  const best = sentences.reduce((a, b) => (hits(b) > hits(a) ? b : a), sentences[0] ?? "").trim();
+  const sentences = text.split(/\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u);
+  const worth = (sentence) => patterns.filter((pattern) => sentence.search(pattern) >= 0).length -
+    (sentence.includes("…") ? .9 : 0) - (sentence.includes(" · ") ? .5 : 0) - (sentence.length < 30 ? .5 : 0);
+  const best = sentences.reduce((a, b) => (worth(b) > worth(a) ? b : a)).trim();
   return best.length > 240 ? `${best.slice(0, 240).replace(/\s\S*$/, "")} …` : best;
 }
 
