@@ -1,14 +1,13 @@
-"""The book's extension that makes links of "section 6.8" and "chapter 06"."""
+"""The book's extensions make links of "section 6.8" and "chapter 06", and text of formulas."""
 
-import importlib.util
+import runpy
 
 import pytest
 
 from tools.paths import ROOT
 
-spec = importlib.util.spec_from_file_location("references", ROOT / "book/_ext/references.py")
-references = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(references)
+mentions = runpy.run_path(ROOT / "book/_ext/references.py")["mentions"]
+plain = runpy.run_path(ROOT / "book/_ext/formulas.py")["plain"]
 
 
 @pytest.mark.parametrize(
@@ -27,5 +26,17 @@ spec.loader.exec_module(references)
     ],
 )
 def test_mentions_of_sections_and_chapters_are_found_and_a_papers_own_are_not(text, found):
-    spans = references.mentions(text)
+    spans = mentions(text)
     assert [(text[start:end], number) for start, end, number in spans] == found
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"q_i \cdot k_j / \sqrt{d_k}", "qᵢ ⋅ kⱼ / √dₖ"),
+        (r"\tfrac12 \tilde A^\top \in \mathbb R^n", "1/2 Ãᵀ ∈ Rⁿ"),
+        (r"b_{\phi(i, j)}", "…"),
+    ],
+)
+def test_a_simple_formula_becomes_text_and_others_a_gap(tex, text):
+    assert plain(tex) == text
