@@ -335,14 +335,11 @@ def _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag) ->
     # Variants of a model may have weights of the same shapes.
     settings = vars(config) if is_dataclass(config) else {}
     run = {
-        "seed": seed,
+        "seed": seed, "task": task.name, "flag": flag, "grad_clip": grad_clip,
         "optimizer": (type(optimizer).__name__, optimizer.defaults),
         "schedule": (type(schedule).__name__, getattr(schedule, "total_steps", None)),
-        "task": task.name,
-        "flag": flag,
-        "grad_clip": grad_clip,
         "order of the graphs": train.order,
-    }
+    }  # fmt: skip
     return {name: repr(value) for name, value in (settings | run).items()}
 
 

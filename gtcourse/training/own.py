@@ -87,13 +87,9 @@ def own_recipe(
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
     own = {"recipe": recipe.name, "task": task, "targets": [*targets]}
     own |= {"features": features, "level": level, **sizes}
-    return replace(
-        recipe,
-        build_model=partial(build.func, config, *rest),
-        task=TASKS[level, task](len(targets)),
-        paper_result={},
-        changed=recipe.changed | {"own_data": own},
-    )
+    build_model, task = partial(build.func, config, *rest), TASKS[level, task](len(targets))
+    changed = recipe.changed | {"own_data": own}
+    return replace(recipe, build_model=build_model, task=task, paper_result={}, changed=changed)
 
 
 def recipe_for(

@@ -172,12 +172,9 @@ def with_distances(
         return task.loss(prediction, batch) + weight * distance_loss
 
     pairs = f"the {reduction} over pairs" + (", self 1 hop" if self_is_one_hop else "")
-    return replace(
-        task,
-        name=f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})",
-        loss=loss,
-        model_options=task.model_options | {"return_distances": True},
-    )
+    name = f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})"
+    options = task.model_options | {"return_distances": True}
+    return replace(task, name=name, loss=loss, model_options=options)
 
 
 class MeanOverTargets(Metric):
