@@ -28,7 +28,7 @@ from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.datasets import PUBLICATIONS, pcqm4mv2_table
-from gtcourse.graphs.files import META, join_parts, open_graphs, write_part
+from gtcourse.graphs.files import META, check_same, join_parts, open_graphs, write_part
 from gtcourse.graphs.molecules import ogb_graphs
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs
 
@@ -141,11 +141,7 @@ def prepare(
                 _write(source, out, plan, stored, rows_per_part, executor, progress)
             shutil.rmtree(out / "parts", ignore_errors=True)
     begun = json.loads((out / META).read_text(encoding="utf-8"))
-    if different := [name for name in plan if plan[name] != begun.get(name)]:
-        raise ValueError(
-            f"{out} holds other graphs, which differ in {', '.join(different)}; expected the same "
-            "data and encodings, or another folder."
-        )
+    check_same(f"{out} holds other graphs", plan, {name: begun.get(name) for name in plan})
     return open_graphs(out)
 
 

@@ -310,6 +310,14 @@ def write_tensors(path: Path, content: dict) -> None:
         temporary.write_bytes(buffer.getbuffer())
 
 
+def check_same(what: str, ours: Mapping, saved: Mapping) -> None:
+    """Raises a ValueError if ``what`` was begun with other settings."""
+    if differ := sorted(name for name in {*ours, *saved} if ours.get(name) != saved.get(name)):
+        raise ValueError(
+            f"{what}, different in {', '.join(differ)}; expected the same, or another folder."
+        )
+
+
 def file_sha256(path: str | Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

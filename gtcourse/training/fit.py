@@ -23,7 +23,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.files import replacing, write_tensors
+from gtcourse.graphs.files import check_same, replacing, write_tensors
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.training.flag import Flag
 from gtcourse.training.tasks import Task
@@ -355,12 +355,7 @@ def _random_state(fabric) -> dict[str, Tensor]:
 def _load(path: Path, run: dict[str, str], parts: dict, rank: int) -> dict:
     """Restores the parts and the random generators, and returns the rest of a checkpoint."""
     state = read_tensors(path)
-    saved = state.get("run", {})
-    if differs := sorted(name for name in {*run, *saved} if run.get(name) != saved.get(name)):
-        raise ValueError(
-            f"{path} belongs to another run, which differs in {', '.join(differs)}; expected the "
-            "run that began there. Choose another folder, or delete it."
-        )
+    check_same(f"{path} belongs to another run", run, state.get("run", {}))
     for name, part in parts.items():
         part.load_state_dict(state[name])
     random = {name: each[rank].clone() for name, each in state["random"].items()}

@@ -20,7 +20,7 @@ from torch import nn
 
 from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.datasets import DOWNLOAD, GENERATED, NAMES, PUBLICATIONS, load_dataset
-from gtcourse.graphs.files import META, open_graphs
+from gtcourse.graphs.files import META, check_same, open_graphs
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes.base import Recipe, warmup_then_cosine
@@ -238,9 +238,5 @@ def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
     begun = json.loads(path.read_text())
     what = json.loads(json.dumps(what))  # as it was read
     ours, saved = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
-    if differs := sorted(k for k in {*ours, *saved} if ours.get(k) != saved.get(k)):
-        raise ValueError(
-            f"{out} holds another run, which differs in {', '.join(differs)}; expected the run "
-            "that began there, or another folder."
-        )
+    check_same(f"{out} holds another run", ours, saved)
     return begun["commit"]

@@ -153,9 +153,9 @@ def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
     prepared(layout, tmp_path)
     molecules = pcqm4mv2(layout)
     other = replace(molecules, smiles=["CCC", *molecules.smiles[1:]])
-    with pytest.raises(ValueError, match="other graphs, which differ in stored; expected"):
+    with pytest.raises(ValueError, match="other graphs, different in stored; expected"):
         prepared(layout, tmp_path, stored=(AddSVD(2),))
-    with pytest.raises(ValueError, match="other graphs, which differ in content, checksum; exp"):
+    with pytest.raises(ValueError, match="other graphs, different in checksum, content; exp"):
         prepare(other, tmp_path, stored=RINGS)
     assert content(tmp_path) == unbroken
 

@@ -153,7 +153,7 @@ def test_compiling_trains_the_callers_model_and_its_checkpoint_fits_it(tmp_path)
 )
 def test_a_checkpoint_of_another_run_raises(tmp_path, changes, name):
     run(tmp_path, epochs=1)
-    with pytest.raises(ValueError, match=f"belongs to another run, which differs in {name};"):
+    with pytest.raises(ValueError, match=f"belongs to another run, different in {name};"):
         run(tmp_path, epochs=2, **changes)
 
 

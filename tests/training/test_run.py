@@ -93,7 +93,7 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
                 run(tmp_path, seed=seed)
     with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
         run(tmp_path)
-    with pytest.raises(ValueError, match="another run, which differs in buckets, seed;"):
+    with pytest.raises(ValueError, match="another run, different in buckets, seed;"):
         run(tmp_path, resume=None, buckets=2, seed=1)
     monkeypatch.setattr("gtcourse.training.records.current_commit", lambda: "second")
     record = run(tmp_path, resume=True)
