@@ -224,8 +224,7 @@ def export(predictor: Predictor, graphs: list | None = None) -> torch.export.Exp
     """
     if "return_attention" not in signature(predictor.model.forward).parameters:
         raise ValueError(
-            f"{predictor.name} cannot be exported, because it runs on lists of edges; expected a "
-            "Transformer."
+            f"{predictor.name} cannot be exported: it runs on edges; expected a Transformer."
         )
     tensors = tensors_of(predictor, list(graphs or EXAMPLES))
     B, N = torch.export.Dim("B", max=1 << 20), torch.export.Dim("N", min=2, max=1 << 14)

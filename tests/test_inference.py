@@ -239,5 +239,5 @@ def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
 
 @pytest.mark.parametrize("name", [f"{name}-100k" for name in ON_EDGES])
 def test_a_model_on_lists_of_edges_cannot_be_exported(name):
-    with pytest.raises(ValueError, match=f"{name}.* cannot be exported, because it runs on lists"):
+    with pytest.raises(ValueError, match=f"{name}.* cannot be exported: it runs on edges"):
         inference.export(small(name))

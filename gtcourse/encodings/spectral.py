@@ -40,10 +40,7 @@ class AddLaplacianEigenvectors(Encoding):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.normalization not in NORMALIZATIONS:
-            raise ValueError(
-                f"normalization is {self.normalization!r}; expected one of "
-                f"{', '.join(NORMALIZATIONS)}."
-            )
+            raise ValueError(f"normalization is {self.normalization!r}; expected {NORMALIZATIONS}.")
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         values, vectors = laplacian_eigenvectors(pairs.adjacency, self.normalization)

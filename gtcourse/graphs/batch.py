@@ -200,7 +200,5 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
     for level in [target] if target else rows:
         if found == rows[level]:
             return level
-    raise ValueError(
-        f"y has {found[:8]} rows in the first graphs; expected one for each "
-        f"{target or 'graph, each node or each edge'}."
-    )
+    each = target or "graph, each node or each edge"
+    raise ValueError(f"y has {found[:8]} rows in the first graphs; expected one for each {each}.")

@@ -88,10 +88,8 @@ def _check(dataset: GraphDataset) -> None:
             if words is None or value is None:
                 continue
             if value.is_floating_point() or (len(value) and value.max() >= len(words)):
-                raise ValueError(
-                    f"graph {index} has {value.max()} in {name}; expected categories from 0 to "
-                    f"{len(words) - 1}."
-                )
+                expected = f"expected categories from 0 to {len(words) - 1}"
+                raise ValueError(f"graph {index} has {value.max()} in {name}; {expected}.")
 
 
 def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:

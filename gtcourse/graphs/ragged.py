@@ -51,10 +51,8 @@ def collate(
     ragged = checked(graphs, target)
     largest = int(ragged.num_nodes.max())
     if num_nodes is not None and num_nodes < largest:
-        raise ValueError(
-            f"graph {int(ragged.num_nodes.argmax())} has {largest} nodes; expected at most "
-            f"num_nodes = {num_nodes}."
-        )
+        index, expected = int(ragged.num_nodes.argmax()), f"at most num_nodes = {num_nodes}"
+        raise ValueError(f"graph {index} has {largest} nodes; expected {expected}.")
     return ragged.batch(torch.arange(len(ragged)), num_nodes=num_nodes)
 
 

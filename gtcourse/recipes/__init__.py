@@ -26,8 +26,5 @@ def get_recipe(name: str) -> Recipe:
     """A recipe by name; an unknown name raises a ValueError with similar ones."""
     if name not in RECIPES:
         near = get_close_matches(str(name), RECIPES, n=5, cutoff=0.3) or [*RECIPES][:5]
-        raise ValueError(
-            f"there is no recipe {name!r}; expected one of `gtcourse recipes`, such as "
-            f"{', '.join(near)}."
-        )
+        raise ValueError(f"there is no recipe {name!r}; expected one such as {', '.join(near)}.")
     return RECIPES[name]

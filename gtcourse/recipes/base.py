@@ -206,10 +206,7 @@ def _warmup_then(
     """Linear warm-up, then a function of the share of the decay that is done."""
     steps = round(warmup * total) if isinstance(warmup, float) else warmup
     if not 0 <= steps < total:
-        raise ValueError(
-            f"warmup is {warmup} and total {total}; expected fewer warm-up steps than there are "
-            "in all, or a share of them such as 0.06."
-        )
+        raise ValueError(f"warmup is {warmup} of {total} steps; expected fewer, or a share.")
 
     def rate(steps_done: int) -> float:
         step = steps_done + 1

@@ -231,7 +231,6 @@ def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
         return tuple(columns)
     if len(columns) > 1 and max(columns) > CATEGORY_STRIDE:
         raise ValueError(
-            f"a column has {max(columns)} categories; expected at most {CATEGORY_STRIDE}, the rows "
-            "that each of several columns has in this model's table."
+            f"{max(columns)} categories in a column; expected at most {CATEGORY_STRIDE}."
         )
     return columns[0] if len(columns) == 1 else CATEGORY_STRIDE * len(columns)

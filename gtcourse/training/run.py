@@ -46,10 +46,8 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
     name = recipe.dataset
     if source == "embedded":
         if EMBEDDED.get(name, name) not in GENERATED:
-            raise ValueError(
-                f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
-                "graph file."
-            )
+            expected = "expected 'real', or the path of an .npz graph file"
+            raise ValueError(f"nothing embedded stands in for {name!r}; {expected}.")
         return load_dataset(EMBEDDED.get(name, name))
     if source == "real":
         return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None)

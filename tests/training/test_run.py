@@ -86,9 +86,9 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(tmp_path, resume=True)
     monkeypatch.setattr("gtcourse.training.records.current_commit", lambda: "first")
-    for module, seed in (("fit", 1), ("run", 0)):  # the first leaves no checkpoint
+    for where, seed in (("fit.evaluate", 1), ("run._result", 0)):  # the first leaves no checkpoint
         with monkeypatch.context() as patch:
-            patch.setattr(f"gtcourse.training.{module}.evaluate", raise_interrupt)
+            patch.setattr(f"gtcourse.training.{where}", raise_interrupt)
             with pytest.raises(KeyboardInterrupt):
                 run(tmp_path, seed=seed)
     with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
