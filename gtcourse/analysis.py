@@ -250,7 +250,8 @@ class _Softmaxes(TorchFunctionMode):
 
 
 def _divided_by_sum(weights: Tensor) -> Tensor:
-    return F.normalize(weights, p=1, dim=-1, eps=torch.finfo(weights.dtype).tiny)
+    total = weights.sum(dim=-1, keepdim=True)
+    return weights / total.clamp(min=torch.finfo(total.dtype).tiny)
 
 
 def _entropy(p: Tensor) -> Tensor:

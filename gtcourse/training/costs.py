@@ -122,14 +122,14 @@ class StepFormula:
 
     def held(self, graphs: int, nodes: int) -> float:
         """Bytes held for the graphs at the worst moment."""
-        return graphs * max(np.polyval(moment[::-1], nodes) for moment in self.activations)
+        return graphs * max(float(np.polyval(abc[::-1], nodes)) for abc in self.activations)
 
     def memory(self, graphs: int, nodes: int) -> float:
         return self.parameters + self.gradients + self.optimizer + self.held(graphs, nodes)
 
     def products(self, graphs: int, nodes: int) -> float:
         """Floating-point operations in products of matrices."""
-        return graphs * np.polyval(self.flops[::-1], nodes)
+        return graphs * float(np.polyval(self.flops[::-1], nodes))
 
 
 def recorded_formulas() -> dict[str, StepFormula]:
