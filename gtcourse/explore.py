@@ -54,10 +54,8 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 
     Raises a ValueError if a model or a molecule cannot be read, or the page cannot compute it.
     """
-    data = {
-        "molecules": molecules({text: text for text in smiles}),
-        "models": [model(load(name)) for name in models],
-    }
+    data = {"molecules": molecules({text: text for text in smiles})}
+    data["models"] = [model(load(name)) for name in models]
     title = escape(", ".join(smiles)) if len(smiles) < 3 else f"{len(smiles)} molecules"
     start = f"gtcourse.explain(document.getElementById('explainer'), {as_script(data)});"
     scripts = "".join(f"<script>{text}</script>\n" for text in [*code(), start])

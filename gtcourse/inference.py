@@ -71,10 +71,10 @@ class Predictor:
             targets: penalised logP for ZINC and the embedded molecules, logits for classification.
             A model of node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
         """
-        if isinstance(graphs, str | Data):
-            raise ValueError(f"graphs is one {type(graphs).__name__}; expected a list.")
-        if not len(graphs):
-            raise ValueError("graphs is empty; expected SMILES strings or PyG graphs.")
+        if isinstance(graphs, str | Data) or not len(graphs):
+            raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")
+                f"graphs is {str(graphs)[:300]!r}; expected a list of SMILES or graphs."
+            )
         data = encode([self._graph(entry, i) for i, entry in enumerate(graphs)], *self.transforms)
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)

@@ -284,12 +284,9 @@ def pixel_graph(image: np.ndarray, k: int = 8) -> Data:
     squared = (row[:, None] - row) ** 2 + (column[:, None] - column) ** 2
     edges = nearest(squared, k)
     side = max(*image.shape, 2) - 1
-    x = np.stack([image[row, column], column / side, row / side], axis=1)
-    return Data(
-        x=torch.from_numpy(x.astype(np.float32)),
-        edge_index=torch.from_numpy(edges),
-        edge_attr=torch.from_numpy(np.sqrt(squared[*edges]) / side).float()[:, None],
-    )
+    x = np.stack([image[row, column], column / side, row / side], axis=1).astype(np.float32)
+    edge_attr = torch.from_numpy(np.sqrt(squared[*edges]) / side).float()[:, None]
+    return Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edges), edge_attr=edge_attr)
 
 
 def build_cycles(

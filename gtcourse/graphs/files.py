@@ -42,14 +42,10 @@ from gtcourse.graphs.batch import check_graphs
 from gtcourse.graphs.ragged import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META, FORMAT = "graphs.json", 1
-ALIASES = {
-    "atom_type": "x",
-    "bond_type": "edge_attr",
-    "atom_vocab": "node_vocabulary",
-    "bond_vocab": "edge_vocabulary",
-}
 SIZES = ("num_nodes", "num_edges", "edge_index")
 VOCABULARIES = ("node_vocabulary", "edge_vocabulary")
+ALIASES = {"atom_type": "x", "bond_type": "edge_attr"}
+ALIASES |= dict(zip(("atom_vocab", "bond_vocab"), VOCABULARIES, strict=True))
 
 
 def read_graphs(

@@ -119,12 +119,9 @@ def penalized_logp(molecule) -> float:
     Differs from the benchmark: r comes from RDKit's smallest set of smallest rings. The benchmark
     took an arbitrary cycle basis; in 44 of its 12,000 molecules that gives another r.
     """
-    return (
-        LOGP * log_p(molecule)
-        + SYNTHETIC_ACCESSIBILITY * synthetic_accessibility(molecule)
-        + CYCLE * -max(0, largest_ring(molecule) - 6)
-        + OFFSET
-    )
+    accessibility, cycle = synthetic_accessibility(molecule), -max(0, largest_ring(molecule) - 6)
+    scaled = LOGP * log_p(molecule) + SYNTHETIC_ACCESSIBILITY * accessibility
+    return scaled + CYCLE * cycle + OFFSET
 
 
 def log_p(molecule) -> float:

@@ -67,11 +67,8 @@ def molecules(
             {i: colors((float(v) - low) / max(high - low, 1e-9))[:3] for i, v in enumerate(row)}
             for row in values
         ]
-        highlights = {
-            "highlightAtoms": [list(shade) for shade in shades],
-            "highlightAtomColors": shades,
-            "highlightBonds": [[] for _ in mols],
-        }
+        highlights = {"highlightAtoms": [*map(list, shades)], "highlightAtomColors": shades}
+        highlights["highlightBonds"] = [[] for _ in mols]
         bar = _color_bar(low, high, colors, value_label)
     drawer.DrawMolecules(mols, legends=list(legends or [""] * len(mols)), **highlights)
     drawer.FinishDrawing()

@@ -14,8 +14,8 @@ from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encod
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_cosine
 
+# As in Bodnar et al., 2021: on ZINC, and on OGB's molecules.
 LARGEST_RING = {"categorical": 18, "additive": 6}
-"""As in Bodnar et al., 2021: on ZINC, and on OGB's molecules."""
 
 # fmt: off
 PATTERN = CGTConfig(

@@ -193,7 +193,7 @@ class Result:
 def read_results(folders: Iterable[Path]) -> list[Record]:
     """Every record of a run in folders and the folders in them."""
     paths = (path for folder in folders for path in sorted(Path(folder).rglob("*-seed*.json")))
-    return [read_record(path) for path in paths]
+    return [*map(read_record, paths)]
 
 
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
