@@ -73,8 +73,6 @@ class Predictor:
         """
         if isinstance(graphs, str | Data) or not len(graphs):
             raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")
-                f"graphs is {str(graphs)[:300]!r}; expected a list of SMILES or graphs."
-            )
         data = encode([self._graph(entry, i) for i, entry in enumerate(graphs)], *self.transforms)
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
