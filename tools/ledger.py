@@ -220,12 +220,12 @@ def totals(ledger: Ledger) -> str:
         f"\n{len(IDS)} rows: {len(IDS) - statements - facts - figures} numbered equations, "
         f"{statements} statements of a lecture, {facts} facts and {figures} figures. "
         f"{sections} sections explain them, {objects} classes and functions compute "
-        f"them, {tests} tests hold them.\n"
+        f"them, {tests} tests check them.\n"
     )
 
 
 def table(source: str, ledger: Ledger) -> str:
-    lines = ["", "| equation | explained in | computed by | held by |", "| --- | --- | --- | --- |"]
+    lines = ["", "| equation | explained in | computed by | test |", "| --- | --- | --- | --- |"]
     for row, phrase in SOURCES[source].items():
         objects, tests, sections, errata = (
             found.get(f"{source}, {row}", []) for found in ledger[:4]

@@ -1,4 +1,5 @@
-"""Boxes, margin notes, what the lid of a hidden cell says, and formulas that keep their full stop.
+"""Boxes, margin notes, what the lid of a hidden cell says, formulas that keep their full stop,
+and short code that stays in one line.
 
 Colab shows a quotation that begins "**Main idea.**" or "**Aside.**" as a quotation; here the first
 is a box, and the second stands in the margin.
@@ -45,10 +46,18 @@ def hold_punctuation(app: Sphinx, document: nodes.document) -> None:
     for formula in [*document.findall(nodes.math)]:
         after = formula.next_node(descend=False, siblings=True)
         if isinstance(after, nodes.Text) and after[:1] in tuple(".,;:?!)"):
-            after.parent.replace(after, nodes.Text(after[1:]))
+            # By its place: an earlier text may be equal, and replace() would take that one.
+            after.parent[formula.parent.index(formula) + 1] = nodes.Text(after[1:])
             together = nodes.inline(classes=["together"])
             formula.replace_self(together)
             together += [formula, nodes.Text(after[0])]
+
+
+def hold_short_code(app: Sphinx, document: nodes.document) -> None:
+    """``--buckets 8`` and ``gin-100k`` stay in one line; a phone has room for 24 characters."""
+    for literal in document.findall(nodes.literal):
+        if len(literal.astext()) <= 24:
+            literal["classes"].append("together")
 
 
 def label(source: str) -> str:
@@ -77,4 +86,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", place_boxes)
     app.connect("doctree-read", name_hidden_cells)
     app.connect("doctree-read", hold_punctuation)
+    app.connect("doctree-read", hold_short_code)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
