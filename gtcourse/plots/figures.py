@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
@@ -47,7 +48,8 @@ MEANING = {
 
 WIDEST = 5.7  #: inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high
 
-SEQUENTIAL = "viridis"
+ORANGES = ["#d8d3c8", "#e0ac62", "#e8792f", "#b8480f"]
+SEQUENTIAL = LinearSegmentedColormap.from_list("oranges", ORANGES)  # of attention, wherever shown
 DIVERGING = "RdBu_r"
 
 
@@ -124,7 +126,7 @@ def draw_graph(
     adjacency: Tensor, *, positions: np.ndarray | None = None,
     values: Sequence[float] | None = None, colors: Sequence[str] | str | None = None,
     labels: Sequence[str] | None = None, limits: tuple[float, float] | None = None,
-    cmap: str = SEQUENTIAL, node_size: float = 420, title: str | None = None,
+    cmap: str | Colormap = SEQUENTIAL, node_size: float = 420, title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draws a graph; the same graph gets the same layout each time.
