@@ -50,6 +50,8 @@
     button[aria-pressed="true"], button[aria-current="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     .models { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center; }
+    .tour { margin-bottom: .6rem; } .tour p { margin: 0; }
+    .tour:has(p) { border-left: 5px solid ${COLORS.gate}; background: var(--soft); padding: .5rem .7rem; }
     .strip { display: flex; gap: .4rem; overflow-x: auto; padding: .5rem 2px; }
     .strip button { flex: none; width: 7rem; padding: .2rem; font-size: .75rem; }
     .strip svg { width: 100%; height: 3.4rem; display: block; pointer-events: none; }
@@ -142,7 +144,7 @@
     let [result, before] = [null, null];
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
     root.innerHTML = `<style>${CSS}</style>
-      <div class="page"><div class="models" role="group" aria-label="model"></div>
+      <div class="page"><div class="tour"></div><div class="models" role="group" aria-label="model"></div>
       <div class="strip" role="group" aria-label="molecule"></div>
       <div class="body"><div><p class="prediction" role="status"></p><div class="molecule"></div>
         <p class="quiet legend"></p><fieldset></fieldset></div>
@@ -463,6 +465,18 @@
       }
     });
 
+    /** A step of the tour, or with nothing in it the page without changes. */
+    async function visit({ kind, changes, ...place }) {
+      if (kind) await choose(data.models.find((model) => model.kind === kind));
+      Object.assign(state, { molecule: data.molecules[0], level: "model", layer: 0, channel: 0, distance: 1, effects: false },
+        place, { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changes) } });
+      find(".view").replaceChildren();
+      calculate();
+      start();
+      return [result.prediction, before.prediction];
+    }
+
+    gtcourse.tour?.(find(".tour"), visit);  // in the book
     return choose(data.models.find((model) => model.kind === host.dataset.start) || data.models[0]);
   };
 })();
