@@ -86,6 +86,30 @@ function addFilter() {
   });
 }
 
+// On a page that asks for it, a table is sorted by the column whose head is pressed.
+function addSorting() {
+  if (!document.querySelector(".bd-article .sortable")) return;
+  for (const table of document.querySelectorAll(".bd-article table")) {
+    const rows = [...table.tBodies[0].rows], heads = [...table.tHead.rows[0].cells];
+    if (rows.length < 3 || rows.some((row) => !row.cells[0].textContent.trim())) continue;
+    heads.forEach((head, column) => {
+      const button = Object.assign(document.createElement("button"),
+        { type: "button", className: "sort", textContent: head.textContent.trim() });
+      (head.querySelector("p") ?? head).replaceChildren(button);
+      button.addEventListener("click", () => {
+        const order = head.ariaSort === "ascending" ? "descending" : "ascending";
+        heads.forEach((each) => { each.ariaSort = null; });
+        head.ariaSort = order;
+        const key = (row) => row.cells[column].textContent.trim();
+        const number = (text) => parseFloat(text.replaceAll(",", ""));
+        const compare = (a, b) => number(a) - number(b) || a.localeCompare(b);
+        rows.sort((a, b) => (order === "ascending" ? 1 : -1) * compare(key(a), key(b)));
+        table.tBodies[0].append(...rows);
+      });
+    });
+  }
+}
+
 // The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
   const place = document.querySelector("#explainer[data-start]");
@@ -108,6 +132,7 @@ function embedExplainer() {
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
   nameArrows();
   addFilter();
+  addSorting();
   embedExplainer();
   try {
     await typeset();

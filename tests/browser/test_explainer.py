@@ -137,10 +137,15 @@ def test_the_page_goes_from_the_model_to_one_weight_and_back(page, book):
     assert host.locator(".prediction b").inner_text() != before
     host.locator("[data-act=reset]").click()
     assert host.locator(".prediction b").inner_text() == before
-    host.locator("[data-level=model]").click()
-    for button in host.locator("[data-model]").all():
-        button.click()
-        host.locator(
-            f"[data-model='{button.get_attribute('data-model')}'][aria-pressed=true]"
-        ).wait_for()
     assert not errors
+
+
+def test_the_tour_goes_by_key_through_three_models_and_undoes_its_changes(page, book):
+    page.goto(f"{book}/book/explainer.html")
+    tour = page.locator("#explainer .tour")
+    tour.get_by_role("button").press("Enter")
+    for words in ("penalised logP: 1.07", "from 1.07 to 0.59", "instead of 1.28", "4 of 4"):
+        tour.get_by_text(words).wait_for()
+        page.keyboard.press("Enter")
+    tour.get_by_text("Take a tour").wait_for()
+    assert "by your changes" not in page.locator("#explainer .prediction").inner_text()
