@@ -69,7 +69,10 @@ def code() -> list[str]:
 
 
 def model(predictor: Predictor) -> dict:
-    """What the page needs of a trained model: its kind, sizes and weights."""
+    """What the page needs of a trained model: its kind, sizes and weights.
+
+    Raises a ValueError if ``models.js`` does not compute its configuration.
+    """
     kind = type(predictor.model).__name__
     config = getattr(predictor.model, "config", None)
     wrong = [name for name, value in READS.get(kind, {}).items() if getattr(config, name) != value]

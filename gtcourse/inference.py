@@ -70,6 +70,9 @@ class Predictor:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
             targets: penalised logP for ZINC and the embedded molecules, logits for classification.
             A model of node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
+
+        Raises:
+            ValueError: an entry cannot be read or has an atom unknown to the model.
         """
         if isinstance(graphs, str | Data) or not len(graphs):
             raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")

@@ -29,7 +29,8 @@ def encode(
 ) -> GraphDataset | list[Data]:
     """Copies of the graphs with what encodings or other PyG transforms compute, in this order.
 
-    Raises a ValueError where a graph is malformed, or a transform is none.
+    Encodings are not updated when a graph's edges change later. Raises a ValueError where a graph
+    is malformed, or a transform is none.
     """
     if isinstance(graphs, GraphDataset):
         return replace(graphs, graphs=encode(graphs.graphs, *transforms))

@@ -200,6 +200,8 @@ class EGTLayer(nn.Module):
     channels it is EGT-Simple (EGT, Eqs. 10 and 11); with a mask of neighbours, EGT-Constrained
     (EGT, Eq. 12).
 
+    ``update_nodes`` and ``update_edges`` are False in the last layer for what no head reads.
+
     Shapes:
         h: ``[B, T, d]``; e: ``[B, T, T, d_e]``; mask: ``[B, T]`` or ``[B, T, T]``
         returns: h and e; with ``return_attention`` also ``[B, H, T, T]``

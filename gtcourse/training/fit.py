@@ -145,8 +145,8 @@ def fit(
     folder = None if out is None else Path(out)
     writes = folder is not None and rank == 0
     logs = folder / "tensorboard" if writes and tensorboard else None
-    parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
-    parts = {name: part for name, part in parts.items() if part is not None}
+    parts = {"model": model, "optimizer": optimizer}
+    parts |= {} if schedule is None else {"schedule": schedule}
     run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
     if folder is not None and (folder / "last.ckpt").exists():
         state = _load(folder / "last.ckpt", run, parts, rank)
