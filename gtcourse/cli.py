@@ -328,9 +328,8 @@ def costs(
             "graphs say nothing; expected a model that works on all pairs alone."
         ) from None
     print(f"{recipe}, batches of {graphs} graphs, float32")
-    parts = ("parameters", "gradients", "optimizer")
-    sizes = ", ".join(f"{name} {getattr(counted[0], name) / 2**20:,.1f}" for name in parts)
-    print(f"MiB for any graphs: {sizes}")
+    sizes = {part: getattr(counted[0], part) for part in ("parameters", "gradients", "optimizer")}
+    print("MiB for any graphs:", ", ".join(f"{n} {s / 2**20:,.1f}" for n, s in sizes.items()))
     print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
     for number, step in zip(nodes, counted, strict=True):
         memory = f"{step.activations / 2**20:>17,.0f} {step.memory / 2**20:>10,.0f}"

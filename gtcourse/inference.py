@@ -31,11 +31,9 @@ from gtcourse.training.leaderboard import LEADERBOARD
 from gtcourse.training.own import FEATURES, own_recipe
 from gtcourse.training.records import RECORDED, Record, read_record, read_weights
 
-FEATURIZERS = {
-    **dict.fromkeys(("zinc", "zinc-full", "molecules"), zinc_data),
-    **dict.fromkeys(("pcqm4m", "pcqm4mv2", "molhiv", "molpcba"), ogb_data),
-}
-"""By the data set of a run; graphs of others are no molecules."""
+# By the data set of a run; graphs of others are no molecules.
+FEATURIZERS = dict.fromkeys(("zinc", "zinc-full", "molecules"), zinc_data)
+FEATURIZERS |= dict.fromkeys(("pcqm4m", "pcqm4mv2", "molhiv", "molpcba"), ogb_data)
 
 
 @dataclass

@@ -153,8 +153,7 @@ class Publication:
     def downloaded(self, name: str, root: Path) -> Iterator[Path]:
         """A temporary folder below ``root`` with the publisher's files, downloaded over TLS.
 
-        Raises:
-            RuntimeError: the download failed; nothing of it is left.
+        If the download fails, nothing of it is left, and a RuntimeError says why.
         """
         import pooch
 

@@ -139,10 +139,8 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
     stored = (stored | {"edge_index", "num_nodes"}) - {"laplacian_eigenvalues"}
     for name in sorted({*dataset.graphs[0].keys()} - stored):
         shape = list(getattr(dataset.graphs[0][name], "shape", ()))
-        raise ValueError(
-            f"graph 0 has {name} of shape {shape}; expected one row for each node, each edge or "
-            "the graph, of one width in all graphs."
-        )
+        expected = "one row for each node, each edge or the graph, of one width in all graphs"
+        raise ValueError(f"graph 0 has {name} of shape {shape}; expected {expected}.")
     return write_ragged(path, ragged, name=dataset.name)
 
 

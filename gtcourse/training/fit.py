@@ -146,7 +146,8 @@ def fit(
     writes = folder is not None and rank == 0
     logs = folder / "tensorboard" if writes and tensorboard else None
     parts = {"model": model, "optimizer": optimizer}
-    parts |= {} if schedule is None else {"schedule": schedule}
+    if schedule is not None:
+        parts["schedule"] = schedule
     run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
     if folder is not None and (folder / "last.ckpt").exists():
         state = _load(folder / "last.ckpt", run, parts, rank)

@@ -118,11 +118,8 @@ def simple_errors(
     def error(model: object, x: csr_matrix, x_test: csr_matrix) -> float:
         return float(score(y_test, model.fit(x, y).predict(x_test)))
 
-    atoms = [_counts(part, "x") for part in (train, test)]
-    atoms_and_bonds = [
-        hstack([x, _counts(part, "edge_attr") / 2]).tocsr()
-        for x, part in zip(atoms, (train, test), strict=True)
-    ]
+    atoms, bonds = ([_counts(part, key) for part in (train, test)] for key in ("x", "edge_attr"))
+    atoms_and_bonds = [hstack([x, e / 2]).tocsr() for x, e in zip(atoms, bonds, strict=True)]
     morgan = morgan_counts(train, test)
     common = (morgan[0] > 0).sum(axis=0).A1 >= MINIMUM
     dense = [x[:, common].toarray() for x in morgan]

@@ -122,8 +122,7 @@ def recipe_for(
 def own_data(smiles: str) -> Data:
     """The graph of any molecule: ``x`` ``[n, 9]`` and ``edge_attr`` ``[E, 3]``, by PyG.
 
-    Raises:
-        ValueError: RDKit cannot read it, or it has no atoms; as in the two functions below.
+    Raises a ValueError if RDKit cannot read it, or it has no atoms.
     """
     from rdkit import Chem
     from rdkit.rdBase import BlockLogs
