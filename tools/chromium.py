@@ -1,4 +1,4 @@
-"""The system's Chromium, a server for a folder, and the reasons why there may be neither."""
+"""The system's Chromium, and a server for a folder."""
 
 import os
 import shutil
@@ -16,13 +16,6 @@ LAPTOP = {"width": 1280, "height": 900}
 
 def executable() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def why_not() -> str | None:
-    """A sentence where there is no browser."""
-    if executable() is None:
-        return f"no Chromium is installed (looked for {', '.join(NAMES)})"
-    return None
 
 
 @contextmanager

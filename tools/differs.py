@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 
 from gtcourse.training.records import recorded, spread
-from tools.ledger import runs, sentence
+from tools.ledger import SOURCES, cited, read_chapters, runs, section_link, sentence
 from tools.pages import markdown_table, run, together
-from tools.paths import PACKAGE, ROOT
+from tools.paths import PACKAGE, ROOT, TEXTS
 
 FOLDER = ROOT / "book" / "differs"
 PAPERS = ("lecture", "signnet", "graphormer", "egt", "grpe", "csa")
@@ -53,6 +53,9 @@ SECTION = """\
 
 {lines}
 :::"""
+
+
+chapters = cache(lambda: read_chapters(TEXTS)[0])
 
 
 @cache
@@ -119,9 +122,18 @@ def section(name: str, row: dict) -> str:
         "Why": row["why"],
         "Measured": effect(name, row),
         "Test": f"*{sentence(test)}*, in `{path}`",
+        "Explained in": explained(name, row),
     }
-    lines = "\n".join(f"* - {label}\n  - {text.strip()}" for label, text in lines.items())
+    lines = "\n".join(f"* - {label}\n  - {text.strip()}" for label, text in lines.items() if text)
     return SECTION.format(**row, name=name, lines=lines)
+
+
+def explained(name: str, row: dict) -> str:
+    """Links to the sections on the row's equations; "" if it names none."""
+    paper = source(name) if source(name) in SOURCES else "CS224W"
+    places = (chapters().get(id, [])[:1] for id in cited(f"{paper}, {row['equation']}"))
+    links = dict.fromkeys(section_link(place) for found in places for place in found)
+    return ", ".join(links).replace("../notebooks", "../../notebooks")
 
 
 def index() -> str:

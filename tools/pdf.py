@@ -8,13 +8,12 @@ the still picture. The reference of the package stays on the screen.
 
 import re
 import sys
-import time
 from pathlib import Path
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
 
-from tools.chromium import browser, why_not
+from tools.chromium import browser, executable
 from tools.paths import HTML, ROOT
 
 PDF = ROOT / "_build" / "gtcourse.pdf"
@@ -98,13 +97,12 @@ def print_to(pdf: Path, page_to_print: Path) -> None:
 
 def main() -> int:
     pdf = Path(sys.argv[1]) if len(sys.argv) > 1 else PDF
-    missing = why_not()
-    if missing is None and not (HTML / "index.html").exists():
+    missing = "" if executable() else "no Chromium is installed"
+    if not missing and not (HTML / "index.html").exists():
         missing = "there is no built book: make book builds it"
     if missing:
         print(f"No PDF: {missing}.")
         return 1
-    begin = time.perf_counter()
     page_to_print = HTML / "gtcourse-print.html"
     page_to_print.write_text(joined_pages(pages()), encoding="utf-8")
     try:
@@ -112,7 +110,7 @@ def main() -> int:
     finally:
         page_to_print.unlink()
     size = pdf.stat().st_size / 1e6
-    print(f"{pdf}: {size:.0f} MB, in {time.perf_counter() - begin:.0f} s")
+    print(f"{pdf}: {size:.0f} MB")
     return 0
 
 

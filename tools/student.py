@@ -24,7 +24,7 @@ FOLDED_THERE = "*The solution is folded under this exercise in [the chapter]({ch
 CITATION = re.compile(r"\{cite:(?P<kind>[pt])\}`(?P<keys>[^`]+)`")
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]+>)?`")
 NOTEBOOK = re.compile(r"\]\((\w+\.ipynb)")  # beside the chapter, and not beside its copy
-REFERENCES = ROOT / "book" / "references.bib"
+_bibliography = cache(lambda: parse_file(str(ROOT / "book" / "references.bib")).entries)
 
 
 def student_copy(text: Path) -> NotebookNode:
@@ -60,11 +60,6 @@ def _authors(entry: Entry) -> str:
     if not others:
         return first
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} et al."
-
-
-@cache
-def _bibliography() -> dict[str, Entry]:
-    return parse_file(str(REFERENCES)).entries
 
 
 def main() -> None:
