@@ -60,7 +60,7 @@ SOURCES = {
 SPLIT_SIZES = (10_000, 1_000, 1_000)
 TARGET_BINS = np.arange(-10.0, 6.01, 0.5)  # of the target's histogram
 
-Bonds = list[tuple[int, int, int]]  #: atom, atom, bond type; each bond once
+Bonds = list[tuple[int, int, int]]  # atom, atom, bond type; each bond once
 
 
 class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not a mistake)
