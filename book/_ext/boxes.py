@@ -45,7 +45,7 @@ def hold_punctuation(app: Sphinx, document: nodes.document) -> None:
     """Without this, a line may begin with the full stop that follows a formula."""
     for formula in [*document.findall(nodes.math)]:
         after = formula.next_node(descend=False, siblings=True)
-        if isinstance(after, nodes.Text) and after[:1] in tuple(".,;:?!)"):
+        if isinstance(after, nodes.Text) and after[:1] in tuple(".,;:?!)”’"):
             # By its place: an earlier text may be equal, and replace() would take that one.
             after.parent[formula.parent.index(formula) + 1] = nodes.Text(after[1:])
             together = nodes.inline(classes=["together"])

@@ -68,21 +68,25 @@ function nameArrows() {
       arrow.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part"}`);
 }
 
-// A field that leaves of the page's tables only the rows with all of its words.
+// A field that leaves of the page's tables, or of its terms, only those with all of its words.
 function addFilter() {
   const place = document.querySelector(".bd-article .filter");
   if (!place) return;
-  const rows = [...document.querySelectorAll(".bd-article table tbody tr")];
-  const label = Object.assign(document.createElement("label"), { textContent: "Show rows with " });
+  const what = document.querySelector(".bd-article dl.glossary") ? "terms" : "rows";
+  const rows = [...document.querySelectorAll(".bd-article :is(table tbody tr, dl.glossary dt)")]
+    .map((row) => (what === "terms" ? [row, row.nextElementSibling] : [row]));
+  const label = Object.assign(document.createElement("label"),
+    { textContent: `Show ${what} with ` });
   const field = Object.assign(document.createElement("input"), { type: "search" });
   const count = Object.assign(document.createElement("output"), { textContent: "" });
   label.append(field);
   place.append(label, " ", count);
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/);
-    const fits = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
-    rows.forEach((row) => { row.hidden = !fits(row); });
-    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+    const fits = (row) => words.every((word) =>
+      row.some((each) => each.textContent.toLowerCase().includes(word)));
+    rows.forEach((row) => row.forEach((each) => { each.hidden = !fits(row); }));
+    count.textContent = `${rows.filter(fits).length} of ${rows.length} ${what}`;
   });
 }
 
