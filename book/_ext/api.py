@@ -1,6 +1,8 @@
 """The package's pages say nothing twice: parameters with one description share a line, and a
-NamedTuple's fields, which are its parameters, are left out."""
+NamedTuple's fields, which are its parameters, are left out. Nor do they say that a function
+returns None."""
 
+import re
 from itertools import pairwise
 
 from docutils import nodes
@@ -23,6 +25,26 @@ def join_parameters(app: Sphinx, document: nodes.document) -> None:
                 bullets.remove(item)
 
 
+def drop_none(app: Sphinx, document: nodes.document) -> None:
+    for field in [*document.findall(nodes.field)]:
+        if [part.astext() for part in field] == ["Return type", "None"]:
+            fields = field.parent
+            fields.remove(field)
+            if not fields.children:
+                fields.parent.remove(fields)
+
+
+def show_examples(app: Sphinx, kind: str, name: str, thing: object, options, lines: list) -> None:
+    """The commands' examples are marked for the terminal."""
+    lines[:] = [re.sub(r"\[bold\](.*?)\[/\]", r"``\1``", line) for line in lines]
+
+
+def forget_sourceless(app: Sphinx, env) -> None:
+    """Else the list of sources names the module of an alias such as ``list[int]``, builtins."""
+    for name in [name for name, found in env._viewcode_modules.items() if not found]:
+        del env._viewcode_modules[name]
+
+
 def description(parameter: nodes.Element) -> str:
     at = dash(parameter)
     return "".join(child.astext() for child in parameter[at + 1 :]) if at else ""
@@ -37,4 +59,7 @@ def dash(parameter: nodes.Element) -> int:
 def setup(app: Sphinx) -> dict:
     app.connect("autodoc-skip-member", skip_aliases)
     app.connect("doctree-read", join_parameters)
+    app.connect("doctree-read", drop_none)
+    app.connect("autodoc-process-docstring", show_examples)
+    app.connect("env-check-consistency", forget_sourceless)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
