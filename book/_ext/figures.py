@@ -46,7 +46,8 @@ def add_number(caption: nodes.Element, number: str) -> None:
 def is_shown(node: nodes.Node) -> bool:
     """The output of a cell, or a table of the text."""
     if isinstance(node, nodes.table):
-        return "differs" not in node["classes"] and not any(is_output(above) for above in ancestors(node))
+        inside = any(is_output(above) for above in ancestors(node))
+        return not inside and "differs" not in node["classes"]
     return is_output(node)
 
 
