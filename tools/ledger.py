@@ -39,6 +39,7 @@ NUMBERS = r"S?\d+(?:(?:, | to | and )S?\d+)*"
 CITATION = re.compile(rf"\b({NAMES}), (?:(Eq|Fact|Figure)s?\.? |(?=S))({NUMBERS})")
 SECTION_OF_DOCSTRING = re.compile(r"^[A-Z][\w ]*:$", re.M)  # "Args:", "Shapes:"
 MARKDOWN = MarkdownIt("commonmark").enable("table")
+SPELLED = "CSA CSA's EGT GCN GIN GRPE Graphormer Graphormer's GraphiT lecture's paper's PyG SignNet"
 
 
 class Place(NamedTuple):
@@ -260,8 +261,9 @@ def test_link(found: Place) -> str:
 
 
 def sentence(test: str) -> str:
-    """Tests are named by sentences."""
-    return test.removeprefix("test_").replace("_", " ")
+    """Tests are named by sentences, without capitals and apostrophes."""
+    spelled = {name.lower().replace("'", ""): name for name in SPELLED.split()}
+    return " ".join(spelled.get(word, word) for word in test.removeprefix("test_").split("_"))
 
 
 def on_github(found: Place) -> str:
