@@ -27,7 +27,8 @@ def join_parameters(app: Sphinx, document: nodes.document) -> None:
 
 def drop_none(app: Sphinx, document: nodes.document) -> None:
     for field in [*document.findall(nodes.field)]:
-        if [part.astext() for part in field] == ["Return type", "None"]:
+        name, body = (part.astext() for part in field)
+        if name == "Return type" and body == "NoneNone":  # with and without a link, as yet
             fields = field.parent
             fields.remove(field)
             if not fields.children:
