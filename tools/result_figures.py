@@ -59,7 +59,7 @@ def steps(ax: Axes, found: list[Result]) -> None:
         place, style = BESIDE.get(name_of(result), (9, 4)), {"textcoords": "offset points"}
         side = "left" if place[0] > 0 else "right"
         ax.annotate(name_of(result), (x, y), place, fontsize=9, ha=side, **style)
-    ax.set(xscale="log", yscale="log", xlabel="optimizer steps of our run", ylabel="test MAE")
+    ax.set(xscale="log", yscale="log", xlabel="optimiser steps of our run", ylabel="test MAE")
     ax.set_xticks([1e4, 2e4, 5e4], labels=["10,000", "20,000", "50,000"])
     ax.set_yticks(TICKS[:-2], labels=[f"{tick:g}" for tick in TICKS[:-2]])
     ax.minorticks_off()
