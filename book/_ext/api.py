@@ -2,6 +2,7 @@
 NamedTuple's fields, which are its parameters, are left out. Nor do they say that a function
 returns None."""
 
+import inspect
 import re
 from itertools import pairwise
 
@@ -36,8 +37,23 @@ def drop_none(app: Sphinx, document: nodes.document) -> None:
 
 
 def show_examples(app: Sphinx, kind: str, name: str, thing: object, options, lines: list) -> None:
-    """The commands' examples are marked for the terminal."""
+    """The commands' examples are marked for the terminal, and their options explained."""
+    if name.startswith("gtcourse.cli.") and kind == "function":
+        # Each argument of a command has a default; in the signature they are text by now.
+        for option, default in zip(
+            inspect.signature(thing).parameters, thing.__defaults__ or (), strict=False
+        ):
+            if meaning := getattr(default, "help", None):
+                meaning = re.sub(r"--[\w-]+", r"``\g<0>``", meaning)  # else a dash is made of it
+                lines += ["", f":param {option}: {meaning}"]
     lines[:] = [re.sub(r"\[bold\](.*?)\[/\]", r"``\1``", line) for line in lines]
+
+
+def name_options(app: Sphinx, kind: str, name: str, thing: object, options, given, returns):
+    """A command's signature has the names of its options; what they are stands below."""
+    if name.startswith("gtcourse.cli.") and kind == "function":
+        return f"({', '.join(inspect.signature(thing).parameters)})", returns
+    return None
 
 
 def forget_sourceless(app: Sphinx, env) -> None:
@@ -62,5 +78,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", join_parameters)
     app.connect("doctree-read", drop_none)
     app.connect("autodoc-process-docstring", show_examples)
+    app.connect("autodoc-process-signature", name_options)
     app.connect("env-check-consistency", forget_sourceless)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
