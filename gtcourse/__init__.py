@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "DenseLoader", "GraphBatch", "GraphDataset", "budget", "collate", "device", "load",
-    "load_dataset", "unbatch",
-]  # fmt: skip
+    "DenseLoader",
+    "GraphBatch",
+    "GraphDataset",
+    "budget",
+    "collate",
+    "device",
+    "load",
+    "load_dataset",
+    "unbatch",
+]
 HOMES = dict.fromkeys(("budget", "device"), "training.fit") | {"load": "inference"}
 
 # PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.

@@ -88,12 +88,15 @@ def model(predictor: Predictor) -> dict:
         if not name.endswith("num_batches_tracked")
     }
     return {
-        "name": predictor.name, "kind": "csa" if kind == "CGT" else kind.lower(),
-        "heads": config.num_heads, "layers": config.num_layers,
-        "eps": getattr(config, "norm_eps", None), "error": predictor.record.result.get("test_mae"),
+        "name": predictor.name,
+        "kind": "csa" if kind == "CGT" else kind.lower(),
+        "heads": config.num_heads,
+        "layers": config.num_layers,
+        "eps": getattr(config, "norm_eps", None),
+        "error": predictor.record.result.get("test_mae"),
         "shapes": {name: list(value.shape) for name, value in weights.items()},
         "data": base64.b64encode(b"".join(each.tobytes() for each in weights.values())).decode(),
-    }  # fmt: skip
+    }
 
 
 def molecules(named: dict[str, str]) -> list[dict]:
@@ -116,14 +119,19 @@ def _molecule(name: str, smiles: str) -> dict:
     ]
     mol = Chem.MolFromSmiles(smiles)
     return {
-        "name": name, "smiles": smiles, "value": round(penalized_logp(mol), 3),
+        "name": name,
+        "smiles": smiles,
+        "value": round(penalized_logp(mol), 3),
         "symbols": [atom.GetSymbol() for atom in mol.GetAtoms()],
         "drawing": drawing(mol, (380, 300)),
-        "x": batch.x[0, :, 0].tolist(), "degree": of["out_degree"].tolist(),
-        "distance": of["distance"].flatten().tolist(), "edge": bonds.flatten().tolist(),
-        "ring": of["ring"].astype(int).flatten().tolist(), "paths": paths,
+        "x": batch.x[0, :, 0].tolist(),
+        "degree": of["out_degree"].tolist(),
+        "distance": of["distance"].flatten().tolist(),
+        "edge": bonds.flatten().tolist(),
+        "ring": of["ring"].astype(int).flatten().tolist(),
+        "paths": paths,
         "svd": [round(value, 7) for value in of["svd"].flatten().tolist()],
-    }  # fmt: skip
+    }
 
 
 def effects(predictor: Predictor, smiles: Sequence[str]) -> list[Tensor]:

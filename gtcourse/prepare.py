@@ -107,10 +107,14 @@ def content_of(dataset: GraphDataset) -> str:
 
 
 def prepare(
-    source: Molecules | GraphDataset, out: str | Path, *,
-    stored: Sequence[Encoding] = (AddRings(18),), rows_per_part: int = 8192,
-    executor: Executor | None = None, progress: bool = True,
-) -> MappedGraphs:  # fmt: skip
+    source: Molecules | GraphDataset,
+    out: str | Path,
+    *,
+    stored: Sequence[Encoding] = (AddRings(18),),
+    rows_per_part: int = 8192,
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> MappedGraphs:
     """Writes a data set to a memory-mapped folder, or finishes what an earlier call began.
 
     Finished parts of an earlier call are reused. The same data give the same bytes in any

@@ -191,9 +191,13 @@ def egt_terms(attention: models.EGTAttention, h: Tensor, e: Tensor, *, mask=None
 
 
 def grpe_terms(
-    layer: models.GRPEAttention, h: Tensor, relation: Tensor, tables: models.RelationTables, *,
+    layer: models.GRPEAttention,
+    h: Tensor,
+    relation: Tensor,
+    tables: models.RelationTables,
+    *,
     mask=None,
-) -> Terms:  # fmt: skip
+) -> Terms:
     """Two contexts in the logits, and a vector added to the value, here written for every pair."""
     query, key, _ = layer.heads(h, h, h)
     pair = relation[:, None].expand(-1, layer.num_heads, -1, -1)

@@ -121,9 +121,11 @@ def build_cluster(
 
 
 def build_tsp(
-    split_sizes: Sequence[int] = (1_000, 200, 200), num_nodes: Sequence[int] = NODES, k: int = 25,
+    split_sizes: Sequence[int] = (1_000, 200, 200),
+    num_nodes: Sequence[int] = NODES,
+    k: int = 25,
     seed: int = 0,
-) -> RaggedGraphs:  # fmt: skip
+) -> RaggedGraphs:
     """Random points, their nearest neighbours and their tours; ``y`` ``[E]`` is 1 on the tour.
 
     ``x`` ``[n, 2]`` are the coordinates, ``edge_attr`` ``[E, 1]`` the distances; E is n k, or
@@ -431,9 +433,12 @@ def _renamed(side: np.ndarray, name: np.ndarray) -> np.ndarray:
 
 
 def _numbered(
-    num_nodes: np.ndarray, edges: np.ndarray, label: np.ndarray, split: np.ndarray,
+    num_nodes: np.ndarray,
+    edges: np.ndarray,
+    label: np.ndarray,
+    split: np.ndarray,
     rng: np.random.Generator,
-) -> RaggedGraphs:  # fmt: skip
+) -> RaggedGraphs:
     """Numbers each graph's nodes at random; ``edges`` ``[3, M]`` are graph and two nodes."""
     number = permutations(absent(num_nodes, num_nodes.max()), rng)
     graph, one, other = edges

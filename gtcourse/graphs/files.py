@@ -49,9 +49,12 @@ ALIASES |= dict(zip(("atom_vocab", "bond_vocab"), VOCABULARIES, strict=True))
 
 
 def read_graphs(
-    path: str | Path, *, name: str | None = None, node_vocabulary: Sequence[str] | None = None,
+    path: str | Path,
+    *,
+    name: str | None = None,
+    node_vocabulary: Sequence[str] | None = None,
     edge_vocabulary: Sequence[str] | None = None,
-) -> GraphDataset:  # fmt: skip
+) -> GraphDataset:
     """Reads a graph file; every array in it is checked.
 
     Args:

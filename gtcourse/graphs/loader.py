@@ -43,11 +43,19 @@ class DenseLoader:
     """
 
     def __init__(
-        self, graphs: Sequence[Data] | RaggedGraphs, batch_size: int, *,
-        device: torch.device | str = "cpu", shuffle: bool = False, seed: int = 0,
-        buckets: int | None = None, drop_last: bool = False, static_shapes: bool = False,
-        target: Target | None = None, then: Callable[[GraphBatch], GraphBatch] | None = None,
-    ):  # fmt: skip
+        self,
+        graphs: Sequence[Data] | RaggedGraphs,
+        batch_size: int,
+        *,
+        device: torch.device | str = "cpu",
+        shuffle: bool = False,
+        seed: int = 0,
+        buckets: int | None = None,
+        drop_last: bool = False,
+        static_shapes: bool = False,
+        target: Target | None = None,
+        then: Callable[[GraphBatch], GraphBatch] | None = None,
+    ):
         if batch_size < 1 or (buckets is not None and buckets < 1):
             raise ValueError(
                 f"batch_size is {batch_size} and buckets {buckets}; expected 1 or more of each."

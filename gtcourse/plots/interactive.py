@@ -167,14 +167,20 @@ def signs_widget(
     scaled = vectors / np.abs(vectors).max(axis=0).clip(1e-12)
     colors = colors or dict(zip(answers, COLORS.values(), strict=False))
     radius = max(0.3 * np.median(lengths), np.ptp(places, axis=0).max() / 60)
-    models = [{"name": name, "color": colors[name], "answers": each.tolist()}
-              for name, each in by_model.items()]  # fmt: skip
+    models = [
+        {"name": name, "color": colors[name], "answers": each.tolist()}
+        for name, each in by_model.items()
+    ]
     data = {
-        "shades": [*map(to_hex, TWO_SIDED([0.0, 0.5, 1.0]))], "label": label,
-        "numbers": [*map(int, numbers)], "places": (places * [1, -1]).round(3).tolist(),
-        "radius": round(float(radius), 3), "edges": edges.tolist(),
-        "vectors": scaled.T.round(2).tolist(), "models": models,
-    }  # fmt: skip
+        "shades": [*map(to_hex, TWO_SIDED([0.0, 0.5, 1.0]))],
+        "label": label,
+        "numbers": [*map(int, numbers)],
+        "places": (places * [1, -1]).round(3).tolist(),
+        "radius": round(float(radius), 3),
+        "edges": edges.tolist(),
+        "vectors": scaled.T.round(2).tolist(),
+        "models": models,
+    }
     rows = [[name, each[0], each.min(), each.max()] for name, each in by_model.items()]
     still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
     words = "With scripts, the sign of each eigenvector can be chosen here."

@@ -30,11 +30,18 @@ def _recipe(
     """A run with the settings of benchmarking-gnns; the model reads k eigenvectors, if any."""
     encodings = [AddLaplacianEigenvectors(k, "symmetric", skip_first=True)] if k else []
     return recipe(
-        name, build_model=build_model, transforms=tuple(encodings), epochs=1000,
-        batch_size=batch_size, optimizer=partial(Adam, lr=lr), stop_below_lr=stop_below_lr,
+        name,
+        build_model=build_model,
+        transforms=tuple(encodings),
+        epochs=1000,
+        batch_size=batch_size,
+        optimizer=partial(Adam, lr=lr),
+        stop_below_lr=stop_below_lr,
         schedule=partial(halve_on_plateau, patience=patience, mode=mode),
-        source=source, paper_parameters=parameters, paper_result=result,
-    )  # fmt: skip
+        source=source,
+        paper_parameters=parameters,
+        paper_result=result,
+    )
 
 
 def _zinc(name: str, build_model: Callable, parameters: int, *mae: float, **settings) -> Recipe:

@@ -44,11 +44,16 @@ def _recipe(
 ) -> Recipe:  # fmt: skip
     """One result; ``warmup`` is in epochs."""
     return recipe(
-        name, build_model=partial(CGT, config), transforms=tuple(_transforms(config)),
-        optimizer=adamw(peak, weight_decay), epochs=epochs, grad_clip=1.0,
+        name,
+        build_model=partial(CGT, config),
+        transforms=tuple(_transforms(config)),
+        optimizer=adamw(peak, weight_decay),
+        epochs=epochs,
+        grad_clip=1.0,
         schedule=partial(warmup_then_cosine, warmup=warmup / epochs),
-        source=f"Menegaux et al., 2023, {table}; settings of Table 6", **settings,
-    )  # fmt: skip
+        source=f"Menegaux et al., 2023, {table}; settings of Table 6",
+        **settings,
+    )
 
 
 def _transforms(config: CGTConfig) -> Iterator[Encoding]:

@@ -66,11 +66,17 @@ def _recipe(
     num_layers, d_model, d_edge = sizes.get("-".join([size, *variants[:1]]), sizes[size])
     flipped = "augmented" in variants or (flips and "unaugmented" not in variants)
     config = EGTConfig(
-        **reads, num_layers=num_layers, d_model=d_model, d_edge=d_edge, norm_eps=1e-3,
+        **reads,
+        num_layers=num_layers,
+        d_model=d_model,
+        d_edge=d_edge,
+        norm_eps=1e-3,
         variant=next((v for v in ("simple", "constrained") if v in variants), "full"),
-        gated="ungated" not in variants, svd_rank=8 if spe else 0, distance_hops=3 if do else 0,
+        gated="ungated" not in variants,
+        svd_rank=8 if spe else 0,
+        distance_hops=3 if do else 0,
         flip_signs="pairs" if spe and flipped else None,
-    )  # fmt: skip
+    )
     build_model, transforms = partial(EGT, config), []
     if spe:
         transforms.append(AddSVD(config.svd_rank))
@@ -83,12 +89,18 @@ def _recipe(
     scale = 100 if task.monitor == "accuracy" else 1  # printed in percent
     score = tuple(round(float(number) / scale, 5) for number in printed.split("±"))
     return recipe(
-        f"{model}/{dataset}", build_model=build_model, transforms=tuple(transforms), task=task,
-        optimizer=_adam(5e-4), epochs=epochs, batch_size=batch_size,
+        f"{model}/{dataset}",
+        build_model=build_model,
+        transforms=tuple(transforms),
+        task=task,
+        optimizer=_adam(5e-4),
+        epochs=epochs,
+        batch_size=batch_size,
         schedule=partial(_halve_on_plateau, patience=patience, mode=task.mode),
         source=f"Hussain et al., 2021, {table}; settings of Tables 4 and 5",
-        paper_parameters=int(size[:-1]) * 1000, paper_result={f"test_{task.monitor}": score},
-    )  # fmt: skip
+        paper_parameters=int(size[:-1]) * 1000,
+        paper_result={f"test_{task.monitor}": score},
+    )
 
 
 def _with_eigenvectors(config: EGTConfig, k: int) -> EGT:
@@ -123,12 +135,18 @@ def _pcqm4m(model: str, parameters: int, table: str, *, variant="full", **maes: 
         node_dropout=0.1, norm_eps=1e-3,
     )  # fmt: skip
     return recipe(
-        f"{model}/pcqm4m", build_model=partial(EGT, config), transforms=(AddShortestPaths(),),
-        optimizer=_adam(2e-4), epochs=200, steps=1_000_000, batch_size=128 if small else 512,
+        f"{model}/pcqm4m",
+        build_model=partial(EGT, config),
+        transforms=(AddShortestPaths(),),
+        optimizer=_adam(2e-4),
+        epochs=200,
+        steps=1_000_000,
+        batch_size=128 if small else 512,
         schedule=partial(warmup_then_cosine, warmup=60_000 / 1_000_000, quarter=True),
-        source=f"Hussain et al., 2021, {table}; settings of Table 6", paper_parameters=parameters,
+        source=f"Hussain et al., 2021, {table}; settings of Table 6",
+        paper_parameters=parameters,
         paper_result={split: (mae, None) for split, mae in maes.items()},
-    )  # fmt: skip
+    )
 
 
 EGT_RECIPES = (

@@ -36,17 +36,27 @@ def _recipe(
     """One result; ``sizes`` are the layers and the width of the nodes and of the network."""
     zinc = name.endswith("/zinc")
     config = GraphormerConfig(
-        **(ZINC if zinc else OGB), num_targets=128 if name.endswith("/molpcba") else 1,
-        num_layers=sizes[0], d_model=sizes[1], d_hidden=sizes[1], dropout=0.1,
-        attention_dropout=attention_dropout, input_dropout=0.0, max_path_length=20,
-    )  # fmt: skip
+        **(ZINC if zinc else OGB),
+        num_targets=128 if name.endswith("/molpcba") else 1,
+        num_layers=sizes[0],
+        d_model=sizes[1],
+        d_hidden=sizes[1],
+        dropout=0.1,
+        attention_dropout=attention_dropout,
+        input_dropout=0.0,
+        max_path_length=20,
+    )
     # A tree holds Eq. 7 in N² numbers a graph: 20 edges of each pair fit no machine on PCQM4M.
     paths = AddPathEdges(20) if zinc else AddPathTree()
     return recipe(
-        name, build_model=partial(Graphormer, config), optimizer=adamw(lr, weight_decay),
-        transforms=(AddDegrees(), AddShortestPaths(), paths), grad_clip=5.0,
-        schedule=partial(warmup_then_linear, warmup=warmup), **settings,
-    )  # fmt: skip
+        name,
+        build_model=partial(Graphormer, config),
+        optimizer=adamw(lr, weight_decay),
+        transforms=(AddDegrees(), AddShortestPaths(), paths),
+        grad_clip=5.0,
+        schedule=partial(warmup_then_linear, warmup=warmup),
+        **settings,
+    )
 
 
 def _pcqm4m(

@@ -47,13 +47,17 @@ def _recipe(name: str, table: str, **result: tuple[float, float | None]) -> Reci
     config |= {"num_layers": num_layers, "d_model": d_model, "num_heads": num_heads}
     warmup = 40_000 / 400_000 if data == "zinc" else 3 / BUDGETS[data]["epochs"]
     return recipe(
-        name, build_model=partial(GRPE, GRPEConfig(**config)), transforms=(AddShortestPaths(),),
-        optimizer=adamw(2e-4, 1e-3 if data == "zinc" else 0.0), **BUDGETS[data],
+        name,
+        build_model=partial(GRPE, GRPEConfig(**config)),
+        transforms=(AddShortestPaths(),),
+        optimizer=adamw(2e-4, 1e-3 if data == "zinc" else 0.0),
+        **BUDGETS[data],
         schedule=partial(warmup_then_linear, warmup=warmup, end=1e-9),
         grad_clip=None if data == "zinc" else 5.0,
         source=f"Park et al., 2022, first version, {table}; settings of Table 1 and Section 5",
-        paper_parameters=printed, paper_result=result,
-    )  # fmt: skip
+        paper_parameters=printed,
+        paper_result=result,
+    )
 
 
 GRPE_RECIPES = (

@@ -182,9 +182,14 @@ class _Ledger(TorchDispatchMode):
 
 
 def measure(
-    recipe: Recipe, data: GraphDataset, *, steps: int = 20, precision: str = "32-true",
-    compile: bool = False, buckets: int = 1,
-) -> dict[str, str]:  # fmt: skip
+    recipe: Recipe,
+    data: GraphDataset,
+    *,
+    steps: int = 20,
+    precision: str = "32-true",
+    compile: bool = False,
+    buckets: int = 1,
+) -> dict[str, str]:
     """Means of ``steps`` training steps and forward passes after as many to warm up, with units.
 
     Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),

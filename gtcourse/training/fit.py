@@ -96,13 +96,27 @@ class Epoch:
 
 
 def fit(
-    model: nn.Module, task: Task, train: DenseLoader, val: DenseLoader | None = None, *,
-    epochs: int, lr: float = 1e-3, optimizer: Optimizer | None = None,
-    schedule: LRScheduler | ReduceLROnPlateau | None = None, stop_below_lr: float | None = None,
-    grad_clip: float | None = None, flag: Flag | None = None, precision: str = "32-true",
-    compile: bool = False, devices: int = 1, seed: int = 0, out: Path | str | None = None,
-    checkpoint_every: int | None = None, tensorboard: bool = False, progress: bool = True,
-) -> History:  # fmt: skip
+    model: nn.Module,
+    task: Task,
+    train: DenseLoader,
+    val: DenseLoader | None = None,
+    *,
+    epochs: int,
+    lr: float = 1e-3,
+    optimizer: Optimizer | None = None,
+    schedule: LRScheduler | ReduceLROnPlateau | None = None,
+    stop_below_lr: float | None = None,
+    grad_clip: float | None = None,
+    flag: Flag | None = None,
+    precision: str = "32-true",
+    compile: bool = False,
+    devices: int = 1,
+    seed: int = 0,
+    out: Path | str | None = None,
+    checkpoint_every: int | None = None,
+    tensorboard: bool = False,
+    progress: bool = True,
+) -> History:
     """Trains ``model`` in place and leaves it with its best weights by validation.
 
     Args:
@@ -219,10 +233,15 @@ def fit(
 
 
 def train_step(
-    fabric, model: nn.Module, task: Task, batch: GraphBatch, optimizer: Optimizer,
-    schedule: LRScheduler | ReduceLROnPlateau | None = None, grad_clip: float | None = None,
+    fabric,
+    model: nn.Module,
+    task: Task,
+    batch: GraphBatch,
+    optimizer: Optimizer,
+    schedule: LRScheduler | ReduceLROnPlateau | None = None,
+    grad_clip: float | None = None,
     flag: Flag | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """One step of an optimizer and a model of Fabric: the loss, without waiting for a GPU."""
     optimizer.zero_grad()
     weight = _weight_among_processes(fabric, task, batch)
@@ -336,11 +355,14 @@ def _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag) ->
     # Variants of a model may have weights of the same shapes.
     settings = vars(config) if is_dataclass(config) else {}
     run = {
-        "seed": seed, "task": task.name, "flag": flag, "grad_clip": grad_clip,
+        "seed": seed,
+        "task": task.name,
+        "flag": flag,
+        "grad_clip": grad_clip,
         "optimizer": (type(optimizer).__name__, optimizer.defaults),
         "schedule": (type(schedule).__name__, getattr(schedule, "total_steps", None)),
         "order of the graphs": train.order,
-    }  # fmt: skip
+    }
     return {name: repr(value) for name, value in (settings | run).items()}
 
 

@@ -42,9 +42,12 @@ class Flag:
     bound: float = 0.0
 
     def backward(
-        self, model: nn.Module, task: Task, batch: GraphBatch,
+        self,
+        model: nn.Module,
+        task: Task,
+        batch: GraphBatch,
         backward: Callable[[Tensor], None] = Tensor.backward,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Adds the gradient of a step to the parameters', and returns the mean of the m losses."""
         like, width = next(model.parameters()), model.config.d_model
         mask = batch.mask[..., None]

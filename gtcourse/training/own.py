@@ -38,9 +38,13 @@ TASKS: dict[tuple[str, str], Callable[[int], Task]] = {
 
 
 def own_recipe(
-    recipe: Recipe, task: str, targets: Sequence[str], features: str = "any", level: str = "graph",
+    recipe: Recipe,
+    task: str,
+    targets: Sequence[str],
+    features: str = "any",
+    level: str = "graph",
     **sizes,
-) -> Recipe:  # fmt: skip
+) -> Recipe:
     """A recipe for other graphs: its model with their vocabularies and targets.
 
     Args:
@@ -158,9 +162,14 @@ def read_table(path: Path, smiles: str, *columns: str):
 
 
 def read_csv(
-    path: Path, smiles: str, targets: Sequence[str], task: str, split: str | None = None,
-    seed: int = 0, features: str = "any",
-) -> tuple[GraphDataset, list[str]]:  # fmt: skip
+    path: Path,
+    smiles: str,
+    targets: Sequence[str],
+    task: str,
+    split: str | None = None,
+    seed: int = 0,
+    features: str = "any",
+) -> tuple[GraphDataset, list[str]]:
     """A data set from a CSV file of molecules, and one line for each row that was left out.
 
     Args:

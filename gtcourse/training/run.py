@@ -64,9 +64,15 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
 
 
 def at_budget(
-    recipe: Recipe, data: GraphDataset, budget: str = "paper", *, graphs: int | None = None,
-    learning_rate: float | None = None, cosine: bool = False, **sizes: int | None,
-) -> tuple[Recipe, GraphDataset]:  # fmt: skip
+    recipe: Recipe,
+    data: GraphDataset,
+    budget: str = "paper",
+    *,
+    graphs: int | None = None,
+    learning_rate: float | None = None,
+    cosine: bool = False,
+    **sizes: int | None,
+) -> tuple[Recipe, GraphDataset]:
     """A recipe and its data cut to one of ``BUDGETS``, which the recipe remembers.
 
     Args:
@@ -127,9 +133,17 @@ def run_name(recipe: Recipe, data: GraphDataset) -> str:
 
 
 def train(
-    recipe: Recipe, data: GraphDataset, *, command: str, seed: int = 0, out: Path | None = None,
-    resume: bool | None = False, buckets: int = 1, compile: bool = False, **options,
-) -> Record:  # fmt: skip
+    recipe: Recipe,
+    data: GraphDataset,
+    *,
+    command: str,
+    seed: int = 0,
+    out: Path | None = None,
+    resume: bool | None = False,
+    buckets: int = 1,
+    compile: bool = False,
+    **options,
+) -> Record:
     """Trains with a recipe and evaluates the weights of the best validation epoch.
 
     Args:

@@ -86,9 +86,14 @@ def graph_classification(num_tasks: int = 1) -> Task:
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
     return _numbers(
-        "graph classification", cross_entropy, partial(MeanOverTargets, metric),
-        lambda ranked, prediction, batch: ranked.update(prediction, batch.y), metric, "max", 2,
-    )  # fmt: skip
+        "graph classification",
+        cross_entropy,
+        partial(MeanOverTargets, metric),
+        lambda ranked, prediction, batch: ranked.update(prediction, batch.y),
+        metric,
+        "max",
+        2,
+    )
 
 
 def graph_multiclass(num_classes: int) -> Task:
@@ -138,9 +143,12 @@ def edge_classification() -> Task:
 
 
 def with_distances(
-    task: Task, hops: int, weight: float, reduction: Literal["sum", "mean"] = "sum",
+    task: Task,
+    hops: int,
+    weight: float,
+    reduction: Literal["sum", "mean"] = "sum",
     self_is_one_hop: bool = False,
-) -> Task:  # fmt: skip
+) -> Task:
     r"""``task``, and the distance of each pair of nodes as a class to predict (EGT, Sec. 3.3).
 
     .. math:: J = J_\text{task} + \kappa\,\mathcal{D}, \qquad
