@@ -28,7 +28,7 @@ def measured() -> list[tuple[str, int, int, int]]:
     rest = files("tools", "experiments", "benchmarks", ends=(".py", ".toml"))
     words = [len(path.read_text(encoding="utf-8").split()) for path in TEXTS.glob("[01]*.md")]
     return [
-        ("lines of gtcourse", lines(package), 8_000, 11_781),
+        ("lines of gtcourse", lines(package), 8_000, 11_796),
         ("files of gtcourse", len(package), 60, 64),
         ("lines of tests", lines(files("tests")), 13_000, 12_600),
         ("lines of tools, experiments, benchmarks", lines(rest), 4_000, 4_000),

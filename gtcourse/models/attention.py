@@ -17,9 +17,15 @@ from torch_geometric.utils import softmax
 
 
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None,
-    bias: Tensor | None = None, dropout: float = 0.0, return_attention: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    dropout: float = 0.0,
+    return_attention: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     r"""Every query's average of the values, weighted by how well the keys match it.
 
     .. math:: Z = \operatorname{softmax}\left(\frac{Q K^T}{\sqrt{d_k}} + b\right) V
@@ -97,15 +103,24 @@ class MultiHeadAttention(nn.Module):
                 nn.init.zeros_(projection.bias)
 
     def forward(
-        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, *,
-        mask: Tensor | None = None, bias: Tensor | None = None, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         key = query if key is None else key
         value = key if value is None else value
         z = scaled_dot_product_attention(
-            *self.heads(query, key, value), mask=over_heads(mask), bias=bias,
-            dropout=self.dropout if self.training else 0.0, return_attention=return_attention,
-        )  # fmt: skip
+            *self.heads(query, key, value),
+            mask=over_heads(mask),
+            bias=bias,
+            dropout=self.dropout if self.training else 0.0,
+            return_attention=return_attention,
+        )
         z, attention = z if return_attention else (z, None)
         output = self.output(self.join_heads(z))
         return (output, attention) if return_attention else output
