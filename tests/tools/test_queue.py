@@ -29,7 +29,7 @@ def test_every_run_is_of_a_recipe_and_has_its_budget_on_a_cpu_alone():
 
 
 def test_the_record_of_a_finished_run_is_copied_and_the_run_is_not_repeated(folders):
-    record = folders / "FOLDER" / "csa" / "csa.json"
+    record = folders / "FOLDER" / "csa-seed0" / "csa-seed0.json"
     assert work("raise SystemExit('no space left')") == "failed: no space left"
     code = f"import pathlib as p; f = p.Path({str(record)!r}); f.parent.mkdir(); f.write_text('1')"
     assert work(code) == "done"
