@@ -144,7 +144,7 @@ audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory ser
 	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
 
 downloads: $(STAMP)  ## download the smaller published data sets afresh, and compare their digests
-	@$(BIN)/python -m tools.downloads $(DIGESTS)
+	DIGESTS=$(DIGESTS) $(BIN)/python -m pytest -q -s tests/graphs/downloads.py
 
 faults: $(STAMP)  ## kills, full disks, two processes, signals: 20 moments of each kind
 	FAULT_MOMENTS=20 $(BIN)/python -m pytest -q tests/faults
