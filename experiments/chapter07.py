@@ -40,19 +40,14 @@ TOURS = replace(COORDINATES, num_node_features=2, target="edge", num_targets=2)
 DIGITS = replace(COORDINATES, num_node_features=3, num_targets=10)
 
 
+@torch.no_grad()
 def by_hop(model: nn.Module, test: DenseLoader) -> dict[str, list]:
     """The mean share of attention 0 to HOPS hops away, and beyond, for each layer."""
     model.eval()
-    with torch.no_grad():
-        shares = [
-            attention_by_hop(
-                model(batch, return_attention=True)[-1],
-                batch.encodings["distance"],
-                batch.mask,
-                HOPS,
-            )
-            for batch in test
-        ]
+    shares = []
+    for batch in test:
+        attention = model(batch, return_attention=True)[-1]
+        shares.append(attention_by_hop(attention, batch.encodings["distance"], batch.mask, HOPS))
     layers = torch.cat(shares).mean(dim=0).double().round(decimals=5)
     return {"attention_by_hop": layers.tolist()}
 

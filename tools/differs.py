@@ -79,8 +79,7 @@ def faults(name: str, rows: list[dict]) -> list[str]:
         if not re.search(r"\{\w", row["effect"]):
             found.append(f"{name}.toml, {row['id']}: its effect has no number of a run")
         if row["follows"] not in FOLLOWS:
-            expected = ", ".join(FOLLOWS)
-            found.append(f"{name}.toml, {row['id']}: follows is not one of {expected}")
+            found.append(f"{name}.toml, {row['id']}: follows is not one of {', '.join(FOLLOWS)}")
     return found
 
 

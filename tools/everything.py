@@ -21,9 +21,7 @@ def run(part: str) -> tuple[int, int]:
     if not report.exists():
         return 1 - failed, failed
     suite = ET.parse(report).getroot().find("testsuite")
-    total, skipped, *bad = (
-        int(suite.get(name)) for name in ("tests", "skipped", "failures", "errors")
-    )
+    total, skipped, *bad = (int(suite.get(n)) for n in ("tests", "skipped", "failures", "errors"))
     return total - skipped - sum(bad), max(sum(bad), failed)
 
 

@@ -109,8 +109,7 @@ def main() -> int:
         print_to(pdf, page_to_print)
     finally:
         page_to_print.unlink()
-    size = pdf.stat().st_size / 1e6
-    print(f"{pdf}: {size:.0f} MB")
+    print(f"{pdf}: {pdf.stat().st_size / 1e6:.0f} MB")
     return 0
 
 

@@ -119,27 +119,23 @@ def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
 
 def main() -> int:
     zinc, models = rows_of("zinc"), sorted(benchmark()["rows"], key=lambda row: row["step"]["ms"])
-    measured = [f"{row['model']}: {row['step']['ms']} ms, {row['peak_mb']} MiB" for row in models]
     figures = {
-        "dots": (errors, zinc, zinc, {"figsize": (5.7, 4.2)}),
-        "pattern": (dots, rows_of("pattern"), rows_of("pattern"), {"figsize": (5.7, 1.6)}),
-        "cycles": (dots, cycles(), cycles(), {"figsize": (5.7, 5)}),
-        "steps": (steps, zinc, zinc, {"figsize": (5.7, 4.6)}),
-        "models": (bars, models, measured, {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
+        "dots": (errors, zinc, {"figsize": (5.7, 4.2)}),
+        "pattern": (dots, rows_of("pattern"), {"figsize": (5.7, 1.6)}),
+        "cycles": (dots, cycles(), {"figsize": (5.7, 5)}),
+        "steps": (steps, zinc, {"figsize": (5.7, 4.6)}),
+        "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
     }
     use_style()
     stale = 0
-    for name, (draw, data, shown, layout) in figures.items():
-        path, description = (
-            ROOT / "book/_static" / f"results-{name}.svg",
-            "; ".join(map(str, shown)),
-        )
+    for name, (draw, data, layout) in figures.items():
+        path, shown = ROOT / "book" / "_static" / f"results-{name}.svg", "; ".join(map(str, data))
         if sys.argv[1:] == ["write"]:
             figure, axes = plt.subplots(**layout)
             draw(axes, data)
-            figure.savefig(path, metadata={"Date": None, "Description": description})
+            figure.savefig(path, metadata={"Date": None, "Description": shown})
             path.write_text(path.read_text().replace(INK, "currentColor").replace("*{", STYLE, 1))
-        elif not path.exists() or description not in path.read_text():
+        elif not path.exists() or shown not in path.read_text():
             print(f"{path.name} does not show today's records; make tables draws it")
             stale += 1
     return int(stale > 0)
