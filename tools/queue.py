@@ -78,7 +78,7 @@ def main() -> int:
     on_gpu = torch.cuda.is_available()
     deadline = time.monotonic() + 60 * args.minutes
     FOLDER.mkdir(parents=True, exist_ok=True)
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}  # a log ends with what went wrong
     failed = 0
     with ThreadPoolExecutor(args.jobs or (1 if on_gpu else os.cpu_count())) as pool:
         begun = {

@@ -317,7 +317,7 @@ def read_tensors(path: Path) -> dict:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises anything for a broken pickle
-        reason = str(error).partition("\n")[0][:150].rstrip(".")
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:150].rstrip(".")
         raise ValueError(
             f"{path} cannot be read ({reason}); expected tensors that gtcourse saved."
         ) from None
