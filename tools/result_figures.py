@@ -29,12 +29,12 @@ STYLE = "svg{color:#5b6069}@media(prefers-color-scheme:dark){svg{color:#a7aeb8}}
 
 
 class Row(NamedTuple):
-    """A recipe, the paper's mean and standard deviation, our values, and our mean of steps."""
+    """A recipe, the paper's mean and standard deviation, our values, and our steps where they are drawn."""
 
     name: str
     paper: tuple[float, float | None]
     ours: list[float]
-    steps: float
+    steps: float | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: paper {self.paper[0]:g}, ours {mean(self.ours):.3f}"
@@ -43,17 +43,17 @@ class Row(NamedTuple):
 def rows_of(dataset: str) -> list[Row]:
     """The recipes that were run, by the paper's value."""
     runs = [result for result in results(read_results([RESULTS]), dataset) if result.records]
-    return [
-        Row(result.recipe.name.split("/")[0], result.paper, result.values,
-            mean(record.result["steps"] for record in result.records))
-        for result in sorted(runs, key=lambda result: result.paper[0])
-    ]  # fmt: skip
+    rows = []
+    for result in sorted(runs, key=lambda result: result.paper[0]):
+        steps = mean(record.result["steps"] for record in result.records)
+        rows.append(Row(result.recipe.name.split("/")[0], result.paper, result.values, steps))
+    return rows
 
 
 def cycles() -> list[Row]:
     """Each recipe for CYCLES with each number of training graphs."""
     return [
-        Row(f"{name}, {size} graphs", paper, [r.result["test_accuracy"] for r in runs], 4000)
+        Row(f"{name}, {size} graphs", paper, [r.result["test_accuracy"] for r in runs])
         for name in ("gin", "gin-pe", "gatedgcn", "gatedgcn-pe")
         for size, paper in RECIPES[f"{name}/cycles"].paper_result["test_accuracy"].items()
         for runs in [recorded(f"{name}/cycles-{size}")]

@@ -31,7 +31,7 @@ def measured() -> list[tuple[str, int, int, int]]:
         ("lines of gtcourse", lines(package), 8_000, 11_796),
         ("files of gtcourse", len(package), 60, 64),
         ("lines of tests", lines(files("tests")), 13_000, 12_630),
-        ("lines of tools, experiments, benchmarks", lines(rest), 4_000, 4_000),
+        ("lines of tools, experiments, benchmarks", lines(rest), 4_000, 3_998),
         ("lines of the longest paper's file", max(lines([path]) for path in papers), 320, 305),
         ("words of the longest chapter", max(words), 6_500, 6_500),
         ("words of chapters 01 to 12", sum(words), 75_000, 75_000),
