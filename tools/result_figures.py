@@ -29,7 +29,7 @@ STYLE = "svg{color:#5b6069}@media(prefers-color-scheme:dark){svg{color:#a7aeb8}}
 
 
 class Row(NamedTuple):
-    """A recipe, the paper's mean and standard deviation, our values, and our steps where they are drawn."""
+    """A recipe, the paper's mean and standard deviation, our values, and steps where drawn."""
 
     name: str
     paper: tuple[float, float | None]
