@@ -132,6 +132,10 @@ class EGT(nn.Module):
         for vectors in (self.virtual_nodes, self.edge_input.virtual, self.edge_input.no_edge):
             if vectors is not None:
                 nn.init.uniform_(vectors, -0.05, 0.05)
+        for layer in self.layers:
+            # The authors have a map for E and one for G, and Glorot's bound of each is wider.
+            for part in layer.attention.edge_input.weight.split(self.config.num_heads):
+                nn.init.xavier_uniform_(part)
 
     def forward(
         self, batch: GraphBatch, *, return_distances: bool = False, return_attention: bool = False

@@ -44,6 +44,16 @@ def test_the_start_is_the_authors():
         assert float(module.weight.detach().std()) == pytest.approx(expected, rel=0.2), name
 
 
+def test_bias_and_gate_maps_are_initialised_separately():
+    """Glorot's bound of one map to H outputs, for E and for G, as in the authors' code."""
+    torch.manual_seed(0)
+    model = EGT(EGTConfig(d_model=256, d_edge=256, num_heads=64, num_layers=2))
+    bound = (6 / (256 + 64)) ** 0.5
+    for layer in model.layers:
+        for weight in layer.attention.edge_input.weight.detach().split(64):
+            assert 0.99 * bound < float(weight.abs().max()) <= bound
+
+
 RUNS = {"plain": {}, "unscaled_dot": {"scaled": False}, "no_edge_update": {"update_edges": False}}
 
 
