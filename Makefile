@@ -12,8 +12,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 HTML   := _build/html
 REPORTS := _build/reports
-PACKAGE_TESTS := $(addprefix tests/,bad_input encodings exercises faults graphs models plots \
-                   properties training test_cli.py test_import.py)
+PACKAGE_TESTS := $(addprefix tests/,bad_input course encodings faults graphs models properties \
+                   recipes runs train test_cli.py test_import.py test_interpret.py test_predict.py)
 
 # One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
 export OMP_NUM_THREADS := 1
@@ -76,20 +76,20 @@ fast: lint checks  ## style, checks and the tests that are not slow
 lint: $(STAMP)  ## style of the package, the tests and the notebooks' code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 format: $(STAMP)  ## fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.notebooks sync
 
-checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figures, sizes
+checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figures
 	$(BIN)/python -m tools.notebooks check
 	$(BIN)/python -m tools.tables check
 	$(BIN)/python -m tools.result_figures check
 	$(BIN)/python -m tools.differs check
 	$(BIN)/python -m tools.ledger check
 	$(BIN)/python -m pytest -q tests/book
-	$(BIN)/python -m tools.sizes
 
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
 	$(BIN)/python -m pytest -q -n 2 -m "not nightly" --ignore=tests/browser \
@@ -124,12 +124,12 @@ browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, ligh
 	  --ignore=tests/browser/test_built_pages.py
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
-	@$(BIN)/python -m benchmarks.models
-	@$(BIN)/python -m benchmarks.profile
-	@$(BIN)/python -m benchmarks.epoch
-	@$(BIN)/python -m benchmarks.shards
-	@$(BIN)/python -m benchmarks.compile
-	@$(BIN)/python -m benchmarks.flex
+	@$(BIN)/python -m speed.models
+	@$(BIN)/python -m speed.profile
+	@$(BIN)/python -m speed.epoch
+	@$(BIN)/python -m speed.shards
+	@$(BIN)/python -m speed.compile
+	@$(BIN)/python -m speed.flex
 
 # Other examples each night; what fails prints a line that makes it fail again.
 nightly: $(STAMP)  ## 2,000 random examples of each property, all data built afresh, determinism (an hour)

@@ -20,8 +20,8 @@ from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 from experiments.runs import store
 from gtcourse import device, load_dataset
 from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder, sinusoidal_encoding
-from gtcourse.training.fit import count_parameters
-from gtcourse.training.records import Record
+from gtcourse.runs.record import Record
+from gtcourse.train.loop import count_parameters
 
 PAD, BEGIN, END = 0, 1, 2
 SYMBOL = re.compile(r"\[[^\]]+\]|Br|Cl|.")

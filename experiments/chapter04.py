@@ -18,10 +18,10 @@ from torch.optim.lr_scheduler import OneCycleLR
 from experiments.runs import RECORDED, store
 from gtcourse import DenseLoader, GraphBatch, device, load_dataset
 from gtcourse.encodings import encode
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes import get_recipe
-from gtcourse.training.fit import count_parameters, evaluate, fit
-from gtcourse.training.records import Record
+from gtcourse.runs.record import Record
+from gtcourse.train.loop import count_parameters, evaluate, fit
 
 MODELS = ("gin", "gin-pe", "gatedgcn", "gatedgcn-pe")
 SIZES = (200, 500, 1000, 5000)

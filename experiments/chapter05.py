@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset, models
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models.embeddings import flip_signs
-from gtcourse.training.fit import evaluate
-from gtcourse.training.tasks import Task, graph_multiclass, graph_regression
+from gtcourse.train.loop import evaluate
+from gtcourse.train.tasks import Task, graph_multiclass, graph_regression
 
 SIGNNET = models.SignNetConfig(
     k=8, phi_layers=3, phi_hidden=32, phi_out=8, rho_layers=2, rho_hidden=64

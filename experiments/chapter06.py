@@ -11,7 +11,7 @@ from torch import nn
 
 from experiments.runs import Run, main
 from gtcourse import encodings, load_dataset
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
 
 K = 8

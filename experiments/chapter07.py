@@ -14,13 +14,13 @@ from torch import nn
 
 from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset
-from gtcourse.analysis import attention_by_hop
+from gtcourse.course.tasks import cluster, pattern
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
-from gtcourse.graphs.benchmarks import cluster, pattern
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.interpret import attention_by_hop
 from gtcourse.models import EGT, EGTConfig
-from gtcourse.recipes.base import NODES_OF_CLUSTER, NODES_OF_PATTERN
-from gtcourse.training import tasks
+from gtcourse.recipes.recipe import NODES_OF_CLUSTER, NODES_OF_PATTERN
+from gtcourse.train import tasks
 
 RANK, HOPS, TRAIN_MOLECULES = 8, 8, 4000
 COMMUNITIES = {"pattern": pattern, "cluster": cluster}

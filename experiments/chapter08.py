@@ -10,11 +10,11 @@ from functools import partial
 
 from experiments.runs import RATIO, Run, first_graphs, main
 from gtcourse import load_dataset
+from gtcourse.course.exercises.chapter08 import dials, edge_labels
 from gtcourse.encodings import AddShortestPaths, encode
-from gtcourse.exercises.chapter08 import dials, edge_labels
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import GRPE, GRPEConfig
-from gtcourse.training.tasks import graph_multiclass, node_classification
+from gtcourse.train.tasks import graph_multiclass, node_classification
 
 TRAIN_MOLECULES = 4000
 MOLECULES = GRPEConfig(d_model=64, num_heads=8, num_layers=4)  # Table 1

@@ -13,10 +13,10 @@ from torch import nn
 
 from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset
-from gtcourse.analysis import attention_by_kind, pair_kinds
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, encode
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.molecules import largest_ring, parse
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.interpret import attention_by_kind, pair_kinds
 from gtcourse.models import CGT, CGTConfig
 
 TRAIN_MOLECULES, STEPS, RING_SIZE = 4000, 20, 18

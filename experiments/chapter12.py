@@ -10,11 +10,11 @@ import torch
 
 from experiments.runs import RECORDED
 from gtcourse import collate, load_dataset
+from gtcourse.course.costs import StepFormula, against_nodes
+from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
-from gtcourse.training.costs import StepFormula, against_nodes
-from gtcourse.training.leaderboard import LEADERBOARD
-from gtcourse.training.records import installed_versions
-from gtcourse.training.tasks import graph_regression
+from gtcourse.runs.record import installed_versions
+from gtcourse.train.tasks import graph_regression
 
 # The models that work on padded tensors; the others' costs go with the edges.
 DENSE = ("transformer", "graphormer", "egt", "grpe", "csa")

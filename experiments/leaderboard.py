@@ -14,12 +14,13 @@ from pathlib import Path
 
 from experiments.runs import RECORDED, Run, first_graphs, store, train
 from gtcourse import load_dataset
+from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import AddRandomWalks, encode
-from gtcourse.graphs.ragged import GraphDataset
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import CGT, CGTConfig
-from gtcourse.recipes.base import as_text
-from gtcourse.training.leaderboard import LEADERBOARD, Entry
-from gtcourse.training.records import Record, read_record, write_record
+from gtcourse.recipes.recipe import as_text
+from gtcourse.recipes.small import Entry
+from gtcourse.runs.record import Record, read_record, write_record
 
 TRAIN_MOLECULES = 4000
 RATES, SEEDS = (5e-4, 1e-3, 2e-3), (0, 1, 2)

@@ -15,16 +15,16 @@ import torch
 from torch_geometric.data import Data
 
 from experiments.runs import RECORDED, store_measurement
+from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import DenseLoader, open_graphs
-from gtcourse.graphs.ragged import RaggedGraphs
-from gtcourse.prepare import prepare
+from gtcourse.graphs.dataset import RaggedGraphs
 
 SPLIT = (3_378_606, 73_545, 294_469)
 BATCH_SIZE, BATCHES = 64, 500
 
 
 class Generated:
-    """Random graphs, part by part, as a source of :func:`gtcourse.prepare.prepare`."""
+    """Random graphs, part by part, as a source of :func:`gtcourse.encodings.prepare.prepare`."""
 
     name = source = checksum = "random graphs"
     target, node_vocabulary, edge_vocabulary = "graph", None, None

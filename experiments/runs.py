@@ -16,9 +16,8 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, device
-from gtcourse.graphs.ragged import GraphDataset
-from gtcourse.training.fit import count_parameters, evaluate, fit
-from gtcourse.training.records import (
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.runs.record import (
     Record,
     current_commit,
     device_name,
@@ -26,7 +25,8 @@ from gtcourse.training.records import (
     write_record,
     write_weights,
 )
-from gtcourse.training.tasks import Task, graph_regression
+from gtcourse.train.loop import count_parameters, evaluate, fit
+from gtcourse.train.tasks import Task, graph_regression
 
 RECORDED = Path("gtcourse/recorded")
 PEAK_LR = 2e-3

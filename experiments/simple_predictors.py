@@ -5,8 +5,8 @@ from pathlib import Path
 
 from experiments.runs import RECORDED, first_graphs, store_measurement
 from gtcourse import load_dataset
-from gtcourse.training.leaderboard import simple_errors
-from gtcourse.training.own import read_csv
+from gtcourse.course.leaderboard import simple_errors
+from gtcourse.recipes.adapt import read_csv
 
 SIZES = (1000, 2000, 4000, 10_000)  # the training molecules of the chapters
 

@@ -1,8 +1,11 @@
 """gtcourse: graph Transformers, one readable file for each paper."""
 
+import sys
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gtcourse._moved import MovedModules
 
 if TYPE_CHECKING:
     from gtcourse.graphs import (
@@ -13,8 +16,8 @@ if TYPE_CHECKING:
         load_dataset,
         unbatch,
     )
-    from gtcourse.inference import load
-    from gtcourse.training.fit import budget, device
+    from gtcourse.predict import load
+    from gtcourse.train.loop import budget, device
 
 __version__ = "0.2.0"
 __all__ = [
@@ -28,7 +31,19 @@ __all__ = [
     "load_dataset",
     "unbatch",
 ]
-HOMES = dict.fromkeys(("budget", "device"), "training.fit") | {"load": "inference"}
+HOMES = {
+    "DenseLoader": "graphs",
+    "GraphBatch": "graphs",
+    "GraphDataset": "graphs",
+    "budget": "train.loop",
+    "collate": "graphs",
+    "device": "train.loop",
+    "load": "predict",
+    "load_dataset": "course.tasks",  # which adds the generated data sets to the published ones
+    "unbatch": "graphs",
+}
+
+sys.meta_path.insert(0, MovedModules())
 
 # PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.
 warnings.filterwarnings("ignore", message="IProgress not found")
@@ -38,7 +53,7 @@ def __getattr__(name: str):
     """Each name is imported when it is asked for: PyG takes seconds, and ``--help`` needs none."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"gtcourse.{HOMES.get(name, 'graphs')}")
+    home = import_module(f"gtcourse.{HOMES[name]}")
     return globals().setdefault(name, getattr(home, name))
 
 

@@ -1,5 +1,5 @@
 """``python -m gtcourse``: the command line."""
 
-from gtcourse.cli import main
+from gtcourse.course.commands import main
 
 main()

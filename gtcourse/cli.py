@@ -1,4 +1,4 @@
-"""``gtcourse recipes | train | results | data | prepare | predict | explore | bench | costs``.
+"""``gtcourse recipes | train | results | data | prepare | predict``.
 
 The work is elsewhere in the package and imported where it is used, so that ``--help`` does not wait
 for PyTorch and PyG.
@@ -120,7 +120,9 @@ def train(
     if len(seed) > 1:
         raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
     from gtcourse.recipes import get_recipe
-    from gtcourse.training import fit, records, run
+    from gtcourse.runs import record as records
+    from gtcourse.runs import run
+    from gtcourse.train import loop
 
     chosen = get_recipe(recipe)
     if csv is None:
@@ -133,7 +135,7 @@ def train(
     )  # fmt: skip
     name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
-    if first := fit.is_first_process():
+    if first := loop.is_first_process():
         print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
     record = run.train(
         chosen, dataset, command=_command(), seed=seed[0], out=folder,
@@ -155,7 +157,7 @@ def results(
     all: bool = Option(False, "--all", help="also recipes that were not run"),
 ) -> None:
     """Show recorded runs beside the papers' numbers."""
-    from gtcourse.training import records
+    from gtcourse.runs import record as records
 
     for result in records.results(records.read_results(folders), dataset):
         if result.records or all:
@@ -171,10 +173,11 @@ def data(
     source: str | None = Option(None, help="'download', or the path of a graph file"),
 ) -> None:
     """List the data sets, or load one and show its sizes."""
-    from gtcourse.graphs.datasets import GENERATED, NAMES, PUBLICATIONS, load_dataset
+    from gtcourse import load_dataset
+    from gtcourse.graphs.published import GENERATED, PUBLICATIONS, dataset_names
 
     if name is None:
-        for known in NAMES:
+        for known in dataset_names():
             ways = {"without a network": known in GENERATED, "published": known in PUBLICATIONS}
             print(f"{known:16} {', '.join(way for way, exists in ways.items() if exists)}")
         return
@@ -206,11 +209,12 @@ def prepare(
 
     [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
+    from gtcourse import load_dataset
     from gtcourse.encodings import AddRings, computed_on_device
-    from gtcourse.graphs.datasets import data_root, load_dataset
-    from gtcourse.graphs.files import require
-    from gtcourse.prepare import pcqm4mv2, process_pool
-    from gtcourse.prepare import prepare as write
+    from gtcourse.encodings.prepare import pcqm4mv2, process_pool
+    from gtcourse.encodings.prepare import prepare as write
+    from gtcourse.graphs.io import require
+    from gtcourse.graphs.published import data_root
     from gtcourse.recipes import get_recipe
 
     transforms = [each for one in recipe for each in get_recipe(one).transforms]
@@ -245,9 +249,9 @@ def predict(
     """
     import pandas as pd
 
-    from gtcourse.graphs.files import replacing
-    from gtcourse.inference import load
-    from gtcourse.training.own import read_table
+    from gtcourse.graphs.io import replacing
+    from gtcourse.predict import load
+    from gtcourse.recipes.adapt import read_table
 
     if (csv is None) == (not molecules):
         raise ValueError("expected SMILES or --csv FILE, one of the two.")
@@ -265,81 +269,10 @@ def predict(
         print(f"{failed} of {len(table)} rows could not be read; see column 'reason'.")
 
 
-@app.command()
-def explore(
-    models: str = Argument(metavar="MODEL[,MODEL...]", help="trained models"),
-    molecules: list[str] = Argument(help="SMILES"),
-    out: Path = Option(Path("explore.html"), help="the page to write"),
-) -> None:
-    """Write a page with the attention of trained models on molecules.
-
-    [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
-    """
-    from gtcourse.explore import page
-    from gtcourse.graphs.files import replacing
-
-    content = page(models.split(","), molecules)
-    with replacing(out) as temporary:
-        temporary.write_text(content)
-    print(f"the page: {out}")
-
-
-@app.command()
-def bench(
-    recipe: str = RECIPE,
-    data: str = DATA,
-    steps: int = Option(20, min=1, help="that are timed, after as many that are not"),
-    precision: str = PRECISION,
-    compile: bool = COMPILE,
-    buckets: int = BUCKETS,
-) -> None:
-    """Measure a recipe's training step here, and estimate the time of the whole recipe."""
-    from gtcourse.recipes import get_recipe
-    from gtcourse.training.costs import measure
-    from gtcourse.training.run import data_for
-
-    chosen = get_recipe(recipe)
-    options = {"steps": steps, "precision": precision, "compile": compile, "buckets": buckets}
-    for name, value in measure(chosen, data_for(chosen, data), **options).items():
-        print(f"{name:>20} {value}")
-
-
-@app.command()
-def costs(
-    recipe: str = RECIPE,
-    data: str = DATA,
-    nodes: list[int] = Option([16, 64, 256, 1024], min=1, help="repeat it for several sizes"),
-    batch_size: int | None = Option(None, min=1, help="not the recipe's"),
-) -> None:
-    """Count the memory and operations of a training step for several graph sizes, without data."""
-    from gtcourse.recipes import get_recipe
-    from gtcourse.training.costs import against_nodes
-    from gtcourse.training.run import data_for, loaders
-
-    chosen = get_recipe(recipe)
-    graphs = batch_size or chosen.batch_size
-    few = data_for(chosen, data).first(1)
-    sample = next(iter(loaders(chosen, few, seed=0, buckets=1, static_shapes=False)[0]))
-    try:
-        counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)
-    except NotImplementedError:
-        raise ValueError(
-            f"{recipe} works on lists of edges or of paths, of which the numbers of nodes and "
-            "graphs say nothing; expected a model that works on all pairs alone."
-        ) from None
-    print(f"{recipe}, batches of {graphs} graphs, float32")
-    sizes = {part: getattr(counted[0], part) for part in ("parameters", "gradients", "optimizer")}
-    print("MiB for any graphs:", ", ".join(f"{n} {s / 2**20:,.1f}" for n, s in sizes.items()))
-    print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
-    for number, step in zip(nodes, counted, strict=True):
-        memory = f"{step.activations / 2**20:>17,.0f} {step.memory / 2**20:>10,.0f}"
-        print(f"{number:>8,} {memory} {step.flops / 1e9:>11,.1f} {step.operations:>11,}")
-
-
 def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
     """The recipe and data set of a CSV file; prints which rows were skipped."""
-    from gtcourse.inference import fine_tuned
-    from gtcourse.training.own import own_recipe, read_csv
+    from gtcourse.predict import fine_tuned
+    from gtcourse.recipes.adapt import own_recipe, read_csv
 
     if not targets:
         raise ValueError("--csv needs a column to predict; expected --target NAME.")

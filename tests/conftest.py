@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from gtcourse.graphs import GraphDataset, load_dataset
+from gtcourse import GraphDataset, load_dataset
 
 torch.set_num_threads(1)
 settings.register_profile(

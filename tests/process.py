@@ -16,7 +16,7 @@ def run(*words: object, **options) -> str:
 
 def gtcourse(*words: object) -> str:
     """What ``gtcourse WORDS`` prints, without another process."""
-    from gtcourse.cli import app
+    from gtcourse.course.commands import app
 
     words = tuple(map(str, words))
     with patch.object(sys, "argv", ["gtcourse", *words]):

@@ -8,12 +8,13 @@ import time
 import pytest
 
 import gtcourse
-from gtcourse.cli import _command, app, main
+from gtcourse.cli import _command, main
+from gtcourse.course.commands import app
 from gtcourse.recipes import RECIPES
 from tests.graphs.served import write_some
 from tests.process import gtcourse as call
 from tests.process import run
-from tests.training.tiny_data import tiny, tiny_zinc_file
+from tests.train.tiny_data import tiny, tiny_zinc_file
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_p
 
 def test_a_missing_library_is_named(monkeypatch, capsys, tmp_path):
     words = ["prepare", "zinc", "--out", str(tmp_path / "graphs"), "--scheduler", "tcp://a:1"]
-    monkeypatch.setattr("gtcourse.graphs.datasets.load_dataset", lambda name, root: tiny(name, 2))
+    monkeypatch.setattr("gtcourse.load_dataset", lambda name, root: tiny(name, 2))
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setattr(sys, "argv", ["gtcourse", *words])
     with pytest.raises(SystemExit) as stop:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
-from gtcourse.prepare import prepare
-from gtcourse.training.records import read_record
+from gtcourse.runs.record import read_record
 from tests.graphs.served import write_some
 from tests.process import run
-from tests.training.tiny_data import tiny
+from tests.train.tiny_data import tiny
 
 CLUSTER = Path(__file__).resolve().parent.parent / "cluster"
 SCONTROL = "#!/bin/sh\necho localhost\n"

@@ -1,13 +1,13 @@
-"""What ``import gtcourse`` and the models need, what they must do without, and who imports whom."""
+"""What ``import gtcourse`` and the models need, what they must do without."""
 
-import re
 import sys
+from importlib import import_module
 
 import pytest
 
 import gtcourse
+from gtcourse._moved import MOVED
 from tests.process import run
-from tools.paths import ROOT
 
 OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarrow dask distributed"
 
@@ -17,7 +17,7 @@ OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarro
     [
         # PyG itself imports some of them where they are installed.
         ("torch_geometric.data, torch_geometric.nn, torch_geometric.transforms",
-         "gtcourse, gtcourse.models, gtcourse.prepare, gtcourse.cli", {*OF_SOME.split()}),
+         "gtcourse, gtcourse.models, gtcourse.encodings.prepare, gtcourse.cli", {*OF_SOME.split()}),
         ("sys", "gtcourse.cli", {"torch", "torch_geometric"}),  # so that --help comes at once
     ],
 )  # fmt: skip
@@ -47,8 +47,8 @@ for name in ("rdkit", "ogb", "networkx", "sklearn", "pyarrow", "IPython"):
 import torch, gtcourse
 from gtcourse.graphs import GraphDataset, write_graphs
 from gtcourse.models import BagTransformer, BagTransformerConfig
-from gtcourse.training.fit import fit
-from gtcourse.training.tasks import graph_regression
+from gtcourse.train.loop import fit
+from gtcourse.train.tasks import graph_regression
 from torch_geometric.data import Data
 
 graphs = [
@@ -65,21 +65,11 @@ print(len(history.epochs))
     assert run(sys.executable, "-c", code) == "2\n"
 
 
-ORDER = ("graphs", "encodings", "models", "training", "cli")
-ABOVE = {
-    f"gtcourse/{name}": [f"gtcourse.{higher}" for higher in ORDER[i:]]
-    for i, name in enumerate(ORDER[:-1], start=1)
-} | {
-    "gtcourse": ["tools", "experiments", "benchmarks", "tests"],
-    "tools": ["experiments", "benchmarks", "tests"],
-    "experiments": ["tests"],
-    "benchmarks": ["tests"],
-}
-
-
-@pytest.mark.parametrize("folder", ABOVE)
-def test_nothing_imports_what_is_above_it(folder):
-    above = "|".join(map(re.escape, ABOVE[folder]))
-    upward = re.compile(rf"^\s*(?:from|import) (?:{above})\b.*", re.M)
-    found = {path.name: upward.findall(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
-    assert {name: lines for name, lines in found.items() if lines} == {}
+@pytest.mark.parametrize("path", MOVED)
+def test_an_old_import_path_gives_the_module_of_the_new_one_and_warns(path):
+    for name in [name for name in sys.modules if name == path or name.startswith(f"{path}.")]:
+        del sys.modules[name]
+    with pytest.warns(FutureWarning, match=f"{path} is now {MOVED[path]}; the old path goes"):
+        module = import_module(path)
+    if path != "gtcourse.training":
+        assert module is import_module(MOVED[path])

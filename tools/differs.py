@@ -17,7 +17,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from gtcourse.training.records import recorded, spread
+from gtcourse.runs.record import recorded, spread
 from tools.ledger import SOURCES, cited, read_chapters, runs, section_link, sentence
 from tools.pages import markdown_table, run, together
 from tools.paths import PACKAGE, ROOT, TEXTS

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from gtcourse.plots.figures import COLORS, INK, MEANING, use_style
+from gtcourse.course.leaderboard import line_to_beat
+from gtcourse.course.plots.figures import COLORS, INK, MEANING, use_style
 from gtcourse.recipes import RECIPES
-from gtcourse.training.leaderboard import line_to_beat
-from gtcourse.training.records import read_results, recorded, results
+from gtcourse.runs.record import read_results, recorded, results
 from tools.paths import ROOT
 from tools.tables import RESULTS, benchmark
 

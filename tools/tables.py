@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import mean
 
+from gtcourse import load_dataset
+from gtcourse.course.costs import step_costs
 from gtcourse.encodings import encode
-from gtcourse.graphs import collate, load_dataset
+from gtcourse.graphs import collate
 from gtcourse.recipes import RECIPES
-from gtcourse.training.costs import step_costs
-from gtcourse.training.records import Record, Result, read_results, recorded, results, row, spread
+from gtcourse.runs.record import Record, Result, read_results, recorded, results, row, spread
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown_table, placed, run
 from tools.paths import NOTEBOOKS, PACKAGE, ROOT, RUN_TIMES, TEXTS
@@ -139,7 +140,7 @@ def measure() -> None:
     MEMORY.write_text(json.dumps(found, indent=1) + "\n")
 
 
-# Benchmarks: the record of `python -m benchmarks.models`.
+# Benchmarks: the record of `python -m speed.models`.
 
 
 def benchmark() -> dict:

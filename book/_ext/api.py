@@ -38,7 +38,7 @@ def drop_none(app: Sphinx, document: nodes.document) -> None:
 
 def show_examples(app: Sphinx, kind: str, name: str, thing: object, options, lines: list) -> None:
     """The commands' examples are marked for the terminal, and their options explained."""
-    if name.startswith("gtcourse.cli.") and kind == "function":
+    if name.startswith(("gtcourse.cli.", "gtcourse.course.commands.")) and kind == "function":
         # Each argument of a command has a default; in the signature they are text by now.
         for option, default in zip(
             inspect.signature(thing).parameters, thing.__defaults__ or (), strict=False
@@ -51,7 +51,7 @@ def show_examples(app: Sphinx, kind: str, name: str, thing: object, options, lin
 
 def name_options(app: Sphinx, kind: str, name: str, thing: object, options, given, returns):
     """A command's signature has the names of its options; what they are stands below."""
-    if name.startswith("gtcourse.cli.") and kind == "function":
+    if name.startswith(("gtcourse.cli.", "gtcourse.course.commands.")) and kind == "function":
         return f"({', '.join(inspect.signature(thing).parameters)})", returns
     return None
 

@@ -45,18 +45,18 @@ CHAPTERS = {
 def write(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
-    from gtcourse import explore
-    from gtcourse.inference import load
+    from gtcourse.course import explorer
+    from gtcourse.predict import load
 
     folder = Path(app.outdir, "_static", "explainer")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(("models.js", "view.js"), explore.code(), strict=True):
+    for name, text in zip(("models.js", "view.js"), explorer.code(), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
-    listed, shown = [], explore.molecules(MOLECULES)
+    listed, shown = [], explorer.molecules(MOLECULES)
     for name in MODELS:
-        model = explore.model(load(name))
+        model = explorer.model(load(name))
         script = (
-            f"gtcourse.deliver({explore.as_script(model['name'])}, {explore.as_script(model)});"
+            f"gtcourse.deliver({explorer.as_script(model['name'])}, {explorer.as_script(model)});"
         )
         (folder / f"{model['kind']}.js").write_text(script, encoding="utf-8")
         source = f"../_static/explainer/{model['kind']}.js"
@@ -66,8 +66,8 @@ def write(app, error) -> None:
         "attention": attention(MODELS[0], MOLECULES["aspirin"]),
     }
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
-    (folder / "home.js").write_text(f"{home}({explore.as_script(live)});", encoding="utf-8")
-    data = explore.as_script({"models": listed, "molecules": shown})
+    (folder / "home.js").write_text(f"{home}({explorer.as_script(live)});", encoding="utf-8")
+    data = explorer.as_script({"models": listed, "molecules": shown})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
     (folder / "data.js").write_text(start, encoding="utf-8")
 
@@ -90,7 +90,7 @@ def embed(app, document: nodes.document, page: str) -> None:
 
 def attention(name: str, smiles: str) -> list[list[float]]:
     """Of the last layer, the mean over heads or channels, ``[n, n]``."""
-    from gtcourse.inference import load
+    from gtcourse.predict import load
 
     maps = load(name).predict([smiles], return_attention=True)[1][0]
     return [[round(value, 3) for value in row] for row in maps[-1].mean(dim=0).tolist()]

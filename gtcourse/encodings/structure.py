@@ -15,7 +15,7 @@ from torch import Tensor
 from gtcourse.encodings.spectral import undirected
 from gtcourse.encodings.transform import Encoding, Pairs
 from gtcourse.graphs.batch import UNREACHABLE
-from gtcourse.graphs.files import require
+from gtcourse.graphs.io import require
 
 
 @dataclass(eq=False)

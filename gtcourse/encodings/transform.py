@@ -19,7 +19,7 @@ from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.graphs.ragged import GraphDataset, checked
+from gtcourse.graphs.dataset import GraphDataset, checked
 
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
 

@@ -93,7 +93,7 @@ class GraphBatch:
     @staticmethod
     def from_pyg(batch: Batch) -> GraphBatch:
         """:func:`collate`; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
-        from gtcourse.graphs.ragged import collate
+        from gtcourse.graphs.dataset import collate
 
         return collate(batch)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import GraphBatch, Target
-from gtcourse.graphs.ragged import RaggedGraphs, checked
+from gtcourse.graphs.dataset import RaggedGraphs, checked
 
 BUCKETS, FULL_BATCHES = 8, 8  #: buckets by default, if each has at least as many batches
 

@@ -30,8 +30,8 @@ import torch
 from torch_geometric.data import Data
 from tqdm import tqdm
 
-from gtcourse.graphs.files import file_sha256, require
-from gtcourse.graphs.ragged import GraphDataset, RaggedGraphs
+from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
+from gtcourse.graphs.io import file_sha256, require
 
 ATOM_TYPES = (
     "C", "O", "N", "F", "C H1", "S", "Cl", "O -", "N H1 +", "Br", "N H3 +", "N H2 +", "N +", "N -",

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from gtcourse.recipes.base import Recipe
 from gtcourse.recipes.baselines import BASELINES, CYCLES, SIGNNET
 from gtcourse.recipes.csa import CSA_RECIPES
 from gtcourse.recipes.egt import EGT_RECIPES
 from gtcourse.recipes.graphormer import GRAPHORMER
 from gtcourse.recipes.grpe import GRPE_RECIPES
+from gtcourse.recipes.recipe import Recipe
 
 __all__ = ["RECIPES", "Recipe", "get_recipe"]
 

@@ -17,7 +17,8 @@ from torch.optim import Adam
 from gtcourse import models
 from gtcourse.encodings import AddLaplacianEigenvectors
 from gtcourse.models import GAT, GIN, GatedGCN
-from gtcourse.recipes.base import Recipe, halve_on_plateau, recipe
+from gtcourse.recipes.recipe import Recipe, recipe
+from gtcourse.train.schedules import halve_on_plateau
 
 ATOMS = {"num_node_types": 28, "num_node_features": 0}
 

@@ -12,7 +12,8 @@ from functools import partial
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
 from gtcourse.models import CGT, CGTConfig
-from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_cosine
+from gtcourse.recipes.recipe import Recipe, adamw, recipe
+from gtcourse.train.schedules import warmup_then_cosine
 
 # As in Bodnar et al., 2021: on ZINC, and on OGB's molecules.
 LARGEST_RING = {"categorical": 18, "additive": 6}

@@ -20,8 +20,9 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gtcourse.encodings import AddLaplacianEigenvectors, AddShortestPaths, AddSVD
 from gtcourse.models import EGT, EGTConfig, LaplacianEncoding
-from gtcourse.recipes.base import TASKS, Recipe, recipe, warmup_then_cosine
-from gtcourse.training.tasks import with_distances
+from gtcourse.recipes.recipe import TASKS, Recipe, recipe
+from gtcourse.train.schedules import warmup_then_cosine
+from gtcourse.train.tasks import with_distances
 
 COLUMNS = ("pattern", "cluster", "mnist", "cifar10", "tsp", "zinc", "zinc-full")
 RESULTS = tomllib.loads((files("gtcourse.recipes") / "egt.toml").read_text(encoding="utf-8"))

@@ -6,8 +6,9 @@ from functools import partial
 
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths
 from gtcourse.models import Graphormer, GraphormerConfig
-from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_linear
-from gtcourse.training.flag import Flag
+from gtcourse.recipes.recipe import Recipe, adamw, recipe
+from gtcourse.train.flag import Flag
+from gtcourse.train.schedules import warmup_then_linear
 
 ZINC = {
     "num_node_types": 64,

@@ -9,7 +9,8 @@ from functools import partial
 
 from gtcourse.encodings import AddShortestPaths
 from gtcourse.models import GRPE, GRPEConfig
-from gtcourse.recipes.base import Recipe, adamw, recipe, warmup_then_linear
+from gtcourse.recipes.recipe import Recipe, adamw, recipe
+from gtcourse.train.schedules import warmup_then_linear
 
 SIZES = {
     "tiny": (4, 64, 8, 106_000),

@@ -19,8 +19,10 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
-from gtcourse import budget, explore
-from gtcourse.cli import main
+from gtcourse import budget
+from gtcourse.course import explorer
+from gtcourse.course.commands import main
+from gtcourse.course.tasks import build_cycles
 from gtcourse.encodings import (
     AddAnchorDistances,
     AddDegrees,
@@ -42,20 +44,19 @@ from gtcourse.graphs import (
     read_graphs,
     write_graphs,
 )
-from gtcourse.graphs.benchmarks import build_cycles
-from gtcourse.graphs.files import file_sha256, read_npz
+from gtcourse.graphs.io import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data
-from gtcourse.inference import load
+from gtcourse.predict import load
 from gtcourse.recipes import get_recipe
-from gtcourse.recipes.base import warmup_then_linear
-from gtcourse.training import tasks
-from gtcourse.training.fit import fit
-from gtcourse.training.own import own_data, own_recipe, read_csv, recipe_for
-from gtcourse.training.records import Record, read_record, read_weights, recorded, write_weights
-from gtcourse.training.run import claim, data_for, train
+from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
+from gtcourse.runs.record import Record, read_record, read_weights, recorded, write_weights
+from gtcourse.runs.run import claim, data_for, train
+from gtcourse.train import tasks
+from gtcourse.train.loop import fit
+from gtcourse.train.schedules import warmup_then_linear
 from tests.graphs.small import three_chains
-from tests.training.small_run import run, small_model
-from tests.training.tiny_data import tiny, tiny_zinc_file
+from tests.train.small_run import run, small_model
+from tests.train.tiny_data import tiny, tiny_zinc_file
 
 NAN, INF = float("nan"), float("inf")
 CHAINS = three_chains().graphs
@@ -524,7 +525,7 @@ def predicted(entries: object) -> Make:
 def explored(folder: Path) -> Callable:
     predictor = load("csa/zinc")
     predictor.featurize = own_data
-    return partial(explore.model, predictor)
+    return partial(explorer.model, predictor)
 
 
 def for_floats(name: str, level: str) -> Make:

@@ -10,7 +10,7 @@ from tools.paths import NOTEBOOKS
 
 PHONE = 334  # CSS pixels that a figure has on a phone of 390
 SMALLEST = 8  # pixels of a letter there
-SHRINKS_TO = 0.59  # of its own width; then it scrolls (gtcourse.plots.figures.accessible_svg)
+SHRINKS_TO = 0.59  # of its own width; then it scrolls (plots.figures.accessible_svg)
 WIDEST = 570  # pixels: 5.7 inches, and the margin around what is drawn
 PIXELS = {"pt": 4 / 3, "px": 1.0}
 

@@ -5,12 +5,12 @@ import copy
 import pytest
 import torch
 
-from gtcourse import explore
-from gtcourse.analysis import leave_one_out
+from gtcourse.course import explorer
+from gtcourse.course.plots.figures import MEANING
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
-from gtcourse.inference import load
-from gtcourse.plots.figures import MEANING
+from gtcourse.interpret import leave_one_out
+from gtcourse.predict import load
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
@@ -28,7 +28,7 @@ RUN = """([model, molecule, changes]) => {
 def computed(browser):
     """Prediction, tokens before the atoms and attention of a model in the browser."""
     page = browser.new_page()
-    page.set_content(f"<script>{explore.code()[0]}</script>")
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
     yield lambda *given: page.evaluate(RUN, list(given))
     page.close()
 
@@ -36,9 +36,9 @@ def computed(browser):
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions_and_attention_are_those_of_pytorch(computed, name):
     predictor = load(name)
-    model = explore.model(predictor)
+    model = explorer.model(predictor)
     values, attentions = predictor.predict(SMILES, return_attention=True)
-    drawn = explore.molecules({text: text for text in SMILES})
+    drawn = explorer.molecules({text: text for text in SMILES})
     for molecule, value, attention in zip(drawn, values, attentions, strict=True):
         prediction, first, layers = computed(model, molecule, {})
         tokens = len(molecule["x"]) + first
@@ -92,11 +92,11 @@ def per_head(model):
 )
 def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, change):
     predictor = copy.copy(load(f"{name}-100k/molecules"))
-    model, before = explore.model(predictor), predictor.predict(SMILES[:2])
+    model, before = explorer.model(predictor), predictor.predict(SMILES[:2])
     with torch.no_grad():
         change(predictor.model)
     for text, value, old in zip(SMILES, predictor.predict(SMILES[:2]), before, strict=False):
-        prediction = computed(model, explore.molecules({text: text})[0], changes)[0]
+        prediction = computed(model, explorer.molecules({text: text})[0], changes)[0]
         assert prediction == pytest.approx(value.item(), abs=1e-4)
         assert abs(value - old) > 1e-3
 
@@ -104,16 +104,16 @@ def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, cha
 @pytest.mark.parametrize("name", MODELS[:4])
 def test_an_atom_that_is_removed_is_masked(computed, name):
     predictor = load(name)
-    molecule = explore.molecules({"": SMILES[0]})[0]
+    molecule = explorer.molecules({"": SMILES[0]})[0]
     batch = collate(encode([predictor.featurize(SMILES[0])], *predictor.transforms))
     with torch.inference_mode():
         expected = (predictor.model(batch) - leave_one_out(predictor.model, batch)[0, 5]).item()
-    prediction = computed(explore.model(predictor), molecule, {"removed": [5]})[0]
+    prediction = computed(explorer.model(predictor), molecule, {"removed": [5]})[0]
     assert prediction == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_page_has_the_colours_of_the_figures():
-    view = explore.code()[1]
+    view = explorer.code()[1]
     for name in ("node", "edge", "bias", "gate", "value"):
         assert f'{name}: "{MEANING[name]}"' in view
 

@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 
-from gtcourse import plots
+from gtcourse.course import plots
+from gtcourse.course.costs import StepFormula
+from gtcourse.course.plots.interactive import eight_bits, with_unit
 from gtcourse.models import Transformer, TransformerConfig
-from gtcourse.plots.interactive import eight_bits, with_unit
-from gtcourse.training.costs import StepFormula
 
 WORDS = ["", "begin", "end", "C", "O", "(", ")"]
 

@@ -5,7 +5,7 @@ import torch
 from gtcourse import collate
 from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAttention
 from gtcourse.models.graphormer import Graphormer
-from gtcourse.training.records import recorded
+from gtcourse.runs.record import recorded
 from tests.models.small import GRAPHORMER as SMALL
 from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
 

@@ -15,14 +15,15 @@ from pathlib import Path
 import pooch
 import torch
 
-from gtcourse import cli
-from gtcourse.graphs import benchmarks, datasets, load_dataset, molecules, write_graphs
-from gtcourse.graphs.datasets import PUBLICATIONS
+from gtcourse import cli, load_dataset
+from gtcourse.course import tasks
+from gtcourse.graphs import molecules, published, write_graphs
 from gtcourse.graphs.molecules import parse, penalized_logp
-from gtcourse.training.records import read_record
+from gtcourse.graphs.published import PUBLICATIONS
+from gtcourse.runs.record import read_record
 from tests.graphs import served
 from tests.graphs.served import write_some
-from tests.training.tiny_data import tiny
+from tests.train.tiny_data import tiny
 
 torch.set_num_threads(1)
 RUN = "gin-100k-zinc-seed0"
@@ -51,8 +52,8 @@ def prepare(folder: Path) -> None:
 
 def cache(folder: Path) -> None:
     molecules.SPLIT_SIZES = (80, 8, 8)
-    small = partial(benchmarks.build_pattern, (60, 10, 10))
-    datasets.GENERATED["pattern"] = replace(datasets.GENERATED["pattern"], build=small)
+    small = partial(tasks.build_pattern, (60, 10, 10))
+    published.GENERATED["pattern"] = replace(published.GENERATED["pattern"], build=small)
     for name in ("pattern", "molecules"):
         load_dataset(name, root=folder)
 

@@ -4,8 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
-from gtcourse.graphs import load_dataset
-from gtcourse.prepare import pcqm4mv2
+from gtcourse import load_dataset
+from gtcourse.encodings.prepare import pcqm4mv2
 
 FOLDER = Path(os.environ.get("DIGESTS", "runs/digests"))
 

@@ -13,7 +13,7 @@ import pooch
 import pytest
 import torch
 
-from gtcourse.graphs.datasets import PUBLICATIONS, Publication
+from gtcourse.graphs.published import PUBLICATIONS, Publication
 
 BENCHMARKS = ("pattern", "cluster", "tsp", "mnist", "cifar10")
 SIZES = dict.fromkeys(PUBLICATIONS, (1, 1, 1)) | dict.fromkeys(BENCHMARKS, (2, 2, 2))

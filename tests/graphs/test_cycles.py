@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch_geometric.utils import to_networkx
 
-from gtcourse.graphs import GraphDataset, load_dataset
-from gtcourse.graphs.benchmarks import CSL_SKIPS
+from gtcourse import load_dataset
+from gtcourse.course.tasks import CSL_SKIPS
+from gtcourse.graphs import GraphDataset
 
 
 @pytest.fixture(scope="module")

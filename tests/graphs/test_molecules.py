@@ -6,7 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gtcourse.graphs import GraphDataset, load_dataset
+from gtcourse import load_dataset
+from gtcourse.graphs import GraphDataset
 from gtcourse.graphs import molecules as module
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from gtcourse.graphs import load_dataset
-from gtcourse.graphs.datasets import TensorUnpickler, load_integers
+from gtcourse import load_dataset
+from gtcourse.graphs.published import TensorUnpickler, load_integers
 from tests.graphs.served import write_some
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
 from gtcourse import GraphBatch, collate, models
-from gtcourse.exercises.chapter10 import FRAMES, NORMALISERS, Terms, attend
+from gtcourse.course.exercises.chapter10 import FRAMES, NORMALISERS, Terms, attend
 from gtcourse.models.baselines import GatedGCNConv
 from tests.models.small import encoded
 from tests.properties.graphs import examples

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from gtcourse.exercises.chapter10 import SPECIAL_CASES
+from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
 from gtcourse.models import (
     ChromaticSelfAttention,
     EdgeTerms,

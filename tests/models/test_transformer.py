@@ -15,7 +15,7 @@ from gtcourse.models import (
 )
 from gtcourse.models.attention import FeedForward
 from gtcourse.models.transformer import DecoderLayer, EncoderLayer, TokenEmbedding
-from gtcourse.training.fit import count_parameters
+from gtcourse.train.loop import count_parameters
 from tests.loops.attention import encoder_layer_loop
 from tests.models.small import large_weights
 

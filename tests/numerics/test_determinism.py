@@ -18,12 +18,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from gtcourse import collate
+from gtcourse import collate, load_dataset
 from gtcourse import encodings as enc
+from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
-from gtcourse.graphs import load_dataset
-from gtcourse.training.leaderboard import LEADERBOARD
-from tests.training.small_run import run
+from tests.train.small_run import run
 
 pytestmark = pytest.mark.nightly
 TRANSFORMS = (

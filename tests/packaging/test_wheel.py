@@ -56,7 +56,7 @@ def test_the_wheel_runs_far_from_the_sources(wheel, tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
     code += """
 import gtcourse
-from gtcourse.training.records import read_weights, recorded
+from gtcourse.runs.record import read_weights, recorded
 print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0])) > 0)"""
     shapes, found = run(sys.executable, "-c", code, **there).splitlines()
     assert shapes == "torch.Size([2, 3, 32]) torch.Size([2, 4, 3, 3])"

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from hypothesis import given
 from torch import Tensor, nn
 
-from benchmarks.flex import graphormer_flex
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddPathTree, AddShortestPaths
 from gtcourse.graphs import GraphBatch, collate
 from gtcourse.models import Graphormer
+from speed.flex import graphormer_flex
 from tests.models.small import encoded
 from tests.properties.graphs import examples
 from tests.properties.models import MODELS, assert_same, enough, in_use

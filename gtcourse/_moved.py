@@ -1,0 +1,67 @@
+"""Import paths of release 0.2, which still work for one release and warn."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MOVED = {
+    "gtcourse.analysis": "gtcourse.interpret",
+    "gtcourse.exercises": "gtcourse.course.exercises",
+    "gtcourse.explore": "gtcourse.course.explorer",
+    "gtcourse.graphs.benchmarks": "gtcourse.course.tasks",
+    "gtcourse.graphs.datasets": "gtcourse.graphs.published",
+    "gtcourse.graphs.files": "gtcourse.graphs.io",
+    "gtcourse.graphs.ragged": "gtcourse.graphs.dataset",
+    "gtcourse.inference": "gtcourse.predict",
+    "gtcourse.plots": "gtcourse.course.plots",
+    "gtcourse.prepare": "gtcourse.encodings.prepare",
+    "gtcourse.recipes.base": "gtcourse.recipes.recipe",
+    "gtcourse.training": "gtcourse.train",
+    "gtcourse.training.costs": "gtcourse.course.costs",
+    "gtcourse.training.fit": "gtcourse.train.loop",
+    "gtcourse.training.flag": "gtcourse.train.flag",
+    "gtcourse.training.leaderboard": "gtcourse.course.leaderboard",
+    "gtcourse.training.own": "gtcourse.recipes.adapt",
+    "gtcourse.training.records": "gtcourse.runs.record",
+    "gtcourse.training.run": "gtcourse.runs.run",
+    "gtcourse.training.tasks": "gtcourse.train.tasks",
+}
+
+
+class MovedModules(MetaPathFinder, Loader):
+    """Finds a module under its old path: the very module of the new path, after a warning."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if new_path(name) is None:
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        old = module.__name__
+        new = new_path(old)
+        warnings.warn(
+            f"{old} is now {new}; the old path goes with the next release.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        current = import_module(new)
+        if (
+            old != "gtcourse.training"
+        ):  # whose modules went to four places: it stays an empty package
+            sys.modules[old] = current
+
+
+def new_path(name: str) -> str | None:
+    """Where the module of an old path is now, or None for any other name."""
+    for old in sorted(MOVED, key=len, reverse=True):
+        if name == old or name.startswith(f"{old}."):
+            return MOVED[old] + name.removeprefix(old)
+    return None

@@ -1,0 +1,82 @@
+"""``gtcourse explore | bench | costs``, beside the library's commands; ``main`` runs them all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer import Argument, Option
+
+from gtcourse.cli import BUCKETS, COMPILE, DATA, PRECISION, RECIPE, app, main
+
+__all__ = ["app", "main"]
+
+
+@app.command()
+def explore(
+    models: str = Argument(metavar="MODEL[,MODEL...]", help="trained models"),
+    molecules: list[str] = Argument(help="SMILES"),
+    out: Path = Option(Path("explore.html"), help="the page to write"),
+) -> None:
+    """Write a page with the attention of trained models on molecules.
+
+    [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
+    """
+    from gtcourse.course.explorer import page
+    from gtcourse.graphs.io import replacing
+
+    content = page(models.split(","), molecules)
+    with replacing(out) as temporary:
+        temporary.write_text(content)
+    print(f"the page: {out}")
+
+
+@app.command()
+def bench(
+    recipe: str = RECIPE,
+    data: str = DATA,
+    steps: int = Option(20, min=1, help="that are timed, after as many that are not"),
+    precision: str = PRECISION,
+    compile: bool = COMPILE,
+    buckets: int = BUCKETS,
+) -> None:
+    """Measure a recipe's training step here, and estimate the time of the whole recipe."""
+    from gtcourse.course.costs import measure
+    from gtcourse.recipes import get_recipe
+    from gtcourse.runs.run import data_for
+
+    chosen = get_recipe(recipe)
+    options = {"steps": steps, "precision": precision, "compile": compile, "buckets": buckets}
+    for name, value in measure(chosen, data_for(chosen, data), **options).items():
+        print(f"{name:>20} {value}")
+
+
+@app.command()
+def costs(
+    recipe: str = RECIPE,
+    data: str = DATA,
+    nodes: list[int] = Option([16, 64, 256, 1024], min=1, help="repeat it for several sizes"),
+    batch_size: int | None = Option(None, min=1, help="not the recipe's"),
+) -> None:
+    """Count the memory and operations of a training step for several graph sizes, without data."""
+    from gtcourse.course.costs import against_nodes
+    from gtcourse.recipes import get_recipe
+    from gtcourse.runs.run import data_for, loaders
+
+    chosen = get_recipe(recipe)
+    graphs = batch_size or chosen.batch_size
+    few = data_for(chosen, data).first(1)
+    sample = next(iter(loaders(chosen, few, seed=0, buckets=1, static_shapes=False)[0]))
+    try:
+        counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)
+    except NotImplementedError:
+        raise ValueError(
+            f"{recipe} works on lists of edges or of paths, of which the numbers of nodes and "
+            "graphs say nothing; expected a model that works on all pairs alone."
+        ) from None
+    print(f"{recipe}, batches of {graphs} graphs, float32")
+    sizes = {part: getattr(counted[0], part) for part in ("parameters", "gradients", "optimizer")}
+    print("MiB for any graphs:", ", ".join(f"{n} {s / 2**20:,.1f}" for n, s in sizes.items()))
+    print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
+    for number, step in zip(nodes, counted, strict=True):
+        memory = f"{step.activations / 2**20:>17,.0f} {step.memory / 2**20:>10,.0f}"
+        print(f"{number:>8,} {memory} {step.flops / 1e9:>11,.1f} {step.operations:>11,}")

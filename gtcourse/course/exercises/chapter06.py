@@ -1,0 +1,100 @@
+"""Checks of chapter 06. Shapes: N nodes, H heads, d width, D largest distance, L longest path."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from gtcourse.course.exercises.checker import adjacency, compare, integers, mistake, random, tensors
+
+FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is beyond D = 2
+    [[0, 1, 2, 3, -1], [1, 0, 1, 2, -1], [2, 1, 0, 1, -1], [3, 2, 1, 0, -1], [-1] * 4 + [0]]
+)
+
+
+@compare((*random((4, 2)), FAR), (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]))
+@mistake("-1 was read as the last row, not as row 0.", rows=lambda d: d.clamp(max=3))
+@mistake("distance k was looked up in row k; use row k + 1.", rows=lambda d: d.clamp(0, 3))
+@mistake("pairs without a path have row 0 of their own.", rows=lambda d: (d + 1).clamp(1, 3))
+@mistake("distances beyond D share the last row.", rows=lambda d: (d + 1) % 4)
+def check_spatial_bias(scalars, distance, rows=lambda d: d + 1):
+    """Unreachable pairs have their own scalar, and all far ones share one."""
+    return scalars[rows(distance).clamp(max=len(scalars) - 1)].permute(2, 0, 1)
+
+
+PATH = (random((6, 6, 3))[0] > 0).long()  # types of L = 3 edges
+DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
+
+
+@compare((*random((3, 2)), PATH, DISTANCE), (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]))
+@mistake("a mean over no edges is 0/0; it should be 0.", edges=lambda d: d.clamp(max=3))
+@mistake("the sum is divided by L, not by the path's edges.", edges=lambda d: 3)
+@mistake("one position too many is read: n is on the path if n < distance.", longer=1)
+@mistake("this is the sum along the path; take the mean.", edges=lambda d: 1)
+def check_edge_bias(table, path, distance, longer=0, edges=None):
+    """The mean is over the edges that are read, and it is 0 without a path."""
+    on_path = torch.arange(len(table)) < distance[..., None] + longer
+    terms = table[torch.arange(len(table)), path] * on_path
+    return terms.sum(dim=-1) / (edges(distance) if edges else distance.clamp(1, len(table)))
+
+
+@compare(random((2, 2, 2), (2,)), random((3, 5, 5), (3,)))
+@mistake("[VNode] is last; it should be token 0.", then=lambda b: b.roll((-1, -1), (1, 2)))
+@mistake("[VNode]'s pair with itself has 0; it should have t as well.", corner=0)
+@mistake("the column is missing: the nodes attend to [VNode] with t as well.", column=0)
+@mistake("the row is missing: [VNode] attends to the nodes with t as well.", row=0)
+def check_with_virtual_node(bias, t, corner=1, row=1, column=1):
+    """One scalar per head for all pairs with [VNode], and the others unchanged."""
+    wider = F.pad(bias, (1, 0, 1, 0))
+    wider[:, 0, 0] = corner * t
+    wider[:, 0, 1:], wider[:, 1:, 0] = row * t[:, None], column * t[:, None]
+    return wider
+
+
+TWICE = math.log(2)
+
+
+def _one_head(mean_head, d):
+    """The attention of five nodes and, smaller by ten, what they gather."""
+    scalars, *weights = (x.float() for x in tensors(mean_head(d), (4,), *[(d, d)] * 3))
+    q, k, v = (3 * random((5, d))[0] @ W for W in weights)
+    a = (q @ k.T / d**0.5 + scalars[(FAR + 1).clamp(max=3)]).softmax(dim=1)
+    return a, a @ v / 10
+
+
+@compare([3], [4], run=_one_head, parts=["weights", "output"], atol=1e-3)
+@mistake("a node also attends to nodes that it cannot reach: -inf for them.", no_path=0)
+@mistake("a node also attends to nodes farther away: -inf for them.", far=0)
+@mistake("a node does not attend to itself; it should count twice.", itself=-99)
+@mistake("a node counts as much as a neighbour; it should count twice.", itself=0)
+def check_mean_head(d, no_path=-math.inf, itself=TWICE, far=-math.inf):
+    """Each node counts twice, its neighbours once, whatever their features are."""
+    return torch.tensor([no_path, itself, 0, far]), torch.zeros(d, d), torch.eye(d), torch.eye(d)
+
+
+def _stars(stars):
+    """Each word is a star, the middle's colour before its leaves': all colours, and the matrix."""
+    colours, edges = [], []
+    for star in stars.split():
+        edges += [(len(colours), len(colours) + n) for n in range(1, len(star))]
+        colours += map(int, star)
+    return colours, adjacency(len(colours), *edges)
+
+
+def _partition(refine, colours, A):
+    """The colours by the first node that has them: any numbers will do."""
+    got = integers(refine(colours, A))
+    return [got.index(colour) for colour in got]
+
+
+@compare(_stars("013 031 022 0113 513 02"), _stars("0131 431 0311 013"), run=_partition)
+@mistake("different colours became equal; a node's own counts.", signature=lambda own, near: near)
+@mistake("repetitions among neighbours count.", signature=lambda own, near: (own, {*near}))
+@mistake("1, 3 and 3, 1 became different; order does not count.", order=list)
+@mistake("a mean loses numbers.", signature=lambda own, near: (own, sum(near) / len(near)))
+@mistake("a sum makes 1, 3 and 2, 2 equal.", signature=lambda own, near: (own, sum(near)))
+def check_refine(colours, A, signature=lambda own, near: (own, near), order=sorted):
+    """Colours are equal exactly where the old ones and the neighbours' are."""
+    near = [order(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
+    signatures = [signature(*node) for node in zip(colours, near, strict=True)]
+    return [signatures.index(one) for one in signatures]

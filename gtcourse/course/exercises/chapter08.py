@@ -1,0 +1,203 @@
+r"""Checks of chapter 08, and its puzzles, decided by the relation of two nodes.
+
+**Edge labels** asks for the label of the one labelled edge of a tree. All nodes are alike, so an
+attention over values alone cannot see it: the label has to enter the value.
+
+**Dials** asks for the sign of one of R speakers, at distances 1 to R from an asker at one end of a
+path. With ``who="listener"`` the asker's dial is the distance of the speaker that counts; with
+``who="speaker"`` that speaker counts whose own dial is its distance. The logit has to be large
+exactly where dial and distance agree, which no sum f(dial) + g(distance) is.
+
+Shapes: H heads, N nodes, K width of a head, T relations, E edge types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gtcourse.course.exercises.checker import checker, compare, mistake, random, require, tensors
+from gtcourse.course.tasks import absent, both_directions, permutations
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
+
+D, BOND = (4 * random((2, 9, 9))[0]).abs().long()
+D, BOND = torch.where(D == 0, -1, D).fill_diagonal_(0), BOND % 3
+
+
+@compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5))
+@mistake("distances of L are far (as in the authors' code); far means more than L.", longest=2)
+@mistake("nothing is far: all distances beyond L share one relation.", longest=99)
+def check_relation_ids(distance, bond, E, L, longest=None):
+    """The order is itself, edges by type, distances, far, unreachable."""
+    d = torch.where(distance > (longest or L), L + 1, distance)
+    ids = torch.where(d == -1, E + L + 1, E + d - 1)
+    return torch.where(d == 0, 0, torch.where(d == 1, 1 + bond, ids))
+
+
+class _NoVectorPerPair(TorchDispatchMode):
+    """Raises at every tensor of as many numbers as a vector for each pair would have."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for x in result if isinstance(result, tuple | list) else (result,):
+            small = not isinstance(x, torch.Tensor) or x.numel() < self.too_many
+            require(small, "you made a vector for every pair; gather or scatter numbers instead.")
+        return result
+
+
+def _without_pairs(answer, x, R, relation):
+    with _NoVectorPerPair() as mode:
+        mode.too_many = relation.numel() * R.shape[-1]
+        return answer(x, R, relation)
+
+
+# Not symmetric, so that (i, j) and (j, i) can be told apart.
+RELATION = torch.tensor([[(i * i + 3 * j + (i * j) % 5) % 4 for j in range(11)] for i in range(11)])
+OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
+
+
+@compare(
+    (*random((2, 11, 13), (2, 4, 13)), RELATION),
+    (*random((3, 9, 8), seed=2), *OTHER),
+    run=_without_pairs,
+)
+@mistake("this is k_i (the authors' code); Eq. 7 has k_j, the key attended to.", key_of_i=True)
+@mistake("the sum is already divided by sqrt(K); Eq. 8 does that once.", scale=13**-0.5)
+def check_key_context(k, R_query, relation, scale=1.0, key_of_i=False):
+    """T products for each key, from which each pair picks its own."""
+    products = scale * R_query @ k.mT  # [H, T, N]
+    index = relation.expand(len(k), -1, -1)
+    return products.mT.gather(2, index) if key_of_i else products.gather(1, index)
+
+
+@compare(
+    (random((2, 11, 11))[0].softmax(dim=-1), *random((2, 4, 13)), RELATION),
+    (*random((3, 9, 9), seed=2), *OTHER),
+    run=_without_pairs,
+)
+@mistake("one weight is left of each relation: scatter_add_ adds.", add=torch.Tensor.scatter)
+@mistake("row i sums over j, not column j over i.", given=lambda a, R, r: (a.mT, R, r.T))
+def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
+    """Weights are summed by relation, so only T vectors are needed."""
+    sums = a.new_zeros(*a.shape[:2], R_value.shape[1])
+    return add(sums, 2, relation.expand(len(a), -1, -1), a) @ R_value
+
+
+@compare((3, 5), (1, 2))
+@mistake("a node also counts itself; relation 0 should be 0.", first=0)
+@mistake("there is no row for [VNode] here: T is 1 + E + (L - 1) + 2.", more=1)
+@mistake("only edges of type 0 are counted; relations 1 to E are edges.", end=2)
+def check_counting_table(E, L, first=1, end=None, more=0):
+    """Every edge counts 1, everything else 0."""
+    R = torch.zeros(E + L + 2 + more, 1)
+    R[first : end or 1 + E] = 1
+    return R
+
+
+@checker
+def check_dial_table(dial_table):
+    """Dial and distance meet in a dot product, so the table is diagonal."""
+    [R] = tensors(dial_table(), (11, 8))  # rows are relations
+    require(R.isfinite().all(), "the table has to be finite.")
+    weight = (R[:9].T / 8**0.5).softmax(dim=1)  # row n - 1: the query with dial n
+    right, largest, dial = weight.diagonal(1).min(), weight.argmax(dim=1), torch.arange(1, 9)
+    require((weight.std(dim=1) > 1e-6).any(), "all distances have one logit and equal weights.")
+    require((weight.std(dim=0) > 1e-6).any(), "the dial makes no difference, as with a bias.")
+    require((weight.argmin(dim=1) != dial).any(), "the sign is wrong.")
+    for n, farthest in enumerate(largest.tolist(), start=1):
+        require(n == farthest, f"the query with dial {n} attends to distance {farthest}.")
+    require(right >= 0.99, f"the right distance gets only {right:.1%}: the numbers are too small.")
+
+
+MOST_NODES = 12  #: of a tree, at least 2
+
+
+def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) -> GraphDataset:
+    """Random trees of 2 to 12 nodes with one labelled edge; ``y`` ``[1]`` is its label minus 1.
+
+    ``x`` ``[n, 1]`` is 0. ``edge_attr`` ``[E, 1]`` is the label, 1 to ``num_labels``, in both
+    directions of the one edge, and 0 on all others. In each split all labels are equally frequent.
+    """
+    parts = [_trees(size, np.random.default_rng((seed, i))) for i, size in enumerate(split_sizes)]
+    num_nodes, chosen, pairs = (np.concatenate(each) for each in zip(*parts, strict=True))
+    label = np.concatenate([1 + np.arange(size) % num_labels for size in split_sizes])
+    graph, place = np.nonzero(np.arange(MOST_NODES - 1) < num_nodes[:, None] - 1)
+    edge_index, edge = both_directions(graph, *pairs[graph, place].T)
+    columns = {
+        "x": np.zeros((num_nodes.sum(), 1), dtype=np.int64),
+        "edge_attr": np.where(place == chosen[graph], label[graph], 0)[edge, None],
+        "y": label - 1,
+        "split": np.repeat(np.arange(3), split_sizes),
+    }
+    ragged = RaggedGraphs(num_nodes, 2 * (num_nodes - 1), edge_index, columns)
+    recipe = f"trees with one labelled edge, {num_labels} labels, seed {seed}"
+    return ragged.to_dataset("edge_labels", f"generated by gtcourse: {recipe}")
+
+
+def dials(
+    split_sizes: Sequence[int], steps: int, who: Literal["listener", "speaker"] = "listener",
+    seed: int = 0,
+) -> GraphDataset:  # fmt: skip
+    """Paths of R + 1 nodes with an asker at one end; its ``y`` is 0 (minus) or 1 (plus).
+
+    All other nodes have the target ``MISSING_LABEL``; edges have no features. ``x`` ``[R + 1, 1]``
+    has the categories
+
+    - "listener", R + 2 of them: 0 and 1 a speaker's minus and plus, 1 + r an asker with dial r;
+    - "speaker", 2R + 1 of them: 0 the asker, 1 + 2 (r - 1) + s a speaker with dial r and sign s.
+
+    A dial is 1 to R with equal probability, also that of a speaker at any one distance. R is
+    ``steps``, 2 or more, and ``who`` has the dial.
+    """
+    streams = [np.random.default_rng((seed, i)) for i in range(3)]
+    parts = [_paths(*each, steps, who) for each in zip(split_sizes, streams, strict=True)]
+    x, y, number = (np.concatenate(each) for each in zip(*parts, strict=True))
+    graph, place = np.divmod(np.arange(len(x) * steps), steps)
+    edge_index, _ = both_directions(graph, number[graph, place], number[graph, place + 1])
+    order = np.argsort(number, axis=1)  # the distance of each node, from its place on the path
+    columns = {
+        "x": np.take_along_axis(x, order, axis=1).reshape(-1, 1),
+        "y": np.take_along_axis(y, order, axis=1).ravel(),
+        "split": np.repeat(np.arange(3), split_sizes),
+    }
+    sizes = np.full(len(x), steps + 1), np.full(len(x), 2 * steps)
+    ragged = RaggedGraphs(*sizes, edge_index, columns, target="node")
+    recipe = f"{who}'s dials, {steps} steps, seed {seed}"
+    return ragged.to_dataset("dials", f"generated by gtcourse: {recipe}")
+
+
+def _trees(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sizes ``[G]``, which edge is labelled ``[G]`` and the edges ``[G, 11, 2]``.
+
+    Each node is joined to a random one of those before it; then all get new numbers.
+    """
+    num_nodes = rng.integers(2, MOST_NODES + 1, count)
+    chosen = rng.integers(0, num_nodes - 1)
+    child = np.arange(1, MOST_NODES)
+    parent = rng.integers(0, child, (count, MOST_NODES - 1))
+    number = permutations(absent(num_nodes, MOST_NODES), rng)
+    pairs = np.stack([parent, np.broadcast_to(child, parent.shape)], axis=2)
+    return num_nodes, chosen, number[np.arange(count)[:, None, None], pairs]
+
+
+def _paths(
+    count: int, rng: np.random.Generator, steps: int, who: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Categories, targets and node numbers, ``[G, R + 1]`` each: one column for each distance."""
+    sign = rng.integers(0, 2, (count, steps))
+    right = rng.integers(0, steps, count)[:, None]  # counted from 0, as columns of `sign` are
+    if who == "listener":
+        asker, speakers = 2 + right, sign
+    else:
+        dial = (np.arange(steps) + rng.integers(1, steps, sign.shape)) % steps  # not its own
+        np.put_along_axis(dial, right, right, axis=1)
+        asker, speakers = np.zeros_like(right), 1 + 2 * dial + sign
+    number = rng.permuted(np.tile(np.arange(steps + 1), (count, 1)), axis=1)
+    answer = np.take_along_axis(sign, right, axis=1)
+    y = np.hstack([answer, np.full_like(sign, MISSING_LABEL)])
+    return np.hstack([asker, speakers]), y, number

@@ -1,0 +1,258 @@
+r"""Checks of chapter 10, and its one form for every layer of the course.
+
+.. math::
+    z_{ic} = \sum_j a_{ijc}\, m_{ijc}, \qquad
+    a_{i \cdot c} = \operatorname{normaliser}(s_{i \cdot c}) \cdot \text{gate}, \qquad
+    m_{ij} = v_j + v_{ij}
+
+The terms are read from the package's own layers, with their weights, so that the table of choices
+can be held to the code that it describes. The texts of the table are in ``chapter10.toml``.
+
+Shapes: B graphs, N nodes (padded), d width, H heads, K = d / H, C weights of a pair: 1, H or d, of
+which number c // (d / C) weighs channel c of a message; d_e width of a pair, L layers.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import GATConv, GINConv
+
+from gtcourse import models
+from gtcourse.course.exercises.checker import compare, mistake, random
+from gtcourse.models.attention import over_heads
+from gtcourse.models.baselines import GatedGCNConv
+
+A = random((4, 4))[0] > 0
+
+
+# -inf has no gradient.
+@compare((*random((4,), (4,)), A), (*random((3,), (3,)), A[1:, 1:]), gradients=False)
+@mistake("the non-linearity is missing: LeakyReLU.", slope=1.0)
+@mistake("the slope is 0.01, PyTorch's default; GAT's is 0.2.", slope=0.01)
+@mistake("pairs without an edge have a large negative logit; use -inf.", off=-1e9)
+def check_gat_logits(receiver, sender, A, slope=0.2, off=-math.inf):
+    """LeakyReLU of the receiver's number plus the sender's, on incoming edges."""
+    return F.leaky_relu(receiver[:, None] + sender, slope).masked_fill(~A.T, off)
+
+
+@compare(
+    (random((3, 3))[0], torch.tensor([[1.0, -2, 0.5], [0, 3, -1], [2, 0.5, -200]])),
+    random((5, 5), (5, 5)),
+    view=lambda z, *_: z.double() - z.double().mean(dim=-1, keepdim=True),  # as in a softmax
+)
+@mistake("σ(-200) is 0 in single precision; use F.logsigmoid.", lambda s, g: s + g.sigmoid().log())
+@mistake("these are weights, not logits.", lambda s, g: F.normalize(s.exp() * g.sigmoid(), 1, -1))
+@mistake("the gate itself is added; add its logarithm.", lambda s, g: s + g.sigmoid())
+@mistake("g is added as it is: that is the factor exp(g), not σ(g).", lambda s, g: s + g)
+@mistake("the gate multiplies exp(s), not s.", lambda s, g: s * g.sigmoid())
+def check_gate_as_bias(s, g):
+    """The logarithm of the gate is a bias, and a constant message is unchanged."""
+    return s + F.logsigmoid(g)
+
+
+@compare((7, 24, 4, 11, 3), (9, 30, 5, 8, 2), parts=["Graphormer", "CSA", "EGT"])
+@mistake("layers share logits and values; count them once.", shared=3)
+@mistake("the values, or the gates, are missing.", kinds=1)
+@mistake("each layer has its own pairs; L is missing.", given=lambda *sizes: (*sizes[:4], 1))
+def check_pair_numbers(N, d, H, d_e, L, shared=1, kinds=2):
+    """Per head and shared by layers, per channel and shared by layers, and per layer."""
+    return shared * N**2 * H, shared * kinds * N**2 * d, L * N**2 * (d_e + kinds * H)
+
+
+# C ties with A's worst, D has fewer seeds, and G is above B seed by seed.
+ERRORS = {
+    "A": [0.42, 0.30, 0.36], "B": [0.43, 0.50, 0.60], "C": [0.44, 0.42, 0.45], "D": [0.70, 0.80],
+    "E": [0.20], "F": [0.25, 0.90, 0.90], "G": [0.46, 0.55, 0.62],
+}  # fmt: skip
+
+
+@compare(
+    [ERRORS],
+    [{"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]}],
+    view=lambda pairs, *_: sorted({*map(tuple, pairs)}),
+)
+@mistake("the pairs are reversed: the lower is ahead.", ahead=lambda a, b: min(a) > max(b))
+@mistake("only means were compared.", ahead=lambda a, b: sum(a) / len(a) < sum(b) / len(b))
+@mistake("only the best seeds were compared.", ahead=lambda a, b: min(a) < min(b))
+@mistake("A's worst equals C's best: not ahead.", ahead=lambda a, b: max(a) <= min(b))
+def check_ahead_of(errors, ahead=lambda a, b: max(a) < min(b)):
+    """The worst seed of one is compared with the best of the other."""
+    return {(a, b) for a in errors for b in errors if a != b and ahead(errors[a], errors[b])}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one layer puts into the form for one batch; None where a layer has no such term.
+
+    Attributes:
+        content: ``[B, C, N, N]``, the two nodes' share of the logits; row i receives.
+        value: ``[B, N, d]``, the value of node j.
+        structure: ``[B, C, N, N]``, what the pair adds to the logits.
+        pair_value: ``[B, d, N, N]``, what the pair adds to the value.
+        gate: ``[B, C, N, N]``, what the pair multiplies the weights by after the normaliser.
+        mask: bool, broadcast to ``[B, C, N, N]``, True where i attends to j.
+        normaliser: a name in ``NORMALISERS``.
+    """
+
+    content: Tensor
+    value: Tensor
+    structure: Tensor | None = None
+    pair_value: Tensor | None = None
+    gate: Tensor | None = None
+    mask: Tensor | None = None
+    normaliser: str = "softmax"
+
+    @property
+    def logits(self) -> Tensor:
+        r"""The sum, ``[B, C, N, N]``, and :math:`-\infty` where i does not attend to j."""
+        logits = self.content if self.structure is None else self.content + self.structure
+        return logits if self.mask is None else logits.masked_fill(~self.mask, -math.inf)
+
+
+def attend(terms: Terms) -> tuple[Tensor, Tensor]:
+    """What each node gathers, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
+
+    What a layer does with the sum (an output projection, a node's own vector beside it) is not part
+    of the form: :class:`Frame` has it as ``after``.
+    """
+    weights = NORMALISERS[terms.normaliser](terms.logits)
+    if terms.gate is not None:
+        weights = weights * terms.gate
+    shape = (weights.shape[1], -1)  # C groups of d / C channels
+    z = torch.einsum("bcij,bckj->bcki", weights, terms.value.mT.unflatten(1, shape))
+    if terms.pair_value is not None:
+        z = z + torch.einsum("bcij,bckij->bcki", weights, terms.pair_value.unflatten(1, shape))
+    return z.flatten(1, 2).mT, weights
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Weights that sum to one over j; zeros for a node that attends to none."""
+    alive = (logits > -math.inf).any(dim=-1, keepdim=True)
+    return logits.masked_fill(~alive, 0.0).softmax(dim=-1).masked_fill(~alive, 0.0)
+
+
+def gates(logits: Tensor) -> Tensor:
+    r""":math:`\sigma(s)` over the sum of all attended to and :math:`10^{-6}` (GatedGCN)."""
+    opened = logits.sigmoid()
+    return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
+
+
+NORMALISERS = {"softmax": softmax, "sum": torch.exp, "gates": gates}
+r"""All of them take :math:`-\infty` for "masked", and give it no weight."""
+
+
+def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
+    """Multi-head attention, and Graphormer's with its bias; mask: of nodes or of pairs."""
+    query, key, _ = layer.heads(h, h, h)
+    content = query @ key.mT / math.sqrt(query.shape[-1])
+    return Terms(content, layer.value(h), bias, mask=over_heads(mask))
+
+
+def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
+    """A sum over the nodes from which an edge leads here: logits of 0, not divided."""
+    mask = adjacency.mT[:, None]
+    return Terms(mask.new_zeros(mask.shape, dtype=h.dtype), h, mask=mask, normaliser="sum")
+
+
+def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
+    """A head's number of the sender and one of the receiver, added, through a LeakyReLU."""
+    value = conv.lin(h)
+    by_head = value.unflatten(-1, (conv.heads, -1))
+    sender, receiver = ((by_head * a).sum(-1).mT for a in (conv.att_src[0], conv.att_dst[0]))
+    content = F.leaky_relu(receiver[..., None] + sender[:, :, None], conv.negative_slope)
+    return Terms(content, value, mask=adjacency.mT[:, None])
+
+
+def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) -> Terms:
+    """A logit for each channel; e: ``[B, N, N, d]``, in row i and column j of the edge i to j."""
+    sender, receiver = conv.D(h).mT, conv.E(h).mT  # [B, d, N]
+    content, structure = receiver[..., None] + sender[:, :, None], conv.C(e).permute(0, 3, 2, 1)
+    mask = adjacency.mT[:, None]
+    return Terms(content, conv.B(h), structure, mask=mask, normaliser="gates")
+
+
+def egt_terms(attention: models.EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
+    """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
+    query, key, value = attention.qkv(h).chunk(3, dim=-1)
+    query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
+    content = (query @ key.mT * attention.scale).clamp(-attention.clip, attention.clip)
+    E, *G = attention.edge_input(e).permute(0, 3, 1, 2).chunk(1 + attention.gated, dim=1)
+    return Terms(content, value, E, gate=G[0].sigmoid() if G else None, mask=over_heads(mask))
+
+
+def grpe_terms(
+    layer: models.GRPEAttention,
+    h: Tensor,
+    relation: Tensor,
+    tables: models.RelationTables,
+    *,
+    mask=None,
+) -> Terms:
+    """Two contexts in the logits, and a vector added to the value, here written for every pair."""
+    query, key, _ = layer.heads(h, h, h)
+    pair = relation[:, None].expand(-1, layer.num_heads, -1, -1)
+    contexts = [*layer.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
+    pair_value = None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2)
+    terms = attention_terms(layer, h, sum(contexts) if contexts else None, mask=mask)
+    return replace(terms, pair_value=pair_value)
+
+
+def csa_terms(layer: models.ChromaticSelfAttention, h: Tensor, edges, *, mask=None) -> Terms:
+    """A logit and a value for each channel of a pair; the score is the dot product."""
+    terms = attention_terms(layer, h, edges.logits, mask=mask)
+    channels = edges.logits.shape[1] // layer.num_heads
+    content = terms.content.repeat_interleave(channels, dim=1)
+    return replace(terms, content=content, pair_value=edges.values)
+
+
+class Frame(NamedTuple):
+    """A layer in the general form: how to read its :class:`Terms`, and what follows the sum z."""
+
+    name: str
+    terms: Callable[..., Terms]  # of the layer, its nodes [B, N, d] and its pairs
+    after: Callable[[nn.Module, Tensor, Tensor], Tensor] = lambda layer, h, z: layer.output(z)
+
+    def output(self, layer: nn.Module, h: Tensor, *pairs, **options) -> Tensor:
+        """What the layer returns, computed in the general form; rows of padding have no meaning."""
+        return self.after(layer, h, attend(self.terms(layer, h, *pairs, **options))[0])
+
+
+def _gin_network(conv: GINConv, h: Tensor, z: Tensor) -> Tensor:
+    rows = (1 + conv.eps) * h + z
+    return conv.nn(rows.flatten(0, -2)).view_as(rows)
+
+
+FRAMES = (
+    Frame("Transformer", attention_terms),
+    Frame("GIN", gin_terms, _gin_network),
+    Frame("GAT", gat_terms, lambda conv, h, z: z),
+    Frame("GatedGCN", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z),
+    Frame("SignNet", gatedgcn_terms, lambda conv, h, z: conv.A(h) + z),
+    Frame("Graphormer", attention_terms),
+    Frame("EGT", egt_terms),
+    Frame("GRPE", grpe_terms),
+    Frame("CSA", csa_terms),
+)
+"""In the order of the chapters; SignNet is GatedGCN's layer with another encoding of the nodes."""
+
+TEXTS = tomllib.loads(
+    (files("gtcourse.course.exercises") / "chapter10.toml").read_text(encoding="utf-8")
+)
+SPECIAL_CASES = tuple(SimpleNamespace(**case) for case in TEXTS["special_cases"])
+"""``general`` contains ``special`` ``when`` some of its weights or inputs are set, as a ``test`` in
+``file`` proves."""
+
+
+def frame_rows(columns: Sequence[str]) -> list[list[str]]:
+    """What ``chapter10.toml`` says of each model, in the same order: a row of these columns."""
+    return [[text[column] for column in columns] for text in TEXTS["frames"]]

@@ -1,0 +1,24 @@
+"""One look for the book: transparent background, mid-grey ink, colour-blind safe colours."""
+
+from gtcourse.course.plots.figures import (
+    COLORS,
+    DIVERGING,
+    INK,
+    MEANING,
+    SEQUENTIAL,
+    attention_map,
+    diagram,
+    draw_graph,
+    formula_table,
+    over_seeds,
+    show,
+    table,
+    use_style,
+)
+from gtcourse.course.plots.interactive import (
+    attention_widget,
+    calculator,
+    heads_widget,
+    signs_widget,
+)
+from gtcourse.course.plots.molecules import TWO_SIDED, molecules

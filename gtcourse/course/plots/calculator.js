@@ -1,0 +1,219 @@
+// The calculator of a training step's costs. `data` is what gtcourse.course.plots.calculator writes: key,
+// ink, mark, other, start and largest (graphs, nodes), and models, each with its name, bytes of
+// parameters, gradients and optimizer, and polynomials [a, b, c] of the nodes for one graph.
+(function (data) {
+  "use strict";
+  const CSS = `
+    :host { display: block; color: ${data.ink}; font: inherit; margin: .5rem 0; }
+    .controls { display: flex; flex-wrap: wrap; gap: .5rem 1rem; }
+    * { box-sizing: border-box; }
+    .controls > * { flex: 1 1 9rem; min-width: 0; font-size: .85em; }
+    label { display: flex; flex-direction: column; }
+    input[type="range"] { width: 100%; height: 1.75rem; padding: 0; border: 0; accent-color: ${data.mark}; }
+    input[aria-invalid="true"] { border: 2px solid ${data.other}; }
+    .error:not(:empty) { display: block; margin-top: .2rem; border-left: .25rem solid ${data.other}; padding-left: .4rem; }
+    select, input { font: inherit; color: inherit; background: transparent; max-width: 100%;
+      border: 1px solid ${data.ink}; border-radius: .3rem; padding: .2rem .4rem; }
+    input[type="number"] { width: 100%; }
+    option { color: CanvasText; background: Canvas; }
+    :is(select, input, button):focus-visible { outline: 2px solid ${data.mark}; }
+    .results { display: flex; flex-wrap: wrap; gap: .8rem 2rem; margin-top: .8rem; }
+    table { border-collapse: collapse; font-size: .9em; flex: 0 1 auto; align-self: start; }
+    td { padding: .15em 1em .15em 0; text-align: right; white-space: nowrap; }
+    td:first-child { text-align: left; }
+    tr.sum td { border-top: 1px solid ${data.ink}; font-weight: bold; }
+    .bars { flex: 1 1 100%; min-width: 0; display: grid; gap: .15rem .5rem; align-items: center;
+      grid-template-columns: auto 1fr auto; font-size: .85em; }
+    .bars button { all: unset; cursor: pointer; text-align: left; grid-column: 1; }
+    .bars button[aria-pressed="true"] { font-weight: bold; text-decoration: underline; }
+    .bars button:focus-visible { outline: 2px solid ${data.mark}; }
+    .bar { grid-column: 2; height: .7rem; background: ${data.ink}; opacity: .55; border-radius: 0 .2rem .2rem 0; }
+    .chosen { background: ${data.mark}; opacity: 1; }
+    .over { background: ${data.other}; }
+    .axis { grid-column: 2; position: relative; height: 2.4em; font-size: .9em; }
+    .axis span { position: absolute; transform: translateX(-50%); white-space: nowrap; line-height: 1.1; }
+    .axis .low { transform: none; }
+    .axis .unit { transform: translateX(-85%); }
+    @media (max-width: 576px) { .axis .wide { display: none; } }
+    .lines { grid-column: 2; position: relative; align-self: stretch; pointer-events: none; }
+    .lines i { position: absolute; top: 0; bottom: 0; border-left: 1px dashed ${data.ink}; }
+    .lines i.limit { border-left: 2px solid ${data.other}; }
+    .number { text-align: right; white-space: nowrap; }
+    p { margin: .6rem 0 0; min-height: 4.5em; }`;
+  const LABELS = { graphs: "graphs in a batch, B", nodes: "nodes of a graph, N",
+    gigabytes: "device memory, GiB" };
+  const GIB = 2 ** 30;
+  const DEVICES = [16, 24, 80, 141];  // GiB of common GPUs: T4, RTX 4090, A100 and H100, H200
+  const [LEAST, MOST] = [2 ** 26, 2 ** 39];  // bytes, the ends of the axis
+  const SLIDE = { ...data.largest, gigabytes: 256 };  // where the sliders end; all begin at 1
+
+  /** Where so many bytes are on the logarithmic axis, in percent. */
+  const place = (bytes) =>
+    Math.min(100, Math.max(1, 100 * Math.log(bytes / LEAST) / Math.log(MOST / LEAST)));
+
+  const at = ([a, b, c], nodes) => a + b * nodes + c * nodes * nodes;
+  const held = (model, graphs, nodes) =>
+    graphs * Math.max(...model.activations.map((moment) => at(moment, nodes)));
+  const fixed = (model) => model.parameters + model.gradients + model.optimizer;
+  const memory = (model, graphs, nodes) => fixed(model) + held(model, graphs, nodes);
+
+  /** Three digits and a prefix, as gtcourse.course.plots.interactive.with_unit has it. */
+  function withUnit(value, unit) {
+    const [step, prefixes] = unit === "B" ? [1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"]]
+      : [1000, ["", "k", "M", "G", "T", "P", "E"]];
+    let power = 0;
+    for (; value >= 999.5 && power < prefixes.length - 1; power += 1) value /= step;
+    const digits = value >= 99.95 || power === 0 ? 0 : value >= 9.995 ? 1 : 2;
+    return `${value.toFixed(digits)} ${prefixes[power]}${unit}`;
+  }
+
+  /** The largest whole number, up to a limit, for which `fits` holds; 0 if it never does. */
+  function most(fits, limit) {
+    let [low, high] = [0, limit + 1];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (fits(middle)) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  const slid = (name, value) => Math.round(200 * Math.log(value) / Math.log(SLIDE[name]));
+  const unslid = (name, step) => Math.round(SLIDE[name] ** (step / 200));
+
+  const cell = (text) => {
+    const td = document.createElement("td");
+    td.textContent = text;
+    return td;
+  };
+
+  function start(host) {
+    const root = host.attachShadow({ mode: "open" });
+    const fields = Object.entries(LABELS).map(([name, text]) =>
+      `<div><label>${text}<input type="number" name="${name}" min="1" aria-describedby="${name}-error" step="${
+        name === "gigabytes" ? "any" : 1}" value="${data.start[name]}"></label>
+      <input type="range" data-of="${name}" aria-label="${text}, logarithmic" min="0" max="200" value="${
+        slid(name, data.start[name])}"><span class="error" id="${name}-error" role="alert"></span></div>`);
+    root.innerHTML = `<style>${CSS}</style><div class="controls">
+      <label>model<select name="model"></select></label>${fields.join("")}</div>
+      <div class="results"><table><tbody></tbody></table>
+      <div class="bars" role="group" aria-label="memory of all models"></div></div>
+      <p role="status"></p>`;
+    const find = (selector) => root.querySelector(selector);
+    const select = find("select");
+    select.replaceChildren(...data.models.map((model, index) => new Option(model.name, index)));
+    const state = { model: 0, ...data.start };
+
+    function fillTable(model, graphs, nodes) {
+      const rows = [
+        ["parameters", (model.parameters / 4).toLocaleString("en"),
+          withUnit(model.parameters, "B")],
+        ["gradients", "", withUnit(model.gradients, "B")],
+        ["optimiser", "", withUnit(model.optimizer, "B")],
+        ["activations", "", withUnit(held(model, graphs, nodes), "B")],
+        ["memory", "", withUnit(memory(model, graphs, nodes), "B")],
+        ["products", "", withUnit(graphs * at(model.flops, nodes), "FLOP")],
+      ];
+      find("tbody").replaceChildren(...rows.map((row) => {
+        const line = document.createElement("tr");
+        line.className = row[0] === "memory" ? "sum" : "";
+        line.append(...row.map(cell));
+        return line;
+      }));
+    }
+
+    function fillBars(chosen, graphs, nodes, limit) {
+      const rows = data.models.length;
+      const bars = data.models.flatMap((model, index) => {
+        const bytes = memory(model, graphs, nodes);
+        const [name, bar, number] = ["button", "div", "span"].map((tag) =>
+          document.createElement(tag));
+        name.textContent = model.name;
+        name.dataset.model = index;
+        name.setAttribute("aria-pressed", index === chosen);
+        bar.className = `bar${index === chosen ? " chosen" : ""}${bytes > limit ? " over" : ""}`;
+        bar.style.width = `${place(bytes)}%`;
+        number.className = "number";
+        number.textContent = withUnit(bytes, "B");
+        [name, bar, number].forEach((each) => { each.style.gridRow = index + 2; });
+        return [name, bar, number];
+      });
+      const at = (bytes) => `left:${place(bytes)}%`;
+      const devices = DEVICES.map((gib, n) =>
+        `<span class="${n ? "" : "unit"}" style="${at(gib * GIB)};top:${n % 2 ? 1.2 : 0}em">${gib}${
+          n ? "" : " GiB"}</span>`);
+      const ticks = [[LEAST, "64 MiB"], [GIB, "1 GiB"]].map(([bytes, words]) =>
+        `<span class="${bytes === LEAST ? "low" : "wide"}" style="${at(bytes)};top:1.2em">${words}</span>`);
+      const lines = [...DEVICES.map((gib) => `<i style="${at(gib * GIB)}"></i>`),
+        `<i class="limit" style="${at(limit)}"></i>`];
+      find(".bars").innerHTML = `<div class="axis" style="grid-row:1">${ticks.join("")}${devices.join("")}</div>
+        <div class="lines" style="grid-row:2/${rows + 2}">${lines.join("")}</div>`;
+      find(".bars").append(...bars);
+    }
+
+    function say(model, { graphs, nodes, gigabytes }) {
+      const limit = gigabytes * GIB;
+      const fits = memory(model, graphs, nodes) <= limit;
+      const wide = most((n) => memory(model, graphs, n) <= limit, data.largest.nodes);
+      const many = most((b) => memory(model, b, nodes) <= limit, data.largest.graphs);
+      const count = (number, top) => (number === top ? "more than " : "") +
+        number.toLocaleString("en");
+      find("p").textContent = `${model.name}: ${graphs.toLocaleString("en")} graphs of ` +
+        `${nodes.toLocaleString("en")} nodes ${fits ? "fit" : "do not fit"} into ${gigabytes} ` +
+        `GiB. As many would fit ${wide ? `with up to ${count(wide, data.largest.nodes)} nodes ` +
+        "each" : "at no size"}; of this size, ${many ? `${count(many, data.largest.graphs)} at ` +
+        "most" : "not a single one"}.`;
+    }
+
+    function draw() {
+      const model = data.models[state.model];
+      select.value = state.model;
+      fillTable(model, state.graphs, state.nodes);
+      fillBars(state.model, state.graphs, state.nodes, state.gigabytes * GIB);
+      say(model, state);
+    }
+
+    select.addEventListener("change", () => {
+      state.model = Number(select.value);
+      draw();
+    });
+    /** A new value, or what is wrong with it, beside its field. */
+    function enter(name, value) {
+      const whole = name in data.largest;
+      const largest = whole ? data.largest[name] : Infinity;
+      const valid = value > 0 && value <= largest && (!whole || Number.isInteger(value));
+      find(`input[name="${name}"]`).setAttribute("aria-invalid", !valid);
+      find(`#${name}-error`).textContent = valid ? "" : whole
+        ? `Expected a whole number from 1 to ${largest.toLocaleString("en")}.`
+        : "Expected a number above 0.";
+      if (!valid) return;
+      state[name] = value;
+      draw();
+    }
+
+    root.addEventListener("input", ({ target }) => {
+      const slider = target.dataset.of;
+      if (slider) {
+        const value = unslid(slider, Number(target.value));
+        find(`input[name="${slider}"]`).value = value;
+        enter(slider, value);
+      } else if (target.name in LABELS) {
+        enter(target.name, Number(target.value));
+        find(`[data-of="${target.name}"]`).value = slid(target.name, state[target.name]);
+      }
+    });
+    root.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      state.model = Number(button.dataset.model);
+      draw();
+      find(`button[data-model="${state.model}"]`).focus();
+    });
+    draw();
+  }
+
+  // By its key, and not by an id: the same calculator may be on a page twice.
+  for (const host of document.querySelectorAll(`[data-calculator="${data.key}"]`)) {
+    if (!host.shadowRoot) start(host);
+  }
+})

@@ -1,0 +1,191 @@
+"""Pictures to look around in: the calculator, a query among its keys, a model's heads, signs.
+
+Each is one piece of HTML without anything from elsewhere, so that it works in the built book, in
+Colab's output frame and offline. Where scripts do not run there is a still picture or a table.
+Shapes: B graphs of N nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import to_hex
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+
+from gtcourse.course.plots.figures import COLORS, PAGE_INK, table
+from gtcourse.course.plots.molecules import TWO_SIDED
+
+if TYPE_CHECKING:
+    from gtcourse.course.costs import StepFormula
+    from gtcourse.models import Transformer
+
+
+def script(name: str) -> str:
+    """A script of this folder, as text."""
+    return (files("gtcourse.course.plots") / f"{name}.js").read_text(encoding="utf-8")
+
+
+WIDGET = ("explainer/layers", "widget")  #: what every widget of a chapter uses, in order
+
+
+def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
+    """What is seen without scripts, and ``kind``.js, called with the data, after what it uses."""
+    from IPython.display import HTML
+
+    data = {"ink": PAGE_INK, "mark": COLORS["blue"], **data}
+    data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
+    code = "".join(map(script, uses)) + script(kind).strip()
+    call = f"({as_script(data)});"
+    return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{code}{call}</script>')
+
+
+def as_script(data: object) -> str:
+    """JSON inside a script. Only what could end the script is escaped; drawings have many a <."""
+    return json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!", "\\u003c!")
+
+
+def calculator(
+    formulas: Mapping[str, StepFormula], *, graphs: int = 64, nodes: int = 32, gigabytes: float = 16
+):
+    """What a training step of each model, by name, takes for any B and N, to calculate with.
+
+    It starts with these numbers of graphs and nodes, and with a device of this memory.
+    """
+    data = {
+        "other": COLORS["orange"],
+        "start": {"graphs": graphs, "nodes": nodes, "gigabytes": gigabytes},
+        "largest": {"graphs": 100_000, "nodes": 100_000},
+        "models": [{"name": name, **asdict(costs)} for name, costs in formulas.items()],
+    }
+    rows = [
+        [name, f"{costs.parameters // 4:,}",  # of 4 bytes each
+         with_unit(costs.memory(graphs, nodes), "B"),
+         with_unit(costs.products(graphs, nodes), "FLOP")]
+        for name, costs in formulas.items()
+    ]  # fmt: skip
+    still = table(["model", "parameters", "memory", "products"], rows)._repr_html_()
+    words = (
+        f"{graphs} graphs of {nodes} nodes, one training step. With scripts, model, graphs, nodes "
+        "and memory can be chosen here."
+    )
+    return _html("calculator", data, still + _paragraph(words))
+
+
+def with_unit(value: float, unit: str) -> str:
+    """Three digits and a prefix: of bytes by 1024, "1.50 MiB", of others by 1000, "2.30 G"."""
+    step, prefixes = (1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi")) if unit == "B" else (
+        1000, ("", "k", "M", "G", "T", "P", "E"))  # fmt: skip
+    power = 0
+    while value >= 999.5 and power < len(prefixes) - 1:
+        value, power = value / step, power + 1
+    digits = 0 if value >= 99.95 or not power else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} {prefixes[power]}{unit}".strip()
+
+
+def attention_widget(
+    keys: ArrayLike, values: ArrayLike, query: ArrayLike, names: Sequence[str] | None = None
+):
+    """One query ``[2]`` among N keys in the plane, to drag, each with a value and a name.
+
+    A slider changes what logits are divided by.
+    """
+    keys, values, query = (np.asarray(points, dtype=float) for points in (keys, values, query))
+    names = names or [chr(ord("A") + j) for j in range(len(keys))]
+    reach = float(np.ceil(1.2 * np.abs([*keys, *values, query]).max()))  # of the axes
+    logits = keys @ query / np.sqrt(2)
+    weights = softmax(logits)
+    rows = [[*row] for row in zip(names, logits.tolist(), weights.tolist(), strict=True)]
+    x, y = weights @ values
+    words = f"The query {(*query.tolist(),)} gives ({x:.2f}, {y:.2f}). With scripts, it moves."
+    still = table(["key", "logit", "weight"], rows)._repr_html_() + _paragraph(words)
+    points = {"keys": keys.tolist(), "values": values.tolist(), "query": query.tolist()}
+    data = {"other": COLORS["orange"], "names": list(names), "reach": reach, **points}
+    return _html("attention", data, still, WIDGET)
+
+
+def heads_widget(
+    model: Transformer, words: Sequence[str], *, pattern: str, label: str, start: str,
+    begin: int = 1, end: int = 2, longest: int = 40,
+):  # fmt: skip
+    """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
+
+    The model's layers normalise after the residual sum and have ReLUs; the page has its weights in
+    8 bits. ``words`` are by their numbers; those after ``begin`` and ``end`` can be typed, at most
+    ``longest``, in a field with this ``label`` that starts with ``start``. The regular expression
+    ``pattern`` finds one word.
+    """
+    config = model.config
+    weights = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}
+    scales, numbers = (
+        b64encode(b"".join(part.tobytes() for part in parts)).decode()
+        for parts in zip(*map(eight_bits, weights.values()), strict=True)
+    )
+    data = {
+        "label": label, "words": list(words), "pattern": pattern, "start": start,
+        "begin": begin, "end": end, "longest": longest, "heads": config.num_heads,
+        "layers": [config.num_encoder_layers, config.num_decoder_layers],
+        "shapes": {name: list(weight.shape) for name, weight in weights.items()},
+        "scales": scales, "numbers": numbers,
+    }  # fmt: skip
+    words = f"With scripts, the model runs here on what you type ({escape(label)})."
+    return _html("heads", data, _paragraph(words), WIDGET)
+
+
+def eight_bits(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A scale for each row, and the row over its scale, from -127 to 127."""
+    scale = np.abs(weight).max(axis=-1, keepdims=True).clip(1e-12).astype("<f4") / np.float32(127)
+    return scale, np.round(weight / scale).astype(np.int8)
+
+
+def signs_widget(
+    adjacency: ArrayLike, positions: ArrayLike, vectors: ArrayLike,
+    answers: Mapping[str, ArrayLike], *, numbers: Sequence[int], label: str,
+    colors: Mapping[str, str] | None = None,
+):  # fmt: skip
+    """A button for the sign of each eigenvector of one graph, and the models' answers to it.
+
+    Args:
+        adjacency: ``[N, N]``; positions: ``[N, 2]``, where the nodes are drawn.
+        vectors: ``[N, k]``; numbers: of the k eigenvectors, as in u_2, u_3.
+        answers: of each model, by name, ``[2^k]`` for every choice of signs, the first changing
+            last: as ``itertools.product((1, -1), repeat=k)`` counts.
+        label: of the axis of answers; colors: of the models.
+    """
+    vectors, places = np.asarray(vectors, dtype=float), np.asarray(positions, dtype=float)
+    by_model = {name: np.asarray(each, dtype=float).round(4) for name, each in answers.items()}
+    edges = np.argwhere(np.triu(np.asarray(adjacency), 1))
+    lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
+    scaled = vectors / np.abs(vectors).max(axis=0).clip(1e-12)
+    colors = colors or dict(zip(answers, COLORS.values(), strict=False))
+    radius = max(0.3 * np.median(lengths), np.ptp(places, axis=0).max() / 60)
+    models = [
+        {"name": name, "color": colors[name], "answers": each.tolist()}
+        for name, each in by_model.items()
+    ]
+    data = {
+        "shades": [*map(to_hex, TWO_SIDED([0.0, 0.5, 1.0]))],
+        "label": label,
+        "numbers": [*map(int, numbers)],
+        "places": (places * [1, -1]).round(3).tolist(),
+        "radius": round(float(radius), 3),
+        "edges": edges.tolist(),
+        "vectors": scaled.T.round(2).tolist(),
+        "models": models,
+    }
+    rows = [[name, each[0], each.min(), each.max()] for name, each in by_model.items()]
+    still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
+    words = "With scripts, the sign of each eigenvector can be chosen here."
+    return _html("signs", data, still + _paragraph(words), WIDGET)
+
+
+def _paragraph(words: str) -> str:
+    return f'<p style="color:{PAGE_INK};text-align:center">{words}</p>'

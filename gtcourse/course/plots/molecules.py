@@ -1,0 +1,138 @@
+"""Molecules by RDKit: atoms numbered, coloured by a value, or to be chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
+from matplotlib.colors import to_rgb as rgb
+
+from gtcourse.course.plots.figures import INK, PAGE_INK, accessible_svg
+
+LETTERS = "#2b2118"  #: of atoms, on every disc
+
+PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
+"""From grey to orange: light enough for an atom's letter, and no end glares on a dark page."""
+
+TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
+"""The same for values with a sign: blue below zero, grey, orange above."""
+
+PALETTE = {
+    -1: INK, 6: INK, 7: "#4f8fd6", 8: "#d9534f", 9: "#2a9d8f", 15: "#d97706", 16: "#a5852a",
+    17: "#2a9d8f", 35: "#b5651d", 53: "#8a5fb0",
+}  # fmt: skip
+"""Of atoms without values, by atomic number: hues that read on white and on black."""
+
+
+def molecules(
+    smiles: Sequence[str], *, legends: Sequence[str] | None = None,
+    values: Sequence[Sequence[float]] | None = None, limits: tuple[float, float] | None = None,
+    columns: int = 3, cell: tuple[int, int] = (180, 165), cmap: str | Colormap = PALE,
+    value_label: str = "", alt: str,
+):  # fmt: skip
+    """A grid of molecules as one SVG.
+
+    Args:
+        smiles: one string a molecule; atoms keep the order of the string.
+        legends: a line under each molecule.
+        values: a number for each atom of each molecule, shown as a disc behind the atom.
+        limits: the values at the ends of the colours; the smallest and largest by default.
+        value_label: what the values are, for the colour bar below the molecules.
+        alt: what the picture shows, for those who cannot see it.
+    """
+    from IPython.display import HTML
+    from rdkit import Chem
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    mols = [Chem.MolFromSmiles(text) for text in smiles]
+    rows = -(-len(mols) // columns)
+    width, height = cell
+    drawer = rdMolDraw2D.MolDraw2DSVG(width * min(columns, len(mols)), height * rows, width, height)
+    options = draw_options(drawer, PALETTE)
+    options.setLegendColour(rgb(INK))
+    options.legendFontSize, options.legendFraction = 15, 0.15
+    options.minFontSize, options.padding = 13, 0.03
+    highlights, bar = {}, ""
+    if values is not None:
+        # Otherwise a letter takes the colour of the disc behind it, and cannot be seen.
+        options.standardColoursForHighlightedAtoms = True
+        options.highlightRadius = 0.4
+        low, high = limits or (min(map(min, values)), max(map(max, values)))
+        colors = colormaps.get_cmap(cmap)
+        shades = [
+            {i: colors((float(v) - low) / max(high - low, 1e-9))[:3] for i, v in enumerate(row)}
+            for row in values
+        ]
+        highlights = {"highlightAtoms": [*map(list, shades)], "highlightAtomColors": shades}
+        highlights["highlightBonds"] = [[] for _ in mols]
+        bar = _color_bar(low, high, colors, value_label)
+    drawer.DrawMolecules(mols, legends=list(legends or [""] * len(mols)), **highlights)
+    drawer.FinishDrawing()
+    svg = drawer.GetDrawingText()
+    svg = svg if values is None else dark_letters(svg)
+    return HTML(accessible_svg(svg, alt) + bar)
+
+
+def drawing(mol, cell: tuple[int, int]) -> str:
+    """The molecule as SVG, its atoms numbered, on each a disc and, on top, a place to choose it."""
+    from rdkit.Chem import Mol
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    mol = Mol(mol)
+    for atom in mol.GetAtoms():
+        if atom.GetAtomicNum() != 6 and not atom.GetFormalCharge():
+            atom.SetProp("_displayLabel", atom.GetSymbol())  # the H of HO would miss the disc
+    drawer = rdMolDraw2D.MolDraw2DSVG(*cell)
+    options = draw_options(drawer, {-1: INK})
+    options.addAtomIndices, options.annotationFontScale = True, 0.75
+    drawer.DrawMolecule(mol)
+    drawer.FinishDrawing()
+    svg = drawer.GetDrawingText()
+    body = svg[svg.index("<!-- END OF HEADER -->") + 22 : svg.rindex("</svg>")]
+    body = re.sub(r"<!--.*?-->|<rect[^>]*>\s*</rect>", "", body, flags=re.S)
+    body = re.sub(r"(class='note'[^>]*fill=')#\w{6}", rf"\g<1>{INK}", dark_letters(body))
+    body = re.sub(re.escape(INK), PAGE_INK, body, flags=re.IGNORECASE)
+    places = np.array([(p.x, p.y) for p in map(drawer.GetDrawCoords, range(mol.GetNumAtoms()))])
+    ends = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=int)
+    steps = places[ends[:, 0]] - places[ends[:, 1]] if len(ends) else np.array([[40.0, 0.0]])
+    bond = float(np.median(np.linalg.norm(steps, axis=1)))
+    corner, size = places.min(axis=0) - 0.9 * bond, np.ptp(places, axis=0) + 1.8 * bond
+    box = " ".join(f"{number:.0f}" for number in (*corner, *size))
+    circles = [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{0.36 * bond:.1f}'" for x, y in places]
+    discs = "".join(f"{circle} class='disc'/>" for circle in circles)
+    buttons = "".join(
+        f"{circle} class='atom' data-atom='{i}' role='button' tabindex='-1' aria-pressed='false' "
+        f"aria-label='atom {i}, {atom.GetSymbol()}'/>"
+        for i, (circle, atom) in enumerate(zip(circles, mol.GetAtoms(), strict=True))
+    )
+    return (
+        f"<svg viewBox='{box}' role='group' aria-label='the molecule'>"
+        f"{discs}{body.strip()}{buttons}</svg>"
+    )
+
+
+def draw_options(drawer, palette: dict[int, str]):
+    """RDKit's options for a transparent page; the palette is of atomic numbers."""
+    options = drawer.drawOptions()
+    options.clearBackground, options.bondLineWidth = False, 2
+    options.setAtomPalette({number: rgb(color) for number, color in palette.items()})
+    return options
+
+
+def dark_letters(svg: str) -> str:
+    """Atoms' letters that read on every disc."""
+    return re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", svg)
+
+
+def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:
+    stops = ", ".join(to_hex(colors(step / 8)) for step in range(9))
+    ramp = f"background:linear-gradient(to right, {stops});width:8rem;height:.7rem"
+    return (
+        f'<div style="display:flex;gap:.5rem;align-items:center;justify-content:center;'
+        f'flex-wrap:wrap;color:{PAGE_INK}"><span>{escape(label)}</span><span>{low:.3g}</span>'
+        f'<span style="{ramp}"></span><span>{high:.3g}</span></div>'
+    )

@@ -1,0 +1,184 @@
+"""Large data sets, prepared once over cores or machines and written to a memory-mapped folder.
+
+A part is written by one call of :func:`make_part`, which depends on its own graphs alone: any
+process or machine may make it, in any order. When all parts exist, they are joined into the
+folder's arrays and removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+from torch_geometric.data import Data
+from tqdm import tqdm
+
+from gtcourse.encodings.structure import AddRings
+from gtcourse.encodings.transform import Encoding, encode
+from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
+from gtcourse.graphs.io import META, check_same, join_parts, open_graphs, write_part
+from gtcourse.graphs.molecules import ogb_graphs
+from gtcourse.graphs.published import PUBLICATIONS, pcqm4mv2_table
+
+PUBLISHED = PUBLICATIONS["pcqm4mv2"]
+PLANNED = ("name", "source", "target", "node_vocabulary", "edge_vocabulary")
+
+
+@dataclass(frozen=True)
+class Molecules:
+    """SMILES and their targets, of which :func:`prepare` makes graphs.
+
+    Name, source and split as of a :class:`~gtcourse.graphs.GraphDataset`; y ``[G]`` float64, NaN
+    where the publisher keeps the target back.
+    """
+
+    name: str
+    source: str
+    smiles: Sequence[str] = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    split: np.ndarray = field(repr=False)
+
+    target = "graph"
+    node_vocabulary = edge_vocabulary = None
+
+    @property
+    def checksum(self) -> str:
+        """sha256 of the molecules, their targets and their split."""
+        digest = hashlib.sha256("\n".join(self.smiles).encode())
+        for values in (self.y.astype("<f8"), self.split.astype("<i8")):
+            digest.update(values.tobytes())
+        return digest.hexdigest()
+
+    def part(self, rows: slice) -> Callable[[], list[Data]]:
+        """What makes the graphs of these molecules, on any machine."""
+        return partial(ogb_graphs, self.smiles[rows], self.y[rows], rows.start)
+
+
+def pcqm4mv2(root: str | Path) -> Molecules:
+    """PCQM4Mv2's molecules from ``root/pcqm4m-v2``, downloaded if there is no such folder.
+
+    Files in the publisher's layout may hold other molecules: then name and source say so. The
+    targets of test-dev and test-challenge (both: test) are withheld by the publisher, and NaN.
+    Raises a RuntimeError if the download fails (nothing of it is left) or a file cannot be read.
+    """
+    root = Path(root).expanduser()
+    folder = root / PUBLISHED.folder
+    if not folder.exists():
+        with FileLock(root / ".pcqm4m-v2.lock"):
+            if not folder.exists():  # another process may have downloaded it meanwhile
+                with PUBLISHED.downloaded("pcqm4mv2", root) as complete:
+                    complete.rename(folder)
+    with PUBLISHED.reading("pcqm4mv2", folder):
+        smiles, y, split = pcqm4mv2_table(folder)
+    tools = f"graphs by ogb {version('ogb')} and RDKit {version('rdkit')}"
+    sizes = tuple(np.bincount(split, minlength=3).tolist())
+    name, source = "pcqm4mv2", f"{PUBLISHED.source}, {tools}"
+    if sizes != PUBLISHED.split_sizes:
+        name = "pcqm4mv2-layout"
+        spelled = "/".join(f"{size:,}" for size in sizes)
+        source = f"{spelled} other molecules in the files of {PUBLISHED.source}, {tools}"
+    return Molecules(name, source, smiles, y, split)
+
+
+def content_of(dataset: GraphDataset) -> str:
+    """sha256 of a data set's graphs."""
+    check_graphs(dataset.graphs)
+    ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
+    columns, levels = ragged.columns, ("node", "edge", "graph", "pair")
+    digest = hashlib.sha256("\n".join(columns.pop("smiles", [])).encode())
+    names = sorted(columns, key=lambda name: (levels.index(ragged.levels[name]), name))
+    tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index, *map(columns.get, names)]
+    for values in tensors:
+        digest.update(f"{values.dtype} {list(values.shape)}".encode())
+        digest.update(values.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def prepare(
+    source: Molecules | GraphDataset,
+    out: str | Path,
+    *,
+    stored: Sequence[Encoding] = (AddRings(18),),
+    rows_per_part: int = 8192,
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> MappedGraphs:
+    """Writes a data set to a memory-mapped folder, or finishes what an earlier call began.
+
+    Finished parts of an earlier call are reused. The same data give the same bytes in any
+    process; stored floats (AddSVD) can differ in the last bit between kinds of machines.
+
+    Args:
+        source: :func:`pcqm4mv2`, or any data set; its split is kept.
+        out: the folder, which all workers can see. One call at a time writes into it; another
+            waits for its end.
+        stored: encodings that are slow to compute. The others are computed for each batch, on the
+            device (:func:`gtcourse.encodings.transform.encode_batch`).
+        executor: where the parts are made: :func:`process_pool` for the cores of this machine,
+            ``dask.distributed.Client(…).get_executor()`` for several machines, or any other of
+            ``concurrent.futures``; by default here, one after the other.
+
+    Raises:
+        ValueError: the folder holds other data, or a graph is malformed; finished parts stay.
+    """
+    out = Path(out).expanduser().absolute()  # a worker may run in another folder
+    plan = {name: getattr(source, name) for name in PLANNED}
+    plan["content"] = content_of(source) if isinstance(source, GraphDataset) else source.checksum
+    plan["checksum"] = source.checksum or plan["content"]
+    plan["stored"] = [repr(transform) for transform in stored]
+    plan = json.loads(json.dumps(plan))  # as it will be read
+    if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
+        with FileLock(out / ".lock"):
+            if not (out / META).is_file():
+                _write(source, out, plan, stored, rows_per_part, executor, progress)
+            shutil.rmtree(out / "parts", ignore_errors=True)
+    begun = json.loads((out / META).read_text(encoding="utf-8"))
+    check_same(f"{out} holds other graphs", plan, {name: begun.get(name) for name in plan})
+    return open_graphs(out)
+
+
+def _write(source, out: Path, plan: dict, stored, size: int, executor, progress: bool) -> None:
+    """Makes the missing parts, and joins all of them."""
+    # Parts that were begun with another plan have other names.
+    key = hashlib.sha256(json.dumps([plan, size]).encode()).hexdigest()[:16]
+    rows = [slice(start, start + size) for start in range(0, len(source.split), size)]
+    paths = [out / "parts" / f"{number:05}-{key}.npz" for number in range(len(rows))]
+    missing = [i for i, path in enumerate(paths) if not path.is_file()]
+    part = source.graphs.__getitem__ if isinstance(source, GraphDataset) else source.part
+    tasks = [  # a list, as Dask takes no iterator
+        (paths[i], part(rows[i]), source.split[rows[i]], source.target, stored) for i in missing
+    ]
+    finished, run = len(paths) - len(missing), map if executor is None else executor.map
+    options = {"unit": "part", "leave": False, "disable": not progress or None}
+    with tqdm(total=len(paths), initial=finished, **options) as bar:
+        for _ in run(make_part, tasks):
+            bar.update()
+    join_parts(out, paths, plan)
+
+
+def make_part(task: tuple) -> None:
+    """A worker's task: the graphs of a part, their stored encodings, one file."""
+    path, part, split, target, stored = task
+    graphs = part() if callable(part) else part
+    write_part(path, RaggedGraphs.from_data(encode(graphs, *stored), target, split))
+
+
+def process_pool(workers: int) -> ProcessPoolExecutor:
+    """An executor for ``workers`` cores of this machine, one thread each."""
+    # A forked process would have the locks of this one's threads, but not the threads.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(
+        workers, mp_context=context, initializer=torch.set_num_threads, initargs=(1,)
+    )

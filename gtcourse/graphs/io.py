@@ -1,0 +1,330 @@
+"""Graph files, folders of memory-mapped arrays, and how files are replaced atomically.
+
+A graph file is an ``.npz`` without pickles. For G graphs with ΣN nodes and ΣE edges in all:
+
+================  =============  ==========================================================
+``num_nodes``     ``[G]``        at least 1
+``num_edges``     ``[G]``        directed: an undirected edge counts twice
+``edge_index``    ``[2, ΣE]``    node numbers within their graph
+``x``             ``[ΣN, …]``    node features; ``atom_type`` is read as well
+``edge_attr``     ``[ΣE, …]``    edge features, optional; ``bond_type`` is read as well
+``y``             ``[G, …]``     or ``[ΣN, …]``, ``[ΣE, …]`` if ``target`` says so
+``split``         ``[G]``        0 train, 1 val, 2 test
+================  =============  ==========================================================
+
+Optional: ``smiles_utf8`` (bytes of one SMILES a line), ``node_vocabulary`` and ``edge_vocabulary``
+(or ``atom_vocab``, ``bond_vocab``), ``name``, ``target``, and further node, edge or graph arrays,
+told apart by their length; ``node_attributes``, ``edge_attributes`` and ``graph_attributes`` name
+them where lengths coincide. A target that is NaN is missing.
+
+A folder of :func:`gtcourse.encodings.prepare.prepare` has each array in an ``.npy`` file
+(``edge_index`` in two, ``source`` and ``destination``) and, in ``graphs.json``, written last,
+everything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import torch
+
+from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
+
+META, FORMAT = "graphs.json", 1
+SIZES = ("num_nodes", "num_edges", "edge_index")
+VOCABULARIES = ("node_vocabulary", "edge_vocabulary")
+ALIASES = {"atom_type": "x", "bond_type": "edge_attr"}
+ALIASES |= dict(zip(("atom_vocab", "bond_vocab"), VOCABULARIES, strict=True))
+
+
+def read_graphs(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    node_vocabulary: Sequence[str] | None = None,
+    edge_vocabulary: Sequence[str] | None = None,
+) -> GraphDataset:
+    """Reads a graph file; every array in it is checked.
+
+    Args:
+        name: what the dataset is called; by default what the file says, or its stem.
+        node_vocabulary, edge_vocabulary: for a file without its own.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged or a graph in it is malformed; one sentence says which.
+    """
+    path = Path(path)
+    stored = read_npz(path)
+    try:
+        arrays = {ALIASES.get(key, key): values for key, values in stored.items()}
+        ragged = _from_arrays(arrays)
+        ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
+        ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary
+        name = name or str(arrays.get("name", path.stem))
+        dataset = ragged.to_dataset(name, f"file: {path.name}")
+        _check(dataset)
+    except Exception as error:  # torch and numpy raise anything, depending on the arrays
+        raise ValueError(f"{path} is not a valid graph file: {_reason(error)}.") from None
+    return replace(dataset, checksum=file_sha256(path))
+
+
+def _check(dataset: GraphDataset) -> None:
+    check_graphs(dataset.graphs)
+    for name, words in (("x", dataset.node_vocabulary), ("edge_attr", dataset.edge_vocabulary)):
+        for index, value in enumerate(graph.get(name) for graph in dataset):
+            if words is None or value is None:
+                continue
+            if value.is_floating_point() or (len(value) and value.max() >= len(words)):
+                expected = f"expected categories from 0 to {len(words) - 1}"
+                raise ValueError(f"graph {index} has {value.max()} in {name}; {expected}.")
+
+
+def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
+    """Sorts a file's arrays by what they belong to."""
+    required = (*SIZES, "x", "y", "split")
+    if missing := [key for key in required if key not in arrays]:
+        raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
+    sizes = [_as_read(key, arrays[key]) for key in SIZES]
+    target = str(arrays.get("target", "graph"))
+    rows = {"graph": len(sizes[0]), "edge": sizes[1].sum(), "node": sizes[0].sum()}
+    named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
+    columns, levels = {}, {}
+    for key, values in arrays.items():
+        if key in SIZES or values.ndim == 0 or values.dtype.kind == "U":  # a description
+            continue
+        if key == "smiles_utf8":
+            key, values = "smiles", values.tobytes().decode().split("\n")
+        fitting = [level for level in rows if len(values) == rows[level]]
+        level = known_level(key, target) or named.get(key) or next(iter(fitting), None)
+        if level in fitting:
+            columns[key] = values if key == "smiles" else _as_read(key, values)
+            levels[key] = level
+        elif level is not None:  # an unknown array that fits nothing describes the file
+            counts = ", ".join(f"{count} {level}s" for level, count in rows.items())
+            raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
+    words = [tuple(map(str, arrays.get(key, ()))) or None for key in VOCABULARIES]
+    return RaggedGraphs(*sizes, columns, levels, target, *words)
+
+
+def _as_read(name: str, values: np.ndarray) -> np.ndarray:
+    """Integers as int64 and floats as float32; features have two axes."""
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name} is {values.dtype}; expected integers or floats.")
+    with np.errstate(over="ignore"):  # infinity is reported with the graph that has it
+        values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
+    return values[:, None] if name in ("x", "edge_attr") and values.ndim == 1 else values
+
+
+def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
+    """Writes a graph file atomically, and returns its sha256; the same graphs give the same bytes.
+
+    Integers are stored in the smallest type that holds them, floats as float32. Every attribute of
+    a graph with one row for each node, each edge or the graph is stored; pair encodings
+    ``[n, n, …]`` are not data and raise a ValueError, as malformed graphs do.
+    """
+    _check(dataset)
+    ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
+    ragged.node_vocabulary = dataset.node_vocabulary
+    ragged.edge_vocabulary = dataset.edge_vocabulary
+    stored = {name for name, level in ragged.levels.items() if level != "pair"}
+    stored = (stored | {"edge_index", "num_nodes"}) - {"laplacian_eigenvalues"}
+    for name in sorted({*dataset.graphs[0].keys()} - stored):
+        shape = list(getattr(dataset.graphs[0][name], "shape", ()))
+        expected = "one row for each node, each edge or the graph, of one width in all graphs"
+        raise ValueError(f"graph 0 has {name} of shape {shape}; expected {expected}.")
+    return write_ragged(path, ragged, name=dataset.name)
+
+
+def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
+    """:func:`write_graphs` for graphs that are already end to end."""
+    arrays, y = {key: getattr(ragged, key) for key in SIZES}, ragged.columns["y"]
+    for level in ("graph", "node", "edge"):
+        keys = sorted(key for key, found in ragged.levels.items() if found == level)
+        keys = [key for key in keys if key != "smiles"]
+        arrays |= {key: ragged.columns[key] for key in keys}
+        arrays[f"{level}_attributes"] = np.array(keys, dtype=str)
+    for key in VOCABULARIES:
+        if getattr(ragged, key) is not None:
+            arrays[key] = np.array(getattr(ragged, key), dtype=str)
+    if "smiles" in ragged.columns:
+        text = "\n".join(ragged.columns["smiles"]).encode()
+        arrays["smiles_utf8"] = np.frombuffer(text, dtype=np.uint8)
+    arrays["missing_targets"] = np.array(bool(y.is_floating_point() and y.isnan().any()))
+    arrays |= {"target": np.array(ragged.target), "name": np.array(name)}
+    arrays = {key: np.asarray(values) for key, values in arrays.items()}
+    floats = {key: v.astype(np.float32) for key, v in arrays.items() if v.dtype.kind == "f"}
+    return write_npz(path, {key: narrow(values) for key, values in (arrays | floats).items()})
+
+
+def narrow(values: np.ndarray, types: str = "u1 i1 u2 i2 u4 i4") -> np.ndarray:
+    """Integers in the first of the types that holds them, else as int64; others unchanged."""
+    if values.dtype.kind not in "iu":
+        return values
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    fitting = (t for t in types.split() if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+    return values.astype(next(fitting, np.int64))
+
+
+def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Writes arrays under their names, atomically, and returns the file's sha256.
+
+    Members are sorted, stored uncompressed (compressors differ between machines), little-endian
+    and dated 1980, so that the same arrays give the same bytes everywhere.
+    """
+    with replacing(Path(path)) as temporary:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            for name in sorted(arrays):
+                member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+                member.create_system = 3  # otherwise the operating system's number
+                member.external_attr = 0o644 << 16
+                values = np.asarray(arrays[name], order="C")
+                values = values.astype(values.dtype.newbyteorder("<"), copy=False)
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
+                archive.writestr(member, buffer.getvalue())
+        return file_sha256(temporary)
+
+
+def read_npz(path: str | Path) -> dict[str, np.ndarray]:
+    """Every array, checked against the archive's own checksums; nothing is unpickled."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.")
+    try:
+        with open(path, "rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            arrays = {name: archive[name] for name in archive.files}
+        if not all(isinstance(values, np.ndarray) for values in arrays.values()):
+            raise ValueError("it has members that are not arrays")
+        return arrays
+    except Exception as error:  # numpy and zipfile raise anything, depending on the damage
+        raise ValueError(
+            f"{path} cannot be read ({_reason(error)}); expected an .npz file of plain arrays."
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:200].rstrip(".")
+
+
+def open_graphs(folder: str | Path) -> MappedGraphs:
+    """A folder that :func:`gtcourse.encodings.prepare.prepare` has finished.
+
+    Raises a FileNotFoundError if it has not, a ValueError if a file is missing or damaged.
+    """
+    folder = Path(folder).expanduser()
+    path = folder / META
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} has no {META}; expected a folder of prepared graphs.")
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+        if meta.pop("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        stored, columns = meta.pop("columns"), {}
+        for name in stored:
+            path = folder / f"{name}.npy"
+            columns[name] = torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
+        num_nodes, num_edges = (columns.pop(name).long() for name in SIZES[:2])
+        ends = columns.pop("source"), columns.pop("destination")
+        levels = {name: stored[name]["level"] for name in columns}
+        dtypes = {name: getattr(torch, stored[name]["dtype"]) for name in columns}
+        graphs = RaggedGraphs(
+            num_nodes, num_edges, ends, columns, levels, meta["target"], dtypes=dtypes
+        )
+        return MappedGraphs(folder=folder, graphs=graphs, split=columns["split"], **meta)
+    except Exception as error:
+        raise ValueError(
+            f"{path} is missing or damaged ({error}); expected what `gtcourse prepare` wrote. "
+            "Delete the folder and prepare it again."
+        ) from None
+
+
+def write_part(path: Path, ragged: RaggedGraphs) -> None:
+    """Some graphs of a folder, with the level and the type of each array."""
+    source, destination = ragged.edge_index
+    columns = ragged.columns | {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
+    columns |= {"source": source, "destination": destination}
+    sizes = {"num_nodes": "graph", "num_edges": "graph", "source": "edge", "destination": "edge"}
+    levels, arrays, stored = ragged.levels | sizes, {}, {}
+    for level in ("graph", "edge", "node", "pair"):
+        for name in sorted(name for name in columns if levels[name] == level and name != "smiles"):
+            values = columns[name].numpy()
+            arrays[name] = narrow(values, "u1 i1 i2 i4")  # no wider unsigned type can index
+            stored[name] = {"level": level, "dtype": str(values.dtype)}
+    write_npz(path, arrays | {"columns": np.array(json.dumps(stored))})
+
+
+def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
+    """Writes the arrays of the parts end to end, one at a time, and them and ``meta`` as JSON."""
+    columns = json.loads(str(np.load(parts[0], allow_pickle=False)["columns"]))
+    for name in columns:
+        # A part's other arrays are not read.
+        values = np.concatenate([np.load(part, allow_pickle=False)[name] for part in parts])
+        with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
+            np.save(file, values, allow_pickle=False)
+    with replacing(folder / META) as temporary:
+        content = json.dumps({"format": FORMAT, **meta, "columns": columns}, indent=1)
+        temporary.write_text(content + "\n", encoding="utf-8")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that replaces it when the block ends without an error.
+
+    Its name is always the same: the next writer overwrites what a killed one left. Where several
+    processes may write at once, they hold a lock.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_tensors(path: Path, content: dict) -> None:
+    """``torch.save``, atomically; the same content gives the same bytes.
+
+    torch itself would write the temporary path's name into the file.
+    """
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    with replacing(path) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
+
+
+def check_same(what: str, ours: Mapping, saved: Mapping) -> None:
+    """Raises a ValueError if ``what`` was begun with other settings."""
+    if differ := sorted(name for name in {*ours, *saved} if ours.get(name) != saved.get(name)):
+        raise ValueError(
+            f"{what}, different in {', '.join(differ)}; expected the same, or another folder."
+        )
+
+
+def file_sha256(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require(module: str, package: str) -> ModuleType:
+    """Imports a module, or raises an ImportError that says how to install its package."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"this needs {package}, which is not installed; install it with `pip install "
+            f"{package}`. Graph files (load_dataset(name, source='….npz')) are read without it."
+        ) from None

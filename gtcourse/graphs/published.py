@@ -1,0 +1,413 @@
+"""``load_dataset``: every dataset of the course by its name, generated or as published.
+
+No pickle of a publisher is run: readers of our own take tensors and integers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import shutil
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urljoin
+
+import numpy as np
+import torch
+from filelock import FileLock
+from torch import Tensor
+from torch_geometric.data import Data
+from tqdm import tqdm
+
+from gtcourse.graphs import molecules
+from gtcourse.graphs.dataset import SPLITS, GraphDataset, RaggedGraphs
+from gtcourse.graphs.io import read_graphs, require, write_ragged
+from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES
+
+DOWNLOAD = "download"
+
+
+def load_dataset(
+    name: str, source: str | Path | None = None, root: str | Path | None = None
+) -> GraphDataset:
+    """A dataset by name; the caller chooses where it comes from, and ``.source`` names it.
+
+    Args:
+        name: "molecules" is inside the installed RDKit, "digits" inside scikit-learn. "cycles",
+            "csl", "pattern", "cluster" and "tsp" (:mod:`gtcourse.course.tasks`) are generated.
+            "zinc" (12,000 molecules), "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2",
+            "mnist" and "cifar10" (superpixels) are downloaded once.
+        source: "download" for the published graphs of "pattern", "cluster" and "tsp" instead of
+            generated ones. Any other path: read this ``.npz`` graph file
+            (:mod:`gtcourse.graphs.io`), or the publisher's own files below this folder.
+        root: where built and downloaded datasets are stored; by default the environment variable
+            ``GTCOURSE_DATA``, else ``~/.cache/gtcourse``.
+
+    Raises:
+        ValueError: there is no such dataset, nothing to download, or the file is damaged.
+        RuntimeError: a download failed, or a publisher's files cannot be read.
+        ImportError: a library that the dataset needs is not installed.
+    """
+    if name not in dataset_names():
+        names = ", ".join(dataset_names())
+        raise ValueError(f"there is no dataset {name!r}; expected one of {names}.")
+    if source == DOWNLOAD and name not in PUBLICATIONS:
+        names = ", ".join(PUBLICATIONS)
+        raise ValueError(f"there is nothing to download for {name!r}; expected one of {names}.")
+    if source is None and name in GENERATED:
+        return GENERATED[name].load(name, data_root(root))
+    if source in (None, DOWNLOAD):
+        return PUBLICATIONS[name].load(name, data_root(root))
+    if Path(source).is_dir() and name in PUBLICATIONS:
+        return PUBLICATIONS[name].load_folder(name, Path(source))
+    zinc_like = name in ("molecules", "zinc", "zinc-full")
+    atoms, bonds = (ATOM_TYPES, BOND_TYPES) if zinc_like else (None, None)
+    return read_graphs(source, name=name, node_vocabulary=atoms, edge_vocabulary=bonds)
+
+
+def data_root(root: str | Path | None = None) -> Path:
+    """Where built and downloaded data sets are stored."""
+    default = os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse"
+    return Path(default if root is None else root).expanduser()
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Graphs that need no network, with sha256 of the file behind the course's numbers."""
+
+    build: Callable[[], RaggedGraphs]
+    source: str
+    checksum: str | None = None
+    version: Callable[[], str] = lambda: ""  # of the library that decides on the graphs
+
+    def load(self, name: str, root: Path) -> GraphDataset:
+        version = self.version()
+        tags = [f"rdkit-{version}"] if version else []
+        tags += [self.checksum[:8]] if self.checksum else []
+        dataset = cached(root / f"{'-'.join([name, *tags])}.npz", name, self.build)
+        source = f"{self.source} {version}".strip()
+        if self.checksum not in (None, dataset.checksum):
+            source += ", not byte for byte those of the course's numbers"
+        return replace(dataset, source=source)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A published data set: who provides it, where its files are, and what reads their folder."""
+
+    source: str
+    read: Callable[[Path], RaggedGraphs]
+    split_sizes: tuple[int, int, int]
+    url: str  # of a zip archive
+    folder: str  # of its files, below the root that PyG or ogb would use
+    archive: str = ""  # their folder in the archive
+    digest: str | None = None  # of the archive, if the publisher states one
+    others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
+    checksum: str | None = None  # sha256 of the graph file, if known
+    needs: Callable[[], object] = lambda: None  # raises an ImportError if a library is missing
+
+    def load(self, name: str, root: Path) -> GraphDataset:
+        """From ``root/name.npz``, or ``root/name-published.npz`` if we generate the same name."""
+
+        def build() -> RaggedGraphs:
+            with self.downloaded(name, root) as folder:
+                return self.graphs(name, folder)
+
+        path = root / f"{name}{'-published' if name in GENERATED else ''}.npz"
+        dataset = cached(path, name, build)
+        if self.checksum not in (None, dataset.checksum):
+            raise ValueError(
+                f"{path} has sha256 {dataset.checksum}; expected {self.checksum}. Delete it and "
+                f"load {name!r} again."
+            )
+        return replace(dataset, source=f"download: {self.source}")
+
+    def load_folder(self, name: str, root: Path) -> GraphDataset:
+        """From the publisher's own files, below the root that PyG or ogb would use."""
+        with TemporaryDirectory() as work:
+            build = partial(self.graphs, name, root / self.folder)
+            dataset = cached(Path(work, "graphs.npz"), name, build)
+        return replace(dataset, source=f"folder: {self.source}")
+
+    def graphs(self, name: str, folder: Path) -> RaggedGraphs:
+        """The graphs in a folder of the publisher's files; as many as published."""
+        with self.reading(name, folder):
+            graphs = self.read(folder)
+            sizes = tuple(np.bincount(graphs.columns["split"], minlength=3).tolist())
+            if sizes != self.split_sizes:
+                raise ValueError(f"its splits have {sizes} graphs; expected {self.split_sizes}")
+            return graphs
+
+    def reading(self, name: str, folder: Path) -> AbstractContextManager:
+        """Raises a RuntimeError if what the block reads is not as published."""
+        expected = f"expected the files of {self.source} as published."
+        return _one_sentence(f"{name} could not be read from {folder} ({{}}); {expected}")
+
+    @contextmanager
+    def downloaded(self, name: str, root: Path) -> Iterator[Path]:
+        """A temporary folder below ``root`` with the publisher's files, downloaded over TLS.
+
+        If the download fails, nothing of it is left, and a RuntimeError says why.
+        """
+        import pooch
+
+        self.needs()
+        pooch.get_logger().setLevel("WARNING")
+        hooks = {"response": _stay_on_https}
+        https = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), hooks=hooks)
+        unzip = pooch.Unzip(extract_dir=".")
+        failed = (
+            f"{name} could not be downloaded ({{}}). Try again where there is a network, or read a "
+            f"file with load_dataset({name!r}, source='….npz')."
+        )
+        work = root / f".{name}.download"
+        shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+        try:
+            with _one_sentence(failed):
+                pooch.retrieve(self.url, self.digest, "archive.zip", work, unzip, https)
+                for file, url in self.others.items():
+                    pooch.retrieve(url, None, file, work / self.archive, downloader=https)
+            yield work / self.archive
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _one_sentence(message: str) -> Iterator[None]:
+    """Raises a RuntimeError for anything from requests, zipfile, pickle, torch or numpy."""
+    try:
+        yield
+    except ImportError:  # which says what to install
+        raise
+    except Exception as error:
+        first_line = (str(error).strip().splitlines() or ["no details"])[0].rstrip(".")
+        raise RuntimeError(message.format(f"{type(error).__name__}: {first_line}")) from error
+
+
+def _stay_on_https(response, **_: object) -> None:
+    """A hook of requests, called before a redirection is followed."""
+    target = urljoin(response.url, response.headers.get("location", ""))
+    if not target.startswith("https://"):
+        raise ValueError(f"{response.url} leads to {target}; expected an https address")
+
+
+def cached(path: Path, name: str, build: Callable[[], RaggedGraphs]) -> GraphDataset:
+    """A dataset from its graph file, which the first process that asks builds."""
+    if not path.is_file():
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if not path.is_file():  # another process may have built it meanwhile
+                write_ragged(path, build(), name=name)
+    return read_graphs(path)
+
+
+def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
+    """ZINC as its benchmark has it; bonds in the matrix's order of rows."""
+    parts = []
+    for split in SPLITS:
+        with open(folder / f"{split}.pickle", "rb") as file:
+            found = TensorUnpickler(file).load()
+        if subset:
+            rows = (folder / f"{split}.index").read_text().split(",")
+            found = [found[int(row)] for row in rows]
+        parts.append([_zinc_graph(molecule) for molecule in found])
+    graphs = _ragged(parts, "graph")
+    graphs.node_vocabulary, graphs.edge_vocabulary = ATOM_TYPES, BOND_TYPES
+    return graphs
+
+
+def _zinc_graph(molecule: dict[str, Tensor]) -> Data:
+    bonds, y = molecule["bond_type"], molecule["logP_SA_cycle_normalized"].float().reshape(1)
+    x, edge_index = molecule["atom_type"].long().reshape(-1, 1), bonds.nonzero().T
+    edge_attr = bonds[tuple(edge_index)].long().reshape(-1, 1)
+    return Data(x=x, edge_index=edge_index, edge_attr=edge_attr, y=y)
+
+
+def read_benchmark(folder: Path, name: str, target: str) -> RaggedGraphs:
+    """One of PyG's copies of the benchmarks of Dwivedi et al. (2023); ``target`` has the classes.
+
+    The one-hot types of PATTERN and CLUSTER become categories ``[n, 1]``. A superpixel's intensity
+    or colour and its place become one row, ``[n, 3]`` in MNIST and ``[n, 5]`` in CIFAR10.
+
+    PyG's MNIST was reported not to be the authors' own: the same nodes and as many edges, but
+    other ones (pyg-team/pytorch_geometric, issue 10592). Of TSP, the authors' loader exchanges
+    validation and test, of equal size; whether PyG's files have them in that order or the other is
+    not known to us. We have compared neither.
+    """
+    parts = torch.load(folder / f"{name}_v2.pt", weights_only=True)
+    return _ragged([[_benchmark_graph(each, name) for each in part] for part in parts], target)
+
+
+def _benchmark_graph(values: dict[str, Tensor], name: str) -> Data:
+    x = torch.cat([values["x"], values["pos"]], dim=1) if "pos" in values else values["x"]
+    if name in ("PATTERN", "CLUSTER"):
+        x = x.argmax(dim=1, keepdim=True)
+    graph = Data(x=x, edge_index=values["edge_index"], y=values["y"].long().reshape(-1))
+    if "edge_attr" in values:
+        graph.edge_attr = values["edge_attr"].reshape(-1, 1)
+    return graph
+
+
+def _ragged(parts: Sequence[Sequence[Data]], target: str) -> RaggedGraphs:
+    """Training, validation and test graphs end to end."""
+    split = np.repeat(np.arange(3), [len(part) for part in parts])
+    return RaggedGraphs.from_data([graph for part in parts for graph in part], target, split)
+
+
+def read_ogbg(folder: Path) -> RaggedGraphs:
+    """A molecular property set of OGB; a label that was not measured is NaN."""
+    read_csv = require("pandas", "pandas").read_csv
+
+    def table(name: str) -> np.ndarray:
+        return read_csv(folder / f"{name}.csv.gz", header=None).to_numpy(copy=True)
+
+    bonds, num_nodes = table("raw/edge"), table("raw/num-node-list")[:, 0]
+    y = table("raw/graph-label").astype(float)
+    parts = [table(f"split/scaffold/{part}") for part in ("train", "valid", "test")]
+    columns = {
+        "x": table("raw/node-feat"),
+        "edge_attr": np.repeat(table("raw/edge-feat"), 2, axis=0),
+        "y": y[:, 0] if y.shape[1] == 1 else y,
+        "split": _split(len(num_nodes), parts),
+        "smiles": read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
+    }
+    # OGB lists a bond once; its other direction follows.
+    edge_index = np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T
+    num_edges = 2 * table("raw/num-edge-list")[:, 0]
+    return RaggedGraphs(num_nodes, num_edges, edge_index, columns)
+
+
+def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
+    """PCQM4Mv2 of OGB-LSC; RDKit makes its graphs from SMILES, 3.7 million."""
+    smiles, y, split = pcqm4mv2_table(folder)
+    graphs = molecules.ogb_graphs(tqdm(smiles, desc="molecules", disable=None), y)
+    return RaggedGraphs.from_data(graphs, "graph", split)
+
+
+def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """SMILES, targets (NaN for the test graphs, as published) and splits of PCQM4Mv2."""
+    # As text at first: not every version of pandas reads the last digits of a number.
+    table = require("pandas", "pandas").read_csv(folder / "raw/data.csv.gz", dtype=str)
+    y = table["homolumogap"].astype(float).to_numpy(copy=True)
+    rows = load_integers(folder / "split_dict.pt")
+    test = np.concatenate([rows["test-dev"], rows["test-challenge"]])
+    split = _split(len(table), (rows["train"], rows["valid"], test))
+    for wrong in np.flatnonzero((split < 0) | (np.isnan(y) & (split < 2)))[:1]:
+        raise ValueError(f"molecule {wrong} is in no split, or has no target to train on")
+    return table["smiles"].tolist(), y, split
+
+
+def _split(count: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Split numbers from the rows of each; -1 for a graph that is in none."""
+    split = np.full(count, -1)
+    for number, rows in enumerate(parts):
+        split[rows.ravel()] = number
+    return split
+
+
+class TensorUnpickler(pickle.Unpickler):
+    """Reads tensors in lists and dicts; raises an UnpicklingError if a file asks for more."""
+
+    def find_class(self, module: str, name: str) -> object:
+        # New functions each time: a pickle can set attributes on them.
+        allowed = {
+            "collections.OrderedDict": OrderedDict,
+            "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes, before protocol 3
+            "torch._utils._rebuild_tensor_v2": lambda *a: torch._utils._rebuild_tensor_v2(*a),
+            "torch.storage._load_from_bytes": lambda content: torch.load(
+                io.BytesIO(content), weights_only=True
+            ),
+        }
+        if f"{module}.{name}" not in allowed:
+            raise pickle.UnpicklingError(f"the file asks for {module}.{name}; expected tensors")
+        return allowed[f"{module}.{name}"]
+
+
+def load_integers(path: Path) -> dict[str, np.ndarray]:
+    """A dict of integer arrays that ``torch.save`` wrote; an UnpicklingError for anything else.
+
+    numpy's own way to rebuild an array trusts the type that the file states, even one of objects,
+    so its names lead to a stand-in for 64-bit integers.
+    """
+    names = ("ndarray", "dtype", "core.multiarray._reconstruct", "_core.multiarray._reconstruct")
+    with torch.serialization.safe_globals([(_Integers, f"numpy.{name}") for name in names]):
+        arrays = torch.load(path, weights_only=True)
+    return {key: array.values for key, array in arrays.items()}
+
+
+class _Integers:
+    """An array of 64-bit integers, or their type."""
+
+    def __init__(self, code: object, *_: object):
+        if isinstance(code, str) and code != "i8":
+            raise pickle.UnpicklingError(f"the file has an array of type {code!r}; expected 'i8'")
+
+    def __setstate__(self, state: tuple) -> None:
+        if isinstance(state[-1], bytes):
+            self.values = np.frombuffer(state[-1], dtype="<i8").reshape(state[1])
+        elif state[1] != "<":
+            raise pickle.UnpicklingError("the file has big-endian integers; expected '<i8'")
+
+
+def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None) -> Publication:
+    github = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master"
+    indices = [f"{split}.index" for split in SPLITS]
+    others = {name: f"{github}/data/molecules/{name}" for name in indices}
+    url = "https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1"
+    source, read = f"PyG ZINC(subset={subset})", partial(read_zinc, subset=subset)
+    files = {"folder": "raw", "archive": "molecules", "others": others, "checksum": checksum}
+    return Publication(source, read, split_sizes, url, **files)
+
+
+def _ogbg(name: str, split_sizes: tuple[int, int, int]) -> Publication:
+    url = f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{name}.zip"
+    folder, source = f"ogbg_mol{name}", f"OGB ogbg-mol{name}"
+    return Publication(source, read_ogbg, split_sizes, url, folder, archive=name)
+
+
+def _benchmark(name: str, target: str, split_sizes: tuple[int, int, int]) -> Publication:
+    read = partial(read_benchmark, name=name, target=target)
+    url = f"https://data.pyg.org/datasets/benchmarking-gnns/{name}_v2.zip"
+    source, folder = f"PyG GNNBenchmarkDataset({name!r})", f"{name}/raw"
+    return Publication(source, read, split_sizes, url, folder)
+
+
+ZINC = "87389ef67b5fdbb30e55dca840e2c3eb2e3c9df061d413cc6e2120991d0b34e9"
+PUBLICATIONS = {
+    "zinc": _zinc(True, (10_000, 1_000, 1_000), ZINC),
+    "zinc-full": _zinc(False, (220_011, 24_445, 5_000), None),
+    "ogbg-molhiv": _ogbg("hiv", (32_901, 4_113, 4_113)),
+    "ogbg-molpcba": _ogbg("pcba", (350_343, 43_793, 43_793)),
+    "pcqm4mv2": Publication(
+        "OGB-LSC PCQM4Mv2", read_pcqm4mv2, (3_378_606, 73_545, 147_037 + 147_432),
+        url="https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/pcqm4m-v2.zip",
+        folder="pcqm4m-v2", archive="pcqm4m-v2", needs=molecules.ogb_mol,
+        digest="md5:65b742bafca5670be4497499db7d361b",
+    ),
+    "pattern": _benchmark("PATTERN", "node", (10_000, 2_000, 2_000)),
+    "cluster": _benchmark("CLUSTER", "node", (10_000, 1_000, 1_000)),
+    "tsp": _benchmark("TSP", "edge", (10_000, 1_000, 1_000)),
+    "mnist": _benchmark("MNIST", "graph", (55_000, 5_000, 10_000)),
+    "cifar10": _benchmark("CIFAR10", "graph", (45_000, 5_000, 10_000)),
+}  # fmt: skip
+
+GENERATED = {
+    "molecules": Generated(
+        molecules.build_molecules,
+        "embedded: 12,000 molecules of RDKit",
+        molecules.CHECKSUM,
+        molecules.rdkit_version,
+    ),
+}
+"""Data sets that need no network; :mod:`gtcourse.course.tasks` adds those that are generated."""
+
+
+def dataset_names() -> list[str]:
+    """The names that :func:`load_dataset` knows."""
+    return [*dict.fromkeys((*GENERATED, *PUBLICATIONS))]

@@ -1,0 +1,249 @@
+"""Records of runs: JSON files, the only source of a number in the book, beside the papers' numbers.
+
+A file is written beside the old one and renamed over it, so a kill at any moment leaves the old one
+or the new one. Weights are read without executing anything (``weights_only``).
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from statistics import mean, stdev
+
+import torch
+from torch import Tensor
+
+from gtcourse.graphs.io import file_sha256, replacing, write_tensors
+from gtcourse.recipes import RECIPES, Recipe
+from gtcourse.train.loop import device, read_tensors
+
+PACKAGE = Path(str(files("gtcourse")))
+RECORDED = PACKAGE / "recorded"
+
+
+def current_commit() -> str:
+    """The commit of the package's source, "+changes" if it has any, or the installed version."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    with suppress(FileNotFoundError):  # no git on this machine
+        if git("ls-files", "__init__.py"):
+            # The records themselves are part of the package, but not of what ran.
+            watched = (".", f":(exclude){RECORDED}")
+            changed = git("status", "--porcelain", "--untracked-files=no", "--", *watched)
+            return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    return f"gtcourse {version('gtcourse')}"
+
+
+def device_name() -> str:
+    """The accelerator's name, or the processor's architecture and the threads in use."""
+    where = device().type
+    if where == "cuda":
+        return torch.cuda.get_device_name()
+    threads = f", {torch.get_num_threads()} thread(s)" if where == "cpu" else ""
+    return f"{'Apple MPS' if where == 'mps' else 'CPU'} ({platform.machine()}{threads})"
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of Python and of what results depend on, where it is installed."""
+    versions = {"python": platform.python_version()}
+    for package in ("gtcourse", "torch", "torch-geometric", "numpy", "rdkit"):
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return versions
+
+
+@dataclass
+class Record:
+    """One run.
+
+    Attributes:
+        name: what was run, such as "bag/molecules"; config: every number that it depends on.
+        data: name, source, checksum and sizes.
+        seconds: wall time; parameters: trainable numbers.
+        curve: a row for each epoch; result: final metrics, such as ``{"test_mae": …}``.
+        command: what to type for the same run.
+        weights: SHA-256 of the file of trained weights, if they are stored.
+    """
+
+    name: str
+    config: dict
+    data: dict
+    seed: int
+    seconds: float
+    parameters: int
+    curve: list[dict]
+    result: dict
+    command: str
+    commit: str = field(default_factory=current_commit)
+    device: str = field(default_factory=device_name)
+    versions: dict = field(default_factory=installed_versions)
+    date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
+    weights: str = ""
+
+    @property
+    def filename(self) -> str:
+        return record_filename(self.name, self.seed)
+
+    @property
+    def weights_filename(self) -> str:
+        """In the folder of the record."""
+        return f"weights/{Path(self.filename).stem}.pt"
+
+
+def record_filename(name: str, seed: int | str) -> str:
+    return f"{name.replace('/', '-')}-seed{seed}.json"
+
+
+def write_record(record: Record, path: Path | str) -> None:
+    """Writes a record; NaN in its curve becomes null."""
+    content = asdict(record)
+    for row in content["curve"]:
+        row |= {name: None for name, value in row.items() if value != value}
+    write_json(path, content)
+
+
+def write_json(path: Path | str, content: dict) -> None:
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def read_record(path: Path | str) -> Record:
+    """Reads a record, or raises a ValueError if the file is something else."""
+    try:
+        content = {"weights": "", **json.loads(Path(path).read_text(encoding="utf-8"))}
+        content.pop("sha256", None)  # of older records
+        if wrong := sorted({*content} ^ {f.name for f in fields(Record)}):
+            raise ValueError(f"missing or unknown: {', '.join(wrong)}")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is no record of a run ({error}); expected JSON of one.") from None
+    return Record(**content)
+
+
+def recorded(name: str) -> list[Record]:
+    """The package's own records of the runs called ``name``, by seed."""
+    paths = RECORDED.glob(record_filename(name, "*"))
+    records = sorted(map(read_record, paths), key=lambda record: record.seed)
+    if not records:
+        raise KeyError(f"no run called {name!r} is recorded in {RECORDED}; expected one.")
+    return records
+
+
+def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> None:
+    """Stores a run's weights in the records' ``folder``, and their checksum in the record."""
+    path = folder / record.weights_filename
+    write_tensors(path, {name: weight.detach().cpu() for name, weight in weights.items()})
+    record.weights = file_sha256(path)
+
+
+def read_weights(record: Record, folder: Path = RECORDED) -> dict[str, Tensor]:
+    """The weights that a recorded run ended with, by the names of ``state_dict``."""
+    path = folder / record.weights_filename
+    if not path.is_file() or file_sha256(path) != record.weights:
+        raise ValueError(
+            f"{path} is missing or damaged; expected the weights of {record.name!r} with seed "
+            f"{record.seed}, with the record's checksum."
+        )
+    return read_tensors(path)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Several seeds of one recipe, at one budget on the same data, beside the paper's number.
+
+    Attributes:
+        recipe: as published, and paper: the printed (mean, standard deviation or None) of the
+            metric; None for a reader's own.
+        records: the runs that have this metric, by seed; none if the recipe was not run.
+    """
+
+    recipe: Recipe | None
+    metric: str
+    paper: tuple[float, float | None] | None
+    records: tuple[Record, ...] = ()
+
+    @property
+    def values(self) -> list[float]:
+        return [record.result[self.metric] for record in self.records]
+
+    @property
+    def budget(self) -> str:
+        """How much of the published run was run."""
+        config = self.records[0].config if self.records else {}
+        if self.recipe is None or not config:
+            return f"{config['epochs']} epochs" if "epochs" in config else ""
+        if not (changed := config.get("changed")):
+            return "the paper's"
+        graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
+        batches = f", batches of {changed['batch_size']}" if "batch_size" in changed else ""
+        return f"{config['epochs']} of {self.recipe.epochs:,} epochs{graphs}{batches}"
+
+
+def read_results(folders: Iterable[Path]) -> list[Record]:
+    """Every record of a run in folders and the folders in them."""
+    paths = (path for folder in folders for path in sorted(Path(folder).rglob("*-seed*.json")))
+    return [*map(read_record, paths)]
+
+
+def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
+    """A result for each recipe, data and budget; one without records for a recipe that has none.
+
+    Only recipes for ``dataset``, if it is given. Runs of recipes that are a reader's own come last,
+    with all metrics of the test set.
+    """
+    runs = defaultdict(list)
+    for record in sorted(records, key=lambda record: record.seed):
+        settings = ("changed", "precision", "compile", "buckets")
+        budget = str([record.config.get(name) for name in settings])
+        own = "own_data" in record.config.get("changed", {})
+        # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.
+        name = record.name if own else record.name.split("-on-")[0]
+        runs[name, record.data["source"], record.data.get("checksum"), budget].append(record)
+    rows = []
+    for name, recipe in RECIPES.items():
+        if dataset in (None, recipe.dataset):
+            groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
+            rows += [(recipe, *score, group) for score in printed(recipe) for group in groups]
+    for (name, *_), group in runs.items():
+        if name not in RECIPES and dataset in (None, group[0].data["name"]):
+            metrics = [metric for metric in group[0].result if metric.startswith("test_")]
+            rows += [(None, metric, None, group) for metric in metrics]
+    return [
+        Result(recipe, metric, paper, tuple(run for run in group if metric in run.result))
+        for recipe, metric, paper, group in rows
+    ]
+
+
+def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
+    """The paper's numbers by metric; without those for several sizes of the training set."""
+    return [item for item in recipe.paper_result.items() if isinstance(item[1], tuple)]
+
+
+def spread(values: list[float]) -> str:
+    """Mean ± standard deviation over seeds, and how many there are."""
+    if len(values) < 2:
+        return f"{values[0]:.3f} (1 seed)" if values else "not yet run"
+    return f"{mean(values):.3f} ± {stdev(values):.3f} ({len(values)} seeds)"
+
+
+def row(result: Result) -> tuple[str, ...]:
+    """As text: name, metric, the paper's and our value, the gap between them, budget, data."""
+    paper = gap = ""
+    if result.paper:
+        value, deviation = result.paper
+        paper = f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
+        gap = f"{mean(result.values) - value:+.3f}" if result.values else ""
+    name = result.recipe.name if result.recipe else result.records[0].name
+    data = result.records[0].data["source"] if result.records else ""
+    return name, result.metric, paper, spread(result.values), gap, result.budget, data

@@ -1,0 +1,262 @@
+"""One run of a recipe from data to record: what ``gtcourse train`` does.
+
+A run has a folder: what it is (``run.json``), its checkpoint and curve while it goes on, and at the
+end its weights and its record. It can be stopped at any moment and continued.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from filelock import FileLock, Timeout
+from torch import nn
+
+from gtcourse import load_dataset
+from gtcourse.encodings import computed_on_device, encode, encode_batch
+from gtcourse.graphs.published import (
+    DOWNLOAD,
+    GENERATED,
+    PUBLICATIONS,
+    dataset_names,
+)
+from gtcourse.graphs.io import META, check_same, open_graphs
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
+from gtcourse.recipes.recipe import Recipe
+from gtcourse.train.schedules import warmup_then_cosine
+from gtcourse.runs import record as records
+from gtcourse.train import loop
+from gtcourse.train.loop import device
+from gtcourse.runs.record import Record
+
+EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
+"""What stands in for data that have to be downloaded; others are generated anyway."""
+
+BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
+"""The share of a recipe's epochs, at least two of them, and how many training graphs."""
+
+
+def data_for(recipe: Recipe, source: str) -> GraphDataset:
+    """The data that a recipe is to be run on.
+
+    Args:
+        source: "embedded", what stands in for the recipe's data set without a network; "real", the
+            published graphs, downloaded; the name of another data set; or the path of an ``.npz``
+            graph file, of a publisher's folder, or of one from :func:`gtcourse.encodings.prepare.prepare`.
+    """
+    name = recipe.dataset
+    if source == "embedded":
+        if EMBEDDED.get(name, name) not in GENERATED:
+            expected = "expected 'real', or the path of an .npz graph file"
+            raise ValueError(f"nothing embedded stands in for {name!r}; {expected}.")
+        return load_dataset(EMBEDDED.get(name, name))
+    if source == "real":
+        return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None)
+    if source in dataset_names():
+        return load_dataset(source)
+    if not Path(source).exists():
+        raise ValueError(
+            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
+            f"file or of a prepared folder, or one of {', '.join(dataset_names())}."
+        )
+    if (Path(source) / META).is_file():
+        return open_graphs(source)
+    return load_dataset(name, source)
+
+
+def at_budget(
+    recipe: Recipe,
+    data: GraphDataset,
+    budget: str = "paper",
+    *,
+    graphs: int | None = None,
+    learning_rate: float | None = None,
+    cosine: bool = False,
+    **sizes: int | None,
+) -> tuple[Recipe, GraphDataset]:
+    """A recipe and its data cut to one of ``BUDGETS``, which the recipe remembers.
+
+    Args:
+        graphs, learning_rate, sizes: (``epochs``, ``batch_size``), where given, in place of the
+            budget's and the recipe's.
+        cosine: the rate falls to zero by the last epoch. A short run of a recipe that waits for a
+            plateau would otherwise end at its first rate.
+    """
+    if budget not in BUDGETS:
+        raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
+    share, most = BUDGETS[budget]
+    changes = {} if share == 1 else {"epochs": max(2, round(share * recipe.epochs))}
+    changes |= {name: size for name, size in sizes.items() if size is not None}
+    if learning_rate is not None:
+        changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
+    if cosine:
+        changes |= {"schedule": partial(warmup_then_cosine, warmup=0), "stop_below_lr": None}
+    recipe = recipe.at(**changes)
+    if (graphs := graphs or most) is None:
+        return recipe, data
+    return replace(recipe, changed=recipe.changed | {"graphs": graphs}), data.first(graphs)
+
+
+def loaders(
+    recipe: Recipe, data: GraphDataset, seed: int, buckets: int, static_shapes: bool
+) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
+    """Training, validation and test data with the recipe's encodings, on the device."""
+    options = {"static_shapes": static_shapes, "buckets": buckets, "device": device()}
+    if isinstance(data, MappedGraphs):
+        computed = [t for t in recipe.transforms if repr(t) not in data.stored]
+        if missing := [repr(t) for t in computed if not computed_on_device(t)]:
+            raise ValueError(
+                f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} "
+                f"reads {', '.join(missing)} as well, which has to be stored: expected a folder "
+                f"that was prepared with --recipe {recipe.name}."
+            )
+        options["then"] = lambda batch: encode_batch(batch, *computed)
+    else:
+        options["target"] = data.target
+        data = encode(data, *recipe.transforms)
+    # The last batch of a bucket would be one shape more, and an epoch has others to learn from.
+    train = DenseLoader(
+        data.train, recipe.batch_size, shuffle=True, seed=seed, drop_last=static_shapes, **options
+    )
+    if not len(train):
+        raise ValueError(
+            f"{data.split_sizes['train']} training graphs do not fill a batch of "
+            f"{recipe.batch_size}; expected more graphs or smaller batches."
+        )
+    # Without gradients, four times as many graphs fit into memory as easily.
+    val = DenseLoader(data.val, 4 * recipe.batch_size, **options)
+    return train, val, DenseLoader(data.test, 4 * recipe.batch_size, **options)
+
+
+def run_name(recipe: Recipe, data: GraphDataset) -> str:
+    """The recipe's name and, if it is run on other data, theirs."""
+    return recipe.name if data.name == recipe.dataset else f"{recipe.name}-on-{data.name}"
+
+
+def train(
+    recipe: Recipe,
+    data: GraphDataset,
+    *,
+    command: str,
+    seed: int = 0,
+    out: Path | None = None,
+    resume: bool | None = False,
+    buckets: int = 1,
+    compile: bool = False,
+    **options,
+) -> Record:
+    """Trains with a recipe and evaluates the weights of the best validation epoch.
+
+    Args:
+        command: what to type for the same run; seed: of weights, order and dropout.
+        out: the run's folder; None to write nothing.
+        resume: continue the run that is there; a finished one is not run again. None: begin one
+            where there is none.
+        buckets: of :class:`DenseLoader`; compile, options: of ``fit``.
+
+    Raises:
+        ValueError: the recipe cannot take the data, or ``out`` holds a run that is not to be
+            resumed, another one, or none to resume, or is in use.
+    """
+    if resume and not (out / "run.json").exists():
+        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+    if torch.cuda.is_available():  # several processes have a GPU each
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    devices = math.prod(loop.processes(options.get("devices", 1)))
+    settings = {"buckets": buckets, "compile": compile, "devices": devices}
+    settings["precision"] = options.get("precision", "32-true")
+    name, commit = run_name(recipe, data), records.current_commit()
+    what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
+    check_data(recipe, data)
+    writes = out is not None and loop.is_first_process()
+    with ExitStack() as stack:
+        if writes:
+            try:
+                stack.enter_context(FileLock(out / ".lock", timeout=0))
+            except Timeout:
+                raise ValueError(
+                    f"another process is training in {out}; expected a folder for each run."
+                ) from None
+            begun = claim(out, what, commit, resume)
+            commit = commit if commit == begun else f"{begun}, then {commit}"
+        if out is not None and (out / records.record_filename(name, seed)).exists():
+            return records.read_record(out / records.record_filename(name, seed))
+        training, val, test = loaders(recipe, data, seed, buckets, static_shapes=compile)
+        torch.manual_seed(seed)
+        model = recipe.build_model()
+        history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
+        result = _result(recipe, model, history, training, test)
+        record = Record(
+            name, **what, seconds=round(history.seconds, 1), parameters=loop.count_parameters(model),
+            curve=history.epochs, result=result, command=command, commit=commit,
+        )  # fmt: skip
+        if writes:
+            records.write_weights(record, model.state_dict(), out)
+            records.write_record(record, out / record.filename)
+    return record
+
+
+def _result(
+    recipe: Recipe, model: nn.Module, history: loop.History, train: DenseLoader, test: DenseLoader
+) -> dict[str, float]:
+    """The metric at the best epoch; not of a split whose publisher keeps all targets back."""
+    model.to(device())
+    metric, best = recipe.task.monitor, history.best or history.epochs[-1]
+    scores = {f"test_{metric}": loop.evaluate(model, recipe.task, test)[metric]}
+    if f"train_{metric}" in recipe.paper_result:
+        scores[f"train_{metric}"] = loop.evaluate(model, recipe.task, train)[metric]
+    scores[f"val_{metric}"] = best[f"val_{metric}"]
+    scores = {name: value for name, value in scores.items() if not math.isnan(value)}
+    return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
+
+
+def check_data(recipe: Recipe, data: GraphDataset) -> None:
+    """Puts a graph with the highest category of each column through the recipe's model.
+
+    On a GPU a category without a row would be an error of the device in the middle of an epoch.
+    """
+    if empty := [split for split, count in data.split_sizes.items() if not count]:
+        raise ValueError(
+            f"{data.name} has no graphs in its split {empty[0]!r}; expected one or more in each."
+        )
+    if isinstance(data, MappedGraphs):  # to find the highest, all files would have to be read
+        return
+    graph = data.graphs[0].clone()
+    for name in {"x", "edge_attr"} & {*graph.keys()}:
+        if len(values := torch.cat([each[name] for each in data.graphs])):
+            graph[name] = values.amax(dim=0).expand_as(graph[name])
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        model = recipe.build_model().eval()
+        try:
+            batch = collate(encode([graph], *recipe.transforms), target=data.target)
+            recipe.task.loss(model(batch, **recipe.task.model_options), batch)
+        except (IndexError, ValueError) as error:
+            reason = str(error)
+            if isinstance(error, IndexError):  # torch's, of an embedding
+                reason = f"a category is beyond the model's; expected graphs of {recipe.dataset}."
+            raise ValueError(f"{data.name} does not fit {recipe.name}: {reason}") from None
+
+
+def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
+    """Begins a run in its folder, or compares the run in it with this one: the commit at its start.
+
+    A run that stopped before its first checkpoint left nothing to continue: its folder is free.
+    """
+    path = out / "run.json"
+    if not any(out.glob("*-seed*.json")) and not (out / "last.ckpt").exists():
+        records.write_json(path, {"commit": commit, **what})
+        return commit
+    if resume is False:
+        raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
+    begun = json.loads(path.read_text())
+    what = json.loads(json.dumps(what))  # as it was read
+    ours, saved = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
+    check_same(f"{out} holds another run", ours, saved)
+    return begun["commit"]

@@ -1,0 +1,70 @@
+"""FLAG (Kong et al., 2020): training on node embeddings that are pushed to raise the loss.
+
+Graphormer adds a bound on how far they are pushed (App. B.2.2), after FreeLB (Zhu et al., 2020).
+Shapes: B graphs, N nodes (padded), d width of the node embeddings, m steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.train.tasks import Task
+
+
+@dataclass(frozen=True)
+class Flag:
+    r"""m forward and backward passes for one optimizer step, each on a stronger perturbation.
+
+    δ starts uniform in [-α, α], or with a bound in [-ε/√d, ε/√d], as in FreeLB and Graphormer's
+    code. The step's gradient is the mean of the m passes', and between two passes
+
+    .. math:: \delta \leftarrow \Pi_\epsilon\bigl(
+              \delta + \alpha\,\operatorname{sign}(\nabla_\delta J)\bigr),
+
+    where :math:`\Pi_\epsilon` scales each node's vector back to a Euclidean norm of at most
+    ε. The model is called as ``model(batch, perturbation=δ)``, adds δ to its node
+    embeddings, and has their width as ``model.config.d_model``.
+
+    Args:
+        steps: m; 1 is plain training on randomly perturbed embeddings.
+        step_size: α. A step has norm α√d: where that is far beyond
+            the bound (Graphormer's Table 8: 0.032 and 0.001), only its direction is left of it.
+        bound: ε; 0 for none, as in Graphormer's Table 9.
+    """
+
+    steps: int
+    step_size: float
+    bound: float = 0.0
+
+    def backward(
+        self,
+        model: nn.Module,
+        task: Task,
+        batch: GraphBatch,
+        backward: Callable[[Tensor], None] = Tensor.backward,
+    ) -> Tensor:
+        """Adds the gradient of a step to the parameters', and returns the mean of the m losses."""
+        like, width = next(model.parameters()), model.config.d_model
+        mask = batch.mask[..., None]
+        radius = self.bound / width**0.5 if self.bound else self.step_size
+        delta = torch.empty(*batch.mask.shape, width, dtype=like.dtype, device=like.device)
+        delta = delta.uniform_(-radius, radius) * mask
+        total = 0.0
+        for step in range(self.steps):
+            if step > 0:
+                # Neither 1/m nor a scale of the loss changes the sign.
+                delta = delta.detach() + self.step_size * (delta.grad.sign() * mask)
+                if self.bound:
+                    norm = delta.norm(dim=-1, keepdim=True)
+                    delta = delta * (self.bound / norm.clamp(min=self.bound))
+            delta.requires_grad_()
+            prediction = model(batch, perturbation=delta, **task.model_options)
+            loss = task.loss(prediction, batch) / self.steps
+            backward(loss)
+            total = total + loss.detach()
+        return total

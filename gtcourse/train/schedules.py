@@ -1,0 +1,85 @@
+"""Learning-rate schedules of the papers: functions of an optimizer and the number of its steps.
+
+Steps are counted from 1: the rate at step k is the one of the optimizer's k-th step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+
+
+def warmup_then_linear(
+    optimizer: Optimizer, total: int, *, warmup: int | float, end: float = 1e-9
+) -> LambdaLR:
+    r"""Linear warm-up to the optimizer's own rate, then linear decay (Graphormer, Sec. 4.1).
+
+    With W warm-up steps of ``total``, T, and the rate :math:`\eta` of the optimizer, step k has
+
+    .. math::
+        \eta\,\frac{k}{W} \quad (k \le W), \qquad
+        \eta_\text{end} + (\eta - \eta_\text{end}) \Bigl(1 - \frac{k - W}{T - W}\Bigr)
+        \quad (W < k \le T),
+
+    and every later step :math:`\eta_\text{end}`, which is 1e-9 in the official code; the paper does
+    not say. ``warmup`` is W, or a share of T (a float below 1).
+    """
+    peak = optimizer.param_groups[0]["lr"]
+    return _warmup_then(
+        optimizer, total, warmup, lambda done: (end + (peak - end) * (1 - done)) / peak
+    )
+
+
+def warmup_then_cosine(
+    optimizer: Optimizer, total: int, *, warmup: int | float, quarter: bool = False
+) -> LambdaLR:
+    r"""Linear warm-up to the optimizer's own rate, then cosine decay to zero (EGT, Table 6).
+
+    After the warm-up of :func:`warmup_then_linear`, step k has
+
+    .. math:: \frac{\eta}{2} \Bigl(1 + \cos \pi\,\frac{k - W}{T - W}\Bigr)
+              \quad\text{or}\quad \eta \cos \frac{\pi}{2} \frac{k - W}{T - W}
+              \qquad (W < k \le T),
+
+    and every later step 0. With ``quarter`` the second, as in the code that produced EGT's results.
+    The paper says only "cosine"; its authors' later code has the first.
+
+    Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
+    to have 0.
+    """
+
+    def decay(done: float) -> float:
+        return math.cos(math.pi / 2 * done) if quarter else (1 + math.cos(math.pi * done)) / 2
+
+    return _warmup_then(optimizer, total, warmup, decay)
+
+
+def halve_on_plateau(
+    optimizer: Optimizer, total: int, *, patience: int, mode: Literal["min", "max"]
+) -> ReduceLROnPlateau:
+    """Half the rate after more than ``patience`` epochs without a better score (benchmarking-gnns).
+
+    ``total`` is not used; ``mode`` says whether a better score is small or large.
+    """
+    return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
+
+
+def _warmup_then(
+    optimizer: Optimizer, total: int, warmup: int | float, decay: Callable[[float], float]
+) -> LambdaLR:
+    """Linear warm-up, then a function of the share of the decay that is done."""
+    steps = round(warmup * total) if isinstance(warmup, float) else warmup
+    if not 0 <= steps < total:
+        raise ValueError(f"warmup is {warmup} of {total} steps; expected fewer, or a share.")
+
+    def rate(steps_done: int) -> float:
+        step = steps_done + 1
+        return step / steps if step <= steps else decay(min(1.0, (step - steps) / (total - steps)))
+
+    schedule = LambdaLR(optimizer, rate)
+    schedule.total_steps = total  # compared when a checkpoint is loaded
+    return schedule

@@ -1,1 +1,0 @@
-"""How a model learns; each part is imported from its module: ``gtcourse.training.fit``."""

@@ -1,0 +1,203 @@
+"""A data set written in parts and joined: the same folder whoever makes it, however often it ends.
+
+Batches of the folder are those of ``collate``.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gtcourse.encodings import AddLaplacianEigenvectors, AddRings, AddSVD, encode
+from gtcourse.encodings import prepare as module
+from gtcourse.encodings.prepare import pcqm4mv2, prepare, process_pool
+from gtcourse.graphs import (
+    DenseLoader,
+    GraphDataset,
+    collate,
+    datasets,
+    load_dataset,
+    open_graphs,
+)
+from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
+from tests.graphs.served import content as answers_of
+from tests.graphs.small import assert_same, graph_of
+
+RINGS = (AddRings(6),)
+RING = [(0, 1), (1, 2), (2, 0)]
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory) -> Path:
+    """24 molecules: 12, 4 and 8."""
+    return write_some(tmp_path_factory.mktemp("layout"))
+
+
+def prepared(layout: Path, out: Path, **changes):
+    options = {"stored": RINGS, "rows_per_part": 4, "progress": False}
+    return prepare(pcqm4mv2(layout), out, **(options | changes))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+
+
+@pytest.fixture(scope="module")
+def unbroken(layout, tmp_path_factory) -> dict[str, bytes]:
+    out = tmp_path_factory.mktemp("folder")
+    prepared(layout, out)
+    return content(out)
+
+
+def numbered(count: int, split: list[int] | None = None, target: str = "graph") -> GraphDataset:
+    """Graphs of 1 to 6 nodes, without edges, directed, with rings; the target is the number."""
+    graphs = []
+    for i in range(count):
+        n = 1 + 7 * i % 6
+        edges = [(a % n, b % n) for a, b in RING[: i % 4]] if n > 1 else []
+        edges += [(b, a) for a, b in edges] if i % 2 else []
+        graph = graph_of(n, edges, seed=i)
+        size = {"graph": 1, "node": n, "edge": graph.edge_index.shape[1]}[target]
+        y = torch.full((size,), float(i))
+        graphs.append(Data(x=graph.x, edge_index=graph.edge_index, edge_attr=graph.edge_attr, y=y))
+    split = [0] * count if split is None else split
+    return GraphDataset("small", "a test", graphs, split, target=target)
+
+
+@pytest.mark.parametrize("target", ["graph", "node", "edge"])
+@pytest.mark.parametrize("stored", [(), (AddRings(6), AddSVD(2), AddLaplacianEigenvectors(2))])
+def test_batches_of_a_folder_are_those_of_collate(tmp_path, target, stored):
+    data = numbered(23, target=target)
+    folder = prepare(data, tmp_path, stored=stored, rows_per_part=5, progress=False)
+    graphs = encode(data.graphs, *stored)
+    for start, batch in enumerate(DenseLoader(folder.train, 4)):
+        expected = collate(graphs[4 * start : 4 * start + 4], target=target)
+        assert_same(batch, expected)
+
+
+def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
+    data = numbered(12, [0, 1, 2] * 4)
+    folder = prepare(data, tmp_path, stored=(), rows_per_part=5, progress=False)
+    for number, split in enumerate(("train", "val", "test")):
+        (batch,) = DenseLoader(folder[split], 12)
+        assert batch.y.tolist() == [float(i) for i in range(12) if i % 3 == number]
+    cut = folder.first(2)
+    assert cut.split_sizes == {"train": 2, "val": 1, "test": 1}
+    (batch,) = DenseLoader(cut.train, 12)
+    assert batch.y.tolist() == [0.0, 3.0]
+    with pytest.raises(KeyError, match="'valid' is not a split"):
+        folder["valid"]
+
+
+def test_a_finished_folder_stays_and_left_parts_are_removed(
+    layout, unbroken, tmp_path, monkeypatch
+):
+    prepared(layout, tmp_path)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/00001.npz").write_bytes(b"left behind")
+    monkeypatch.setattr(module, "make_part", lambda *task: 1 / 0)
+    assert prepared(layout, tmp_path).split_sizes == {"train": 12, "val": 4, "test": 8}
+    assert content(tmp_path) == unbroken
+
+
+def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch):
+    calls = []
+
+    def interrupted(task):
+        calls.append(task[0].name[:5])
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return make(task)
+
+    make = module.make_part
+    monkeypatch.setattr(module, "make_part", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prepared(layout, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"has no graphs\.json; expected a folder"):
+        open_graphs(tmp_path)
+    prepared(layout, tmp_path)
+    assert calls[4:] == ["00003", "00004", "00005"]
+    assert content(tmp_path) == unbroken
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"short")])
+def test_a_damaged_array_is_named(layout, tmp_path, damage):
+    prepared(layout, tmp_path)
+    damage(tmp_path / "x.npy")
+    with pytest.raises(ValueError, match=r"x\.npy is missing or damaged .*; expected what"):
+        open_graphs(tmp_path)
+
+
+@pytest.mark.slow
+def test_two_processes_make_the_same_bytes(layout, unbroken, tmp_path):
+    with process_pool(2) as executor:
+        prepared(layout, tmp_path, executor=executor)
+    assert content(tmp_path) == unbroken
+
+
+@pytest.mark.parametrize("pool", [None, ThreadPoolExecutor])
+def test_an_unreadable_molecule_is_named_and_finished_parts_are_kept(tmp_path, pool):
+    layout = write_some(tmp_path / "layout", smiles=("CCO", "C=O", "CN", "CC", "CC#N", "C1CC"))
+    with pytest.raises(ValueError, match="molecule 5 is 'C1CC', of which ogb and RDKit can make"):
+        prepared(layout, tmp_path / "out", executor=pool(1) if pool else None)
+    parts = {path.name[:5] for path in tmp_path.glob("out/parts/*.npz")}
+    assert "00000" in parts
+    assert "00001" not in parts  # a pool may have begun later ones
+
+
+def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
+    prepared(layout, tmp_path)
+    molecules = pcqm4mv2(layout)
+    other = replace(molecules, smiles=["CCC", *molecules.smiles[1:]])
+    with pytest.raises(ValueError, match="other graphs, different in stored; expected"):
+        prepared(layout, tmp_path, stored=(AddSVD(2),))
+    with pytest.raises(ValueError, match="other graphs, different in checksum, content; exp"):
+        prepare(other, tmp_path, stored=RINGS)
+    assert content(tmp_path) == unbroken
+
+
+@pytest.fixture
+def publication(monkeypatch):
+    """As if 12, 4 and 8 molecules were published, without a digest."""
+    publication = replace(module.PUBLISHED, split_sizes=(12, 4, 8), digest=None)
+    monkeypatch.setattr(module, "PUBLISHED", publication)
+    monkeypatch.setitem(datasets.PUBLICATIONS, "pcqm4mv2", publication)
+    return publication
+
+
+def test_the_graphs_are_those_of_the_data_set(tmp_path, publication):
+    root = write_some(tmp_path)
+    molecules = pcqm4mv2(root)
+    assert (molecules.name, molecules.source[:16]) == ("pcqm4mv2", "OGB-LSC PCQM4Mv2")
+    expected = load_dataset("pcqm4mv2", source=root)
+    assert molecules.split.tolist() == expected.split.tolist()
+    found = molecules.part(slice(0, 24))()
+    for graph, other in zip(found, expected.graphs, strict=True):
+        assert graph.smiles == other.smiles
+        for name in ("x", "edge_index", "edge_attr"):
+            assert torch.equal(graph[name], other[name])
+        torch.testing.assert_close(graph.y, other.y, equal_nan=True)
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 2], [3, 1, 2, 0]], ids=["in no split", "no target"])
+def test_invalid_splits_raise(tmp_path, rows):
+    parts = {name: [row] for name, row in zip(PARTS, rows, strict=True)}
+    write_layout(tmp_path, SMILES[:4], [1.0, 2.0, 3.0, np.nan], parts)
+    with pytest.raises(RuntimeError, match=r"could not be read from .*molecule 3 is in no split"):
+        pcqm4mv2(tmp_path)
+
+
+def test_only_a_complete_download_is_stored(tmp_path, publication, no_network, monkeypatch):
+    root = tmp_path / "root"
+    with pytest.raises(RuntimeError, match=r"could not be downloaded \(.*no network in this test"):
+        pcqm4mv2(root)
+    assert visible(root) == []
+    serve(monkeypatch, answers_of(publication, write_some(tmp_path / "published")))
+    molecules = pcqm4mv2(root)
+    assert visible(root) == ["pcqm4m-v2"]
+    serve(monkeypatch, {})
+    assert pcqm4mv2(root).checksum == molecules.checksum

@@ -1,0 +1,185 @@
+"""What holds of every recipe: its values, its size, that it trains; and smaller budgets."""
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import fields, is_dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import Adam
+from torch.optim.lr_scheduler import CosineAnnealingLR
+
+from gtcourse.encodings import encode
+from gtcourse.graphs import DenseLoader
+from gtcourse.models import GatedGCN
+from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.train.loop import count_parameters, evaluate
+from gtcourse.train.schedules import warmup_then_linear
+from tests.train.small_run import graphs, small_model
+from tests.train.tiny_data import tiny
+
+QUICK = (
+    "gat-100k/zinc", "gin-pe/cycles", "signnet/zinc", "graphormer-slim/zinc",
+    "egt-100k-spe-do/mnist", "egt-100k-epe/pattern", "egt-100k/tsp", "grpe-tiny/cifar10",
+    "csa-rings/zinc", "csa/pattern",
+)  # fmt: skip
+"""Recipes that `make fast` trains; `make test` trains all."""
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "recipes.jsonl"
+PUBLISHED = {row["name"]: row for row in map(json.loads, REFERENCE.read_text().splitlines())}
+STANDS_IN = {"molpcba": "ogbg-molpcba", "pcqm4m": "pcqm4mv2"}
+
+
+@cache
+def count(name: str) -> int:
+    with torch.device("meta"):  # counted without a number of it in memory
+        return count_parameters(get_recipe(name).build_model())
+
+
+def named() -> list:
+    return [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in RECIPES]
+
+
+def written(build) -> str:
+    """What builds a model: its configuration's settings that are not the default, and the rest."""
+    rest = [repr(part) for part in build.args if not is_dataclass(part)]
+    rest += [f"{name}={value!r}" for name, value in build.keywords.items()]
+    for config in filter(is_dataclass, build.args):
+        values = {f.name: (getattr(config, f.name), f.default) for f in fields(config)}
+        changed = (f"{n}={v!r}" for n, (v, default) in values.items() if v != default)
+        rest.append(f"{type(config).__name__}({', '.join(changed)})")
+    return f"{build.func.__name__}({', '.join(rest)})"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_as_published(name):
+    """Each value beside that of ``reference/recipes.jsonl``, a line for each printed result."""
+    recipe, dataset = get_recipe(name), name.split("/")[1]
+    assert recipe.dataset == STANDS_IN.get(dataset, dataset)
+    assert all(key.endswith(f"_{recipe.task.monitor}") for key in recipe.paper_result)
+    found = {n: v for n, v in recipe.config().items() if n != "notes"}
+    found |= {"build_model": written(recipe.build_model), "parameters": count(name)}
+    found |= {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+    assert json.loads(json.dumps(found)) == PUBLISHED[name]
+
+
+def test_every_printed_result_has_a_recipe():
+    assert {*PUBLISHED} == {*RECIPES}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_size_that_is_not_the_printed_one_is_explained(name):
+    """It is the printed one, to half a percent, or the notes speak of it."""
+    recipe = get_recipe(name)
+    if abs(count(name) - recipe.paper_parameters) > 0.005 * recipe.paper_parameters:
+        assert "printed" in recipe.notes
+
+
+def unused(model: nn.Module) -> set[str]:
+    """Parameters that the prediction does not depend on."""
+    if not isinstance(model, GatedGCN):
+        return set()
+    last = f"layers.{model.config.num_layers - 1}.edge_norm."
+    return {name for name, _ in model.named_parameters() if name.startswith(last)}
+
+
+@pytest.mark.parametrize("name", named())
+def test_a_recipe_trains_for_two_steps_and_is_judged(name):
+    """The whole published model, on small graphs with the encodings of the recipe."""
+    recipe = get_recipe(name).at(epochs=1, batch_size=3)
+    data = encode(tiny(recipe.dataset, 6, seed=1), *recipe.transforms)
+    train, val, test = (
+        DenseLoader(graphs, recipe.batch_size, shuffle=True)
+        for graphs in (data.train, data.val, data.test)
+    )
+    torch.manual_seed(0)
+    model = recipe.build_model()
+    sizes: dict[str, float] = defaultdict(float)
+
+    def add_size(p: nn.Parameter, name: str) -> None:
+        sizes[name] += float(p.grad.abs().sum())
+
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for each, parameter in model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(partial(add_size, name=each))
+    (row,) = recipe.fit(model, train, val, progress=False).epochs
+    assert math.isfinite(row["train_loss"])
+    assert math.isfinite(row[f"val_{recipe.task.monitor}"])
+    with_gradient = {name for name, size in sizes.items() if 0 < size < math.inf}
+    assert with_gradient == {*before} - unused(model)
+    unmoved = {name for name, p in model.named_parameters() if torch.equal(p, before[name])}
+    assert unmoved <= unused(model)
+    assert math.isfinite(evaluate(model, recipe.task, test)[recipe.task.monitor])
+
+
+# Budgets.
+
+TOY = replace(
+    get_recipe("graphormer-slim/zinc"),
+    name="toy",
+    build_model=small_model,
+    steps=8,
+    epochs=100,
+    batch_size=4,
+)
+
+
+def test_a_smaller_budget_says_so():
+    published = get_recipe("gin-pe/cycles")
+    recipe = published.at(epochs=2, optimizer=partial(Adam, lr=1e-3), schedule=CosineAnnealingLR)
+    config = recipe.config()
+    changed = {"epochs": 2, "optimizer": "Adam(lr=0.001)", "schedule": "CosineAnnealingLR"}
+    assert (config["changed"], config["epochs"]) == (changed, 2)
+    assert config["transforms"] == [repr(published.transforms[0])]
+    assert published.epochs == 1000
+
+
+def rates_of(**changes):
+    """The rate of every optimizer step of 12 graphs in batches of 4: a bag of atoms."""
+    rates, changes = [], {"schedule": partial(warmup_then_linear, warmup=0.25, end=0.1)} | changes
+
+    def watched(parameters):
+        optimizer = torch.optim.SGD(parameters, lr=1.0)
+        optimizer.register_step_pre_hook(lambda o, *_: rates.append(o.param_groups[0]["lr"]))
+        return optimizer
+
+    recipe = replace(TOY.at(**changes), optimizer=watched)
+    train = DenseLoader(graphs(12, seed=0), 4, shuffle=True)
+    recipe.fit(recipe.build_model(), train, progress=False)
+    return rates
+
+
+def test_a_recipe_trains_for_its_steps_to_the_end_of_an_epoch():
+    falling = [1 - 0.9 * k / 6 for k in range(7)]
+    assert rates_of() == pytest.approx([0.5, *falling, 0.1])
+
+
+def test_new_epochs_take_the_place_of_steps_and_the_schedule_ends_with_them():
+    assert TOY.at(epochs=2).changed == {"epochs": 2, "steps": None}
+    schedule = partial(warmup_then_linear, warmup=0.5, end=0.1)
+    shorter = rates_of(epochs=2, schedule=schedule)
+    assert shorter == pytest.approx([1 / 3, 2 / 3, 1.0, 0.7, 0.4, 0.1])
+    fewer = TOY.at(steps=4)
+    assert (fewer.epochs, fewer.changed) == (100, {"steps": 4})
+    assert len(rates_of(steps=4)) == 6
+    both = TOY.at(epochs=1, steps=4)
+    assert (both.epochs, both.steps) == (1, 4)
+
+
+def test_a_recipes_fit_is_fit_with_everything_it_says(monkeypatch):
+    given = {}
+    monkeypatch.setattr("gtcourse.recipes.recipe.fit", lambda *a, **k: given.update(k, args=a))
+    recipe = get_recipe("graphormer-large/molpcba")
+    model, train, val = small_model(), DenseLoader(graphs(4, seed=0), 2), object()
+    recipe.fit(model, train, val, seed=3, precision="bf16-mixed")
+    assert given["args"] == (model, recipe.task, train, val)
+    assert (given["grad_clip"], given["flag"], given["epochs"]) == (5.0, recipe.flag, 10)
+    assert given["schedule"].optimizer is given["optimizer"]
+    assert given["schedule"].total_steps == 20
+    assert (given["seed"], given["precision"]) == (3, "bf16-mixed")
+    get_recipe("gin/cycles").fit(small_model(), train)
+    assert (given["stop_below_lr"], given["grad_clip"], given["flag"]) == (1e-6, None, None)

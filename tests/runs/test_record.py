@@ -1,0 +1,103 @@
+"""Records on disk, and beside the papers' numbers."""
+
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import torch
+
+from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.runs.record import (
+    Record,
+    read_record,
+    read_results,
+    read_weights,
+    results,
+    row,
+    write_record,
+    write_weights,
+)
+
+DATA = {"name": "zinc", "source": "file: zinc.npz", "checksum": "0", "sizes": {"train": 1}}
+
+
+def a_run(seed=0, mae=0.3, **changes) -> Record:
+    record = Record(
+        name="csa-rings/zinc",
+        config=get_recipe("csa-rings/zinc").at(epochs=10).config(),
+        data=DATA,
+        seed=seed,
+        seconds=1.0,
+        parameters=346_405,
+        curve=[{"epoch": 0}],
+        result={"test_mae": mae},
+        command="gtcourse train csa-rings/zinc",
+    )
+    return replace(record, **changes)
+
+
+def test_a_record_is_read_as_written_with_where_it_ran(tmp_path):
+    record = a_run()
+    write_record(record, tmp_path / "deep" / record.filename)
+    assert read_results([tmp_path]) == [record]
+    assert len(record.date) == 10
+    assert {"python", "torch", "gtcourse"} <= {*record.versions}
+    assert record.commit
+    assert record.device
+
+
+def test_weights_are_stored_with_their_checksum(tmp_path):
+    record, weights = a_run(), {"w": torch.arange(3.0)}
+    with pytest.raises(ValueError, match="missing or damaged; expected the weights of 'csa-ri"):
+        read_weights(record, tmp_path)
+    write_weights(record, weights, tmp_path)
+    torch.testing.assert_close(read_weights(record, tmp_path), weights)
+
+
+def test_every_record_of_the_package_is_read():
+    paths = sorted(Path(str(files("gtcourse") / "recorded")).glob("*-seed*.json"))
+    assert paths
+    for path in paths:
+        assert read_record(path).filename == path.name
+
+
+def of(name, records):
+    return [result for result in results(records) if result.recipe and result.recipe.name == name]
+
+
+def test_seeds_of_a_budget_are_one_row_beside_the_papers():
+    (found,) = of("csa-rings/zinc", [a_run(0, 0.3), a_run(1, 0.4)])
+    assert row(found) == (
+        "csa-rings/zinc", "test_mae", "0.056 ± 0.002", "0.350 ± 0.071 (2 seeds)", "+0.294",
+        "10 of 2,000 epochs", "file: zinc.npz",
+    )  # fmt: skip
+
+
+def test_other_data_and_other_budgets_are_rows_of_their_own():
+    published = a_run(config=get_recipe("csa-rings/zinc").config())
+    on_others = a_run(name="csa-rings/zinc-on-molecules", data=DATA | {"source": "embedded"})
+    another_file = a_run(data=DATA | {"checksum": "1"})
+    found = of("csa-rings/zinc", [a_run(), published, on_others, another_file])
+    assert len(found) == 4
+    assert {result.budget for result in found} == {"10 of 2,000 epochs", "the paper's"}
+    assert {row(result)[-1] for result in found} == {"file: zinc.npz", "embedded"}
+
+
+def test_every_recipe_with_a_printed_result_has_a_row():
+    found = results([])
+    assert {result.recipe.name for result in found} == {n for n in RECIPES if "/cycles" not in n}
+    assert {row(result)[3:] for result in found} == {("not yet run", "", "", "")}
+    assert {r.recipe.dataset for r in results([], dataset="zinc")} == {"zinc"}
+
+
+def test_runs_on_ones_own_data_or_of_ones_own_model_are_not_compared_with_a_paper():
+    config = a_run().config | {"changed": {"own_data": {"recipe": "csa-rings/zinc"}}}
+    own_data = a_run(name="csa-rings/zinc-on-my", config=config, result={"test_auroc": 0.7})
+    own_model = a_run(name="mine/molecules", config={"epochs": 3}, result={"test_mae": 0.5})
+    found = [row(result) for result in results([own_data, own_model]) if result.records]
+    assert [line[:5] for line in found] == [
+        ("csa-rings/zinc-on-my", "test_auroc", "", "0.700 (1 seed)", ""),
+        ("mine/molecules", "test_mae", "", "0.500 (1 seed)", ""),
+    ]
+    assert found[1][5] == "3 epochs"

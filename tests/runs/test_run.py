@@ -1,0 +1,152 @@
+"""A run from data to record: its budget, its folder, killed and continued."""
+
+import math
+
+import pytest
+
+from gtcourse.encodings import AddRings, AddShortestPaths
+from gtcourse.encodings.prepare import prepare
+from gtcourse.recipes import get_recipe
+from gtcourse.runs.record import read_record, read_weights
+from gtcourse.runs.run import at_budget, data_for, loaders, train
+from tests.graphs.small import assert_same
+from tests.train.tiny_data import tiny, tiny_zinc_file
+
+RECIPE = get_recipe("gin-100k/zinc").at(epochs=3, batch_size=4)
+CSA = get_recipe("csa-rings/zinc").at(batch_size=4)
+
+
+def run(out=None, data=None, **options):
+    data = tiny("zinc", 6) if data is None else data
+    return train(RECIPE, data, command="none", out=out, progress=False, **options)
+
+
+def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
+    record = run(tmp_path, tensorboard=True)
+    found = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
+    expected = {".lock", "run.json", "last.ckpt", "curve.csv", "weights", "tensorboard"}
+    assert found == expected | {"gin-100k-zinc-seed0.json"}
+    read = read_record(tmp_path / "gin-100k-zinc-seed0.json")
+    assert read == record
+    assert read.result["steps"] == 3 * 2
+    assert read.config["changed"] == {"epochs": 3, "batch_size": 4}
+    assert read.config["buckets"] == 1
+    assert set(read.result) == {"test_mae", "val_mae", "best_epoch", "steps"}
+    model = RECIPE.build_model()
+    model.load_state_dict(read_weights(read, tmp_path))
+    assert read.config["devices"] == 1
+
+
+def test_graphs_that_do_not_fill_a_batch_of_one_shape_raise():
+    with pytest.raises(ValueError, match="3 training graphs do not fill a batch of 4; expected"):
+        run(data=tiny("zinc", 3), compile=True)
+
+
+def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(
+        "gtcourse.train.loop.evaluate", lambda model, task, loader: {"mae": math.nan}
+    )
+    record = run(tmp_path)
+    assert {*record.result} == {"best_epoch", "steps"}
+    assert record.result["best_epoch"] == 2
+    assert read_weights(read_record(tmp_path / record.filename), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("budget", "options", "changed", "sizes"),
+    [
+        ("smoke", {}, {"epochs": 2, "graphs": 256}, (12, 12, 12)),
+        ("paper", {}, {}, (12, 12, 12)),
+        (
+            "short",
+            {"batch_size": 5, "graphs": 8, "learning_rate": 0.01},
+            {"epochs": 10, "batch_size": 5, "optimizer": "Adam(lr=0.01)", "graphs": 8},
+            (8, 2, 2),
+        ),
+        (
+            "paper",
+            {"epochs": 5, "cosine": True},
+            {"epochs": 5, "schedule": "warmup_then_cosine(warmup=0)", "stop_below_lr": None},
+            (12, 12, 12),
+        ),
+    ],
+)
+def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, changed, sizes):
+    recipe = get_recipe("gin-100k/zinc")
+    full = tiny("zinc", 12)
+    recipe, data = at_budget(recipe, full, budget, **options)
+    assert recipe.changed == changed
+    assert tuple(data.split_sizes.values()) == sizes
+    assert data.train == full.train[: sizes[0]]
+
+
+def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, tmp_path):
+    with pytest.raises(ValueError, match="holds no run to resume"):
+        run(tmp_path, resume=True)
+    monkeypatch.setattr("gtcourse.runs.record.current_commit", lambda: "first")
+    for where, seed in (("train.loop.evaluate", 1), ("runs.run._result", 0)):  # the first leaves no checkpoint
+        with monkeypatch.context() as patch:
+            patch.setattr(f"gtcourse.{where}", raise_interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                run(tmp_path, seed=seed)
+    with pytest.raises(ValueError, match="holds a run; expected --resume to continue it"):
+        run(tmp_path)
+    with pytest.raises(ValueError, match="another run, different in buckets, seed;"):
+        run(tmp_path, resume=None, buckets=2, seed=1)
+    monkeypatch.setattr("gtcourse.runs.record.current_commit", lambda: "second")
+    record = run(tmp_path, resume=True)
+    assert record.commit == "first, then second"
+    monkeypatch.setattr("gtcourse.runs.run.loaders", None)
+    for resume in (True, None):
+        assert run(tmp_path, resume=resume) == record
+    with pytest.raises(ValueError, match="holds a run; expected --resume"):
+        run(tmp_path)
+
+
+def raise_interrupt(*_):
+    raise KeyboardInterrupt
+
+
+# What it is trained on: the data that a name or a path means, and its loaders.
+
+RINGS = AddRings(18)
+
+
+def prepared(folder, stored=(RINGS,)):
+    return prepare(tiny("zinc", 12), folder / "graphs", stored=stored, progress=False)
+
+
+def loaded(recipe, data, static_shapes=False):
+    return loaders(recipe, data, seed=0, buckets=1, static_shapes=static_shapes)
+
+
+def test_a_path_is_that_of_a_folder_or_of_a_file(tmp_path):
+    folder = prepared(tmp_path)
+    found = data_for(CSA, str(tmp_path / "graphs"))
+    assert (found.stored, found.split_sizes) == (folder.stored, folder.split_sizes)
+    assert len(data_for(CSA, str(tiny_zinc_file(tmp_path)))) == 18
+
+
+@pytest.mark.parametrize("stored", [(RINGS,), (RINGS, *CSA.transforms[:1])], ids=len)
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_batches_of_a_folder_are_those_of_its_graphs(tmp_path, stored, static_shapes):
+    """What is stored is read, the rest of the recipe's encodings computed."""
+    assert len(CSA.transforms) > 1
+    memory = loaded(CSA, tiny("zinc", 12), static_shapes=static_shapes)
+    folder = prepared(tmp_path, {repr(t): t for t in stored}.values())
+    mapped = loaded(CSA, folder, static_shapes=static_shapes)
+    for loader, other in zip(memory, mapped, strict=True):
+        for batch, expected in zip(other, loader, strict=True):
+            assert_same(batch, expected)
+
+
+def test_a_folder_that_lacks_a_stored_encoding_raises(tmp_path):
+    bare = prepared(tmp_path, stored=(AddRings(3), AddShortestPaths()))
+    sentence = (
+        r"holds AddRings\(max_size=3\), AddShortestPaths\(max_distance=None\); csa-rings/zinc "
+        r"reads AddRings\(max_size=18\) as well, which has to be stored: expected a folder that"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        loaded(CSA, bare)

@@ -1,0 +1,53 @@
+"""Several processes: their shares of a batch, and one gradient."""
+
+import sys
+
+import pytest
+import torch
+
+from gtcourse.encodings.prepare import prepare
+from gtcourse.train.loop import is_first_process, processes
+from tests.process import run
+from tests.train.tiny_data import tiny
+from tests.train.two_processes import MODELS, gradients
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
+    """What two processes found."""
+    folder = tmp_path_factory.mktemp("two")
+    prepare(tiny("zinc", 40), folder / "graphs", stored=(), rows_per_part=6, progress=False)
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone",
+        "-m", "tests.train.two_processes", str(folder / "two.pt"), str(folder),
+    ]  # fmt: skip
+    run(*command)
+    assert (folder / "parts" / "last.ckpt").is_file()
+    return torch.load(folder / "two.pt", weights_only=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_two_processes_have_the_gradients_of_one(two, name):
+    """With batch norm, with targets missing, and where the batch cannot be cut in half."""
+    one = gradients(name)
+    assert any(gradient.abs().max() > 1e-3 for gradient in one.values())
+    torch.testing.assert_close(two[name], one, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
+    """Of a shuffled folder, with batch norm, and dropout, which each process draws for itself."""
+    assert {*two["whole"]} == {*two["parts"]}
+    assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
+
+
+def test_torchruns_processes_count_where_it_started_them(monkeypatch):
+    assert processes(3) == (3, 1)
+    assert is_first_process()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("RANK", "4")
+    assert processes(1) == (4, 2)
+    assert not is_first_process()

@@ -1,0 +1,107 @@
+"""On two processes: ``torchrun --nproc_per_node 2 -m tests.train.two_processes FILE FOLDER``.
+
+It writes the gradients of one step, which with one process is the same step as anywhere else; and
+the weights of a run, and of the same run when it was interrupted in the middle of an epoch.
+"""
+
+import sys
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import torch
+
+from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode, encode_batch
+from gtcourse.graphs import DenseLoader, open_graphs
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.models import CGT, GIN, GRPE, CGTConfig, GINConfig, GRPEConfig
+from gtcourse.train.loop import fit
+from gtcourse.train.tasks import graph_regression, node_classification
+from tests.graphs.small import graph_of
+
+TASKS = {"graph": graph_regression(), "node": node_classification(2, [30, 70])}
+WITHOUT_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+MODELS = {
+    "batch norm of nodes": (
+        "graph",
+        lambda: CGT(CGTConfig(d_model=8, num_heads=2, num_layers=2, node_steps=3, d_position=2,
+                              relative_steps=3, edge_ablation=0.0)),
+    ),
+    "batch norm of rows": (
+        "graph",
+        lambda: GIN(GINConfig(num_node_types=28, num_node_features=0, d_model=8, num_layers=2)),
+    ),
+    "node targets": (
+        "node",
+        lambda: GRPE(GRPEConfig(d_model=8, num_heads=2, num_layers=2, target="node", num_targets=2,
+                                **WITHOUT_DROPOUT)),
+    ),
+}  # fmt: skip
+
+
+def graphs(kind: str):
+    """Seven graphs, which two processes cannot share evenly, some targets missing."""
+    made = [graph_of(2 + i % 4, [(0, 1), (1, 0)], seed=i) for i in range(7)]
+    for i, graph in enumerate(made):
+        classes = torch.arange(graph.num_nodes) % 2
+        graph.y = torch.tensor([float(i)]) if kind == "graph" else classes
+    made[3].y = (
+        made[3].y * torch.nan if kind == "graph" else torch.full_like(made[3].y, MISSING_LABEL)
+    )
+    return encode(made, AddRandomWalks(3), AddShortestPaths())
+
+
+def gradients(name: str) -> dict[str, torch.Tensor]:
+    """After the one step of an epoch, in float64."""
+    kind, build = MODELS[name]
+    torch.manual_seed(0)
+    model = build().double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    train = DenseLoader(graphs(kind), 7, shuffle=True)
+    fit(model, TASKS[kind], train, epochs=1, optimizer=optimizer, progress=False)
+    # GIN's running statistics are no gradients, and have to be the same as well.
+    found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return found | {f"buffer {name}": buffer.clone() for name, buffer in model.named_buffers()}
+
+
+def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
+    """Of two epochs with dropout and batch norm on shuffled graphs; ``until`` so many steps."""
+    torch.manual_seed(0)
+    model = CGT(CGTConfig(d_model=8, num_heads=2, num_layers=2, node_steps=3, d_position=2,
+                          relative_steps=3, dropout=0.3))  # fmt: skip
+    train = DenseLoader(
+        open_graphs(folder / "graphs").train, 4, shuffle=True, buckets=2,
+        then=lambda batch: encode_batch(batch, AddRandomWalks(3)),
+    )  # fmt: skip
+    steps = iter(range(until) if until is not None else count())
+
+    class Interrupted(DenseLoader):
+        def __iter__(self):
+            for batch in super().__iter__():
+                if next(steps, None) is None:
+                    raise KeyboardInterrupt
+                yield batch
+
+    train.__class__ = Interrupted
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    out = folder / ("whole" if until is None and not (folder / "parts").exists() else "parts")
+    fit(model, TASKS["graph"], train, epochs=2, optimizer=optimizer, progress=False, out=out,
+        checkpoint_every=2)  # fmt: skip
+    return model.state_dict()
+
+
+def main() -> None:
+    found = {name: gradients(name) for name in MODELS}
+    folder = Path(sys.argv[2])
+    found["whole"] = weights(folder)
+    with suppress(KeyboardInterrupt):
+        weights(folder, until=13)  # of ten an epoch; the checkpoint is of the second after these
+    found["parts"] = weights(folder)
+    if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
+        torch.save(found, sys.argv[1])
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
