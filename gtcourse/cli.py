@@ -102,6 +102,9 @@ def train(
     precision: str = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
+    form: str | None = Option(
+        None, help="of CSA's attention: fused (for the CPU, with numba), factorised, ..."
+    ),
     csv: Path | None = Option(None, help="your own molecules, in place of --data"),
     smiles: str = SMILES,
     target: list[str] = Option([], help="a column of --csv to predict; repeat it for several"),
@@ -120,11 +123,14 @@ def train(
     if len(seed) > 1:
         raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
     from gtcourse.recipes import get_recipe
+    from gtcourse.recipes.csa import with_form
     from gtcourse.runs import record as records
     from gtcourse.runs import run
     from gtcourse.train import loop
 
     chosen = get_recipe(recipe)
+    if form is not None:
+        chosen = with_form(chosen, form)
     if csv is None:
         dataset = run.data_for(chosen, data)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 import torch
@@ -39,7 +40,8 @@ class CGTConfig:
         relative, relative_steps: pair encoding, RWSE (Eq. 12) or SPDE (Eq. 11), and p.
         rings: how common rings enter (Section 3.4); chromatic: False for one logit per head,
             CSA-mono; edge_values: pairs add to the messages (Eq. 7); share_edges: one pair of edge
-            maps for all layers; the rest as of :class:`ChromaticSelfAttention`.
+            maps for all layers; form: of :class:`ChromaticSelfAttention`, as the rest, or "fused",
+            compiled for the CPU, in :mod:`gtcourse.models.csa_fused`.
     """
 
     num_node_types: tuple[int, ...] = (28,)
@@ -59,7 +61,7 @@ class CGTConfig:
     edge_values: bool = True
     share_edges: bool = True
     score: Literal["dot", "additive"] = "dot"
-    form: Literal["factorised", "direct", "chunked"] = "factorised"
+    form: Literal["factorised", "direct", "chunked", "fused"] = "factorised"
     dropout: float = 0.0
     node_ablation: float = 0.0
     edge_ablation: float = 0.5
@@ -93,8 +95,8 @@ class CGT(nn.Module):
         self.layers = nn.ModuleList(
             CSALayer(
                 d, c.num_heads, dropout=c.dropout, activation=c.activation, score=c.score,
-                form=c.form, node_ablation=c.node_ablation, edge_ablation=c.edge_ablation,
-                channel_ablation=c.channel_ablation,
+                form=_form_of_layers(c), node_ablation=c.node_ablation,
+                edge_ablation=c.edge_ablation, channel_ablation=c.channel_ablation,
             )
             for _ in range(c.num_layers)
         )  # fmt: skip
@@ -113,6 +115,10 @@ class CGT(nn.Module):
 
     def encode(self, batch: GraphBatch, return_attention: bool = False):
         """The nodes after all layers, ``[B, N, d]``, and the attention of all."""
+        if self.config.form == "fused" and not return_attention and not is_compiling():
+            from gtcourse.models import csa_fused  # needs numba
+
+            return csa_fused.encode(self, batch), None
         h, attentions, c = self.node_encoding(batch), [], self.config
         if c.form == "chunked":  # rows of the pairs are computed when they are needed
             edges = [lambda rows, f=f: f(self.edge_encoding(batch, rows)) for f in self.edge_maps]
@@ -128,6 +134,23 @@ class CGT(nn.Module):
             h, *attention = h if return_attention else (h,)
             attentions += attention
         return h, torch.stack(attentions, dim=1) if return_attention else None
+
+
+def _form_of_layers(config: CGTConfig) -> str:
+    """The form in which a layer alone computes; "fused" computes all layers where it can."""
+    if config.form != "fused":
+        return config.form
+    if not config.chromatic or config.score != "dot":
+        raise ValueError(
+            f"form is 'fused' with chromatic={config.chromatic} and score={config.score!r}; "
+            "expected chromatic=True and score='dot', or form='factorised'."
+        )
+    if find_spec("numba") is None:
+        raise ImportError(
+            "form='fused' needs numba, which is not installed; install it with `pip install "
+            "'gtcourse[fast]'`, or use form='factorised', the same function."
+        )
+    return "factorised"
 
 
 class EdgeTerms(NamedTuple):

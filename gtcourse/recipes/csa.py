@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import get_args, get_type_hints
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.recipes.recipe import Recipe, adamw, recipe
 from gtcourse.train.schedules import warmup_then_cosine
+
+FORMS = get_args(get_type_hints(CGTConfig)["form"])
 
 # As in Bodnar et al., 2021: on ZINC, and on OGB's molecules.
 LARGEST_RING = {"categorical": 18, "additive": 6}
@@ -55,6 +58,20 @@ def _recipe(
         source=f"Menegaux et al., 2023, {table}; settings of Table 6",
         **settings,
     )
+
+
+def with_form(recipe: Recipe, form: str) -> Recipe:
+    """The same recipe with another form of :class:`CGTConfig`, which computes the same function.
+
+    Raises a ValueError for an unknown form, and for a recipe of another model.
+    """
+    build = recipe.build_model
+    config = build.args[0] if isinstance(build, partial) and build.args else None
+    if not isinstance(config, CGTConfig):
+        raise ValueError(f"form is {form!r} for {recipe.name}; expected a recipe of CSA.")
+    if form not in FORMS:
+        raise ValueError(f"form is {form!r}; expected one of {', '.join(FORMS)}.")
+    return replace(recipe, build_model=partial(CGT, replace(config, form=form)))
 
 
 def _transforms(config: CGTConfig) -> Iterator[Encoding]:

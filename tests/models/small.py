@@ -134,6 +134,17 @@ CGTS = {
     "edges of one type": replace(RINGED, num_edge_types=(), num_targets=2, d_model=9, num_heads=3),
     "dropout": replace(RINGED, dropout=0.3, **ABLATED),
     "dropout, chunked": replace(RINGED, dropout=0.3, form="chunked", **ABLATED),
+    "fused": replace(RINGED, form="fused"),
+    "fused, distances and added rings": replace(DEEP, form="fused"),
+    "fused, bonds alone": replace(CGT, relative=None, readout="mean", form="fused"),
+    "fused, maps of each layer": replace(CGT, share_edges=False, num_heads=1, form="fused"),
+    "fused, no edge values": replace(
+        RINGED, edge_values=False, d_model=10, num_heads=5, form="fused"
+    ),
+    "fused, nodes": replace(CGT, target="node", num_targets=3, form="fused"),
+    "fused, edges of one type": replace(RINGED, num_edge_types=(), form="fused"),
+    "fused, two columns": replace(RINGED, form="fused", **COLUMNS),
+    "dropout, fused": replace(RINGED, dropout=0.3, form="fused", **ABLATED),
     "numbers": replace(CGT, **NUMBERS),
     "two columns": replace(DEEP, **COLUMNS),
     "two columns, rings": replace(RINGED, **COLUMNS),
