@@ -43,8 +43,10 @@ def encode(model: CGT, batch: GraphBatch) -> Tensor:
     Raises:
         ValueError: tensors of another device than the CPU, or neither float32 nor float64.
     """
+    h = model.node_encoding(batch)
+    _check(h)
     rows = Rows(batch.mask)
-    h = rows.of_nodes(model.node_encoding(batch))
+    h = rows.of_nodes(h)
     features, table, bias = pair_features(model.edge_encoding, batch, rows)
     terms = []
     for maps in model.edge_maps:

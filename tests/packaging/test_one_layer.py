@@ -16,7 +16,7 @@ CODE = re.compile(r"```python\n(.*?)```", re.S)
 START = CODE.search(PAGE)[1]
 BLOCKS = {name: CODE.search(text)[1] for name, text in SECTIONS.items() if CODE.search(text)}
 ROW = re.compile(r"^\| (Copy|Tested in) \| (.+) \|$", re.M)
-OF_EXTRAS = ["rdkit", "ogb", "networkx", "matplotlib", "sklearn", "dask", "fast_tsp"]
+OF_EXTRAS = ["numba", "rdkit", "ogb", "networkx", "matplotlib", "sklearn", "dask", "fast_tsp"]
 OF_THE_BASE = ["lightning_fabric", "torchmetrics", "tensorboardX", "typer", "rich", "scipy"]
 
 

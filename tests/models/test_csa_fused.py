@@ -1,0 +1,292 @@
+"""CSA's fused form beside the direct one: values, gradients, and what the backward pass keeps.
+
+Beside the loops, with padding and with other orders of the nodes it is among the models of
+``tests/properties``.
+"""
+
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck
+
+from gtcourse import collate
+from gtcourse.models import CGT, CGTConfig, EdgeTerms
+from gtcourse.models.csa import direct
+from gtcourse.models.csa_fused import Rows, attend, factor_of
+from gtcourse.recipes import get_recipe
+from gtcourse.recipes.csa import with_form
+from tests.graphs.small import graph_of
+from tests.models.small import ABLATED, CGTS, RINGED, encoded, in_use
+
+SIZES = (3, 1, 4)
+H, D = 2, 6
+MASK = torch.arange(5) < torch.tensor(SIZES)[:, None]
+SCATTERED = MASK[:, torch.tensor([3, 1, 4, 0, 2])]
+"""Padding between the nodes."""
+
+TRAINED = {
+    "shared maps": replace(RINGED, **ABLATED),
+    "maps of each layer": replace(RINGED, share_edges=False, **ABLATED),
+    "no edge values": replace(RINGED, edge_values=False, **ABLATED),
+    "distances and added rings": replace(
+        CGTS["distances and added rings"], edge_ablation=0.5, readout="mean"
+    ),
+}
+
+
+def draw(*shape: int, seed: int = 0, size: float = 1.0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (size * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
+
+
+def batch_of(dtype: torch.dtype = torch.float64):
+    graphs = (
+        graph_of(6, [(0, 1), (1, 2), (2, 0), (3, 4)]),
+        graph_of(1, []),
+        graph_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)]),
+    )
+    return collate(encoded(*graphs, dtype=dtype))
+
+
+def inputs(rows: Rows, size: float = 1.0) -> dict[str, Tensor]:
+    n, P = len(rows.nodes), len(rows.pairs)
+    given = {name: draw(n, D, seed=seed) for seed, name in enumerate("qkv")}
+    given["logits"], given["values"] = draw(P, D, seed=3, size=size), draw(P, D, seed=4)
+    return given
+
+
+def terms_of(given: dict[str, Tensor], rows: Rows) -> EdgeTerms:
+    factor = factor_of(given["logits"].detach(), rows)
+    return EdgeTerms(given["logits"], given.get("values"), factor)
+
+
+def padded_direct(given: dict[str, Tensor], rows: Rows, drop: Tensor | None = None) -> Tensor:
+    """The direct form's z ``[n, d]`` of what :func:`attend` takes."""
+    B, N = rows.shape
+    q, k, v = (rows.padded(given[name]).unflatten(-1, (H, -1)).transpose(1, 2) for name in "qkv")
+    scores = (q * q.shape[-1] ** -0.5 @ k.mT).masked_fill(~_keys(rows), torch.finfo(q.dtype).min)
+    logits, values = (
+        e.new_zeros(B * N * N, D)
+        .index_copy(0, rows.pairs, e)
+        .unflatten(0, (B, N, N))
+        .permute(0, 3, 1, 2)
+        for e in (given["logits"], given["values"])
+    )
+    if drop is not None:
+        drop = drop.new_zeros(B * N * N).index_copy(0, rows.pairs, drop).view(B, 1, N, N)
+    z = direct(scores, v.mT, EdgeTerms(logits, values), drop)  # [B, H, K, N]
+    return rows.of_nodes(z.flatten(1, 2).mT)
+
+
+def _keys(rows: Rows) -> Tensor:
+    mask = torch.zeros(rows.shape, dtype=torch.bool)
+    mask.view(-1)[rows.nodes] = True
+    return mask[:, None, None]
+
+
+def gradients(output: Tensor, given: dict[str, Tensor], **options) -> dict[str, Tensor]:
+    weights = draw(*output.shape, seed=9).detach()
+    found = torch.autograd.grad((output * weights).sum(), [*given.values()], **options)
+    return dict(zip(given, found, strict=True))
+
+
+def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
+    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+
+
+# One layer.
+
+
+@pytest.mark.parametrize("mask", [MASK, SCATTERED], ids=["padding at the end", "in between"])
+@pytest.mark.parametrize("dropped", [False, True])
+def test_one_layer_is_the_direct_form_with_its_gradients(mask, dropped):
+    rows = Rows(mask)
+    given = inputs(rows)
+    generator = torch.Generator().manual_seed(7)
+    kept = 2.0 * (torch.rand(len(rows.pairs), generator=generator).double() > 0.5)
+    drop = kept if dropped else None
+    z, _ = attend(*(given[name] for name in "qkv"), H, terms_of(given, rows), drop, rows)
+    expected = padded_direct(given, rows, drop)
+    assert_alike(z, expected)
+    assert_alike(gradients(z, given), gradients(expected, given))
+
+
+def test_gradients_are_those_of_differences_through_two_layers():
+    rows = Rows(MASK)
+    given = inputs(rows)
+
+    def two_layers(q, k, v, logits, values):
+        terms = terms_of({"logits": logits, "values": values}, rows)
+        z, terms = attend(q, k, v, H, terms, None, rows)
+        return attend(z, k, v, H, terms, None, rows)[0]
+
+    assert gradcheck(two_layers, [*given.values()])
+
+
+def test_logits_far_apart_are_left_to_the_direct_form():
+    """Scores that are largest where the logits are smallest: no product of a row is a number."""
+    rows = Rows(MASK)
+    given = inputs(rows)
+    sign = torch.where(rows.pairs % rows.shape[1] == 0, 1.0, -1.0)
+    given["logits"] = (900.0 * sign[:, None] * torch.ones(D)).double().requires_grad_()
+    first = torch.where(rows.nodes % rows.shape[1] == 0, -30.0, 30.0)
+    given["q"] = (30.0 * torch.ones(len(first), D)).double().requires_grad_()
+    given["k"] = (first[:, None] * torch.ones(D)).double().requires_grad_()
+    terms = terms_of(given, rows)
+    q, k, v = (given[name] for name in "qkv")
+    z, again = attend(q, k, v, H, terms, None, rows)
+    assert again is terms
+    expected = padded_direct(given, rows)
+    assert_alike(z, expected, 1e-9)
+    assert_alike(gradients(z, given), gradients(expected, given), 1e-9)
+
+
+def test_a_number_that_is_none_stays_one():
+    rows = Rows(MASK)
+    given = inputs(rows)
+    given["v"].data[0, 0] = torch.nan
+    given["logits"].data[-1, 1] = torch.nan
+    q, k, v = (given[name] for name in "qkv")
+    z, _ = attend(q, k, v, H, terms_of(given, rows), None, rows)
+    assert bool(z[: SIZES[0], 0].isnan().all())
+    assert bool(z[-1, 1].isnan())
+    assert int(z.isnan().sum()) == SIZES[0] + 1
+
+
+def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight():
+    rows = Rows(MASK)
+    given = inputs(rows)
+    given["logits"].data[1] = -torch.inf  # of the pair (0, 1)
+    q, k, v = (given[name] for name in "qkv")
+    z, _ = attend(q, k, v, H, terms_of(given, rows), None, rows)
+    found = gradients(z, given)
+    assert_alike(z, padded_direct(given, rows))
+    assert not found["logits"][1].any()
+    assert all(bool(gradient.isfinite().all()) for gradient in found.values())
+
+
+# What layers share.
+
+
+def chain(given: dict[str, Tensor], rows: Rows, layers: int = 3) -> list[Tensor]:
+    """What several layers gather with the same terms, each of the same nodes."""
+    terms, results = terms_of(given, rows), []
+    for layer in range(layers):
+        z, terms = attend(given["q"] * (layer + 1), given["k"], given["v"], H, terms, None, rows)
+        results.append(z)
+    return results
+
+
+def by_layer(given: dict[str, Tensor], rows: Rows) -> list[Tensor]:
+    return [padded_direct(given | {"q": given["q"] * (layer + 1)}, rows) for layer in range(3)]
+
+
+@pytest.mark.parametrize("used", [(0, 1, 2), (2,), (0,), (1,), (0, 2)])
+def test_shared_terms_have_the_gradient_of_the_layers_that_count(used):
+    rows = Rows(MASK)
+    given = inputs(rows)
+    got = sum(chain(given, rows)[layer] for layer in used)
+    expected = sum(by_layer(given, rows)[layer] for layer in used)
+    assert_alike(gradients(got, given), gradients(expected, given))
+
+
+def test_every_backward_pass_has_a_sum_of_its_own():
+    """A second pass, and one that asked for other gradients in between, leave nothing behind."""
+    rows = Rows(MASK)
+    given = inputs(rows)
+    output = sum(chain(given, rows))
+    first = gradients(output, given, retain_graph=True)
+    kept = {name: gradient.clone() for name, gradient in first.items()}
+    (alone,) = torch.autograd.grad(output.sum(), [given["q"]], retain_graph=True)
+    second = gradients(output, given, retain_graph=True)
+    assert alone.isfinite().all()
+    assert_alike(second, kept, 0)
+    assert_alike(first, kept, 0)  # nor was the first one's memory used again
+    assert_alike(first, gradients(sum(by_layer(given, rows)), given))
+
+
+def test_a_second_derivative_is_refused():
+    rows = Rows(MASK)
+    given = inputs(rows)
+    with pytest.raises(RuntimeError, match="form='fused' has no second derivative"):
+        gradients(sum(chain(given, rows)), given, create_graph=True)
+
+
+# The whole model.
+
+
+@pytest.mark.parametrize("config", TRAINED.values(), ids=TRAINED)
+def test_a_training_step_is_that_of_the_direct_form(config):
+    """With the same numbers drawn: the loss, all gradients, and the running statistics."""
+    batch, found = batch_of(), {}
+    for form in ("direct", "fused"):
+        model = in_use(CGT(replace(config, form=form))).train()
+        torch.manual_seed(3)
+        prediction = model(batch)
+        prediction.square().sum().backward()
+        found[form] = {
+            "prediction": prediction.detach(),
+            **{name: p.grad for name, p in model.named_parameters()},
+            **dict(model.named_buffers()),
+        }
+    assert_alike(found["fused"], found["direct"], 1e-9)
+
+
+def test_a_step_is_the_same_bit_for_bit():
+    steps = []
+    for _ in range(2):
+        model = in_use(CGT(TRAINED["shared maps"])).float().train()
+        torch.manual_seed(3)
+        model(batch_of(torch.float32)).sum().backward()
+        steps.append([p.grad for p in model.parameters()])
+    assert_alike(steps[0], steps[1], 0)
+
+
+def test_padding_changes_nothing():
+    model = in_use(CGT(replace(RINGED, form="fused")))
+    graph = encoded(graph_of(4, [(0, 1), (1, 2)]))
+    alone = model(collate(graph))
+    beside = model(collate([*graph, *encoded(graph_of(9, [(0, 8)]))]))
+    assert_alike(beside[:1], alone)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("change", [{"chromatic": False}, {"score": "additive"}])
+def test_another_attention_is_refused_when_the_model_is_built(change):
+    with pytest.raises(ValueError, match=r"form is 'fused' with .* expected chromatic=True"):
+        CGT(CGTConfig(form="fused", **change))
+
+
+def test_without_numba_the_package_is_named_when_the_model_is_built(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    CGT(CGTConfig())
+    with pytest.raises(ImportError, match=r"install it with `pip install 'gtcourse\[fast\]'`"):
+        CGT(CGTConfig(form="fused"))
+
+
+def test_other_precisions_and_devices_are_refused():
+    model = CGT(replace(RINGED, form="fused"))
+    batch = batch_of(torch.float32)
+    with (
+        torch.autocast("cpu", torch.bfloat16),
+        pytest.raises(ValueError, match=r"given torch.bfloat16 on cpu; expected float32 or"),
+    ):
+        model(batch)
+    with pytest.raises(ValueError, match=r"given torch.float32 on meta; expected float32 or"):
+        model.to("meta")(batch.to("meta"))
+
+
+def test_a_recipe_takes_a_form_and_its_record_says_so():
+    recipe = with_form(get_recipe("csa-rings/zinc"), "fused")
+    assert recipe.build_model().config.form == "fused"
+    assert "form='fused'" in recipe.config()["build_model"]
+    assert recipe.changed == {}  # the function is the paper's
+    with pytest.raises(ValueError, match="form is 'fast'; expected one of factorised, direct"):
+        with_form(get_recipe("csa-rings/zinc"), "fast")
+    with pytest.raises(ValueError, match="form is 'fused' for gin/zinc; expected a recipe of CSA"):
+        with_form(get_recipe("gin/zinc"), "fused")
