@@ -31,7 +31,7 @@ from torch.utils.checkpoint import checkpoint
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.csa import CGT, CSALayer, EdgeTerms, direct
-from gtcourse.models.embeddings import PairEncoding, clipped, offset_rows
+from gtcourse.models.embeddings import PairEncoding, PairWalkEncoding, clipped, offset_rows
 
 
 def encode(model: CGT, batch: GraphBatch) -> Tensor:
@@ -96,17 +96,17 @@ def pair_features(
 ) -> tuple[Tensor, Tensor, Tensor]:
     r""":math:`E^{(0)}` of the real pairs as features ``[P, F]`` @ table ``[F, d]`` + bias ``[d]``.
 
-    The features have no gradient: 1 at the rows of the tables that are added up, and what the maps
-    of the walks read. Table and bias are made of the encoding's parameters.
+    Features are 1 at the rows of the tables that are added up, and what the map of the walks reads.
+    They depend on no parameter; table and bias are made of the encoding's parameters.
     """
     bonds, dtype = encoding.bonds, encoding.bonds.itself.weight.dtype
-    tables = [bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight]
-    table = torch.cat(tables)  # [F, d or d / 2]
+    parts = [bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight]
+    table = torch.cat(parts)  # [F, d], or [F, d / 2] beside a relative encoding
     bias = table.new_zeros(table.shape[1])
     features = _hot(_bond_places(bonds, batch, rows), len(table), dtype)
     relative = encoding.relative
     if relative is not None:
-        if hasattr(relative, "projection"):  # the walks
+        if isinstance(relative, PairWalkEncoding):
             more = rows.of_pairs(batch.encodings["random_walks"]).to(dtype)
             weight, more_bias = relative.projection.weight.mT, relative.projection.bias
         else:
@@ -149,8 +149,7 @@ def _mapped(linear, features: Tensor, table: Tensor, bias: Tensor) -> Tensor | N
     """A linear map of :math:`E^{(0)}`, ``[P, d]``."""
     if linear is None:
         return None
-    own_bias = linear(bias)
-    return F.linear(features, linear.weight @ table.mT, own_bias)
+    return F.linear(features, linear.weight @ table.mT, linear(bias))
 
 
 def layer_of_rows(
@@ -170,9 +169,14 @@ def layer_of_rows(
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, num_heads: int, terms: EdgeTerms, drop: Tensor | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    num_heads: int,
+    terms: EdgeTerms,
+    drop: Tensor | None,
     rows: Rows,
-) -> tuple[Tensor, EdgeTerms]:  # fmt: skip
+) -> tuple[Tensor, EdgeTerms]:
     """What each node gathers (Eqs. 5 to 7), ``[n, d]``, and the terms for the next layer.
 
     Each layer passes logits and values on to the next one, which reads them there although they are
@@ -370,9 +374,24 @@ def loops_of(H: int, K: int):
 
     @compiled
     def spread(
-        q, k, scale, v, values, products, factor, drop, starts, z, total, grad_z,
-        grad_q, grad_k, grad_v, grad_logits, grad_values,
-    ):  # fmt: skip
+        q,
+        k,
+        scale,
+        v,
+        values,
+        products,
+        factor,
+        drop,
+        starts,
+        z,
+        total,
+        grad_z,
+        grad_q,
+        grad_k,
+        grad_v,
+        grad_logits,
+        grad_values,
+    ):
         """Adds to the gradients."""
         score = np.empty(d, factor.dtype)
         scaled = np.empty(d, factor.dtype)

@@ -126,15 +126,20 @@ def test_gradients_are_those_of_differences_through_two_layers():
     assert gradcheck(two_layers, [*given.values()])
 
 
-def test_logits_far_apart_are_left_to_the_direct_form():
+def far_apart(rows: Rows) -> dict[str, Tensor]:
     """Scores that are largest where the logits are smallest: no product of a row is a number."""
-    rows = Rows(MASK)
     given = inputs(rows)
-    sign = torch.where(rows.pairs % rows.shape[1] == 0, 1.0, -1.0)
-    given["logits"] = (900.0 * sign[:, None] * torch.ones(D)).double().requires_grad_()
-    first = torch.where(rows.nodes % rows.shape[1] == 0, -30.0, 30.0)
-    given["q"] = (30.0 * torch.ones(len(first), D)).double().requires_grad_()
-    given["k"] = (first[:, None] * torch.ones(D)).double().requires_grad_()
+    first_key = rows.pairs % rows.shape[1] == 0
+    first_node = rows.nodes % rows.shape[1] == 0
+    given["logits"] = torch.where(first_key, 900.0, -900.0)[:, None].repeat(1, D)
+    given["q"] = torch.where(first_node, -30.0, 30.0)[:, None].repeat(1, D)
+    given["k"] = torch.where(first_node, -30.0, 30.0)[:, None].repeat(1, D)
+    return {name: x.detach().double().requires_grad_() for name, x in given.items()}
+
+
+def test_logits_far_apart_are_left_to_the_direct_form():
+    rows = Rows(MASK)
+    given = far_apart(rows)
     terms = terms_of(given, rows)
     q, k, v = (given[name] for name in "qkv")
     z, again = attend(q, k, v, H, terms, None, rows)
@@ -171,17 +176,18 @@ def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight():
 # What layers share.
 
 
-def chain(given: dict[str, Tensor], rows: Rows, layers: int = 3) -> list[Tensor]:
-    """What several layers gather with the same terms, each of the same nodes."""
-    terms, results = terms_of(given, rows), []
-    for layer in range(layers):
-        z, terms = attend(given["q"] * (layer + 1), given["k"], given["v"], H, terms, None, rows)
+def chain(given: dict[str, Tensor], rows: Rows, factors=(1.0, 2.0, 3.0)) -> list[Tensor]:
+    """What layers gather with the same terms, of the same nodes, with queries times a factor."""
+    terms = terms_of(given, rows)
+    results = []
+    for factor in factors:
+        z, terms = attend(given["q"] * factor, given["k"], given["v"], H, terms, None, rows)
         results.append(z)
     return results
 
 
-def by_layer(given: dict[str, Tensor], rows: Rows) -> list[Tensor]:
-    return [padded_direct(given | {"q": given["q"] * (layer + 1)}, rows) for layer in range(3)]
+def by_layer(given: dict[str, Tensor], rows: Rows, factors=(1.0, 2.0, 3.0)) -> list[Tensor]:
+    return [padded_direct(given | {"q": given["q"] * factor}, rows) for factor in factors]
 
 
 @pytest.mark.parametrize("used", [(0, 1, 2), (2,), (0,), (1,), (0, 2)])
@@ -191,6 +197,15 @@ def test_shared_terms_have_the_gradient_of_the_layers_that_count(used):
     got = sum(chain(given, rows)[layer] for layer in used)
     expected = sum(by_layer(given, rows)[layer] for layer in used)
     assert_alike(gradients(got, given), gradients(expected, given))
+
+
+def test_a_layer_that_is_left_to_the_direct_form_shares_the_terms_as_well():
+    rows = Rows(MASK)
+    given = far_apart(rows)
+    factors = (0.0, 1.0, 0.0)  # without scores the products are the logits' alone
+    got = sum(chain(given, rows, factors))
+    expected = sum(by_layer(given, rows, factors))
+    assert_alike(gradients(got, given), gradients(expected, given), 1e-9)
 
 
 def test_every_backward_pass_has_a_sum_of_its_own():
