@@ -15,8 +15,10 @@ from gtcourse.course.exercises.checker import (
     tensors,
 )
 
+LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a logit overflows
 
-@compare(random((9, 4), (9, 4), (3, 4)), random((5, 6), (5, 6), (7, 6), seed=2))
+
+@compare(random((9, 4), (9, 4), (3, 4)), LARGE, random((5, 6), (5, 6), (7, 6), seed=2))
 @mistake("the scale is missing: divide the logits by sqrt(d_k), here 3.", scale=1)
 @mistake("the logits are divided by d_k; it should be its square root.", scale=1 / 9)
 @mistake("the logits are divided by sqrt(d_v); use d_k, the rows of Q.", scale=3**-0.5)
@@ -31,6 +33,7 @@ def check_columns(Q, K, V, scale=None, axis=0):
     (*random((3, 6, 4), (3, 6, 4), (3, 6, 5)), torch.arange(6) < torch.tensor([[6], [2], [0]])),
     (*random((2, 5, 9), (2, 5, 9), (2, 5, 7)), torch.arange(5) < torch.tensor([[0], [3]])),
     view=lambda z, q, k, v, mask: z[mask | ~mask.any(dim=1, keepdim=True)],
+    gradients=True,
 )
 @mistake("NaN in the empty sequence: its softmax over nothing but -inf is 0/0.", fill=-math.inf)
 @mistake("queries attend to padding: a key mask applies to the columns of the logits.", axis=2)
@@ -68,7 +71,15 @@ def check_maximum(W_Q, W_K, W_V):
     if W_K is ... or W_V is ...:
         raise Missing
     W_Q, W_K, W_V = (W.float() for W in tensors((W_Q, W_K, W_V), *[(2, 1)] * 3))
-    for numbers in ([0.5, 4.0, -3.0, 3.5], [-5.0, -1.0, -3.0, -2.0], [3.0, 1.0, 2.0]):
+    close = [0.5 * n for n in range(-12, 20)]  # 0.5 apart, and many of them
+    for numbers in (
+        [0.5, 4.0, -3.0, 3.5],
+        [-5.0, -1.0, -3.0, -2.0],
+        [3.0, 1.0, 2.0],
+        close,
+        [100.0, 99.5, -100.0],
+        [-0.5, -1.0, -1.5],
+    ):
         x = torch.tensor(numbers)
         h = torch.stack([torch.ones_like(x), x], dim=1)
         z = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, h @ W_V)[:, 0]

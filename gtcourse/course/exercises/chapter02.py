@@ -1,5 +1,6 @@
 """Checks of chapter 02. Shapes: B sequences, M target tokens, d width, H heads, K = d / H."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -22,7 +23,14 @@ def check_decoder_mask(tokens, join=torch.logical_and):
     return join(place[:, None] >= place, (tokens != 0)[:, None])
 
 
-@compare((3, 8), (1, 6), atol=1e-6)
+def _in_double_precision(shift_matrix, k, d):
+    R = shift_matrix(k, d)
+    is_double = getattr(R, "dtype", None) in (torch.float64, np.float64)
+    require(is_double, f"expected float64, got {getattr(R, 'dtype', type(R).__name__)}.")
+    return R
+
+
+@compare((3, 8), (1, 6), (0, 4), (250, 2), run=_in_double_precision, atol=1e-6)
 @mistake("this shifts by -k: check the signs of the sines.", turn=-1)
 @mistake("every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).", power=0)
 @mistake("the exponent is -2i/d for pair i; yours is -i/d.", power=1)
@@ -42,7 +50,7 @@ def _storyteller(written):
     return F.one_hot(torch.tensor([5, 3, 5, 4, *[2] * 40])[: len(written)], 6).float()
 
 
-@compare((_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2), view=integers)
+@compare((_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2), (_storyteller, 1, 2, 0), view=integers)
 @mistake("the result starts after `begin`.", first=0)
 @mistake("the result stops before `end`.", last=None)
 @mistake("the next token is in the last row of the logits, not in the first.", row=0)
@@ -82,7 +90,6 @@ def _one_after_another(step, attention, x):
     _attention(2, 5, 8, 2, torch.float32),
     _attention(3, 4, 6, 2, torch.float64),
     run=_one_after_another,
-    gradients=False,  # decoding needs none
 )
 @mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))

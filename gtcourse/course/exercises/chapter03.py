@@ -25,6 +25,7 @@ def check_mask(edge_index, num_nodes, loops=True):
     (torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
     (1000 + torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
     (torch.tensor([0.0, 0, 1000, 0]), EDGES, 4),
+    (torch.tensor([1000.0, 0, -1000, 1000]), EDGES, 4),  # one node has a large and a small one
     (*random((6,)), LOOPS, 9),
     atol=1e-3,
 )
@@ -57,6 +58,8 @@ def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
     [adjacency(4, (0, 1), (1, 2), (2, 3), (3, 0), directed=True)],
     [adjacency(4, (0, 1), (2, 3))],
     [adjacency(3, (0, 1), (1, 2), directed=True)],
+    [adjacency(10, *((n, n + 1) for n in range(9)))],
+    [torch.zeros(1, 1, dtype=torch.bool)],
 )
 @mistake("if some node is never reached, the answer is -1.", never=1)
 @mistake("that is right on a path; in a complete graph one layer is enough.", lambda A: len(A) - 1)

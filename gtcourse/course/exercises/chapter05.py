@@ -29,20 +29,44 @@ def _phi(u):  # [..., n] to [..., 2n]
     return torch.cat([u + 0.25, 0.1 - 2 * u], dim=-1).relu() ** 2
 
 
-@compare((_phi, *random((3, 2))), (_phi, *random((5, 2))))
-@mistake("this is the difference, which is odd; add the two.", lambda phi, u: phi(u) - phi(-u))
-@mistake("add the two; do not concatenate.", lambda phi, u: torch.cat([phi(u), phi(-u)], -1))
-@mistake("this is phi(u) alone; phi(-u) is missing.", lambda phi, u: phi(u))
-@mistake("the minus belongs inside: phi(-u), not -phi(u).", lambda phi, u: 0 * phi(u))
-def check_even(phi, u):
-    """The result is even for any phi, and every even function has this form."""
-    return phi(u) + phi(-u)
+def _phi_with_bias(u):  # [..., n] to [..., n]
+    return (1.5 * u - 0.4).tanh() + 0.3 * u
+
+
+@checker
+def check_even(even):
+    """The result is even, and it depends on phi and on u."""
+    u, other = random((3, 2), (3, 2))
+    for phi in (_phi, _phi_with_bias):
+        at_u, at_minus_u = even(phi, u), even(phi, -u)
+        shape = list(phi(u).shape)
+        require(isinstance(at_u, torch.Tensor), "expected a tensor, as phi returns.")
+        require(
+            list(at_u.shape) == shape,
+            f"expected phi's shape {shape}, got {list(at_u.shape)}: add the two values of phi; do "
+            "not concatenate.",
+        )
+        require(
+            not torch.allclose(at_u, phi(u), atol=1e-4),
+            "this is phi(u) alone; phi(-u) is missing.",
+        )
+        require(
+            not torch.allclose(at_u, phi(u) - phi(-u), atol=1e-4),
+            "this is the difference, which is odd; add the two.",
+        )
+        require(
+            not torch.allclose(at_u, even(phi, other), atol=1e-4),
+            "the value is the same for every u: the minus belongs inside, phi(-u), not -phi(u).",
+        )
+        require(torch.allclose(at_u, at_minus_u, atol=1e-4), "the values at u and -u differ.")
+    first, second = (even(phi, u).sum() for phi in (lambda u: u**2, lambda u: 3 + u**4))
+    require(not torch.isclose(first, second), "the value is the same for two functions phi.")
 
 
 @compare(
     (_phi, _phi, F.pad(*random((4, 2)), (0, 1))),
+    (_phi, _phi, torch.tensor([[0.0, 0.6, 0], [0.8, 0, 0], [0, -0.8, 0], [-0.6, 0, 0]])),
     (_phi, _phi, F.pad(*random((6, 3)), (0, 2))),
-    gradients=False,  # a column of zeros is recognized by its value
 )
 @mistake("the column of zeros adds 2 phi(0); leave padding out.", real=3)
 @mistake("phi(-u) is missing.", signs=(1,))
@@ -56,10 +80,13 @@ def check_signnet_sum(phi, rho, U, real=None, factor=1, signs=(1, -1)):
 
 STAR = torch.tensor([[3.0, -1, -1, -1], [-1, 1, 0, 0], [-1, 0, 1, 0], [-1, 0, 0, 1]])
 RING = 2 * torch.eye(6) - torch.eye(6).roll(1, 0) - torch.eye(6).roll(-1, 0)
+LONG = torch.diag(torch.tensor([1.0, *[2] * 28, 1]))  # a path, whose eigenvalues are 0.01 apart
+LONG -= torch.eye(30).roll(1, 0).tril() + torch.eye(30).roll(-1, 0).triu()
+COMPLETE = 5 * torch.eye(5) - torch.ones(5, 5)
 
 
 # An eigenvector of a repeated eigenvalue has no gradient.
-@compare([STAR], [RING], run=lambda answer, L: torch.stack([*answer(L)]), gradients=False)
+@compare([STAR], [COMPLETE], [LONG], [RING], run=lambda answer, L: torch.stack([*answer(L)]))
 @mistake("that is a matrix for each eigenvector; eigenvalues are equal up to 1e-4.", tolerance=-1)
 @mistake("the projector of eigenvalue 0 is missing.", then=lambda P: P[1:])
 @mistake("the order is descending; eigenvalues should ascend.", then=lambda P: P.flip(0))

@@ -29,6 +29,10 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 @compare((*random((3, 2)), PATH, DISTANCE), (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]))
 @mistake("a mean over no edges is 0/0; it should be 0.", edges=lambda d: d.clamp(max=3))
 @mistake("the sum is divided by L, not by the path's edges.", edges=lambda d: 3)
+@mistake(
+    "a longer path is divided by its distance; divide by the L edges that are read.",
+    edges=lambda d: d.clamp(min=1),
+)
 @mistake("one position too many is read: n is on the path if n < distance.", longer=1)
 @mistake("this is the sum along the path; take the mean.", edges=lambda d: 1)
 def check_edge_bias(table, path, distance, longer=0, edges=None):
@@ -65,11 +69,14 @@ def _one_head(mean_head, d):
 @compare([3], [4], run=_one_head, parts=["weights", "output"], atol=1e-3)
 @mistake("a node also attends to nodes that it cannot reach: -inf for them.", no_path=0)
 @mistake("a node also attends to nodes farther away: -inf for them.", far=0)
+@mistake("twice the weight is log 2 more in the logit, not 2 more.", itself=2.0)
+@mistake("a node's features change its weights: W_Q or W_K has to be zero.", features=1.0)
 @mistake("a node does not attend to itself; it should count twice.", itself=-99)
 @mistake("a node counts as much as a neighbour; it should count twice.", itself=0)
-def check_mean_head(d, no_path=-math.inf, itself=TWICE, far=-math.inf):
+def check_mean_head(d, no_path=-math.inf, itself=TWICE, far=-math.inf, features=0.0):
     """Each node counts twice, its neighbours once, whatever their features are."""
-    return torch.tensor([no_path, itself, 0, far]), torch.zeros(d, d), torch.eye(d), torch.eye(d)
+    eye = torch.eye(d)
+    return torch.tensor([no_path, itself, 0, far]), features * eye, eye, eye
 
 
 def _stars(stars):
@@ -87,7 +94,25 @@ def _partition(refine, colours, A):
     return [got.index(colour) for colour in got]
 
 
-@compare(_stars("013 031 022 0113 513 02"), _stars("0131 431 0311 013"), run=_partition)
+def _two_stars(one, other):
+    """Two stars with a middle of colour 50, and leaves of any colours."""
+    colours = [50, *one, 50, *other]
+    middle = 1 + len(one)
+    edges = [(0, leaf) for leaf in range(1, middle)]
+    edges += [(middle, leaf) for leaf in range(middle + 1, len(colours))]
+    return colours, adjacency(len(colours), *edges)
+
+
+@compare(
+    _stars("013 031 022 0113 513 02"),
+    _two_stars([0, 4, 5], [1, 2, 6]),  # one number of leaves, one sum, one sum of squares
+    _two_stars([1, 3, 9], [1, 5, 9]),  # one least and one largest colour
+    _two_stars([1, 123], [11, 23]),  # written one after the other, both are 1123
+    _two_stars([2, 6], [3, 4]),  # one product
+    ([7], torch.zeros(1, 1, dtype=torch.bool)),
+    _stars("0131 431 0311 013"),
+    run=_partition,
+)
 @mistake("different colours became equal; a node's own counts.", signature=lambda own, near: near)
 @mistake("repetitions among neighbours count.", signature=lambda own, near: (own, {*near}))
 @mistake("1, 3 and 3, 1 became different; order does not count.", order=list)

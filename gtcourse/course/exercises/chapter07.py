@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.chapter06 import FAR
-from gtcourse.course.exercises.checker import adjacency, compare, mistake, random, tensors
+from gtcourse.course.exercises.checker import adjacency, compare, mistake, random, require, tensors
 
 BONDED = adjacency(4, (0, 1), (1, 0), (1, 2), directed=True)  # of types 0, 0 and 1
 BOND = adjacency(4, (1, 2), directed=True).long()
@@ -68,6 +68,7 @@ def check_distance_objective(logits, distance, nu, classes=lambda d: d, reductio
 
 def _weights(counting_head, A):
     b, g = (x.float() for x in tensors(counting_head(A), A.shape, A.shape))
+    require(b.isfinite().all() and g.isfinite().all(), "use finite numbers only.")
     return b.softmax(dim=1) * g.sigmoid()
 
 

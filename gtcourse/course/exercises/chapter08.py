@@ -20,7 +20,15 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gtcourse.course.exercises.checker import checker, compare, mistake, random, require, tensors
+from gtcourse.course.exercises.checker import (
+    checker,
+    compare,
+    mistake,
+    random,
+    require,
+    tensors,
+    without_loops,
+)
 from gtcourse.course.tasks import absent, both_directions, permutations
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
@@ -50,6 +58,11 @@ class _NoVectorPerPair(TorchDispatchMode):
         return result
 
 
+def _without_pairs_and_loops(answer, x, R, relation):
+    without_loops(answer)
+    return _without_pairs(answer, x, R, relation)
+
+
 def _without_pairs(answer, x, R, relation):
     with _NoVectorPerPair() as mode:
         mode.too_many = relation.numel() * R.shape[-1]
@@ -64,7 +77,7 @@ OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
 @compare(
     (*random((2, 11, 13), (2, 4, 13)), RELATION),
     (*random((3, 9, 8), seed=2), *OTHER),
-    run=_without_pairs,
+    run=_without_pairs_and_loops,
 )
 @mistake("this is k_i (the authors' code); Eq. 7 has k_j, the key attended to.", key_of_i=True)
 @mistake("the sum is already divided by sqrt(K); Eq. 8 does that once.", scale=13**-0.5)

@@ -4,13 +4,29 @@ import math
 
 import torch
 
-from gtcourse.course.exercises.checker import adjacency, compare, mistake, random
+from gtcourse.course.exercises.checker import (
+    adjacency,
+    compare,
+    mistake,
+    random,
+    require,
+    without_autograd,
+)
 
 A = random((5, 5))[0] > 0
 BOND = A * (9 * random((5, 5), seed=2)[0]).abs().long() % 3
 
 
-@compare((A, BOND, 3), (A[:4, :4], BOND[:4, :4], 5))
+def _whole_numbers(pair_rows, adjacency, bond, T):
+    rows = pair_rows(adjacency, bond, T)
+    fractions = isinstance(rows, torch.Tensor) and rows.is_floating_point()
+    require(not fractions, "rows of a table are integers; yours are floating-point numbers.")
+    return rows
+
+
+@compare(
+    (A, BOND, 3), (A[:1, :1], BOND[:1, :1], 2), (A[:4, :4], BOND[:4, :4], 5), run=_whole_numbers
+)
 @mistake("a loop keeps its type: write the diagonal first.", then=lambda t: t.fill_diagonal_(4))
 @mistake("the rows for no edge and for a node with itself are swapped.", no_edge=1, itself=0)
 @mistake("type 0 is an edge too.", given=lambda A, bond, T: (A & (bond > 0), bond, T))
@@ -30,7 +46,7 @@ def _with_large_negatives(table, *_):
 
 
 # The logarithm of 0 has no gradient.
-@compare((PATH, 0.4), (PATH[1:, 1:], 1.3), gradients=False, view=_with_large_negatives)
+@compare((PATH, 0.4), (PATH[1:, 1:], 1.3), view=_with_large_negatives)
 @mistake("this is the kernel itself; the bias is its logarithm.", then=torch.exp)
 @mistake("this is -t L: take its exponential as a matrix.", kernel=torch.exp)
 @mistake("the heat grows: the sign of t L is wrong.", sign=1)
@@ -44,15 +60,20 @@ def check_heat_bias(A, t, degrees=1, sign=-1, kernel=torch.matrix_exp):
 RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
 
 
-@compare((RINGS, 11), ([[5, 1, 3, 0], [6, 2, 7]], 9))
+@compare((RINGS, 11), ([[*range(8)]], 8), ([], 2), ([[5, 1, 3, 0], [6, 2, 7]], 9))
 @mistake("a node is bound to itself; the diagonal should be False.", itself=True)
 @mistake("only consecutive nodes are bound; bind all.", others=lambda ring, n: [ring[n - 1]])
+@mistake("a ring of more than six nodes is left out; all rings count.", largest=6)
+@mistake(
+    "only nodes that share every ring are bound; one common ring is enough.",
+    given=lambda rings, N: (rings[:1], N),
+)
 @mistake("each pair is bound one way only; the relation is symmetric.", then=torch.triu)
 @mistake("rings that share nodes stay two.", given=lambda rings, N: ([[*range(7)], rings[2]], N))
-def check_ring_bound(rings, N, itself=False, others=lambda ring, n: ring):
+def check_ring_bound(rings, N, itself=False, others=lambda ring, n: ring, largest=None):
     """All nodes of a ring are bound to one another, and none to itself."""
     bound = torch.zeros(N, N, dtype=torch.bool)
-    for ring in rings:
+    for ring in [ring for ring in rings if len(ring) <= (largest or N)]:
         for n, i in enumerate(ring):
             bound[i, others(ring, n)] = True
     return bound if itself else bound.fill_diagonal_(False)
@@ -76,7 +97,17 @@ def _way_back(K, N):
     return s.softmax(dim=-1), m, 2.0 * ~ablated, g
 
 
-@compare(_way_back(3, 4), _way_back(2, 5), parts=["the gradient of E", "the gradient of s"])
+def _by_hand(backward, *arguments):
+    without_autograd(backward)
+    return backward(*arguments)
+
+
+@compare(
+    _way_back(3, 4),
+    _way_back(2, 5),
+    run=_by_hand,
+    parts=["the gradient of E", "the gradient of s"],
+)
 @mistake("an ablated pair has a gradient.", of_a=lambda keep, m, z: keep * (m - z))
 @mistake("z is missing: what j gains, the others lose.", of_a=lambda keep, m, z: keep * m)
 @mistake("this is a mean over channels; sum their gradients.", of_s=torch.mean)

@@ -4,18 +4,26 @@ A known mistake is a function too, written as a reader would write it. If the re
 that of a mistake, the checker gives its hint.
 """
 
+import ctypes
+import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from dis import get_instructions
 from functools import partial, wraps
-from inspect import signature
+from inspect import signature, unwrap
 from itertools import permutations
 from operator import index
+from types import CodeType
 
+import numpy as np
 import torch
 from torch import Tensor
+
+SECONDS = 20.0
+"""How long a check may take; right answers need less than one."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,37 @@ class Mistake(Exception):  # noqa: N818
     """The answer is wrong; the message says how."""
 
 
+class TookTooLong(BaseException):
+    """The time is over; no ``except Exception`` of the reader's code catches it."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises :class:`TookTooLong` in this thread once the time is over.
+
+    It is raised between two steps of Python, so a loop that never ends is stopped, and a single
+    long operation of PyTorch is not.
+    """
+    thread = ctypes.c_ulong(threading.get_ident())
+    lock = threading.Lock()
+    running = True
+
+    def stop() -> None:
+        with lock:
+            if running:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TookTooLong))
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            running = False
+        timer.cancel()
+
+
 def require(condition: object, message: str) -> None:
     """Raises :class:`Mistake` unless the condition holds."""
     if not condition:
@@ -54,7 +93,11 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
     @wraps(check)
     def checked(answer, *rest) -> Result:
         try:
-            check(_attempted(answer), *rest)
+            with time_limit(SECONDS):
+                check(_attempted(answer), *rest)
+        except TookTooLong:
+            limit = f"your code was stopped after {SECONDS:g} seconds: does a loop never end?"
+            return Result(False, limit)
         except Missing:
             return Result(None, "replace the `...` with your answer and run the cell again.")
         except Mistake as mistake:
@@ -79,7 +122,10 @@ def _attempted(answer):
 
     if answer is None or answer is ...:
         raise Missing
-    return call if callable(answer) else answer
+    if callable(answer):
+        call.__wrapped__ = answer
+        return call
+    return answer
 
 
 def mistake(hint: str, answer=None, *, given=None, then=None, **options) -> Callable:
@@ -105,8 +151,8 @@ class compare:  # noqa: N801 (a decorator)
     """Turns a reference, which is a right answer, into the checker of an exercise.
 
     Every checker follows one rule. The answer is called with each case, and with the last one in
-    double precision. It may not change its arguments. Values, the precision and the gradients of
-    all floating-point arguments are those of the reference.
+    double precision. It may not change its arguments. Values and precision are those of the
+    reference; lists and NumPy arrays of the right values are right.
 
     Args:
         cases: the arguments of each call: at least two, in which all sizes differ.
@@ -115,12 +161,12 @@ class compare:  # noqa: N801 (a decorator)
             Tensors that it is given have the right shape.
         parts: the names of the parts, if the result is a tuple.
         atol: how far a number may be from the reference's.
-        gradients: False where the reference itself has none that are finite or unique.
+        gradients: whether gradients are compared as well; only where the exercise asks for them.
     """
 
     def __init__(
         self, *cases: Sequence, run: Callable | None = None, view: Callable | None = None,
-        parts: Sequence[str] = (), atol: float = 1e-4, gradients: bool = True,
+        parts: Sequence[str] = (), atol: float = 1e-4, gradients: bool = False,
     ) -> None:  # fmt: skip
         self.cases = [*cases, [x.double() if _is_float(x) else x for x in cases[-1]]]
         self.run = run or (lambda answer, *arguments: answer(*arguments))
@@ -148,12 +194,14 @@ class compare:  # noqa: N801 (a decorator)
             for name, x, y in zip(self.names, case, given, strict=False):
                 same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
                 require(same, f"`{name}` has been changed in place; work on a copy (clone).")
+            if self.parts and isinstance(got, Tensor | np.ndarray):
+                got = list(got)
             right = self.run(self.reference, *deepcopy(case))
             fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
             require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
             for part, name in enumerate(self.parts or [""]):
                 if fault := self.difference(got, right, case, part):
-                    fault = self.hint(got, case, part) or fault
+                    fault = self.hint(answer, case, part) or fault
                     raise Mistake(f"{name}: {fault}" if name else fault)
             if self.gradients and isinstance(right, Tensor):
                 self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
@@ -167,13 +215,21 @@ class compare:  # noqa: N801 (a decorator)
         doubles = any(_is_float(x) and x.dtype == torch.float64 for x in case)
         return _difference(got, right, self.atol, doubles)
 
-    def hint(self, got, case: Sequence, part: int) -> str | None:
-        """The hint of the mistake that has this result."""
+    def hint(self, answer: Callable, case: Sequence, part: int) -> str | None:
+        """The hint of the mistake that has the answer's results, in this case and in all others."""
         known = self.reference.mistakes.items()
         for hint, wrong in [*known, *self.misreadings(len(case))]:
-            with suppress(Exception):  # this case may not allow the mistake
-                if not self.difference(got, self.run(wrong, *deepcopy(case)), case, part):
-                    return hint
+            if self.agree(answer, wrong, case, part) and all(
+                self.agree(answer, wrong, other, part) is not False for other in self.cases
+            ):
+                return hint
+        return None
+
+    def agree(self, one: Callable, other: Callable, case: Sequence, part: int) -> bool | None:
+        """Whether two answers have one result; None if either of them cannot take the case."""
+        with suppress(Exception):
+            got, expected = (self.run(each, *deepcopy(case)) for each in (one, other))
+            return self.difference(got, expected, case, part) is None
         return None
 
     def misreadings(self, count: int) -> Iterator[tuple[str, Callable]]:
@@ -259,6 +315,29 @@ def integers(answer: object, *_) -> list[int]:
         raise Mistake(f"expected a list of whole numbers, got {answer}.") from None
 
 
+def without_loops(answer: Callable) -> None:
+    """Raises :class:`Mistake` if the code of a function has a loop or a comprehension."""
+    loops = {"FOR_ITER", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
+    found = {step.opname for code in _codes(answer) for step in get_instructions(code)}
+    require(not found & loops, "there is a loop in your code; use operations on all at once.")
+
+
+def without_autograd(answer: Callable) -> None:
+    """Raises :class:`Mistake` if the code of a function asks PyTorch for a gradient."""
+    asking = {"autograd", "backward", "grad", "jacobian", "jacrev", "vjp", "requires_grad_"}
+    used = {name for code in _codes(answer) for name in code.co_names}
+    require(not used & asking, "work the derivative out yourself, without autograd.")
+
+
+def _codes(answer: Callable) -> list[CodeType]:
+    """The code of a function and of the functions within it."""
+    code = getattr(unwrap(answer), "__code__", None)  # None for a partial or a built-in
+    found = [] if code is None else [code]
+    for code in found:
+        found += [part for part in code.co_consts if isinstance(part, CodeType)]
+    return found
+
+
 def _is_float(x: object) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
@@ -266,6 +345,9 @@ def _is_float(x: object) -> bool:
 def _difference(got: object, right: object, atol: float, doubles: bool) -> str | None:
     """What distinguishes a result from the right one, in a sentence; None if nothing does."""
     if isinstance(right, Tensor):
+        if isinstance(got, list | tuple | np.ndarray):
+            with suppress(ValueError, TypeError, RuntimeError):  # its rows may differ in length
+                got = torch.as_tensor(np.asarray(got, dtype=None)).to(right.dtype)
         if not isinstance(got, Tensor):
             return f"expected a tensor, got a {type(got).__name__}."
         if got.shape != right.shape:
@@ -277,10 +359,12 @@ def _difference(got: object, right: object, atol: float, doubles: bool) -> str |
             return f"the entries are right; expected {right.dtype}, got {got.dtype}."
         return None
     if isinstance(right, int | float):
-        got = got.item() if isinstance(got, Tensor) and got.numel() == 1 else got
+        if isinstance(got, Tensor | np.generic | np.ndarray) and math.prod(got.shape) == 1:
+            got = got.item()
         if not isinstance(got, int | float) or isinstance(got, bool):
             return f"expected a number, got a {type(got).__name__}."
-        return None if abs(got - right) <= atol else f"expected {right:.6g}, got {got:.6g}."
+        close = abs(got - right) <= atol + 1e-6 * abs(right)  # single precision is enough
+        return None if close else f"expected {right:.6g}, got {got:.6g}."
     return None if got == right else f"expected {right}, got {got}."
 
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.exercises.test_texts import CHECKERS, EXERCISES, MODULES, TEXTS, folded_solutions
+from tests.course.exercises.test_texts import CHECKERS, EXERCISES, MODULES, TEXTS, folded_solutions
 
 c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = MODULES.values()
 GIVEN = {"math": math, "torch": torch, "F": F, "nn": nn}
@@ -76,6 +76,57 @@ def endless(predict, begin, end, limit):
     return written
 
 
+def overflowing(Q, K, V):
+    weights = (K.T @ Q / len(Q) ** 0.5).exp()
+    return V @ (weights / weights.sum(0))
+
+
+def shifted_by_the_mean(logits, edge_index, num_nodes):
+    groups = [edge_index[1] == node for node in edge_index[1]]
+    shift = torch.stack([logits[same].mean() for same in groups])
+    weights = (logits - shift).exp()
+    return weights / torch.stack([weights[same].sum() for same in groups])
+
+
+def layers_up_to(A, most):
+    reached = torch.eye(len(A))
+    for layers in range(most + 1):
+        if reached.all():
+            return layers
+        reached = ((A.T.float() + torch.eye(len(A))) @ reached > 0).float()
+    return -1
+
+
+def layers_without_end(A):
+    reached, layers = torch.eye(len(A)), 0
+    while not reached.all():
+        reached = ((A.T.float() + torch.eye(len(A))) @ reached > 0).float()
+        layers += 1
+    return layers
+
+
+def without_rows_that_hold_a_zero(phi, rho, U):
+    columns = [u for u in U.T if u.all()]
+    return rho(sum(phi(sign * u[:, None]) for u in columns for sign in (1, -1)) + 0 * phi(U[:, :1]))
+
+
+def refined_by(signature):
+    def refine(colours, A):
+        near = [[colours[j] for j in row.nonzero().flatten().tolist()] for row in A]
+        found = [(own, signature(each)) for own, each in zip(colours, near, strict=True)]
+        return [found.index(one) for one in found]
+
+    return refine
+
+
+def sums_of(near):
+    return len(near), sum(near), sum(colour * colour for colour in near)
+
+
+def ends_of(near):
+    return (len(near), min(near), max(near)) if near else ()
+
+
 def signs(*shape, low=-1, chance=0.5):
     return torch.where(torch.rand(shape) < chance, low, 1)
 
@@ -116,6 +167,22 @@ def test_a_wrong_value_is_rejected(check, cause):
     assert cause in result.message
 
 
+def key_context_by_product(k, R, relation):
+    products = torch.einsum("htc,hjc->hjt", R, k)
+    return torch.stack([p[torch.arange(len(relation)), relation] for p in products])
+
+
+def backward_by_autograd(a, m, keep, g):
+    E, s = a.log().requires_grad_(), torch.zeros_like(a[0], requires_grad=True)
+    z = ((s + E).softmax(dim=-1) * keep * m).sum(dim=-1)
+    return torch.autograd.grad(z, (E, s), g)
+
+
+def gradient_by_autograd(a, v, g):
+    s = a.log().requires_grad_()
+    return torch.autograd.grad(s.softmax(dim=-1) @ v, s, g)[0]
+
+
 # fmt: off
 WRONG = [
     (c1.check_columns, forgotten_return, "did you forget `return`?"),
@@ -123,7 +190,6 @@ WRONG = [
     (c1.check_columns, lambda Q, K, V: Q @ K, "raised RuntimeError"),
     (c1.check_columns, in_single_precision, "right for other sizes or dtypes"),
     (*then(c1.check_columns, torch.Tensor.float), "expected torch.float64"),
-    (*then(c1.check_columns, torch.detach), "no gradient reaches"),
     (c1.check_masked_attention, masked, "the gradient of `v` is not finite"),
     (*given(c1.check_masked_attention, lambda q, *rest: (q.detach(), *rest)), "gradient of `q`"),
     (*changing(c1.check_masked_attention, 3, lambda m: m.fill_(True)), "`mask` has been changed"),
@@ -137,13 +203,32 @@ WRONG = [
     (c2.check_cached_step, lambda attention, x, *memory: x, "expected tensors of shapes"),
     (*then(c3.check_mask, torch.Tensor.float), "expected torch.bool"),
     (*changing(c3.check_edge_softmax, 0, lambda s: s.sub_(s.max())), "`logits` has been changed"),
-    (*given(c3.check_gatv2_logits, lambda h, W1, W2, a: (h, W1, W2.detach(), a)), "of `W2` is not"),
     (c3.check_layers_needed, lambda A: True, "expected a number"),
     (c4.check_walk_matrix, lambda A: A.float().softmax(1) * A.any(1, keepdim=True), "entries"),
     (*changing(c4.check_rayleigh_quotient, 0, lambda u: u.div_(u.norm())), "`u` has been changed"),
     (c4.check_rayleigh_quotient, lambda u, edges: 2.0, "expected 1.13043, got 2"),
     (c4.check_laplacian_rows, lambda A, k: torch.eye(7), "expected the shape [7, 4]"),
     (*given(c4.check_svd_rows, lambda A, r: (A.T, r)), "`A` is transposed"),
+    (c1.check_columns, overflowing, "NaN"),
+    (c2.check_shift_matrix, lambda k, d: torch.eye(d), "expected float64, got torch.float32"),
+    (c3.check_edge_softmax, shifted_by_the_mean, "NaN"),
+    (c3.check_layers_needed, lambda A: layers_up_to(A, 5), "expected 9, got -1"),
+    (c5.check_even, lambda phi, u: phi(u) - phi(-u), "odd; add the two"),
+    (c5.check_even, lambda phi, u: torch.cat([phi(u), phi(-u)], -1), "do not concatenate"),
+    (c5.check_even, lambda phi, u: phi(u), "phi(-u) is missing"),
+    (c5.check_even, lambda phi, u: 0 * phi(u), "the same for every u"),
+    (c5.check_even, lambda phi, u: phi(u) + 1, "differ"),
+    (c5.check_signnet_sum, without_rows_that_hold_a_zero, "entries"),
+    (c5.check_projectors, lambda L: c5.check_projectors.reference(L, 0.05), "expected the shape"),
+    (c6.check_refine, refined_by(sums_of), "expected"),
+    (c6.check_refine, refined_by(ends_of), "expected"),
+    (c6.check_refine, refined_by(lambda near: "".join(map(str, sorted(near)))), "expected"),
+    (c7.check_counting_head, lambda A: (torch.zeros(A.shape), torch.where(A, 1.0, -1) * math.inf),
+     "finite numbers only"),
+    (c8.check_key_context, key_context_by_product, "there is a loop"),
+    (*then(c9.check_pair_rows, torch.Tensor.float), "rows of a table are integers"),
+    (c9.check_backward, backward_by_autograd, "without autograd"),
+    (c11.check_logit_gradient, gradient_by_autograd, "without autograd"),
     (c5.check_random_signs, lambda v: v * signs(200, 1, 3, low=0), "nothing else"),
     (c5.check_random_signs, lambda v: v * signs(*v.shape), "have different signs"),
     (c5.check_random_signs, lambda v: -v, "every sign is the same"),
@@ -151,8 +236,6 @@ WRONG = [
     (c5.check_random_signs, lambda v: v * signs(200, 1, 1), "all eigenvectors of a graph"),
     (c5.check_random_signs, same_signs_again, "do not fix the seed"),
     (c5.check_random_signs, lambda v: v * signs(200, 1, 3, chance=0.2), "about as many"),
-    (c5.check_even, lambda phi, u: (phi(u) + phi(-u)) / 2, "0.5 times the right one"),
-    (c5.check_even, lambda phi, u: phi(u) * phi(-u), "entries"),
     (*then(c6.check_with_virtual_node, lambda b: b + 1), "off by the same number"),
     (c6.check_mean_head, lambda d: torch.eye(d), "expected tensors of shapes"),
     (c6.check_refine, lambda colours, A: [f"{c}" for c in colours], "whole numbers"),
@@ -170,7 +253,6 @@ WRONG = [
     (c8.check_dial_table, lambda: dial(-30.0), "the sign is"),
     (c8.check_dial_table, lambda: dial().log(), "finite"),
     (*then(c9.check_ring_bound, torch.Tensor.int), "expected torch.bool"),
-    (*given(c9.check_attention_filters, lambda q, k, *a: (q, k.detach(), *a)), "of `k` is not"),
     (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E.mT, H)), "`E` is transposed"),
     (c9.check_backward, lambda a, m, keep, g: a, "expected 2 results"),
     (*given(c10.check_gat_logits, lambda a, b, A: (a, b, A | A.T)), "keep its direction"),
@@ -225,27 +307,11 @@ def rows_masked_too(dots, b, g, real):
     return (s.softmax(dim=1) * g.sigmoid()).masked_fill(~real[:, None], 7.0)
 
 
-def key_context_by_product(k, R, relation):
-    products = torch.einsum("htc,hjc->hjt", R, k)
-    return torch.stack([p[torch.arange(len(relation)), relation] for p in products])
-
-
 def two_factors(q, k, E, H):
     q, k = (x.unflatten(1, (H, -1)).transpose(0, 1) for x in (q, k))
     K = q.shape[-1]
     product = (q @ k.mT / K**0.5).exp().repeat_interleave(K, dim=0) * E.exp()
     return product / product.sum(dim=-1, keepdim=True)
-
-
-def backward_by_autograd(a, m, keep, g):
-    E, s = a.log().requires_grad_(), torch.zeros_like(a[0], requires_grad=True)
-    z = ((s + E).softmax(dim=-1) * keep * m).sum(dim=-1)
-    return torch.autograd.grad(z, (E, s), g)
-
-
-def gradient_by_autograd(a, v, g):
-    s = a.log().requires_grad_()
-    return torch.autograd.grad(s.softmax(dim=-1) @ v, s, g)[0]
 
 
 def by_detours(A, mask):  # Floyd and Warshall, as floats
@@ -278,6 +344,15 @@ RIGHT = [
     then(c4.check_laplacian_rows, lambda rows: -rows.float()),
     then(c4.check_svd_rows, flip_every_other_pair),
     (c5.check_even, lambda phi, u: torch.stack([phi(u), phi(-u)]).sum(0)),
+    (c5.check_even, lambda phi, u: (phi(u) + phi(-u)) / 2),
+    (c5.check_even, lambda phi, u: phi(u) * phi(-u)),
+    (c5.check_even, lambda phi, u: phi(u.abs())),
+    then(c1.check_columns, torch.detach),
+    then(c3.check_mask, torch.Tensor.tolist),
+    then(c3.check_gatv2_logits, lambda logits: logits.detach().numpy()),
+    then(c11.check_rollout, torch.detach),
+    then(c12.check_padding_share, np.float32),
+    then(c12.check_pair_bytes, np.array),
     (c5.check_signnet_sum,
      lambda phi, rho, U: rho(sum(phi(s * u[:, None]) for u in U.T if u.any() for s in (1, -1)))),
     then(c5.check_projectors, list),
@@ -289,19 +364,16 @@ RIGHT = [
     (c7.check_counting_head,  # the same number in a row is no bias
      lambda A: (torch.full(A.shape, 3.0), torch.where(A, 12.0, -12.0))),
     then(c8.check_relation_ids, torch.Tensor.int),
-    (c8.check_key_context, key_context_by_product),
     (c8.check_value_term, lambda a, R, r: sum(
         (a * (r == t)).sum(2)[..., None] * R[:, t, None] for t in range(R.shape[1]))),
     (c8.check_dial_table, lambda: dial() - 100.0),
     (c9.check_attention_filters, two_factors),
-    (c9.check_backward, backward_by_autograd),
     (c10.check_gat_logits,
      lambda a, b, A: torch.where(A.T, F.leaky_relu(a[:, None] + b, 0.2), -math.inf)),
     (c10.check_gate_as_bias, lambda s, g: (s + F.logsigmoid(g)).log_softmax(dim=-1)),
     (c10.check_gate_as_bias, lambda s, g: s + g.double().sigmoid().log()),
     then(c10.check_ahead_of, lambda pairs: [list(pair) for pair in pairs]),
     (c11.check_entropy_share, lambda a: torch.special.entr(a).sum(1) / math.log(a.shape[1])),
-    (c11.check_logit_gradient, gradient_by_autograd),
     then(c12.check_padding_share, torch.tensor),
     then(c12.check_next_batch, torch.tensor),
     (c12.check_distances, by_detours),
@@ -312,3 +384,20 @@ RIGHT = [
 @pytest.mark.parametrize(("check", "answer"), RIGHT)
 def test_another_right_answer_passes(check, answer):
     assert check(answer).passed, check(answer)
+
+
+def test_a_loop_that_never_ends_is_stopped(monkeypatch):
+    monkeypatch.setattr("gtcourse.course.exercises.checker.SECONDS", 0.5)
+    result = c3.check_layers_needed(layers_without_end)
+    assert result.passed is False
+    assert "stopped after 0.5 seconds: does a loop never end?" in result.message
+
+
+def test_a_hint_holds_in_every_case():
+    """In the first case E equals L, so that the two readings cannot be told apart there."""
+    result = c8.check_relation_ids(
+        lambda d, bond, E, L: c8.check_relation_ids.reference(d, bond, 3, 3)
+    )
+    assert result.passed is False
+    assert "taken one too" not in result.message
+    assert "swapped" not in result.message
