@@ -21,7 +21,7 @@ export PYTHONHASHSEED := 0
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: student help setup book pdf serve notebooks sync tables results test fast lint format clean checks \
+.PHONY: student help setup book pdf serve notebooks sync tables repository results test fast lint format clean checks \
         unit-tests oldest notebook-tests book-checks browser-tests bench nightly faults \
         package-tests audit downloads
 
@@ -63,6 +63,9 @@ tables: $(STAMP)  ## write results, run times, benchmarks, ledger and difference
 
 student: $(STAMP)  ## write each chapter without outputs and solutions, for students
 	@$(BIN)/python -m tools.student
+
+repository: $(STAMP)  ## for forks: another repository's name in all files (NAME=owner/name)
+	@$(BIN)/python -m tools.repository $(NAME)
 
 results: $(STAMP)  ## continue the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
 	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES))

@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import time
+from copy import deepcopy
 from itertools import zip_longest
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from nbformat import NotebookNode
 from tools.paths import NOTEBOOKS, RUN_TIMES, TEXTS
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+COLAB = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}  # the machine that Colab offers
 METADATA = ("tags", "mystnb")  # what text and notebook both store of a cell's metadata
 LARGEST = 4_000_000  # bytes of a notebook with its outputs
 SHOWS = re.compile(r"^(print|plots\.(show|table|molecules|diagram))\(", re.MULTILINE)
@@ -109,7 +111,9 @@ def follow_text(text: Path, notebook: Path) -> NotebookNode:
 
 def write_notebook(nb: NotebookNode, path: Path) -> None:
     """Write the notebook so that the same content gives the same bytes."""
-    nb.metadata = NotebookNode(kernelspec=dict(KERNEL), language_info={"name": "python"})
+    nb.metadata = NotebookNode(
+        kernelspec=dict(KERNEL), language_info={"name": "python"}, **deepcopy(COLAB)
+    )
     nb.nbformat, nb.nbformat_minor = 4, 5
     seen: dict[str, int] = {}
     for cell in nb.cells:
