@@ -8,7 +8,7 @@ from functools import partial
 
 from experiments.runs import Run, main
 from gtcourse import load_dataset
-from gtcourse.models.baselines import BagTransformerConfig, NeighbourTransformer
+from gtcourse.models.bag import BagTransformerConfig, NeighbourTransformer
 
 MASKED_HEADS = {"full-attention": 0, "half-attention": 2, "neighbour-attention": 4}
 CONFIG = BagTransformerConfig(d_model=64, num_heads=4, num_layers=3, d_hidden=128)

@@ -17,7 +17,7 @@ from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset, models
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.models.embeddings import flip_signs
+from gtcourse.models.signnet import flip_signs
 from gtcourse.train.loop import evaluate
 from gtcourse.train.tasks import Task, graph_multiclass, graph_regression
 
@@ -46,7 +46,9 @@ BASES = {
     ),
     "gatedgcn": Base(
         models.GatedGCN,
-        models.GatedGCNConfig(num_node_types=28, num_node_features=0, num_edge_types=4, d_model=48),
+        models.GatedGCNConfig(
+            num_node_types=(28,), num_node_features=0, num_edge_types=(4,), d_model=48
+        ),
         epochs=10,
     ),
     "cycles": Base(

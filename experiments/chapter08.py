@@ -19,7 +19,7 @@ from gtcourse.train.tasks import graph_multiclass, node_classification
 TRAIN_MOLECULES = 4000
 MOLECULES = GRPEConfig(d_model=64, num_heads=8, num_layers=4)  # Table 1
 DIGITS = replace(
-    MOLECULES, num_node_types=0, num_node_features=3, num_edge_types=(11,), edge_step=0.1,
+    MOLECULES, num_node_types=(), num_node_features=3, num_edge_types=(11,), edge_step=0.1,
     num_targets=10, max_distance=3,
 )  # fmt: skip
 STEPS, LABELS = 8, 4
@@ -27,10 +27,10 @@ ONE_HEAD = GRPEConfig(
     d_model=64, num_heads=1, num_layers=1, num_edge_types=(), max_distance=STEPS,
     virtual_node=False, dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
-LISTENER = replace(ONE_HEAD, num_node_types=STEPS + 2, target="node", num_targets=2)
-SPEAKER = replace(LISTENER, num_node_types=2 * STEPS + 1)
+LISTENER = replace(ONE_HEAD, num_node_types=(STEPS + 2,), target="node", num_targets=2)
+SPEAKER = replace(LISTENER, num_node_types=(2 * STEPS + 1,))
 TREES = replace(
-    ONE_HEAD, num_node_types=1, num_edge_types=(LABELS + 1,), num_targets=LABELS, num_layers=2
+    ONE_HEAD, num_node_types=(1,), num_edge_types=(LABELS + 1,), num_targets=LABELS, num_layers=2
 )
 """Attention twice: once to the ends of the labelled edge, once from them to all others."""
 

@@ -1,4 +1,8 @@
-"""Import paths of release 0.2, which still work for one release and warn."""
+"""Import paths of release 0.2, which still work for one release and warn.
+
+A module of ``MOVED`` is the very module of its new path. One of ``DIVIDED`` is made of the names
+that have gone to several modules.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,20 @@ MOVED = {
     "gtcourse.training.tasks": "gtcourse.train.tasks",
 }
 
+DIVIDED = {
+    "gtcourse.models.baselines": ("gtcourse.models.message_passing", "gtcourse.models.bag"),
+    "gtcourse.models.embeddings": (
+        "gtcourse.models.categories",
+        "gtcourse.models.batch_norm",
+        "gtcourse.models.mlp",
+        "gtcourse.models.bag",
+        "gtcourse.models.signnet",
+        "gtcourse.models.graphormer",
+        "gtcourse.models.egt",
+        "gtcourse.models.csa",
+    ),
+}
+
 
 class MovedModules(MetaPathFinder, Loader):
     """Finds a module under its old path: the very module of the new path, after a warning."""
@@ -40,12 +58,15 @@ class MovedModules(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if new_path(name) is None:
+        if name not in DIVIDED and new_path(name) is None:
             return None
         return ModuleSpec(name, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
         old = module.__name__
+        if old in DIVIDED:
+            gather(module, DIVIDED[old])
+            return
         new = new_path(old)
         warnings.warn(
             f"{old} is now {new}; the old path goes with the next release.",
@@ -57,6 +78,19 @@ class MovedModules(MetaPathFinder, Loader):
             old != "gtcourse.training"
         ):  # whose modules went to four places: it stays an empty package
             sys.modules[old] = current
+
+
+def gather(module: ModuleType, paths: Sequence[str]) -> None:
+    """Gives a module the names that several modules define."""
+    warnings.warn(
+        f"{module.__name__} is now {', '.join(paths)}; the old path goes with the next release.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    for path in paths:
+        for name, value in vars(import_module(path)).items():
+            if getattr(value, "__module__", None) == path:
+                setattr(module, name, value)
 
 
 def new_path(name: str) -> str | None:

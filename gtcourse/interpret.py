@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.embeddings import clipped, mean_pool
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
+from gtcourse.models.bag import mean_pool
 
 
 def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:

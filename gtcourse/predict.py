@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings import Encoding, encode
 from gtcourse.graphs.batch import GraphBatch, node_axes
-from gtcourse.graphs.dataset import collate
+from gtcourse.graphs.dataset import checked, collate
 from gtcourse.graphs.io import replacing
 from gtcourse.graphs.molecules import ogb_data, zinc_data
 from gtcourse.interpret import between_nodes
@@ -75,6 +75,7 @@ class Predictor:
         if isinstance(graphs, str | Data) or not len(graphs):
             raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")
         data = encode([self._graph(entry, i) for i, entry in enumerate(graphs)], *self.transforms)
+        checked(data, None).check_features(self.model)
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
         predictions, attentions = [None] * len(data), [None] * len(data)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
+from typing import get_type_hints
 
 import torch
 from torch import Tensor
@@ -117,9 +118,12 @@ class Encoding(BaseTransform):
     on_device = False
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))  # a field's own type may be text, or not
         for each in fields(self):
-            value, least = getattr(self, each.name), 0 if each.name == "seed" else 1
-            whole = each.type == "int" or (each.type == "int | None" and value is not None)
+            value = getattr(self, each.name)
+            least = 0 if each.name == "seed" else 1
+            hint = hints[each.name]
+            whole = hint is int or (hint == (int | None) and value is not None)
             if whole and (not isinstance(value, Integral) or value < least):
                 raise ValueError(
                     f"{each.name} is {value!r}; expected a whole number, {least} or more."

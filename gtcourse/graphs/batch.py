@@ -1,7 +1,21 @@
 """Graphs as padded dense tensors: the one data type that every model takes.
 
 Shapes: B graphs, N nodes (of the largest graph, or more), F node features, F_e edge features.
-Row i of a pair tensor belongs to the receiving (query) node, column j to the sending (key) node.
+
+Directions: entry [i, j] of every pair tensor is about the way from i to j: the edge i → j, the
+shortest path from i to j, the walks from i to j.
+
+- Messages travel along edges: over an edge i → j, node j receives from node i. This is so in GCN,
+  GIN, GAT, GatedGCN, SignNet, ``NeighbourTransformer``, and where Graphormer puts edges into nodes
+  or values. As a mask of attention, whose row is the node that receives, it is the transpose of the
+  adjacency.
+- Attention that reads pairs follows its paper's indices: row i is the query, column j the key, and
+  what steers how i attends to j is the pair [i, j], the way from i to j. This is so in Graphormer,
+  EGT, GRPE and CSA. EGT-Constrained keeps a pair "if there is an edge from node i to node j", so
+  there node i attends to j over the edge i → j.
+
+On undirected graphs both are the same. Transposing any of them fails a test
+(``tests/models/test_directions.py``).
 """
 
 from __future__ import annotations
@@ -23,6 +37,22 @@ PAIR_ENCODINGS = ("distance", "path_edges", "path_tree", "random_walks", "ring")
 ENCODINGS = dict.fromkeys(NODE_ENCODINGS, 1) | dict.fromkeys(PAIR_ENCODINGS, 2)
 ENCODINGS["laplacian_eigenvalues"] = 0
 """The attributes of a graph that are encodings, and how many node axes each has."""
+
+TRANSFORM_OF = {
+    "distance": "AddShortestPaths()",
+    "path_edges": "AddPathEdges(max_length)",
+    "path_tree": "AddPathTree()",
+    "in_degree": "AddDegrees()",
+    "out_degree": "AddDegrees()",
+    "random_walks": "AddRandomWalks(steps)",
+    "rwse": "AddRandomWalks(steps, pairs=False)",
+    "laplacian_eigenvectors": "AddLaplacianEigenvectors(k)",
+    "laplacian_eigenvalues": "AddLaplacianEigenvectors(k)",
+    "svd": "AddSVD(rank)",
+    "ring": "AddRings(max_size)",
+    "anchor_distances": "AddAnchorDistances(num_sets)",
+}
+"""What computes each encoding, for messages."""
 
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
@@ -90,6 +120,19 @@ class GraphBatch:
         """The graph of each real node, ``[ΣN]``, as in PyG's ``batch``."""
         return self.mask.nonzero()[:, 0]
 
+    def encoding(self, name: str) -> Tensor:
+        """An encoding of the nodes, or of the pairs, by its name.
+
+        Raises a ValueError that names the transform to be applied if the graphs do not have it.
+        """
+        if name not in self.encodings:
+            transform = TRANSFORM_OF.get(name, f"a transform that sets {name!r}")
+            raise ValueError(
+                f"the graphs have no encoding {name!r}; expected that of {transform}, as by "
+                f"encode(graphs, {transform})."
+            )
+        return self.encodings[name]
+
     @staticmethod
     def from_pyg(batch: Batch) -> GraphBatch:
         """:func:`collate`; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
@@ -112,6 +155,11 @@ class GraphBatch:
         fields = {name: function(t) for name, t in vars(self).items() if isinstance(t, Tensor)}
         encodings = {name: function(tensor) for name, tensor in self.encodings.items()}
         return replace(self, **fields, encodings=encodings)
+
+
+def clipped(distance: Tensor, largest: int) -> Tensor:
+    """Distances in which farther and unreachable pairs share the largest, ``largest``."""
+    return distance.masked_fill(distance == UNREACHABLE, largest).clamp(0, largest)
 
 
 def node_axes(name: str, batched: Tensor) -> int:

@@ -152,6 +152,31 @@ class RaggedGraphs:
         split, words = self.columns["split"], (self.node_vocabulary, self.edge_vocabulary)
         return GraphDataset(name, source, self.to_data(), split, *words, self.target)
 
+    def check_features(self, model: object) -> None:
+        """Raises a ValueError if a graph has a feature that the model does not know.
+
+        Its ``check_features(x, edge_attr)`` reads the features of all graphs at once; one without
+        it is not asked. The sentence names the graph.
+        """
+        check = getattr(model, "check_features", None)
+        if check is None:
+            return
+        x, edge_attr = self.columns["x"], self.columns.get("edge_attr")
+        try:
+            check(x, edge_attr)
+        except ValueError as error:
+            nodes, edges = self.starts["node"].tolist(), self.starts["edge"].tolist()
+            num_nodes, num_edges = self.num_nodes.tolist(), self.num_edges.tolist()
+            for index in range(len(self)):
+                of_edges = slice(edges[index], edges[index] + num_edges[index])
+                try:
+                    check(
+                        x[nodes[index] : nodes[index] + num_nodes[index]],
+                        None if edge_attr is None else edge_attr[of_edges],
+                    )
+                except ValueError as fault:
+                    raise ValueError(f"graph {index}: {fault}") from error
+
     def select(self, rows: Tensor) -> RaggedGraphs:
         """The graphs in ``rows``, over the same memory."""
         starts = {level: starts[rows] for level, starts in self.starts.items()}

@@ -71,6 +71,7 @@ class DenseLoader:
         self.static_shapes, self.then, self._device = static_shapes, then, device
         self.epoch, self.first_batch = 0, 0
         self._rank, self._world, self._even = 0, 1, False
+        self._check: Callable[[Tensor, Tensor | None], None] | None = None
         if buckets is None:
             enough = shuffle and len(rows) >= BUCKETS * FULL_BATCHES * batch_size
             buckets = BUCKETS if enough else 1
@@ -85,6 +86,17 @@ class DenseLoader:
         Without it, each pass moves on to the next epoch.
         """
         self.epoch, self.first_batch = epoch, first_batch
+
+    def check_features(self, model: object) -> None:
+        """Raises a ValueError if a graph has a feature that the model does not know.
+
+        Graphs in memory are read now, all of them; those of a folder as their batches come, before
+        these are moved to the device.
+        """
+        if self._streamed:
+            self._check = getattr(model, "check_features", None)
+        else:
+            self._data.check_features(model)
 
     def shard(self, rank: int, world: int, *, even: bool) -> DenseLoader:
         """The same batches, of which this process has every ``world``-th graph.
@@ -142,7 +154,13 @@ class DenseLoader:
             if len(index):
                 widest = self._buckets[bucket] if self.static_shapes else index
                 num_nodes = int(self._data.num_nodes[widest].max())
-                batch = self._data.batch(index, moved[bucket][rows], num_nodes).to(self._device)
+                batch = self._data.batch(index, moved[bucket][rows], num_nodes)
+                if self._check is not None:
+                    edge_attr = batch.edge_attr
+                    if edge_attr is not None:
+                        edge_attr = edge_attr[batch.adjacency]
+                    self._check(batch.x[batch.mask], edge_attr)
+                batch = batch.to(self._device)
                 yield batch if self.then is None else self.then(batch)
 
     def _order(self, count: int, generator: torch.Generator) -> Tensor:

@@ -6,21 +6,23 @@ from gtcourse.models.attention import (
     complete_edge_index,
     scaled_dot_product_attention,
 )
-from gtcourse.models.baselines import (
-    GAT,
-    GIN,
+from gtcourse.models.bag import (
     BagTransformer,
     BagTransformerConfig,
-    GATConfig,
-    GatedGCN,
-    GatedGCNConfig,
-    GINConfig,
     GraphHead,
     NeighbourTransformer,
 )
-from gtcourse.models.csa import CGT, CGTConfig, ChromaticSelfAttention, CSALayer, EdgeTerms
-from gtcourse.models.egt import EGT, EGTAttention, EGTConfig, EGTLayer
-from gtcourse.models.embeddings import LaplacianEncoding, SVDEncoding, WalkEncoding
+from gtcourse.models.batch_norm import NodeBatchNorm
+from gtcourse.models.categories import CategoryEmbedding
+from gtcourse.models.csa import (
+    CGT,
+    CGTConfig,
+    ChromaticSelfAttention,
+    CSALayer,
+    EdgeTerms,
+    WalkEncoding,
+)
+from gtcourse.models.egt import EGT, EGTAttention, EGTConfig, EGTLayer, SVDEncoding
 from gtcourse.models.graphormer import (
     CentralityEncoding,
     EdgeEncoding,
@@ -32,7 +34,17 @@ from gtcourse.models.graphormer import (
     SpatialEncoding,
 )
 from gtcourse.models.grpe import GRPE, GRPEAttention, GRPEConfig, GRPELayer, RelationTables
-from gtcourse.models.signnet import SignNet, SignNetConfig
+from gtcourse.models.message_passing import (
+    GAT,
+    GCN,
+    GIN,
+    GATConfig,
+    GatedGCN,
+    GatedGCNConfig,
+    GCNConfig,
+    GINConfig,
+)
+from gtcourse.models.signnet import LaplacianEncoding, SignNet, SignNetConfig
 from gtcourse.models.transformer import (
     Transformer,
     TransformerConfig,

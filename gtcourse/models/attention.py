@@ -1,19 +1,28 @@
 """Attention and the feed-forward network (Vaswani et al., 2017); attention as message passing.
 
-Shapes: B graphs, N queries, M keys and values (M = N in self-attention), H heads, d model width,
-K = d / H width of a head.
+Shapes:
+    B: sequences or graphs in a batch
+    N: queries
+    M: keys and values; M = N in self-attention
+    H: heads
+    d: width of the model
+    K: width of a head, d / H
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
+
+Activation = Literal["relu", "gelu", "elu"]
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
 
 
 def scaled_dot_product_attention(
@@ -35,41 +44,46 @@ def scaled_dot_product_attention(
     gradients.
 
     Args:
-        mask: True where a query may attend to a key.
-        bias: :math:`b`, added to the scaled logits. Entries may be -inf, but not a complete row.
-        return_attention: also return the probabilities before dropout, which PyTorch's fused
+        query: Queries, ``[..., N, K]``.
+        key: Keys, ``[..., M, K]``.
+        value: Values, ``[..., M, V]``.
+        mask: True where a query may attend to a key, broadcast to ``[..., N, M]``.
+        bias: :math:`b`, added to the scaled logits and broadcast to ``[..., N, M]``. Entries may be
+            -inf, but not a complete row.
+        dropout: Share of the probabilities that are set to zero.
+        return_attention: Also return the probabilities before dropout, which PyTorch's fused
             kernels never write out.
 
-    Shapes:
-        query: ``[..., N, K]``; key: ``[..., M, K]``; value: ``[..., M, V]``
-        mask, bias: broadcast to ``[..., N, M]``
-        returns: ``[..., N, V]``, and ``[..., N, M]`` with ``return_attention``
+    Returns:
+        The averages, ``[..., N, V]``; with ``return_attention`` also the probabilities,
+        ``[..., N, M]``.
     """
-    empty = None
+    has_no_keys = None
     if mask is not None:
         # The softmax of a row without keys is 0/0. Such a row attends to everything instead, and
         # its result is set to zero: finite on every backend, forward and backward.
-        empty = ~mask.any(dim=-1, keepdim=True)
-        mask = mask | empty
+        has_no_keys = ~mask.any(dim=-1, keepdim=True)  # [..., N, 1]
+        mask = mask | has_no_keys
     if bias is not None:
         bias = bias.to(query.dtype)
-        bias = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+        if mask is not None:
+            bias = bias.masked_fill(~mask, -math.inf)
 
     if not return_attention:
-        output = F.scaled_dot_product_attention(
-            query, key, value, mask if bias is None else bias, dropout
-        )
-        return output if empty is None else output.masked_fill(empty, 0.0)
-    logits = query @ key.mT / math.sqrt(query.shape[-1])
+        added = mask if bias is None else bias
+        output = F.scaled_dot_product_attention(query, key, value, added, dropout)
+        return output if has_no_keys is None else output.masked_fill(has_no_keys, 0.0)
+
+    logits = query @ key.mT / math.sqrt(query.shape[-1])  # [..., N, M]
     if bias is not None:
         logits = logits + bias
     elif mask is not None:
         logits = logits.masked_fill(~mask, -math.inf)
     attention = logits.softmax(dim=-1)  # [..., N, M]
-    output = F.dropout(attention, dropout) @ value
-    if empty is None:
+    output = F.dropout(attention, dropout) @ value  # [..., N, V]
+    if has_no_keys is None:
         return output, attention
-    return output.masked_fill(empty, 0.0), attention.masked_fill(empty, 0.0)
+    return output.masked_fill(has_no_keys, 0.0), attention.masked_fill(has_no_keys, 0.0)
 
 
 class MultiHeadAttention(nn.Module):
@@ -78,23 +92,28 @@ class MultiHeadAttention(nn.Module):
     .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
 
     Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
-    1. The order of the tokens does not matter (CS224W, S8). Dropout is of attention weights.
+    1. The order of the tokens does not matter (CS224W, S8).
 
-    Shapes:
-        query: ``[B, N, d]``; key, value: ``[B, M, d]``, the query itself by default
-        mask: True where attention may go: ``[B, M]`` for keys, or ``[B, N, M]``, ``[B, H, N, M]``
-        bias: ``[B, H, N, M]`` (or broadcast to it), added to the logits
-        returns: ``[B, N, d]``; with ``return_attention`` also the probabilities ``[B, H, N, M]``
+    Args:
+        d_model: Width of a token, d.
+        num_heads: Heads, H, which have to divide d.
+        bias: Whether the projections have one.
+        dropout: Share of the attention weights that are set to zero in training.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, bias: bool = True, dropout: float = 0.0):
         super().__init__()
-        self.num_heads, self.dropout = num_heads, dropout
+        check_heads(d_model, num_heads)
+        self.num_heads = num_heads
+        self.dropout = dropout
         self.query = nn.Linear(d_model, d_model, bias=bias)
         self.key = nn.Linear(d_model, d_model, bias=bias)
         self.value = nn.Linear(d_model, d_model, bias=bias)
         self.output = nn.Linear(d_model, d_model, bias=bias)
         self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, dropout={self.dropout}"
 
     def reset_parameters(self) -> None:
         for projection in (self.query, self.key, self.value, self.output):
@@ -112,26 +131,50 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None = None,
         return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
+        """Lets each query attend to the keys.
+
+        Args:
+            query: What the queries are made of, ``[B, N, d]``.
+            key: What the keys are made of, ``[B, M, d]``; by default the queries' input.
+            value: What the values are made of, ``[B, M, d]``; by default the keys' input.
+            mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
+                ``[B, H, N, M]`` for each head.
+            bias: Added to the logits, ``[B, H, N, M]`` or what is broadcast to it.
+            return_attention: Also return the probabilities before dropout.
+
+        Returns:
+            The tokens, ``[B, N, d]``; with ``return_attention`` also the probabilities,
+            ``[B, H, N, M]``.
+
+        Raises:
+            ValueError: The mask ``[N, M]`` could be one of keys or of pairs, or fits neither.
+        """
         key = query if key is None else key
         value = key if value is None else value
+        q, k, v = self.heads(query, key, value)  # [B, H, N, K], [B, H, M, K], [B, H, M, K]
         z = scaled_dot_product_attention(
-            *self.heads(query, key, value),
-            mask=over_heads(mask),
+            q,
+            k,
+            v,
+            mask=over_heads(mask, query, key),
             bias=bias,
             dropout=self.dropout if self.training else 0.0,
             return_attention=return_attention,
         )
-        z, attention = z if return_attention else (z, None)
-        output = self.output(self.join_heads(z))
-        return (output, attention) if return_attention else output
+        if return_attention:
+            z, attention = z
+            return self.output(self.join_heads(z)), attention
+        return self.output(self.join_heads(z))
 
-    def heads(self, *inputs: Tensor) -> list[Tensor]:
-        """Queries, keys and values of three inputs, ``[B, H, N, K]`` each."""
-        projections = self.query, self.key, self.value
-        return [self.split_heads(f(x)) for f, x in zip(projections, inputs, strict=True)]
+    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries ``[B, H, N, K]``, and keys and values ``[B, H, M, K]``, of three inputs."""
+        q = self.split_heads(self.query(query))
+        k = self.split_heads(self.key(key))
+        v = self.split_heads(self.value(value))
+        return q, k, v
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """``[..., N, d]`` to ``[..., H, N, K]``."""
+        """Gives each head K of the channels: ``[..., N, d]`` to ``[..., H, N, K]``."""
         return x.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
 
     def join_heads(self, x: Tensor) -> Tensor:
@@ -139,33 +182,60 @@ class MultiHeadAttention(nn.Module):
         return x.transpose(-2, -3).flatten(-2)
 
 
-def over_heads(mask: Tensor | None) -> Tensor | None:
-    """A mask of keys ``[B, M]`` or of pairs ``[B, N, M]``, broadcast to ``[B, H, N, M]``."""
+def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) -> Tensor | None:
+    """A mask that is broadcast to ``[B, H, N, M]``.
+
+    Args:
+        mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
+            ``[B, H, N, M]`` for each head.
+        query: The queries' input, ``[B, N, d]``.
+        key: The keys' input, ``[B, M, d]``; by default the queries' input.
+
+    Raises:
+        ValueError: A mask of two axes is not ``[B, M]``, or B = N, so that it could be of pairs.
+    """
     if mask is None or mask.dim() == 4:
         return mask
-    return mask[:, None, None] if mask.dim() == 2 else mask[:, None]
-
-
-def run_layers(layers: Iterable[nn.Module], h: Tensor, *inputs, return_attention: bool, **options):
-    """The last layer's output, and all attentions ``[B, L, H, N, M]``, or None."""
-    attentions = []
-    for layer in layers:
-        h = layer(h, *inputs, return_attention=return_attention, **options)
-        if return_attention:
-            h, attention = h
-            attentions.append(attention)
-    return h, torch.stack(attentions, dim=1) if return_attention else None
-
-
-ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
+    if mask.dim() == 3:
+        return mask[:, None]
+    B, N = query.shape[:2]
+    M = N if key is None else key.shape[1]
+    given = f"mask has shape {list(mask.shape)}"
+    if mask.shape != (B, M):
+        raise ValueError(f"{given}; expected [{B}, {M}] for keys or [{B}, {N}, {M}] for pairs.")
+    if B == N and N > 1:
+        raise ValueError(
+            f"{given}, which may be of the keys of {B} sequences or of pairs; expected mask[:, "
+            "None] for keys, or mask[None] for pairs."
+        )
+    return mask[:, None, None]
 
 
 class FeedForward(nn.Sequential):
-    """The same two-layer network for each token: ``[..., d]`` to ``[..., d]``."""
+    """The same two-layer network for each token: ``[..., d]`` to ``[..., d]``.
 
-    def __init__(self, d_model: int, d_hidden: int, *, dropout=0.0, activation="relu"):
-        inner = nn.Linear(d_model, d_hidden), ACTIVATIONS[activation](), nn.Dropout(dropout)
-        super().__init__(*inner, nn.Linear(d_hidden, d_model))
+    Args:
+        d_model: Width of a token, d.
+        d_hidden: Width between the two layers.
+        dropout: Share of the hidden numbers that are set to zero in training.
+        activation: "relu", "gelu" or "elu".
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_hidden: int,
+        *,
+        dropout: float = 0.0,
+        activation: Activation = "relu",
+    ):
+        check_choice("activation", activation, list(ACTIVATIONS))
+        super().__init__(
+            nn.Linear(d_model, d_hidden),
+            ACTIVATIONS[activation](),
+            nn.Dropout(dropout),
+            nn.Linear(d_hidden, d_model),
+        )
 
 
 class MessagePassingAttention(MessagePassing):
@@ -174,12 +244,10 @@ class MessagePassingAttention(MessagePassing):
     .. math:: z_i = \sum_{j \in N(i)} \operatorname{softmax}_j(q_i^T k_j / \sqrt{d_k})\, v_j
 
     The message of node j is :math:`(k_j, v_j)`; node i aggregates with its query (CS224W, S6 and
-    S7). The projections are those of a multi-head attention, and shared with it.
+    S7).
 
-    Shapes:
-        x: ``[N, d]``, the nodes of one graph, or of several beside each other
-        edge_index: ``[2, E]``; along an edge (j, i) node i attends to node j
-        returns: ``[N, d]``, and ``[E, H]`` with ``return_attention``
+    Args:
+        attention: The multi-head attention whose projections it shares.
     """
 
     def __init__(self, attention: MultiHeadAttention):
@@ -189,15 +257,25 @@ class MessagePassingAttention(MessagePassing):
     def forward(
         self, x: Tensor, edge_index: Tensor, *, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        layer, size = self.attention, (len(x), len(x))
-        query, key, value = (
-            projection(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
-            for projection in (layer.query, layer.key, layer.value)
-        )
-        attention = self.edge_updater(edge_index, query=query, key=key, size=size)
+        """Lets each node attend to those from which an edge leads to it.
+
+        Args:
+            x: The nodes of one graph, or of several beside each other, ``[N, d]``.
+            edge_index: ``[2, E]``; along an edge (j, i) node i attends to node j.
+            return_attention: Also return the probabilities before dropout.
+
+        Returns:
+            The nodes, ``[N, d]``; with ``return_attention`` also the probabilities, ``[E, H]``.
+        """
+        layer = self.attention
+        size = (len(x), len(x))
+        query = layer.query(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
+        key = layer.key(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
+        value = layer.value(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
+        attention = self.edge_updater(edge_index, query=query, key=key, size=size)  # [E, H]
         dropped = F.dropout(attention, layer.dropout, layer.training)
-        heads = self.propagate(edge_index, value=value, attention=dropped, size=size)
-        output = layer.output(heads.flatten(-2))
+        z = self.propagate(edge_index, value=value, attention=dropped, size=size)  # [N, H, K]
+        output = layer.output(z.flatten(-2))  # [N, d]
         return (output, attention) if return_attention else output
 
     def edge_update(self, query_i: Tensor, key_j: Tensor, index: Tensor, size_i: int) -> Tensor:
@@ -205,10 +283,26 @@ class MessagePassingAttention(MessagePassing):
         return softmax(logits, index, num_nodes=size_i)  # over the edges into node i
 
     def message(self, value_j: Tensor, attention: Tensor) -> Tensor:
-        return attention[..., None] * value_j
+        return attention[..., None] * value_j  # [E, H, K]
 
 
 def complete_edge_index(num_nodes: int) -> Tensor:
     """Every ordered pair of nodes, loops included, ``[2, N²]``: where self-attention goes."""
     nodes = torch.arange(num_nodes)
     return torch.cartesian_prod(nodes, nodes).T.contiguous()
+
+
+def check_heads(d_model: int, num_heads: int) -> None:
+    """Raises a ValueError unless the heads can share the channels equally."""
+    if num_heads < 1 or d_model % num_heads != 0:
+        raise ValueError(
+            f"d_model is {d_model} and num_heads is {num_heads}; expected a d_model that is a "
+            "multiple of num_heads."
+        )
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raises a ValueError unless the value of an argument is one of the choices."""
+    if value not in choices:
+        expected = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} is {value!r}; expected one of {expected}.")

@@ -1,11 +1,27 @@
 r"""CSA (Menegaux et al., 2023): self-attention with a filter for each channel of a pair.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H channels of a head, C classes or
-targets. Pair tensors have channels before nodes, ``[B, d, N, N]``; row i is the query's.
+In a Transformer one number decides how much node i takes from node j, in all channels of a head.
+In Chromatic Self-Attention each channel has a number of its own, which depends on what the pair is:
+its edge, the walks between its nodes, a ring that holds both. The pair also adds to what is taken.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    H: attention heads
+    d: width of a node's vector, and of a pair's
+    K: channels of a head, d / H
+    R: rows of a pair tensor, that is, nodes that attend
+    F: columns of features
+    p: steps of a random walk, or the longest distance with a vector of its own
+    C: targets, or classes, of a prediction
+
+In layers pair tensors have channels before nodes, ``[B, d, N, N]``. Row i is the query's; entry
+[i, j] is about the way from i to j.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -16,149 +32,108 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
-from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models import csa_kernel
-from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads
-from gtcourse.models.csa_kernel import rows_of
-from gtcourse.models.embeddings import (
-    FeaturesAndWalks,
-    NodeBatchNorm,
-    PairEncoding,
-    mlp,
-    squeeze_one,
+from gtcourse.models.attention import (
+    Activation,
+    FeedForward,
+    MultiHeadAttention,
+    check_choice,
+    over_heads,
 )
+from gtcourse.models.batch_norm import NodeBatchNorm
+from gtcourse.models.categories import (
+    ALL,
+    CategoryEmbedding,
+    NumberEmbedding,
+    feature_embedding,
+    real_edge_features,
+    real_node_features,
+)
+from gtcourse.models.config import (
+    Categories,
+    GraphConfig,
+    NotNegativeInt,
+    PositiveInt,
+    Probability,
+)
+from gtcourse.models.csa_kernel import rows_of
+from gtcourse.models.mlp import mlp
+from gtcourse.models.old_weights import read_renamed
+
+Score = Literal["dot", "additive"]
+Form = Literal["factorised", "direct", "chunked"]
+ModelForm = Literal["factorised", "direct", "chunked", "fused"]
 
 
 @dataclass(frozen=True)
-class CGTConfig:
-    """The model of Table 6 for ZINC, without rings, by default.
+class CGTConfig(GraphConfig):
+    """Data, sizes and variants. The defaults are the model of Table 6 for ZINC, without rings."""
 
-    Attributes:
-        num_node_types, num_edge_types: number of categories of each column of x and edge_attr;
-            num_node_features: number of float columns of x instead.
-        node_steps, d_position: steps and width of the nodes' random-walk encoding; 0 for none.
-        relative, relative_steps: pair encoding, RWSE (Eq. 12) or SPDE (Eq. 11), and p.
-        rings: how common rings enter (Section 3.4); chromatic: False for one logit per head,
-            CSA-mono; edge_values: pairs add to the messages (Eq. 7); share_edges: one pair of edge
-            maps for all layers; form: of :class:`ChromaticSelfAttention`, as the rest, or "fused",
-            compiled for the CPU, in :mod:`gtcourse.models.csa_fused`.
-    """
-
-    num_node_types: tuple[int, ...] = (28,)
-    num_node_features: int = 0
-    num_edge_types: tuple[int, ...] = (4,)
-    target: Literal["graph", "node"] = "graph"
-    num_targets: int = 1
-    d_model: int = 64
-    num_heads: int = 4
-    num_layers: int = 10
-    node_steps: int = 20
-    d_position: int = 28
+    num_node_types: Categories = (28,)  #: categories in each column of x
+    num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
+    num_edge_types: Categories = (4,)  #: categories in each column of edge_attr
+    target: Literal["graph", "node"] = "graph"  #: what gets a prediction
+    num_targets: PositiveInt = 1  #: numbers in a prediction, C
+    d_model: PositiveInt = 64  #: width of a node's vector, and of a pair's, d
+    num_heads: PositiveInt = 4  #: attention heads, H
+    num_layers: PositiveInt = 10  #: layers
+    node_steps: NotNegativeInt = 20  #: steps of the nodes' random walks; 0 for none
+    d_position: NotNegativeInt = 28  #: of a node's vector, the width for its random walks
+    #: what a pair is beside its edge: random walks (Eq. 12), distances (Eq. 11), or nothing
     relative: Literal["walks", "distances"] | None = "walks"
-    relative_steps: int = 20
+    relative_steps: PositiveInt = 20  #: steps of these walks, or the longest distance, p
+    #: how pairs on a common ring enter (Section 3.4)
     rings: Literal["additive", "categorical"] | None = None
-    chromatic: bool = True
-    edge_values: bool = True
-    share_edges: bool = True
-    score: Literal["dot", "additive"] = "dot"
-    form: Literal["factorised", "direct", "chunked", "fused"] = "factorised"
-    dropout: float = 0.0
-    node_ablation: float = 0.0
-    edge_ablation: float = 0.5
-    channel_ablation: float = 0.0
-    activation: Literal["relu", "gelu"] = "relu"
-    readout: Literal["sum", "mean"] = "sum"
+    chromatic: bool = True  #: False for one logit for each head, CSA-mono (Eq. 4)
+    edge_values: bool = True  #: whether pairs add to the messages (Eq. 7)
+    share_edges: bool = True  #: whether all layers share the linear maps of the pairs
+    score: Score = "dot"  #: "additive" for Q_i + K_j + E_ij in the exponent
+    #: how attention is computed (:class:`ChromaticSelfAttention`), or "fused", which computes all
+    #: layers in loops that numba compiles for the CPU (:mod:`gtcourse.models.csa_fused`)
+    form: ModelForm = "factorised"
+    dropout: Probability = 0.0  #: after attention, and in and after the feed-forward network
+    node_ablation: Probability = 0.0  #: share of the nodes whose weights are dropped in training
+    edge_ablation: Probability = 0.5  #: share of the pairs whose weights are
+    channel_ablation: Probability = 0.0  #: share of the channels whose weights are
+    activation: Activation = "relu"  #: of the feed-forward networks
+    readout: Literal["sum", "mean"] = "sum"  #: how the predictions of nodes make a graph's
+    num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
 
-
-class CGT(nn.Module):
-    """Chromatic Graph Transformer: node and edge encodings, CSA layers, an MLP on nodes, pooling.
-
-    Shapes:
-        batch.encodings: "random_walks", "distance" and "ring", as the configuration reads them
-        returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
-            with ``return_attention`` also the filters ``[B, layers, d (or H), N, N]``
-    """
-
-    def __init__(self, config: CGTConfig):
-        super().__init__()
-        self.config, c, d, T = config, config, config.d_model, config.num_targets
-        self.node_encoding = FeaturesAndWalks(
-            c.num_node_types, c.num_node_features, d, c.node_steps, c.d_position
-        )
-        self.edge_encoding = PairEncoding(
-            c.num_edge_types, d, c.relative, c.relative_steps, c.rings
-        )
-        self.edge_maps = nn.ModuleList(
-            EdgeMaps(d, d if c.chromatic else c.num_heads, c.edge_values, bias=c.share_edges)
-            for _ in range(1 if c.share_edges else c.num_layers)
-        )
-        self.layers = nn.ModuleList(
-            CSALayer(
-                d, c.num_heads, dropout=c.dropout, activation=c.activation, score=c.score,
-                form=_form_of_layers(c), node_ablation=c.node_ablation,
-                edge_ablation=c.edge_ablation, channel_ablation=c.channel_ablation,
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.node_steps) != bool(self.d_position) or self.d_position >= self.d_model:
+            raise ValueError(
+                f"node_steps is {self.node_steps} and d_position is {self.d_position}; expected "
+                f"both above 0, or both 0, and d_position below d_model, {self.d_model}."
             )
-            for _ in range(c.num_layers)
-        )  # fmt: skip
-        # The benchmark's heads of graphs and nodes.
-        self.head = mlp(d, *((d // 2, d // 4) if c.target == "graph" else (d, d)), T)
-
-    def forward(self, batch: GraphBatch, *, return_attention: bool = False):
-        h, attention = self.encode(batch, return_attention)
-        prediction = squeeze_one(self.head(h))
-        if self.config.target == "graph":
-            nodes = batch.mask if prediction.dim() == 2 else batch.mask[..., None]
-            prediction = (prediction * nodes).sum(dim=1)
-            if self.config.readout == "mean":
-                prediction = prediction / nodes.sum(dim=1).clamp(min=1)
-        return (prediction, attention) if return_attention else prediction
-
-    def encode(self, batch: GraphBatch, return_attention: bool = False):
-        """The nodes after all layers, ``[B, N, d]``, and the attention of all."""
-        if self.config.form == "fused" and not return_attention and not is_compiling():
-            from gtcourse.models import csa_fused  # needs numba
-
-            return csa_fused.encode(self, batch), None
-        h, attentions, c = self.node_encoding(batch), [], self.config
-        if c.form == "chunked":  # rows of the pairs are computed when they are needed
-            edges = [lambda rows, f=f: f(self.edge_encoding(batch, rows)) for f in self.edge_maps]
-        else:
-            E = self.edge_encoding(batch)
-            edges = [maps(E) for maps in self.edge_maps]
-        if c.share_edges:
-            if c.form == "factorised" and c.score == "dot" and not is_compiling():
-                edges = [edges[0]._replace(factor=csa_kernel.factor_of(edges[0].logits))]
-            edges = edges * c.num_layers
-        for layer, terms in zip(self.layers, edges, strict=True):
-            h = layer(h, terms, mask=batch.mask, return_attention=return_attention)
-            h, *attention = h if return_attention else (h,)
-            attentions += attention
-        return h, torch.stack(attentions, dim=1) if return_attention else None
+        if self.rings == "categorical" and self.num_edge_features > 0:
+            raise ValueError(
+                f"rings is 'categorical' and num_edge_features is {self.num_edge_features}; "
+                "expected categories of edges, or rings 'additive'."
+            )
+        can_be_fused = self.chromatic and self.score == "dot" and self.num_edge_features == 0
+        if self.form == "fused" and not can_be_fused:
+            raise ValueError(
+                f"form is 'fused' with chromatic={self.chromatic}, score={self.score!r} and "
+                f"num_edge_features={self.num_edge_features}; expected chromatic=True, "
+                "score='dot' and no numbers of edges, or form='factorised'."
+            )
 
 
-def _form_of_layers(config: CGTConfig) -> str:
-    """The form in which a layer alone computes; "fused" computes all layers where it can."""
-    if config.form != "fused":
-        return config.form
-    if not config.chromatic or config.score != "dot":
-        raise ValueError(
-            f"form is 'fused' with chromatic={config.chromatic} and score={config.score!r}; "
-            "expected chromatic=True and score='dot', or form='factorised'."
-        )
-    if find_spec("numba") is None:
-        raise ImportError(
-            "form='fused' needs numba, which is not installed; install it with `pip install "
-            "'gtcourse[fast]'`, or use form='factorised', the same function."
-        )
-    return "factorised"
+# Section 3.2: chromatic self-attention
 
 
 class EdgeTerms(NamedTuple):
     """What the pairs add to logits and values."""
 
-    logits: Tensor  # E_ij of Eq. 5, [B, d, N, N], or e_ij of Eq. 4, [B, H, N, N]
-    values: Tensor | None = None  # E^value_ij of Eq. 7, [B, d, N, N]
-    factor: Tensor | None = None  # csa_kernel: the logits' exponentials, shared by layers
+    logits: Tensor  #: E_ij of Eq. 5, ``[B, d, N, N]``, or e_ij of Eq. 4, ``[B, H, N, N]``
+    values: Tensor | None = None  #: E^value_ij of Eq. 7, ``[B, d, N, N]``
+    factor: Tensor | None = None  #: the logits' exponentials, which layers share (csa_kernel)
+
+
+RowsOfTerms = Callable[[slice], EdgeTerms]
+"""A function that computes the terms of some rows when they are needed."""
 
 
 class ChromaticSelfAttention(MultiHeadAttention):
@@ -175,100 +150,407 @@ class ChromaticSelfAttention(MultiHeadAttention):
     the output projection has a bias.
 
     Args:
+        d_model: Width of a node's vector, d.
+        num_heads: Attention heads, H, which have to divide d.
         score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, in which :math:`Q_i` cancels.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
             less memory, in :mod:`gtcourse.models.csa_kernel`.
-        node_ablation, edge_ablation, channel_ablation: in training, dropout after the softmax of
-            all weights of a node j, of a pair (i, j), and of a channel of all pairs.
-
-    Shapes:
-        h: ``[B, N, d]``; mask: ``[B, N]`` or ``[B, N, N]``; edges: terms, or slice → their rows
-        returns: ``[B, N, d]``, zeros before the output projection for a node without keys; with
-            ``return_attention`` also :math:`\tilde a`, shaped as the logits, before the ablations
+        node_ablation: In training, dropout after the softmax of all weights of a node j.
+        edge_ablation: In training, dropout after the softmax of the weights of a pair (i, j).
+        channel_ablation: In training, dropout of a channel of all pairs.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, *, score: str = "dot", form: str = "factorised",
-        node_ablation: float = 0.0, edge_ablation: float = 0.0, channel_ablation: float = 0.0,
-    ):  # fmt: skip
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        score: Score = "dot",
+        form: Form = "factorised",
+        node_ablation: float = 0.0,
+        edge_ablation: float = 0.0,
+        channel_ablation: float = 0.0,
+    ):
+        check_choice("score", score, ("dot", "additive"))
+        check_choice("form", form, ("factorised", "direct", "chunked"))
         super().__init__(d_model, num_heads, bias=False)
-        self.output, self.score, self.form = nn.Linear(d_model, d_model), score, form
-        self.node_ablation, self.edge_ablation = node_ablation, edge_ablation
+        self.output = nn.Linear(d_model, d_model)
+        self.score = score
+        self.form = form
+        self.node_ablation = node_ablation
+        self.edge_ablation = edge_ablation
         self.channel_ablation = channel_ablation
         self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, score={self.score!r}, form={self.form!r}"
 
     def reset_parameters(self) -> None:
         """PyTorch's own initialisation, as in the authors' code."""
         for projection in (self.query, self.key, self.value, self.output):
             projection.reset_parameters()
 
-    def forward(self, h: Tensor, edges, *, mask: Tensor | None = None, return_attention=False):
-        mask, (query, key, value) = over_heads(mask), self.heads(h, h, h)
-        scores, value = query * query.shape[-1] ** -0.5 @ key.mT, value.mT
+    def forward(
+        self,
+        h: Tensor,
+        edges: EdgeTerms | RowsOfTerms,
+        *,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        r"""Lets the nodes attend to each other.
+
+        Args:
+            h: Nodes, ``[B, N, d]``.
+            edges: What the pairs add, or a function that computes it for some rows.
+            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``.
+            return_attention: Also return :math:`\tilde a` before the ablations.
+
+        Returns:
+            ``[B, N, d]``, zeros before the output projection for a node without keys; with
+            ``return_attention`` also the filters, shaped as the logits.
+        """
+        mask = over_heads(mask, h)  # [B, 1, N, N] or [B, 1, 1, N]
+        query, key, value = self.heads(h, h, h)  # [B, H, N, K] each
+        scores = query * query.shape[-1] ** -0.5 @ key.mT  # [B, H, N, N]
+        value = value.mT  # [B, H, K, N]
         if self.score == "additive":
-            scores, edges = torch.zeros_like(scores), partial(_additive_terms, query, key, edges)
-        if mask is not None:  # finite: a row without keys has a softmax, and becomes zero below
+            scores = torch.zeros_like(scores)
+            edges = partial(additive_terms, query, key, edges)
+        if mask is not None:
+            # Finite: a row without keys has a softmax, and becomes zero below.
             scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+
+        ablation = self.ablation(h)
+        attention = None
         if return_attention or self.form == "direct" or is_compiling():  # compilers fuse it
             terms = rows_of(edges)
-            attention = filters(scores, terms)
-            z = gather(attention, value, terms.values, self._ablation(h))
+            attention = filters(scores, terms)  # [B, H, K, N, N]
+            z = gather(attention, value, terms.values, ablation)  # [B, H, K, N]
+        elif self.form == "chunked":
+            z = csa_kernel.chunked(direct, scores, value, edges, ablation)
         else:
-            z = getattr(csa_kernel, self.form)(direct, scores, value, edges, self._ablation(h))
-        if mask is not None:
-            z = z.masked_fill(~mask.any(dim=-1)[:, :, None], 0.0)
-        z = z.flatten(1, 2)  # [B, d, N]
-        if self.training and self.channel_ablation:
-            z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
-        if not return_attention:
-            return self.output(z.mT)
-        attention = attention.flatten(1, 2)
-        attention = attention if mask is None else attention.masked_fill(~mask, 0.0)
-        return self.output(z.mT), attention
+            z = csa_kernel.factorised(direct, scores, value, edges, ablation)
 
-    def _ablation(self, h: Tensor) -> Tensor | None:
+        if mask is not None:
+            has_keys = mask.any(dim=-1)[:, :, None]  # [B, 1, 1, N] or [B, 1, 1, 1]
+            z = z.masked_fill(~has_keys, 0.0)
+        z = z.flatten(1, 2)  # [B, d, N]
+        if self.training and self.channel_ablation > 0:
+            z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
+        output = self.output(z.mT)  # [B, N, d]
+        if not return_attention:
+            return output
+        attention = attention.flatten(1, 2)  # [B, d, N, N], or [B, H, N, N] if monochrome
+        return output, attention if mask is None else attention.masked_fill(~mask, 0.0)
+
+    def ablation(self, h: Tensor) -> Tensor | None:
         """Factors of dropout on the weights, ``[B, 1, N, N]``, or None."""
-        if not self.training or not (self.node_ablation or self.edge_ablation):
+        if not self.training or (self.node_ablation == 0 and self.edge_ablation == 0):
             return None
-        nodes, pairs = (h.new_ones(len(h), 1, n, h.shape[1]) for n in (1, h.shape[1]))
-        return F.dropout(nodes, self.node_ablation) * F.dropout(pairs, self.edge_ablation)
+        B, N, _ = h.shape
+        of_nodes = F.dropout(h.new_ones(B, 1, 1, N), self.node_ablation)
+        of_pairs = F.dropout(h.new_ones(B, 1, N, N), self.edge_ablation)
+        return of_nodes * of_pairs
 
 
 def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
     r"""The weights of CSA, Eqs. 4 and 5: :math:`\operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})`.
 
-    ``[B, H, K, N, N]``, with 1 in place of K where the terms are monochrome.
+    Args:
+        scores: :math:`Q_i \cdot K_j` of each head, ``[B, H, R, N]``.
+        terms: Those of the same rows.
+
+    Returns:
+        ``[B, H, K, R, N]``, with 1 in place of K where the terms are monochrome.
     """
     # In float32 at least: in half precision a sum of two numbers near 100 is off by a quarter.
-    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(
-        torch.promote_types(scores.dtype, torch.float32)
-    )
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(dtype)  # [B, H, K, R, N]
     return (scores[:, :, None] + logits).softmax(dim=-1)
 
 
-def gather(filters: Tensor, value: Tensor, values: Tensor | None, drop: Tensor | None) -> Tensor:
-    r"""CSA, Eqs. 6 and 7: :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
+def gather(
+    filters: Tensor, value: Tensor, values: Tensor | None = None, drop: Tensor | None = None
+) -> Tensor:
+    r"""What each node gathers, :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
 
-    value: ``[B, H, K, N]``, as what it returns; values: ``[B, d, N, N]``; drop: ``[B, 1, …, N]``.
+    (CSA, Eqs. 6 and 7.)
+
+    Args:
+        filters: ``[B, H, K, R, N]``, or 1 for K.
+        value: :math:`V_j`, ``[B, H, K, N]``.
+        values: :math:`E^\text{value}_{ij}`, ``[B, d, R, N]``, or None.
+        drop: Factors of dropout, ``[B, 1, R, N]`` or ``[B, 1, 1, N]``, or None.
+
+    Returns:
+        ``[B, H, K, R]``.
     """
-    messages = value[..., None, :]
+    messages = value[..., None, :]  # [B, H, K, 1, N]
     if values is not None:
-        messages = messages + values.unflatten(1, (value.shape[1], -1))
+        messages = messages + values.unflatten(1, (value.shape[1], -1))  # [B, H, K, R, N]
     weights = filters if drop is None else filters * drop[:, :, None]
     return (weights * messages).sum(dim=-1).to(value.dtype)
 
 
 def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, drop: Tensor | None = None) -> Tensor:
-    """z as the equations read."""
+    """What each node gathers, as the equations read; arguments as of the two functions above."""
     return gather(filters(scores, terms), value, terms.values, drop)
 
 
-def _additive_terms(query: Tensor, key: Tensor, edges, rows: slice) -> EdgeTerms:
-    """:math:`Q_i + K_j + E_{ij}`, channel by channel."""
-    # Cancellation leaves rounding.
-    dtype, terms = torch.promote_types(query.dtype, torch.float32), rows_of(edges, rows)
-    q, k = (x.mT.flatten(1, 2).to(dtype) for x in (query[:, :, rows], key))  # [B, d, R], [B, d, N]
-    return terms._replace(logits=terms.logits + (q[..., None] + k[..., None, :]))
+def additive_terms(
+    query: Tensor, key: Tensor, edges: EdgeTerms | RowsOfTerms, rows: slice
+) -> EdgeTerms:
+    """:math:`Q_i + K_j + E_{ij}`, channel by channel, in place of the logits of some rows."""
+    terms = rows_of(edges, rows)
+    dtype = torch.promote_types(query.dtype, torch.float32)  # cancellation leaves rounding
+    of_queries = query[:, :, rows].mT.flatten(1, 2).to(dtype)  # [B, d, R]
+    of_keys = key.mT.flatten(1, 2).to(dtype)  # [B, d, N]
+    scores = of_queries[..., None] + of_keys[..., None, :]  # [B, d, R, N]
+    return terms._replace(logits=terms.logits + scores)
+
+
+class EdgeMaps(nn.Module):
+    r"""Logits :math:`E_{ij}` and values :math:`E^\text{value}_{ij}`, linear in :math:`E^{(0)}`.
+
+    Biases are those of the authors' code where all layers share the maps.
+
+    Args:
+        d_model: Width of a pair's vector, d.
+        logits: Logits of a pair: d, or H in monochrome attention.
+        values: Whether pairs add to the messages.
+        bias: Whether the maps have one.
+    """
+
+    def __init__(self, d_model: int, logits: int, values: bool, bias: bool):
+        super().__init__()
+        self.logits = nn.Linear(d_model, logits, bias=bias)
+        self.values = nn.Linear(d_model, d_model, bias=bias) if values else None
+
+    def forward(self, E: Tensor) -> EdgeTerms:
+        """Maps pairs ``[B, R, N, d]`` to terms ``[B, d, R, N]`` each."""
+        values = None
+        if self.values is not None:
+            values = channels_first(self.values, E)
+        return EdgeTerms(channels_first(self.logits, E), values)
+
+
+def channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
+    """The linear map of ``[B, R, N, d]`` as ``[B, width, R, N]``, without a copy."""
+    weight = linear.weight.expand(E.shape[0], -1, -1)  # [B, width, d]
+    pairs = E.flatten(1, 2).mT  # [B, d, R N]
+    mapped = torch.bmm(weight, pairs).unflatten(-1, E.shape[1:3])  # [B, width, R, N]
+    return mapped if linear.bias is None else mapped + linear.bias[:, None, None]
+
+
+# Sections 3.3 and 3.4: what a pair is
+
+
+class BondEncoding(nn.Module):
+    r""":math:`E^\text{bond}`: the edge's vector, that of a node with itself, or of no edge.
+
+    (CSA, Eq. 8.) A loop that is among the edges has its edge's vector. The vectors of several
+    columns of categories are added; edges without features share one.
+
+    Args:
+        edge_types: Number of categories of each column of edge_attr.
+        width: Width of a vector.
+        with_rings: Whether pairs on a common ring have a second set of vectors, the Cartesian
+            product of Section 3.4.
+        num_edge_features: Columns of edge_attr, if it holds numbers.
+    """
+
+    def __init__(
+        self,
+        edge_types: tuple[int, ...],
+        width: int,
+        with_rings: bool = False,
+        num_edge_features: int = 0,
+    ):
+        super().__init__()
+        self.edge_types = edge_types
+        self.with_rings = with_rings
+        num_sets = 2 if with_rings else 1
+        self.edges: CategoryEmbedding | NumberEmbedding
+        if num_edge_features > 0:
+            self.edges = feature_embedding("edge", (), num_edge_features, width)
+        else:
+            self.edges = CategoryEmbedding(
+                edge_types or (1,), width, "edge_attr", num_sets=num_sets
+            )
+        self.no_edge = nn.Embedding(num_sets, width)
+        self.itself = nn.Embedding(1, width)
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        """Returns ``[B, R, N, width]``."""
+        is_edge = batch.adjacency[:, rows]  # [B, R, N]
+        on_ring = torch.zeros_like(is_edge, dtype=torch.long)
+        if self.with_rings:
+            on_ring = batch.encoding("ring")[:, rows].long()
+        if isinstance(self.edges, NumberEmbedding):
+            vectors = self.edges(real_edge_features(batch, rows))  # [B, R, N, width]
+        elif self.edge_types:
+            vectors = self.edges(real_edge_features(batch, rows), on_ring)
+        else:
+            vectors = self.edges(torch.zeros_like(on_ring)[..., None], on_ring)
+        e = torch.where(is_edge[..., None], vectors, self.no_edge(on_ring))
+        N = is_edge.shape[-1]
+        is_itself = torch.eye(N, dtype=torch.bool, device=is_edge.device)[rows] & ~is_edge
+        return torch.where(is_itself[..., None], self.itself.weight, e)
+
+
+class DistanceEncoding(nn.Module):
+    r""":math:`E^\text{SPDE}`: a vector for each shortest-path distance up to p (CSA, Eq. 11).
+
+    Farther and unreachable pairs share one. Differs from the authors' code, in which distances of 4
+    and more have another's vector by mistake, and unreachable pairs none.
+
+    Args:
+        steps: Longest distance with a vector of its own, p.
+        width: Width of a vector.
+    """
+
+    def __init__(self, steps: int, width: int):
+        super().__init__()
+        self.vectors = nn.Embedding(steps + 2, width)  # itself, 1 to p, the rest
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        """Reads the encoding "distance", ``[B, N, N]``; returns ``[B, R, N, width]``."""
+        distance = batch.encoding("distance")[:, rows].long()
+        return self.vectors(clipped(distance, self.vectors.num_embeddings - 1))
+
+
+class PairWalkEncoding(nn.Module):
+    r""":math:`E^\text{RWSE}`: linear in the probabilities of 1 … p steps from i to j (CSA, Eq. 12).
+
+    A case of CSA, Eq. 10. With a bias, as in the authors' code; the paper has none.
+
+    Args:
+        steps: Steps of the walks, p.
+        width: Width of a vector.
+    """
+
+    def __init__(self, steps: int, width: int):
+        super().__init__()
+        self.projection = NumberEmbedding(steps, width, "random_walks")
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        """Reads the encoding "random_walks", ``[B, N, N, p]``; returns ``[B, R, N, width]``."""
+        return self.projection(batch.encoding("random_walks")[:, rows])
+
+
+class PairEncoding(nn.Module):
+    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9), half of the width each.
+
+    Without a relative encoding the bonds have all of the width. Additive rings add one of two
+    vectors to all of it (Section 3.4).
+
+    Args:
+        edge_types: Number of categories of each column of edge_attr.
+        d_model: Width of a pair's vector, d.
+        relative: "walks", "distances" or None.
+        steps: Steps of the walks, or the longest distance, p.
+        rings: "additive", "categorical" or None.
+        num_edge_features: Columns of edge_attr, if it holds numbers.
+    """
+
+    def __init__(
+        self,
+        edge_types: tuple[int, ...],
+        d_model: int,
+        relative: Literal["walks", "distances"] | None,
+        steps: int,
+        rings: Literal["additive", "categorical"] | None,
+        num_edge_features: int = 0,
+    ):
+        super().__init__()
+        check_choice("relative", relative, ("walks", "distances", None))
+        check_choice("rings", rings, ("additive", "categorical", None))
+        half = 0 if relative is None else d_model // 2
+        self.bonds = BondEncoding(
+            edge_types, d_model - half, rings == "categorical", num_edge_features
+        )
+        self.relative: PairWalkEncoding | DistanceEncoding | None = None
+        if relative == "walks":
+            self.relative = PairWalkEncoding(steps, half)
+        elif relative == "distances":
+            self.relative = DistanceEncoding(steps, half)
+        self.ring = nn.Embedding(2, d_model) if rings == "additive" else None
+
+    def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
+        """Returns ``[B, R, N, d]``, of some rows if asked for."""
+        E = self.bonds(batch, rows)  # [B, R, N, d] or half of it
+        if self.relative is not None:
+            E = torch.cat([E, self.relative(batch, rows)], dim=-1)  # [B, R, N, d]
+        if self.ring is not None:
+            E = E + self.ring(batch.encoding("ring")[:, rows].long())
+        return E
+
+
+# Section 3.5: the model
+
+
+class WalkEncoding(nn.Module):
+    """A linear map of the probabilities of return after 1 … p steps of a random walk (RWSE).
+
+    Args:
+        steps: Steps, p.
+        d_model: Width of the encoding.
+        norm: A norm of real nodes that comes first, as in CSA; by default there is none.
+    """
+
+    def __init__(self, steps: int, d_model: int, norm: nn.Module | None = None):
+        super().__init__()
+        self.norm = norm
+        self.projection = NumberEmbedding(steps, d_model, "rwse")
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads "rwse", ``[B, N, p]``, or else the diagonal of "random_walks".
+
+        Returns ``[B, N, d_model]``.
+        """
+        if "random_walks" in batch.encodings and "rwse" not in batch.encodings:
+            returns = batch.encoding("random_walks").diagonal(dim1=1, dim2=2).mT  # [B, N, p]
+        else:
+            returns = batch.encoding("rwse")
+        if self.norm is not None:
+            self.projection.check(returns)
+            returns = self.norm(returns.to(self.projection.weight.dtype), batch.mask)
+        return self.projection(returns)
+
+
+class NodeEncoding(nn.Module):
+    """Node features beside batch-normalised return probabilities (CSA, Section 3.5).
+
+    The linear map of float features has a bias, as in the authors' code.
+
+    Args:
+        num_node_types: Number of categories of each column of x; empty for numbers.
+        num_node_features: Columns of x, if it holds numbers; else 0.
+        d_model: Width of a node's vector, d.
+        steps: Steps of the walks; 0 for none.
+        d_position: Of d, the width for the walks.
+    """
+
+    def __init__(
+        self,
+        num_node_types: tuple[int, ...],
+        num_node_features: int,
+        d_model: int,
+        steps: int,
+        d_position: int,
+    ):
+        super().__init__()
+        self.features = feature_embedding(
+            "node", num_node_types, num_node_features, d_model - d_position, bias=True
+        )
+        self.walks = WalkEncoding(steps, d_position, NodeBatchNorm(steps)) if steps > 0 else None
+        read_renamed(self, {"features.table.": "features.", "features.linear.": "features."})
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B, N, d]``."""
+        h = self.features(real_node_features(batch))
+        return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
 
 
 class CSALayer(nn.Module):
@@ -279,48 +561,220 @@ class CSALayer(nn.Module):
         h' = \operatorname{BN}(x + \operatorname{FFN}(x))
 
     (Section 3.5.) The statistics are those of the real nodes; padding becomes zeros.
+
+    Args:
+        d_model: Width of a node's vector, d.
+        num_heads: Attention heads, H.
+        d_hidden: Inner width of the feed-forward network; by default 2 d.
+        dropout: After attention, and in and after the feed-forward network.
+        activation: Of the feed-forward network.
+        score: As in :class:`ChromaticSelfAttention`, and so are the four that follow.
+        form: How attention is computed.
+        node_ablation: Dropout of all weights of a node.
+        edge_ablation: Dropout of the weights of a pair.
+        channel_ablation: Dropout of a channel of all pairs.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_hidden: int | None = None, *, dropout: float = 0.0,
-        activation: str = "relu", **attention
-    ):  # fmt: skip
+        self,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int | None = None,
+        *,
+        dropout: float = 0.0,
+        activation: Activation = "relu",
+        score: Score = "dot",
+        form: Form = "factorised",
+        node_ablation: float = 0.0,
+        edge_ablation: float = 0.0,
+        channel_ablation: float = 0.0,
+    ):
         super().__init__()
-        self.attention = ChromaticSelfAttention(d_model, num_heads, **attention)
-        inner, options = d_hidden or 2 * d_model, {"dropout": dropout, "activation": activation}
-        self.feed_forward = FeedForward(d_model, inner, **options)
+        self.attention = ChromaticSelfAttention(
+            d_model,
+            num_heads,
+            score=score,
+            form=form,
+            node_ablation=node_ablation,
+            edge_ablation=edge_ablation,
+            channel_ablation=channel_ablation,
+        )
+        self.feed_forward = FeedForward(
+            d_model, d_hidden or 2 * d_model, dropout=dropout, activation=activation
+        )
         self.attention_norm = NodeBatchNorm(d_model)
         self.feed_forward_norm = NodeBatchNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, edges, *, mask: Tensor | None = None, return_attention=False):
-        mask = torch.ones_like(h[..., 0], dtype=torch.bool) if mask is None else mask
-        z = self.attention(h, edges, mask=mask, return_attention=return_attention)
-        z, attention = z if return_attention else (z, None)
+    def forward(
+        self,
+        h: Tensor,
+        edges: EdgeTerms | RowsOfTerms,
+        *,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Updates the nodes, ``[B, N, d]``.
+
+        Args:
+            h: Nodes, ``[B, N, d]``.
+            edges: What the pairs add, or a function that computes it for some rows.
+            mask: True at real nodes, ``[B, N]``.
+            return_attention: Also return the filters.
+
+        Returns:
+            The nodes, ``[B, N, d]``, zeros at padding; with ``return_attention`` also the filters,
+            ``[B, d, N, N]``, or H for d if they are monochrome.
+        """
+        if mask is None:
+            mask = torch.ones_like(h[..., 0], dtype=torch.bool)  # [B, N]
+        real_keys = mask[:, None]  # [B, 1, N], the same for every query
+        attention = None
+        if return_attention:
+            z, attention = self.attention(h, edges, mask=real_keys, return_attention=True)
+        else:
+            z = self.attention(h, edges, mask=real_keys)
         h = self.attention_norm(h + self.dropout(z), mask)
         h = self.feed_forward_norm(h + self.dropout(self.feed_forward(h)), mask)
         return (h, attention) if return_attention else h
 
 
-class EdgeMaps(nn.Module):
-    r"""Logits :math:`E_{ij}` and values :math:`E^\text{value}_{ij}`, linear in :math:`E^{(0)}`.
+class CGT(nn.Module):
+    """Chromatic Graph Transformer: encodings, CSA layers, an MLP on the nodes, and pooling."""
 
-    A pair has d logits, or H in monochrome attention, and values where pairs add to messages.
-    Biases are those of the authors' code where all layers share the maps. E: ``[B, N, N, d]``.
-    """
-
-    def __init__(self, d_model: int, logits: int, values: bool, bias: bool):
+    def __init__(self, config: CGTConfig):
         super().__init__()
-        self.logits = nn.Linear(d_model, logits, bias=bias)
-        self.values = nn.Linear(d_model, d_model, bias=bias) if values else None
+        self.config = config
+        d_model = config.d_model
+        form = config.form
+        if form == "fused":
+            check_numba()
+            form = "factorised"  # of a layer alone, and where the attention is asked for
+        self.node_encoding = NodeEncoding(
+            config.num_node_types,
+            config.num_node_features,
+            d_model,
+            config.node_steps,
+            config.d_position,
+        )
+        self.edge_encoding = PairEncoding(
+            config.num_edge_types,
+            d_model,
+            config.relative,
+            config.relative_steps,
+            config.rings,
+            config.num_edge_features,
+        )
+        logits = d_model if config.chromatic else config.num_heads
+        self.edge_maps = nn.ModuleList(
+            EdgeMaps(d_model, logits, config.edge_values, bias=config.share_edges)
+            for _ in range(1 if config.share_edges else config.num_layers)
+        )
+        self.layers = nn.ModuleList(
+            CSALayer(
+                d_model,
+                config.num_heads,
+                dropout=config.dropout,
+                activation=config.activation,
+                score=config.score,
+                form=form,
+                node_ablation=config.node_ablation,
+                edge_ablation=config.edge_ablation,
+                channel_ablation=config.channel_ablation,
+            )
+            for _ in range(config.num_layers)
+        )
+        # The benchmark's heads of graphs and of nodes.
+        if config.target == "graph":
+            self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+        else:
+            self.head = mlp(d_model, d_model, d_model, config.num_targets)
 
-    def forward(self, E: Tensor) -> EdgeTerms:
-        values = None if self.values is None else _channels_first(self.values, E)
-        return EdgeTerms(_channels_first(self.logits, E), values)
+    def reset_parameters(self) -> None:
+        """Draws all weights anew, by PyTorch's defaults, as in the authors' code."""
+        for module in self.modules():
+            if module is not self and hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
+        self.node_encoding.features.check(x)
+        reads_edges = self.config.num_edge_types or self.config.num_edge_features
+        if reads_edges and edge_attr is not None:
+            self.edge_encoding.bonds.edges.check(edge_attr)
+
+    def forward(
+        self, batch: GraphBatch, *, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Predicts the target of each graph or node.
+
+        Args:
+            batch: Graphs, with the encodings "random_walks", "distance" and "ring", as the
+                configuration reads them.
+            return_attention: Also return the filters of all layers.
+
+        Returns:
+            The prediction, ``[B, C]`` for graphs or ``[B, N, C]`` for nodes, without the last axis
+            if C is 1; with ``return_attention`` also the filters, ``[B, layers, d, N, N]``, or H
+            for d if they are monochrome.
+
+        Raises:
+            ValueError: An encoding or the features of edges are missing, or, on the CPU, a
+                category is unknown.
+        """
+        h, attention = self.encode(batch, return_attention)
+        prediction = self.head(h)  # [B, N, C]
+        if self.config.target == "graph":
+            is_real = batch.mask[..., None]  # [B, N, 1]
+            prediction = (prediction * is_real).sum(dim=1)  # [B, C]
+            if self.config.readout == "mean":
+                prediction = prediction / is_real.sum(dim=1).clamp(min=1)
+        if self.config.num_targets == 1:
+            prediction = prediction.squeeze(-1)
+        return (prediction, attention) if return_attention else prediction
+
+    def encode(
+        self, batch: GraphBatch, return_attention: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """The nodes after all layers, ``[B, N, d]``, and the filters of all, or None."""
+        if self.config.form == "fused" and not return_attention and not is_compiling():
+            from gtcourse.models import csa_fused  # needs numba
+
+            return csa_fused.encode(self, batch), None
+        h = self.node_encoding(batch)  # [B, N, d]
+        terms = self.edge_terms(batch)
+        if self.config.share_edges:
+            terms = terms * self.config.num_layers
+        attentions = []
+        for layer, edges in zip(self.layers, terms, strict=True):
+            if return_attention:
+                h, attention = layer(h, edges, mask=batch.mask, return_attention=True)
+                attentions.append(attention)
+            else:
+                h = layer(h, edges, mask=batch.mask)
+        return h, torch.stack(attentions, dim=1) if return_attention else None
+
+    def edge_terms(self, batch: GraphBatch) -> list[EdgeTerms | RowsOfTerms]:
+        """What the pairs add in each layer; one entry if all layers share it."""
+        if self.config.form == "chunked":  # rows of the pairs are computed when they are needed
+            return [partial(self.rows_of_terms, batch, maps) for maps in self.edge_maps]
+        E = self.edge_encoding(batch)  # [B, N, N, d]
+        terms = [maps(E) for maps in self.edge_maps]
+        is_factorised = self.config.form in ("factorised", "fused") and self.config.score == "dot"
+        if self.config.share_edges and is_factorised and not is_compiling():
+            factor = csa_kernel.factor_of(terms[0].logits)  # once for all layers
+            terms = [terms[0]._replace(factor=factor)]
+        return terms
+
+    def rows_of_terms(self, batch: GraphBatch, maps: EdgeMaps, rows: slice) -> EdgeTerms:
+        """The terms of some rows of the pairs."""
+        return maps(self.edge_encoding(batch, rows))
 
 
-def _channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
-    """The linear map of ``[B, N, N, d]`` as ``[B, width, N, N]``, without a copy."""
-    weight, pairs = linear.weight.expand(E.shape[0], -1, -1), E.flatten(1, 2).mT
-    mapped = torch.bmm(weight, pairs).unflatten(-1, E.shape[1:3])
-    return mapped if linear.bias is None else mapped + linear.bias[:, None, None]
+def check_numba() -> None:
+    """Raises an ImportError if numba is not installed."""
+    if find_spec("numba") is None:
+        raise ImportError(
+            "form='fused' needs numba, which is not installed; install it with `pip install "
+            "'gtcourse[fast]'`, or use form='factorised', the same function."
+        )

@@ -29,9 +29,17 @@ from numba import njit
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.csa import CGT, CSALayer, EdgeTerms, direct
-from gtcourse.models.embeddings import PairEncoding, PairWalkEncoding, clipped, offset_rows
+from gtcourse.graphs.batch import GraphBatch, clipped
+from gtcourse.models.categories import edge_features
+from gtcourse.models.csa import (
+    CGT,
+    BondEncoding,
+    CSALayer,
+    EdgeTerms,
+    PairEncoding,
+    PairWalkEncoding,
+    direct,
+)
 
 
 def encode(model: CGT, batch: GraphBatch) -> Tensor:
@@ -112,26 +120,28 @@ def pair_features(
         else:
             weight = relative.vectors.weight
             more_bias = weight.new_zeros(weight.shape[1])
-            distance = rows.of_pairs(batch.encodings["distance"]).long()
+            distance = rows.of_pairs(batch.encoding("distance")).long()
             more = _hot(clipped(distance, len(weight) - 1)[:, None], len(weight), dtype)
         features = torch.cat([features, more], dim=1)
         table = torch.block_diag(table, weight)
         bias = torch.cat([bias, more_bias])
     if encoding.ring is not None:
-        ring = rows.of_pairs(batch.encodings["ring"]).long()
+        ring = rows.of_pairs(batch.encoding("ring")).long()
         features = torch.cat([features, _hot(ring[:, None], 2, dtype)], dim=1)
         table = torch.cat([table, encoding.ring.weight])
     return features, table, bias
 
 
-def _bond_places(bonds, batch: GraphBatch, rows: Rows) -> Tensor:
+def _bond_places(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
     """The rows of a pair in the tables of edges, of no edge, and of a node with itself."""
     edge = rows.of_pairs(batch.adjacency)
-    ring = rows.of_pairs(batch.encodings["ring"]).long() if bonds.with_rings else edge.long() * 0
-    first = (ring * sum(bonds.edge_types or (1,)))[:, None]
+    ring = torch.zeros_like(edge, dtype=torch.long)
+    if bonds.with_rings:
+        ring = rows.of_pairs(batch.encoding("ring")).long()
+    categories = torch.zeros_like(ring)[:, None]
     if bonds.edge_types:
-        attributes = rows.of_pairs(batch.edge_attr).masked_fill(~edge[:, None], 0)
-        first = first + offset_rows(attributes, bonds.edge_types)
+        categories = rows.of_pairs(edge_features(batch)).masked_fill(~edge[:, None], 0)
+    first = bonds.edges.rows(categories, ring)  # [P, F]
     no_edge = len(bonds.edges.weight)
     itself = no_edge + len(bonds.no_edge.weight)
     N = batch.mask.shape[1]
@@ -158,7 +168,7 @@ def layer_of_rows(
     """:class:`gtcourse.models.CSALayer` of ``[n, d]``, and the terms for the next layer."""
     attention = layer.attention
     q, k, v = attention.query(h), attention.key(h), attention.value(h)
-    drop = attention._ablation(h.new_empty(*rows.shape, 1))
+    drop = attention.ablation(h.new_empty(*rows.shape, 1))
     drop = None if drop is None else rows.of_pairs(drop[:, 0])
     z, terms = attend(q, k, v, attention.num_heads, terms, drop, rows)
     if attention.training and attention.channel_ablation:

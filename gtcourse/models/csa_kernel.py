@@ -32,8 +32,9 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None
 
     The first has one number for each head, and layers that share E share the second. Each is at
     most 1. Where all products of a row vanish, as for logits that lie hundreds apart, ``direct``
-    computes the result, and again in the backward pass; on a GPU, where the host does not wait for
-    that answer, the run ends with an error. Monochrome terms go to ``direct`` as well.
+    computes the result, and again in the backward pass. On a GPU, where the host does not wait for
+    that answer, the row becomes NaN, and so does the loss, at which ``fit`` stops; the form
+    "direct" has no such limit. Monochrome terms go to ``direct`` as well.
     """
     (B, H, R, N), K, terms = scores.shape, value.shape[2], rows_of(edges)
     if terms.logits.shape[1] < H * K:
@@ -43,11 +44,11 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None
     parts = terms.logits, terms.values, factor
     pairs = (None if p is None else p.unflatten(1, (H, -1)).flatten(0, 1) for p in parts)
     z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, dropout)
-    vanished = (total < torch.finfo(total.dtype).tiny ** 0.5).any()
-    if total.is_cuda:
-        torch._assert_async(~vanished, "a row's products vanished; expected form='direct'.")
-    elif not total.is_meta and bool(vanished):
+    vanished = total < torch.finfo(total.dtype).tiny ** 0.5  # [G, K, R]
+    if total.device.type == "cpu" and bool(vanished.any()):
         return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
+    if total.is_cuda:
+        z = z.masked_fill(vanished, torch.nan)
     return z.unflatten(0, (B, H))
 
 

@@ -1,7 +1,28 @@
-r"""EGT (Hussain et al., 2021): a Transformer with a residual channel for every pair of nodes.
+r"""EGT (Hussain et al., 2021): a Transformer with a vector for every pair of nodes.
 
-Shapes: B graphs, N nodes (padded), q virtual nodes, which are tokens 0 to q - 1, T = q + N tokens,
-H heads, K = d / H, d and d_e widths of nodes and pairs, L layers, C classes or targets.
+A Transformer treats the nodes of a graph as a set and has no place for the edges. EGT gives every
+ordered pair of nodes a vector of its own, which starts from the pair's adjacency or distance and
+from the features of its edge. In each layer these vectors bias and gate the attention between the
+nodes, and the attention's logits update them in turn, so that the structure evolves from layer to
+layer and edges can be predicted from the vectors of their pairs.
+
+Equations, sections and tables are those of arXiv:2108.03348v1. "The authors' code" is the
+TensorFlow code of September 2021, which produced the paper's results. As in the paper, "edge" in
+the name of a module stands for any pair of nodes.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    q: virtual nodes
+    T: tokens, q + N; the virtual nodes come first
+    d: width of a node's vector (the paper's :math:`d_h`)
+    d_e: width of a pair's vector
+    H: attention heads
+    K: width of a head, d / H (the paper's :math:`d_k`)
+    L: layers
+    F: columns of features
+    r: pairs of singular vectors
+    C: targets, or classes, of a prediction
 """
 
 from __future__ import annotations
@@ -15,182 +36,188 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.embeddings import (
-    EdgeInput,
-    NodeInput,
-    SVDEncoding,
-    mean_pool,
-    mlp,
-    squeeze_one,
+from gtcourse.graphs.batch import GraphBatch, clipped
+from gtcourse.models.attention import check_choice, check_heads, over_heads
+from gtcourse.models.categories import (
+    CategoryEmbedding,
+    NumberEmbedding,
+    feature_embedding,
+    real_edge_features,
+    real_node_features,
 )
+from gtcourse.models.config import (
+    Categories,
+    GraphConfig,
+    NotNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+)
+from gtcourse.models.mlp import mlp
+from gtcourse.models.old_weights import rename, split
 
 
 @dataclass(frozen=True)
-class EGTConfig:
-    r"""The 500K model of Table 5 for ZINC and the embedded molecules by default.
+class EGTConfig(GraphConfig):
+    """Data, sizes and variants. The defaults are the 500K model of Table 5 for ZINC."""
 
-    Attributes:
-        num_node_types, num_edge_types: number of categories of each column of x and edge_attr;
-            num_node_features, num_edge_features: number of float columns instead.
-        node_multiplier, edge_multiplier: inner widths of the feed-forward networks over d and d_e.
-        structure: pairs start from "adjacency" and self-loops, or "distance" up to max_distance.
-        svd_rank: r (Eqs. 8, 9); flip_signs: in training, of pairs of singular vectors ("pairs"), or
-            of nodes ("nodes"), as the authors' first code did by mistake.
-        variant: "full"; "simple" (Eqs. 10, 11), pairs never change; "constrained" (Eq. 12),
-            attention to neighbours and itself. gated: False for EGT-U (Eqs. 13, 14).
-        virtual_nodes: q; they are the graph's readout, in place of the nodes' mean.
-        head_widths: of the heads' hidden layers, by default d / 2 and d / 4.
-        distance_hops: ν of the distance-prediction objective; 0 for none.
-        norm_eps: 1e-3 in the paper's runs (Keras). scaled: False for the authors' code of early
-            2022, which forgot to divide the dot product by :math:`\sqrt K`.
-    """
-
-    num_node_types: tuple[int, ...] = (28,)
-    num_node_features: int = 0
-    num_edge_types: tuple[int, ...] = (4,)
-    num_edge_features: int = 0
-    target: Literal["graph", "node", "edge"] = "graph"
-    num_targets: int = 1
-    d_model: int = 64
-    d_edge: int = 64
-    num_heads: int = 8
-    num_layers: int = 10
-    node_multiplier: float = 2.0
-    edge_multiplier: float = 2.0
-    structure: Literal["adjacency", "distance"] = "adjacency"
-    max_distance: int = 16
-    svd_rank: int = 0
-    flip_signs: Literal["pairs", "nodes"] | None = None
+    num_node_types: Categories = (28,)  #: categories in each column of x
+    num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
+    num_edge_types: Categories = (4,)  #: categories in each column of edge_attr
+    num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
+    target: Literal["graph", "node", "edge"] = "graph"  #: what gets a prediction
+    num_targets: PositiveInt = 1  #: numbers in a prediction, C
+    d_model: PositiveInt = 64  #: width of a node's vector, d
+    d_edge: PositiveInt = 64  #: width of a pair's vector, d_e
+    num_heads: PositiveInt = 8  #: attention heads, H
+    num_layers: PositiveInt = 10  #: layers, L
+    node_multiplier: PositiveFloat = 2.0  #: inner width of the nodes' feed-forward network, over d
+    edge_multiplier: PositiveFloat = 2.0  #: inner width of the pairs' one, over d_e
+    structure: Literal["adjacency", "distance"] = "adjacency"  #: what pairs start from
+    max_distance: PositiveInt = 16  #: largest distance with a vector of its own
+    svd_rank: NotNegativeInt = 0  #: pairs of singular vectors in the encoding, r; 0 for none
+    flip_signs: Literal["pairs", "nodes"] | None = None  #: signs drawn in training (SVDEncoding)
+    #: in "simple" pairs never change (Eqs. 10, 11); in "constrained" neighbours attend (Eq. 12)
     variant: Literal["full", "simple", "constrained"] = "full"
-    gated: bool = True
-    virtual_nodes: int = 0
-    head_widths: tuple[int, int] | None = None
-    distance_hops: int = 0
-    clip: float = 5.0
-    node_dropout: float = 0.0
-    edge_dropout: float = 0.0
-    norm_eps: float = 1e-5
-    scaled: bool = True
+    gated: bool = True  #: False for EGT-Ungated (Eqs. 13 and 14)
+    virtual_nodes: NotNegativeInt = 0  #: q, from which a graph is read; 0 for the nodes' mean
+    head_widths: tuple[PositiveInt, PositiveInt] | None = None  #: by default d / 2, d / 4 (Table 4)
+    distance_hops: NotNegativeInt = 0  #: largest distance that is predicted, ν; 0 for none
+    clip: PositiveFloat = 5.0  #: bound of the scaled dot product (Eq. 5)
+    node_dropout: Probability = 0.0  #: after attention and after the nodes' feed-forward network
+    edge_dropout: Probability = 0.0  #: after Eq. 7 and after the pairs' feed-forward network
+    norm_eps: PositiveFloat = 1e-5  #: of the layer norms; 1e-3, Keras' default, in the paper's runs
+    scaled: bool = True  #: False: no division by √K, a mistake in the authors' code of early 2022
 
 
-class EGT(nn.Module):
-    r"""The model: inputs, layers, final norms and the head of what is predicted.
+# Section 3.1: the layer
+
+
+class EGTAttention(nn.Module):
+    r"""Attention that the pairs bias and gate (EGT, Eqs. 3 to 5).
+
+    .. math::
+        \hat A = \frac{Q K^T}{\sqrt{d_k}}, \qquad
+        \hat H = \operatorname{clip}(\hat A) + E, \qquad
+        \tilde A = \operatorname{softmax}(\hat H) \odot \sigma(G)
+
+    In each head Q, K and V are linear in the nodes, and E and G in the pairs. The softmax divides a
+    node's attention; the gates come after it and decide how much of each share arrives, so that a
+    row of :math:`\tilde A` may sum to less than one. Without gates this is EGT-Ungated (EGT, Eqs.
+    13 and 14). The paper prints no biases, but the linear maps of the authors' code have them.
 
     Args:
-        node_encodings: modules that make ``[B, N, d]`` of a batch, instead of the SVD encoding.
-
-    Shapes:
-        batch.encodings: "svd" of ``AddSVD(r)`` and "distance", where the configuration reads them
-        returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, ``[B, N, N, C]`` of edges; without
-            the last axis where C is 1. Then, where they are asked for, logits of distances 0 to ν,
-            ``[B, N, N, ν + 1]``, and :math:`\tilde A` of Eq. 4, ``[B, L, H, T, T]``
+        d_model: Width of a node's vector, d.
+        d_edge: Width of a pair's vector, d_e.
+        num_heads: Attention heads, H, which have to divide d.
+        gated: False for EGT-Ungated.
+        clip: Bound of the scaled dot product.
+        aggregate: False where only the logits :math:`\hat H` are wanted; V and G have weights even
+            then, as in the authors' code.
+        scaled: False: no division by :math:`\sqrt{d_k}`.
     """
 
-    def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
+    def __init__(
+        self,
+        d_model: int,
+        d_edge: int,
+        num_heads: int,
+        *,
+        gated: bool = True,
+        clip: float = 5.0,
+        aggregate: bool = True,
+        scaled: bool = True,
+    ):
         super().__init__()
-        self.config, c, q = config, config, config.virtual_nodes
-        self.node_input = NodeInput(c.num_node_types, c.num_node_features, c.d_model)
-        k = c.max_distance if c.structure == "distance" else None
-        self.edge_input = EdgeInput(c.num_edge_types, c.num_edge_features, c.d_edge, k, q)
-        defaults = [SVDEncoding(c.svd_rank, c.d_model, c.flip_signs)] if c.svd_rank else []
-        self.node_encodings = nn.ModuleList(defaults if node_encodings is None else node_encodings)
-        self.virtual_nodes = nn.Parameter(torch.empty(q, c.d_model)) if q else None
-        # What the heads read; the last layer does not compute the rest.
-        nodes = c.target != "edge" or c.variant == "simple"
-        edges = not nodes or c.distance_hops > 0
-        self.layers = nn.ModuleList(
-            EGTLayer(
-                c.d_model, c.d_edge, c.num_heads, update_nodes=nodes or not last,
-                update_edges=edges or not last, edge_channels=c.variant != "simple",
-                node_multiplier=c.node_multiplier, edge_multiplier=c.edge_multiplier,
-                node_dropout=c.node_dropout, edge_dropout=c.edge_dropout,
-                norm_eps=c.norm_eps, gated=c.gated, clip=c.clip, scaled=c.scaled,
-            )
-            for last in [False] * (c.num_layers - 1) + [True]
-        )  # fmt: skip
-        self.node_norm = nn.LayerNorm(c.d_model, c.norm_eps) if nodes else nn.Identity()
-        self.edge_norm = nn.LayerNorm(c.d_edge, c.norm_eps) if edges else nn.Identity()
-        edge = c.d_edge + (2 * c.d_model if c.variant == "simple" else 0)
-        width = {"graph": max(q, 1) * c.d_model, "node": c.d_model, "edge": edge}[c.target]
-        hidden = c.head_widths or (c.d_model // 2, c.d_model // 4)  # Table 4
-        self.head = mlp(width, *hidden, c.num_targets, activation=nn.ELU)
-        hops = c.distance_hops
-        self.distance_head = mlp(c.d_edge, *hidden, hops + 1, activation=nn.ELU) if hops else None
-        self.reset_parameters(defaults)
+        check_heads(d_model, num_heads)
+        self.num_heads = num_heads
+        self.clip = clip
+        self.scale = (d_model // num_heads) ** -0.5 if scaled else 1.0
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.value = nn.Linear(d_model, d_model)
+        self.edge_bias = nn.Linear(d_edge, num_heads)
+        self.edge_gate = nn.Linear(d_edge, num_heads) if gated else None
+        self.output = nn.Linear(d_model, d_model) if aggregate else None
+        self.register_load_state_dict_pre_hook(read_fused_maps)
 
-    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
-        """As Keras, the authors' library: Glorot for linear maps, uniform for tables."""
-        parts = self.node_input, self.edge_input, self.layers, self.head, *encodings
-        for module in nn.ModuleList([*parts, self.distance_head]).modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Embedding):
-                nn.init.uniform_(module.weight, -0.05, 0.05)
-        for vectors in (self.virtual_nodes, self.edge_input.virtual, self.edge_input.no_edge):
-            if vectors is not None:
-                nn.init.uniform_(vectors, -0.05, 0.05)
-        for layer in self.layers:
-            # The authors have a map for E and one for G, and Glorot's bound of each is wider.
-            for part in layer.attention.edge_input.weight.split(self.config.num_heads):
-                nn.init.xavier_uniform_(part)
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, clip={self.clip}, scale={self.scale:.3g}"
 
     def forward(
-        self, batch: GraphBatch, *, return_distances: bool = False, return_attention: bool = False
-    ):
-        h, e, mask = self.embed(batch), self.edge_input(batch), self.pair_mask(batch)
-        first, attentions, q = e, [], self.config.virtual_nodes
-        for layer in self.layers:
-            h, e, *attention = layer(h, e, mask=mask, return_attention=return_attention)
-            attentions += attention
-        h, e = self.node_norm(h), self.edge_norm(e)
-        prediction = self.head(self._readout(batch, h, e, first))
-        if self.config.target == "edge":
-            prediction = prediction.masked_fill(~batch.adjacency[..., None], 0.0)
-        results = [squeeze_one(prediction)]
-        if return_distances:
-            logits = self.distance_head(e[:, q:, q:])
-            results.append(logits.masked_fill(~batch.pair_mask[..., None], 0.0))
-        if return_attention:
-            results.append(torch.stack(attentions, dim=1))
-        return results[0] if len(results) == 1 else tuple(results)
+        self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
+    ) -> tuple[Tensor | None, ...]:
+        r"""Lets each token gather from those that it may attend to.
 
-    def embed(self, batch: GraphBatch) -> Tensor:
-        """Virtual nodes and nodes before the first layer, ``[B, T, d]``."""
-        h = self.node_input(batch)
-        for encoding in self.node_encodings:
-            h = h + encoding(batch)
-        if self.virtual_nodes is None:
-            return h
-        return torch.cat([self.virtual_nodes.expand(h.shape[0], -1, -1), h], dim=1)
+        Args:
+            h: Tokens after their norm, ``[B, T, d]``.
+            e: Pairs after their norm, ``[B, T, T, d_e]``; the first token attends to the second.
+            mask: True where a token may attend to another, ``[B, T, T]``, or at real tokens,
+                ``[B, T]``.
+            return_attention: Also return :math:`\tilde A`.
 
-    def pair_mask(self, batch: GraphBatch) -> Tensor:
-        """The pairs that attend, ``[B, T, T]``: all of a graph's, or neighbours and the node."""
-        q, pairs = self.config.virtual_nodes, batch.pair_mask
-        if self.config.variant == "constrained":
-            loop = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
-            pairs = pairs & (batch.adjacency | loop)
-        # Virtual nodes attend to all real nodes, and these to them.
-        token = F.pad(batch.mask, (q, 0), value=True)
-        return F.pad(pairs, (q, 0, q, 0), value=True) & token[:, :, None] & token[:, None, :]
+        Returns:
+            The update of the tokens, ``[B, T, d]``, which is zero for one that may attend to none,
+            or None without ``aggregate``; the logits :math:`\hat H`, ``[B, T, T, H]``; and with
+            ``return_attention`` the gated weights :math:`\tilde A`, ``[B, H, T, T]``.
+        """
+        query = self.split_heads(self.query(h) * self.scale)  # [B, H, T, K]
+        key = self.split_heads(self.key(h))  # [B, H, T, K]
+        dot = query @ key.mT  # [B, H, T, T]
+        E, G = self.edge_terms(e)  # [B, H, T, T] each
+        logits = dot.clamp(-self.clip, self.clip) + E  # Eq. 5, where E is not clipped
+        pair_logits = logits.permute(0, 2, 3, 1)  # [B, T, T, H]
+        if self.output is None and not return_attention:
+            return None, pair_logits
 
-    def _readout(self, batch: GraphBatch, h: Tensor, e: Tensor, first: Tensor) -> Tensor:
-        """What the head reads of each graph, node or edge."""
-        q, target = self.config.virtual_nodes, self.config.target
-        if target == "graph":
-            return h[:, :q].flatten(1) if q else mean_pool(h, batch.mask)
-        if target == "node":
-            return h[:, q:]
-        if self.config.variant != "simple":
-            return e[:, q:, q:]
-        i = h[:, q:, None].expand(-1, -1, h.shape[1] - q, -1)
-        return torch.cat([i, i.transpose(1, 2), first[:, q:, q:]], dim=-1)
+        if mask is not None:
+            mask = self.pairs_of(mask, h)  # [B, 1, T, T]
+            # The lowest number rather than -inf, because a row of -inf alone would become NaN.
+            logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
+        attention = logits.softmax(dim=-1)
+        if G is not None:
+            attention = attention * G.sigmoid()  # Eq. 4
+
+        z = None
+        if self.output is not None:
+            # Eq. 6 prints the value of node i in the sum over j, with which no node would learn of
+            # another. The authors' code has the value of node j.
+            value = self.split_heads(self.value(h))  # [B, H, T, K]
+            z = attention @ value  # [B, H, T, K]
+            z = self.output(z.transpose(1, 2).flatten(start_dim=2))  # [B, T, d]
+            if mask is not None:
+                has_keys = mask.any(dim=-1)[:, 0, :, None]  # [B, T, 1]
+                z = z.masked_fill(~has_keys, 0.0)
+        if not return_attention:
+            return z, pair_logits
+        if mask is not None:
+            attention = attention.masked_fill(~mask, 0.0)
+        return z, pair_logits, attention
+
+    def edge_terms(self, e: Tensor) -> tuple[Tensor, Tensor | None]:
+        """E and G, ``[B, H, T, T]`` each, or E and None without gates."""
+        if self.edge_gate is None:
+            return self.edge_bias(e).permute(0, 3, 1, 2), None
+        # One product for both, because e is the longest tensor of a layer.
+        weight = torch.cat([self.edge_bias.weight, self.edge_gate.weight])  # [2 H, d_e]
+        bias = torch.cat([self.edge_bias.bias, self.edge_gate.bias])  # [2 H]
+        both = F.linear(e, weight, bias).permute(0, 3, 1, 2)  # [B, 2 H, T, T]
+        E, G = both.chunk(2, dim=1)  # [B, H, T, T] each
+        return E, G
+
+    def pairs_of(self, mask: Tensor, h: Tensor) -> Tensor:
+        """A mask of pairs, ``[B, 1, T, T]``, of one of pairs or of real tokens."""
+        of_tokens = mask.dim() == 2
+        mask = over_heads(mask, h)  # [B, 1, T, T], or [B, 1, 1, T] of tokens
+        return mask & mask.mT if of_tokens else mask
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Gives each head K of the channels: ``[B, T, d]`` to ``[B, H, T, K]``."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
 
 class EGTLayer(nn.Module):
-    r"""Pre-norm residual updates of nodes and pairs (EGT, Eqs. 6 and 7).
+    r"""One update of the nodes and the pairs, with norms before each step and residuals around it.
 
     .. math::
         \hat h_i &= h_i + O_h \big\Vert_k \textstyle\sum_j
@@ -199,109 +226,481 @@ class EGTLayer(nn.Module):
         \hat e_{ij} &= e_{ij} + O_e \big\Vert_k \hat H_{ij}^k, &
         e_{ij}' &= \hat e_{ij} + \operatorname{FFN}_e(\operatorname{LN}(\hat e_{ij}))
 
-    Differs from the print, which has :math:`V^k \hat h_i` in the sum and :math:`\tilde H` in the
-    second line: the sum is over nodes j, and pairs receive the softmax's input. Without edge
-    channels it is EGT-Simple (EGT, Eqs. 10 and 11); with a mask of neighbours, EGT-Constrained
-    (EGT, Eq. 12).
+    (EGT, Eqs. 6 and 7.) In EGT-Simple the pairs stay as they are (EGT, Eqs. 10 and 11). In
+    EGT-Constrained the mask lets nodes attend only to neighbours (EGT, Eq. 12).
 
-    ``update_nodes`` and ``update_edges`` are False in the last layer for what no head reads.
-
-    Shapes:
-        h: ``[B, T, d]``; e: ``[B, T, T, d_e]``; mask: ``[B, T]`` or ``[B, T, T]``
-        returns: h and e; with ``return_attention`` also ``[B, H, T, T]``
+    Args:
+        d_model: Width of a node's vector, d.
+        d_edge: Width of a pair's vector, d_e.
+        num_heads: Attention heads, H.
+        node_multiplier: Inner width of the nodes' feed-forward network, over d.
+        edge_multiplier: Inner width of the pairs' one, over d_e.
+        edge_channels: False for EGT-Simple.
+        update_nodes: False in a last layer whose nodes no head reads.
+        update_edges: False in a last layer whose pairs no head reads.
+        node_dropout: After attention and after the nodes' feed-forward network.
+        edge_dropout: After Eq. 7 and after the pairs' feed-forward network.
+        norm_eps: Of the layer norms.
+        gated: As in :class:`EGTAttention`, and so are the two that follow.
+        clip: Bound of the scaled dot product.
+        scaled: False: no division by :math:`\sqrt{d_k}`.
     """
 
     def __init__(
-        self, d_model: int, d_edge: int, num_heads: int, *, node_multiplier: float = 2.0,
-        edge_multiplier: float = 2.0, edge_channels: bool = True, update_nodes: bool = True,
-        update_edges: bool = True, node_dropout: float = 0.0, edge_dropout: float = 0.0,
-        norm_eps: float = 1e-5, **attention
-    ):  # fmt: skip
+        self,
+        d_model: int,
+        d_edge: int,
+        num_heads: int,
+        *,
+        node_multiplier: float = 2.0,
+        edge_multiplier: float = 2.0,
+        edge_channels: bool = True,
+        update_nodes: bool = True,
+        update_edges: bool = True,
+        node_dropout: float = 0.0,
+        edge_dropout: float = 0.0,
+        norm_eps: float = 1e-5,
+        gated: bool = True,
+        clip: float = 5.0,
+        scaled: bool = True,
+    ):
         super().__init__()
-        self.update_nodes, self.update_edges = update_nodes, update_edges and edge_channels
+        self.update_nodes = update_nodes
+        self.update_edges = update_edges and edge_channels
+
         self.node_norm = nn.LayerNorm(d_model, norm_eps)
+        # EGT-Simple has no norm here, neither in Eq. 11 nor in the authors' code.
         self.edge_norm = nn.LayerNorm(d_edge, norm_eps) if edge_channels else nn.Identity()
-        attention["aggregate"] = update_nodes
-        self.attention = EGTAttention(d_model, d_edge, num_heads, **attention)
+        self.attention = EGTAttention(
+            d_model,
+            d_edge,
+            num_heads,
+            gated=gated,
+            clip=clip,
+            aggregate=update_nodes,
+            scaled=scaled,
+        )
         if self.update_nodes:
-            self.node_network = _network(d_model, node_multiplier, norm_eps)
+            self.node_ffn = feed_forward(d_model, node_multiplier, norm_eps)
             self.node_dropout = nn.Dropout(node_dropout)
         if self.update_edges:
             self.edge_output = nn.Linear(num_heads, d_edge)
-            self.edge_network = _network(d_edge, edge_multiplier, norm_eps)
+            self.edge_ffn = feed_forward(d_edge, edge_multiplier, norm_eps)
             self.edge_dropout = nn.Dropout(edge_dropout)
+        self.register_load_state_dict_pre_hook(
+            partial(rename, renamed={"node_network.": "node_ffn.", "edge_network.": "edge_ffn."})
+        )
 
     def forward(
         self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
     ) -> tuple[Tensor, ...]:
+        r"""Takes the arguments of :meth:`EGTAttention.forward`, here before the norms.
+
+        Returns:
+            The tokens, ``[B, T, d]``; the pairs, ``[B, T, T, d_e]``; and with ``return_attention``
+            the gated weights :math:`\tilde A`, ``[B, H, T, T]``.
+        """
         z, logits, *attention = self.attention(
             self.node_norm(h), self.edge_norm(e), mask=mask, return_attention=return_attention
         )
         if self.update_nodes:
-            h = h + self.node_dropout(z)
-            h = h + self.node_dropout(self.node_network(h))
+            h = h + self.node_dropout(z)  # Eq. 6
+            h = h + self.node_dropout(self.node_ffn(h))
         if self.update_edges:
+            # Eq. 7 prints an undefined H with a tilde. By the text and the code it is H-hat.
             e = e + self.edge_dropout(self.edge_output(logits))
-            e = e + self.edge_dropout(self.edge_network(e))
+            e = e + self.edge_dropout(self.edge_ffn(e))
         return h, e, *attention
 
 
-class EGTAttention(nn.Module):
-    r"""Attention whose logits the pairs shift and whose weights they gate (EGT, Eqs. 4 and 5).
+def feed_forward(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
+    """A norm, and a two-layer network for each token or pair: ``[..., width]`` to the same."""
+    inner_width = round(multiplier * width)
+    return nn.Sequential(
+        nn.LayerNorm(width, norm_eps),
+        nn.Linear(width, inner_width),
+        nn.ELU(inplace=True),  # of the pairs, this is the largest tensor of the model
+        nn.Linear(inner_width, width),
+    )
 
-    .. math::
-        \hat H = \operatorname{clip}(Q K^T / \sqrt{K}) + E, \qquad
-        \tilde A = \operatorname{softmax}(\hat H) \odot \sigma(G)
 
-    E and G are linear in the pairs' vectors. The dot product alone is clipped. Without gates it is
-    EGT-Ungated (EGT, Eqs. 13 and 14).
+# Section 3.2: SVD-based positional encodings
+
+
+class SVDEncoding(nn.Module):
+    r"""A linear map of the singular vectors of the adjacency matrix (EGT, Eqs. 8 and 9).
+
+    .. math:: A \approx U \Sigma V^T, \qquad
+              \hat\gamma_i = (U\sqrt\Sigma)_i \,\Vert\, (V\sqrt\Sigma)_i, \qquad
+              \gamma_i = W \hat\gamma_i
 
     Args:
-        aggregate: False where only :math:`\hat H` is wanted; scaled: False to not divide by √K.
+        rank: Pairs of singular vectors, r.
+        d_model: Width of a node's vector, d.
+        flip_signs: Which signs are drawn in training. With "pairs" it is one for each pair
+            :math:`(u_m, v_m)` of a graph, which leaves Eq. 8 true. With "nodes" it is one for each
+            node, which does not, but the authors' code did so until January 2022.
+    """
 
-    Shapes:
-        h: ``[B, T, d]`` and e: ``[B, T, T, d_e]``, normalised; mask: ``[B, T]`` or ``[B, T, T]``
-        returns: ``[B, T, d]`` (None without ``aggregate``; zeros for a token without keys) and
-            :math:`\hat H` ``[B, T, T, H]``; with ``return_attention`` also :math:`\tilde A`
-            ``[B, H, T, T]``
+    flip_signs: Literal["pairs", "nodes"] | None
+
+    def __init__(
+        self, rank: int, d_model: int, flip_signs: Literal["pairs", "nodes"] | None = None
+    ):
+        super().__init__()
+        check_choice("flip_signs", flip_signs, ("pairs", "nodes", None))
+        self.flip_signs = flip_signs
+        self.projection = NumberEmbedding(2 * rank, d_model, "svd")
+
+    def extra_repr(self) -> str:
+        return f"flip_signs={self.flip_signs!r}"
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads the encoding "svd" of ``AddSVD(r)``, ``[B, N, 2 r]``; returns ``[B, N, d]``."""
+        svd = batch.encoding("svd")
+        if self.training and self.flip_signs == "pairs":
+            svd = flip_pairs(svd)
+        elif self.training and self.flip_signs == "nodes":
+            svd = flip_nodes(svd)
+        return self.projection(svd)
+
+
+def flip_pairs(svd: Tensor) -> Tensor:
+    r"""Flips :math:`u_m` together with :math:`v_m` in the columns :math:`u_1 … u_r, v_1 … v_r`.
+
+    ``svd`` is ``[B, N, 2 r]``; each pair of each graph has a sign of its own.
+    """
+    B, _, width = svd.shape
+    bits = torch.randint(0, 2, (B, 1, width // 2), device=svd.device)  # [B, 1, r]
+    bits = torch.cat([bits, bits], dim=-1)  # [B, 1, 2 r], the same for u and v
+    return svd * (2 * bits - 1).to(svd.dtype)
+
+
+def flip_nodes(svd: Tensor) -> Tensor:
+    r"""Multiplies a node's entries by one sign, which changes :math:`\hat u_i \cdot \hat v_j`."""
+    B, N, _ = svd.shape
+    bits = torch.randint(0, 2, (B, N, 1), device=svd.device)
+    return svd * (2 * bits - 1).to(svd.dtype)
+
+
+# Section 3.3: embedding and prediction
+
+
+class NodeInput(nn.Module):
+    """The nodes before the first layer, without positional encodings.
+
+    Args:
+        num_node_types: Number of categories of each column of x; empty for numbers.
+        num_node_features: Columns of x, if it holds numbers; else 0.
+        d_model: Width of a node's vector, d.
+    """
+
+    def __init__(self, num_node_types: tuple[int, ...], num_node_features: int, d_model: int):
+        super().__init__()
+        self.features = feature_embedding("node", num_node_types, num_node_features, d_model)
+        self.bias = nn.Parameter(torch.zeros(d_model))  # one vector shared by all nodes
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B, N, d]``."""
+        return self.features(real_node_features(batch)) + self.bias
+
+
+class EdgeInput(nn.Module):
+    """The pairs of nodes before the first layer.
+
+    A pair has one vector for its place in the graph's structure and, if edges have features, one
+    for those of its edge, or a masking vector where there is no edge.
+
+    Args:
+        num_edge_types: Number of categories of each column of edge_attr; empty for numbers.
+        num_edge_features: Columns of edge_attr, if it holds numbers; both may be absent.
+        d_edge: Width of a pair's vector, d_e.
+        max_distance: Largest distance with a vector of its own; without it the structure is the
+            adjacency with self-loops.
     """
 
     def __init__(
-        self, d_model: int, d_edge: int, num_heads: int, *, gated: bool = True, clip: float = 5.0,
-        aggregate: bool = True, scaled: bool = True
-    ):  # fmt: skip
+        self,
+        num_edge_types: tuple[int, ...],
+        num_edge_features: int,
+        d_edge: int,
+        max_distance: int | None = None,
+    ):
         super().__init__()
-        self.num_heads, self.gated, self.clip = num_heads, gated, clip
-        self.scale = (d_model // num_heads) ** -0.5 if scaled else 1.0
-        self.qkv = nn.Linear(d_model, 3 * d_model)
-        # E and G in one product: the pairs are the longest table of the model.
-        self.edge_input = nn.Linear(d_edge, (1 + gated) * num_heads)
-        self.output = nn.Linear(d_model, d_model) if aggregate else None
+        self.max_distance = max_distance
+        if max_distance is None:
+            self.structure = nn.Embedding(2, d_edge)  # not joined; joined or the same node
+        else:
+            # An embedding, as in the text; the code has a linear map of "within 1, …, 16 hops".
+            self.structure = nn.Embedding(max_distance + 1, d_edge)
+        self.features: CategoryEmbedding | NumberEmbedding | None = None
+        self.no_edge: nn.Parameter | None = None
+        if num_edge_types or num_edge_features:
+            self.features = feature_embedding("edge", num_edge_types, num_edge_features, d_edge)
+            self.no_edge = nn.Parameter(torch.empty(d_edge).uniform_(-0.05, 0.05))
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B, N, N, d_e]``."""
+        is_edge = batch.adjacency  # [B, N, N]
+        if self.max_distance is None:
+            row = (is_edge | same_node(is_edge)).long()
+        else:
+            # The paper does not say what unreachable nodes are; here they are the farthest.
+            row = clipped(batch.encoding("distance"), self.max_distance)
+        e = self.structure(row)  # [B, N, N, d_e]
+        if self.features is None:
+            return e
+        features = self.features(real_edge_features(batch))  # [B, N, N, d_e]
+        return e + torch.where(is_edge[..., None], features, self.no_edge)
+
+
+class VirtualNodes(nn.Module):
+    r"""Puts q learned nodes before those of each graph.
+
+    Virtual node i has a vector :math:`\tilde e_i` for its pairs with nodes, in both directions, and
+    :math:`(\tilde e_i + \tilde e_j) / 2` for its pair with virtual node j.
+    """
+
+    def __init__(self, virtual_nodes: int, d_model: int, d_edge: int):
+        super().__init__()
+        self.nodes = nn.Embedding(virtual_nodes, d_model)
+        self.pairs = nn.Embedding(virtual_nodes, d_edge)
+
+    def forward(self, h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        """``[B, N, d]`` to ``[B, T, d]``, and ``[B, N, N, d_e]`` to ``[B, T, T, d_e]``."""
+        B, N, _ = h.shape
+        nodes = self.nodes.weight.expand(B, -1, -1)  # [B, q, d]
+        pairs = self.pairs.weight[:, None]  # [q, 1, d_e]
+        among = ((pairs + pairs.transpose(0, 1)) / 2).expand(B, -1, -1, -1)  # [B, q, q, d_e]
+        to_nodes = pairs.expand(B, -1, N, -1)  # [B, q, N, d_e]
+        from_nodes = to_nodes.transpose(1, 2)  # [B, N, q, d_e]
+        virtual_rows = torch.cat([among, to_nodes], dim=2)  # [B, q, T, d_e]
+        node_rows = torch.cat([from_nodes, e], dim=2)  # [B, N, T, d_e]
+        return torch.cat([nodes, h], dim=1), torch.cat([virtual_rows, node_rows], dim=1)
+
+
+def same_node(pairs: Tensor) -> Tensor:
+    """True for the pair of a node with itself, ``[N, N]``, for pairs ``[B, N, N]``."""
+    return torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
+
+
+class EGT(nn.Module):
+    """The whole model, from a batch of graphs to predictions about graphs, nodes or edges.
+
+    Args:
+        config: Data, sizes and variants.
+        node_encodings: Modules that map a batch to ``[B, N, d]``, which is added to the nodes, in
+            place of the SVD encoding. They keep the weights that they come with.
+    """
+
+    def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        d_edge = config.d_edge
+        q = config.virtual_nodes
+        max_distance = config.max_distance if config.structure == "distance" else None
+
+        self.node_input = NodeInput(config.num_node_types, config.num_node_features, d_model)
+        self.edge_input = EdgeInput(
+            config.num_edge_types, config.num_edge_features, d_edge, max_distance
+        )
+
+        # As in the authors' code, the last layer has nothing that no head reads.
+        reads_nodes = config.target != "edge" or config.variant == "simple"
+        reads_edges = not reads_nodes or config.distance_hops > 0
+        self.layers = nn.ModuleList()
+        for number in range(1, config.num_layers + 1):
+            is_last = number == config.num_layers
+            layer = EGTLayer(
+                d_model,
+                d_edge,
+                config.num_heads,
+                node_multiplier=config.node_multiplier,
+                edge_multiplier=config.edge_multiplier,
+                edge_channels=config.variant != "simple",
+                update_nodes=reads_nodes or not is_last,
+                update_edges=reads_edges or not is_last,
+                node_dropout=config.node_dropout,
+                edge_dropout=config.edge_dropout,
+                norm_eps=config.norm_eps,
+                gated=config.gated,
+                clip=config.clip,
+                scaled=config.scaled,
+            )
+            self.layers.append(layer)
+        self.node_norm = nn.LayerNorm(d_model, config.norm_eps) if reads_nodes else None
+        self.edge_norm = nn.LayerNorm(d_edge, config.norm_eps) if reads_edges else None
+
+        width = d_model  # of what readout() returns
+        if config.target == "graph" and q > 0:
+            width = q * d_model
+        elif config.target == "edge" and config.variant == "simple":
+            width = 2 * d_model + d_edge
+        elif config.target == "edge":
+            width = d_edge
+        # The "few final MLP layers" of Section 3.3, with the widths of Table 4.
+        hidden = config.head_widths or (d_model // 2, d_model // 4)
+        self.head = mlp(width, *hidden, config.num_targets, activation=nn.ELU)
+        self.node_encodings = nn.ModuleList()
+        if node_encodings is None and config.svd_rank > 0:
+            svd = SVDEncoding(config.svd_rank, d_model, config.flip_signs)
+            self.node_encodings.append(svd)
+        self.distance_head: nn.Module | None = None
+        if config.distance_hops > 0:
+            hops = config.distance_hops
+            self.distance_head = mlp(d_edge, *hidden, hops + 1, activation=nn.ELU)
+        self.virtual_nodes = VirtualNodes(q, d_model, d_edge) if q > 0 else None
+
+        self.reset_parameters()
+        self.node_encodings.extend(node_encodings or [])
+        self.register_load_state_dict_pre_hook(read_old_inputs)
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew, as Keras, the authors' library, does by default."""
+        # The authors' Q, K and V are one map: Glorot's formula has 3 d outputs in it.
+        one_of_three = set()
+        for module in self.modules():
+            if isinstance(module, EGTAttention):
+                one_of_three |= {module.query, module.key, module.value}
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                gain = 0.5**0.5 if module in one_of_three else 1.0
+                nn.init.xavier_uniform_(module.weight, gain=gain)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Embedding | CategoryEmbedding):
+                nn.init.uniform_(module.weight, -0.05, 0.05)
+            elif isinstance(module, nn.LayerNorm | nn.BatchNorm1d):
+                module.reset_parameters()
+        nn.init.zeros_(self.node_input.bias)
+        if self.edge_input.no_edge is not None:
+            nn.init.uniform_(self.edge_input.no_edge, -0.05, 0.05)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
+        self.node_input.features.check(x)
+        if self.edge_input.features is not None and edge_attr is not None:
+            self.edge_input.features.check(edge_attr)
 
     def forward(
-        self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
-    ) -> tuple[Tensor | None, ...]:
-        query, key, value = self.qkv(h).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)
-        dot = query.transpose(1, 2) @ key.permute(0, 2, 3, 1) * self.scale  # [B, H, T, T]
-        E, *G = self.edge_input(e).permute(0, 3, 1, 2).chunk(1 + self.gated, dim=1)
-        logits = dot.clamp(-self.clip, self.clip) + E
-        if self.output is None and not return_attention:
-            return None, logits.permute(0, 2, 3, 1)
-        mask = h.new_ones(h.shape[:2], dtype=torch.bool) if mask is None else mask
-        mask = (mask if mask.dim() == 3 else mask[:, :, None] & mask[:, None])[:, None]
-        # Finite, so that a row of padding has a softmax; it is set to zero below.
-        attention = logits.masked_fill(~mask, torch.finfo(logits.dtype).min).softmax(dim=-1)
-        attention = attention * G[0].sigmoid() if self.gated else attention
-        z = None
-        if self.output is not None:
-            z = self.output((attention @ value.transpose(1, 2)).transpose(1, 2).flatten(-2))
-            z = z.masked_fill(~mask[:, 0].any(dim=-1, keepdim=True), 0.0)
-        attention = [attention.masked_fill(~mask, 0.0)] if return_attention else []
-        return z, logits.permute(0, 2, 3, 1), *attention
+        self, batch: GraphBatch, *, return_distances: bool = False, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, ...]:
+        r"""Predicts the target of each graph, node or edge.
+
+        Args:
+            batch: Graphs, with the encodings "svd" and "distance" if the configuration needs them.
+            return_distances: Also return the logits of the distance objective.
+            return_attention: Also return :math:`\tilde A` of all layers.
+
+        Returns:
+            The prediction: ``[B, C]`` for graphs, ``[B, N, C]`` for nodes, ``[B, N, N, C]`` for
+            edges (0 where there is none), without the last axis if C is 1. With an option, a tuple
+            of it, the logits ``[B, N, N, ν + 1]`` and the attention ``[B, L, H, T, T]``.
+
+        Raises:
+            ValueError: An encoding or the features of edges are missing, or, on the CPU, a
+                category is unknown.
+        """
+        if return_distances and self.distance_head is None:
+            raise ValueError("distance_hops is 0; expected 1 or more to return distances.")
+        h = self.embed(batch)  # [B, N, d]
+        e = self.edge_input(batch)  # [B, N, N, d_e]
+        if self.virtual_nodes is not None:
+            h, e = self.virtual_nodes(h, e)  # [B, T, d] and [B, T, T, d_e]
+        first_e = e
+        mask = self.attention_mask(batch)  # [B, T, T]
+        attentions = []
+        for layer in self.layers:
+            if return_attention:
+                h, e, attention = layer(h, e, mask=mask, return_attention=True)
+                attentions.append(attention)
+            else:
+                h, e = layer(h, e, mask=mask)
+        if self.node_norm is not None:
+            h = self.node_norm(h)
+        if self.edge_norm is not None:
+            e = self.edge_norm(e)
+
+        prediction = self.head(self.readout(batch, h, e, first_e))
+        if self.config.target == "edge":
+            prediction = prediction.masked_fill(~batch.adjacency[..., None], 0.0)
+        if self.config.num_targets == 1:
+            prediction = prediction.squeeze(-1)
+        results = [prediction]
+        if return_distances:
+            q = self.config.virtual_nodes
+            logits = self.distance_head(e[:, q:, q:])  # [B, N, N, ν + 1]
+            results.append(logits.masked_fill(~batch.pair_mask[..., None], 0.0))
+        if return_attention:
+            results.append(torch.stack(attentions, dim=1))  # [B, L, H, T, T]
+        return prediction if len(results) == 1 else tuple(results)
+
+    def embed(self, batch: GraphBatch) -> Tensor:
+        """The nodes with their positional encodings, ``[B, N, d]``."""
+        h = self.node_input(batch)
+        for encoding in self.node_encodings:
+            h = h + encoding(batch)
+        return h
+
+    def attention_mask(self, batch: GraphBatch) -> Tensor:
+        """True where a token may attend to another, ``[B, T, T]``."""
+        mask = batch.pair_mask  # [B, N, N]
+        if self.config.variant == "constrained":
+            # Eq. 12: the node itself and its neighbours, which are those to which an edge leads
+            # from it. The pair of node i and node j is kept "if there is an edge from node i to
+            # node j", and its vector holds that edge.
+            mask = mask & (batch.adjacency | same_node(mask))
+        # Virtual nodes and real nodes attend to each other in every variant, but none to padding.
+        # (In the authors' later code virtual nodes attend to padding.)
+        q = self.config.virtual_nodes
+        is_real = F.pad(batch.mask, (q, 0), value=True)  # [B, T]
+        mask = F.pad(mask, (q, 0, q, 0), value=True)  # [B, T, T]
+        return mask & is_real[:, :, None] & is_real[:, None, :]
+
+    def readout(self, batch: GraphBatch, h: Tensor, e: Tensor, first_e: Tensor) -> Tensor:
+        """What the head reads of each graph, node or pair, ``[B, …, width]``.
+
+        Tokens ``h`` and pairs ``e`` are those after the last layer, ``first_e`` before the first.
+        """
+        q = self.config.virtual_nodes
+        nodes = h[:, q:]  # [B, N, d]
+        if self.config.target == "graph" and q > 0:
+            return h[:, :q].flatten(start_dim=1)  # [B, q d]
+        if self.config.target == "graph":
+            is_real = batch.mask[..., None].to(h.dtype)  # [B, N, 1]
+            return (nodes * is_real).sum(dim=1) / is_real.sum(dim=1).clamp(min=1)  # [B, d]
+        if self.config.target == "node":
+            return nodes
+        if self.config.variant == "simple":  # its pairs have learned nothing (Appendix C)
+            node_i = nodes[:, :, None].expand(-1, -1, nodes.shape[1], -1)  # [B, N, N, d]
+            node_j = node_i.transpose(1, 2)  # [B, N, N, d]
+            return torch.cat([node_i, node_j, first_e[:, q:, q:]], dim=-1)
+        return e[:, q:, q:]  # [B, N, N, d_e]
 
 
-def _network(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
-    """LayerNorm and a two-layer network, ``[…, width]`` to the same."""
-    widths = width, round(multiplier * width), width
-    network = mlp(*widths, activation=partial(nn.ELU, inplace=True))
-    return nn.Sequential(nn.LayerNorm(width, norm_eps), *network)
+# Weights of earlier releases
+
+
+def read_fused_maps(
+    attention: EGTAttention, state_dict: dict[str, Tensor], prefix: str, *_: object
+) -> None:
+    """Splits Q, K and V, and E and G, which were one map each, when weights are loaded."""
+    split(state_dict, prefix, "qkv", ("query", "key", "value"))
+    terms = ("edge_bias",) if attention.edge_gate is None else ("edge_bias", "edge_gate")
+    split(state_dict, prefix, "edge_input", terms)
+
+
+def read_old_inputs(model: EGT, state_dict: dict[str, Tensor], prefix: str, *_: object) -> None:
+    """Renames what the parts of the inputs were called, when weights are loaded."""
+    renamed = {
+        "node_input.features.table.": "node_input.features.",
+        "node_input.features.linear.": "node_input.features.",
+        "edge_input.features.table.": "edge_input.features.",
+        "edge_input.features.linear.": "edge_input.features.",
+        "edge_input.virtual": "virtual_nodes.pairs.weight",
+    }
+    rename(model, state_dict, prefix, renamed=renamed)
+    if f"{prefix}virtual_nodes" in state_dict:
+        nodes = state_dict.pop(f"{prefix}virtual_nodes")  # [q, d]
+        state_dict[f"{prefix}virtual_nodes.nodes.weight"] = nodes

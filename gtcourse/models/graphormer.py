@@ -1,7 +1,22 @@
-"""Graphormer (Ying et al., 2021): a Transformer whose attention logits depend on the graph.
+r"""Graphormer (Ying et al., 2021): a Transformer whose attention logits depend on the graph.
 
-Shapes: B graphs, N nodes (padded), H heads, d width, L edges of a path that are read, F columns of
-categories. [VNode] is token 0 of N + 1.
+Three encodings tell a Transformer about the graph: a node's degrees are added to its vector (Eq.
+5), and the distance of two nodes (Eq. 6) and the edges on a shortest path between them (Eq. 7) are
+added to the attention's logits. They are computed once and shared by all layers. A graph is read
+from one more token, [VNode].
+
+"The authors' code" is that of the repository microsoft/Graphormer in 2021.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    H: attention heads
+    d: width of a node's vector
+    F: columns of features
+    L: edges of a path that are read, or, of attention, layers
+    T: targets, or classes, of a prediction
+
+[VNode] is token 0 of 1 + N. Entry [i, j] of a pair tensor is about the way from i to j.
 """
 
 from __future__ import annotations
@@ -15,133 +30,337 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import MultiHeadAttention, run_layers
-from gtcourse.models.embeddings import (
+from gtcourse.models.attention import MultiHeadAttention, check_choice
+from gtcourse.models.categories import (
     CategoryEmbedding,
-    EdgeValues,
-    NodeEdges,
-    mean_over_paths,
-    mlp,
-    squeeze_one,
+    NumberEmbedding,
+    edge_features,
+    feature_embedding,
+    real_edge_features,
+    real_node_features,
 )
+from gtcourse.models.config import (
+    Categories,
+    GraphConfig,
+    NotNegativeInt,
+    PositiveInt,
+    Probability,
+)
+from gtcourse.models.mlp import mlp
+
+Attended = Tensor | tuple[Tensor, Tensor]
+"""What a layer returns, or that and its attention."""
 
 
 @dataclass(frozen=True)
-class GraphormerConfig:
-    """The slim model of Table 10 by default, with tables for the embedded molecules and ZINC.
+class GraphormerConfig(GraphConfig):
+    """Data, sizes and variants. The defaults are the slim model of Table 10 for ZINC, with the
+    embedded molecules' and ZINC's categories."""
 
-    Attributes:
-        num_node_types, num_edge_types: rows of the tables; value v of column c has row v + 512 c.
-        d_hidden: inner width of the feed-forward network; by default d, as in the paper.
-        dropout: after the feed-forward network and, as in the authors' code, after attention.
-        max_distance, max_in_degree, max_out_degree: what is larger is looked up as these.
-        path_positions: vectors :math:`w_n` of Eq. 7; max_path_length: edges that are read.
-        centrality, spatial: whether Eqs. 5 and 6 are used; edges: their features' place in Table 5.
+    num_node_types: Categories = (28,)  #: categories in each column of x
+    num_edge_types: Categories = (4,)  #: categories in each column of edge_attr
+    num_targets: PositiveInt = 1  #: numbers in a prediction, T
+    d_model: PositiveInt = 80  #: width of a node's vector, d
+    num_heads: PositiveInt = 8  #: attention heads, H
+    num_layers: PositiveInt = 12  #: layers
+    d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
+    dropout: Probability = 0.1  #: after the feed-forward network and, as in the code, attention
+    attention_dropout: Probability = 0.1  #: of attention weights
+    input_dropout: Probability = 0.0  #: of the tokens before the first layer
+    max_distance: NotNegativeInt = 38  #: largest distance with a scalar of its own
+    max_in_degree: NotNegativeInt = 63  #: largest number of edges into a node with its own vector
+    max_out_degree: NotNegativeInt = 63  #: largest number of edges out of a node with its own
+    path_positions: PositiveInt = 40  #: places on a path that have a vector w_n (Eq. 7)
+    max_path_length: PositiveInt = 20  #: edges of a path that are read, L
+    centrality: bool = True  #: whether degrees are added to the nodes (Eq. 5)
+    spatial: bool = True  #: whether distances are added to the logits (Eq. 6)
+    #: where features of edges enter (Table 5): in the logits (Eq. 7), in the nodes, in the values,
+    #: or nowhere
+    edges: Literal["bias", "node", "aggregation"] | None = "bias"
+    num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
+    num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
+    target: Literal["graph", "node"] = "graph"  #: what gets a prediction
+
+
+# Section 3.1.1: centrality encoding
+
+
+class CentralityEncoding(nn.Module):
+    r"""A vector for the number of edges into a node, and one for those out of it.
+
+    .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
+
+    (Graphormer, Eq. 5.) Nodes beyond the largest degree share its vectors. Differs from the
+    authors' code, which looks both up by the same degree.
+
+    Args:
+        max_in_degree: Largest number of edges into a node with a vector of its own.
+        max_out_degree: Largest number of edges out of a node with a vector of its own.
+        d_model: Width of a node's vector, d.
     """
 
-    num_node_types: int = 28
-    num_edge_types: int = 4
-    num_targets: int = 1
-    d_model: int = 80
-    num_heads: int = 8
-    num_layers: int = 12
-    d_hidden: int | None = None
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    input_dropout: float = 0.0
-    max_distance: int = 38
-    max_in_degree: int = 63
-    max_out_degree: int = 63
-    path_positions: int = 40
-    max_path_length: int = 20
-    centrality: bool = True
-    spatial: bool = True
-    edges: Literal["bias", "node", "aggregation"] | None = "bias"
+    def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):
+        super().__init__()
+        self.incoming = nn.Embedding(max_in_degree + 1, d_model)
+        self.outgoing = nn.Embedding(max_out_degree + 1, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads the encodings of ``AddDegrees()``, ``[B, N]`` each; returns ``[B, N, d]``."""
+        largest_in = self.incoming.num_embeddings - 1
+        largest_out = self.outgoing.num_embeddings - 1
+        z_in = self.incoming(batch.encoding("in_degree").clamp(0, largest_in))
+        z_out = self.outgoing(batch.encoding("out_degree").clamp(0, largest_out))
+        return z_in + z_out
 
 
-class Graphormer(nn.Module):
-    """The model: embeddings, [VNode], pre-LN layers that share one bias, a linear head.
+# Section 3.1.2: spatial encoding
 
-    Encodings in place of the configuration's map a batch to ``[B, N, d]``, or ``[B, H, N, N]``.
 
-    Shapes:
-        batch.encodings: of AddDegrees, AddShortestPaths and AddPathEdges (or AddPathTree)
-        perturbation: ``[B, N, d]``, added to the node embeddings (FLAG)
-        returns: ``[B]``, or ``[B, T]`` for T targets above 1; with ``return_attention`` also
-            ``[B, L, H, N + 1, N + 1]``, where row and column 0 are [VNode]'s
+class SpatialEncoding(nn.Module):
+    r"""A learned scalar :math:`b_{\phi(i,j)}` for each distance and head (Graphormer, Eq. 6).
+
+    It tells the graphs of Graphormer, Figure 2, apart. The paper writes one scalar, its code learns
+    one for each head. Distances beyond the largest share its scalars; pairs without a path have row
+    0 of ``scalars``, and distance :math:`\phi` has row :math:`\phi + 1`.
+
+    Args:
+        num_heads: Attention heads, H.
+        max_distance: Largest distance with a scalar of its own.
+    """
+
+    def __init__(self, num_heads: int, max_distance: int):
+        super().__init__()
+        self.scalars = nn.Embedding(max_distance + 2, num_heads)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads the encoding "distance", ``[B, N, N]``; returns ``[B, H, N, N]``."""
+        return self.of(batch.encoding("distance"))
+
+    def of(self, distance: Tensor) -> Tensor:
+        """The scalars, ``[B, H, N, N]``, of distances ``[B, N, N]`` from i to j, -1 for no path."""
+        last_row = self.scalars.num_embeddings - 1
+        row = (distance - UNREACHABLE).clamp(0, last_row)
+        return self.scalars(row).permute(0, 3, 1, 2)
+
+
+# Section 3.1.3: edge encoding
+
+
+class EdgeEncoding(nn.Module):
+    r"""The mean over a shortest path of each edge's vector times its place's (Graphormer, Eq. 7).
+
+    .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
+
+    over the edges of the path from i to j; the paper has N for :math:`\ell`, and the lecture the
+    sum (CS224W, S11). For a node itself and without a path it is 0. As in the authors' code every
+    head has its own :math:`w_n`, and H is also the width of :math:`x_e`.
+
+    Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
+    longest path of the *batch*, so that a prediction depends on the batch.
+
+    Args:
+        num_heads: Attention heads, H.
+        num_edge_types: Number of categories of each column of edge_attr, or of its only one.
+        positions: Places on a path that have a vector :math:`w_n`.
+        max_length: Edges of a path that are read, L.
+        reduce: "mean" as in the paper, or "sum" as in the lecture.
+        num_edge_features: Columns of edge_attr, if it holds numbers instead.
     """
 
     def __init__(
-        self, config: GraphormerConfig, node_encodings: Iterable[nn.Module] | None = None,
-        pair_encodings: Iterable[nn.Module] | None = None,
-    ):  # fmt: skip
+        self,
+        num_heads: int,
+        num_edge_types: int | tuple[int, ...],
+        positions: int,
+        max_length: int,
+        reduce: Literal["mean", "sum"] = "mean",
+        num_edge_features: int = 0,
+    ):
         super().__init__()
-        self.config = c = config
-        self.embedding = CategoryEmbedding(c.num_node_types, c.d_model)
-        self.virtual_node = nn.Parameter(torch.empty(c.d_model))
-        nodes, pairs = [], []
-        if c.centrality:
-            nodes.append(CentralityEncoding(c.max_in_degree, c.max_out_degree, c.d_model))
-        if c.edges == "node":
-            nodes.append(NodeEdges(c.num_edge_types, c.d_model))
-        if c.spatial:
-            pairs.append(SpatialEncoding(c.num_heads, c.max_distance))
-        if c.edges == "bias":
-            lengths = c.path_positions, c.max_path_length
-            pairs.append(EdgeEncoding(c.num_heads, c.num_edge_types, *lengths))
-        defaults = nodes + pairs
-        nodes = nodes if node_encodings is None else node_encodings
-        pairs = pairs if pair_encodings is None else [*pair_encodings]
-        self.node_encodings = nn.ModuleList(nodes)
-        self.bias = PairBias(c.num_heads, pairs) if pairs else None
-        self.dropout = nn.Dropout(c.input_dropout)
-        self.layers = nn.ModuleList(
-            GraphormerLayer(
-                c.d_model, c.num_heads, c.d_hidden, dropout=c.dropout,
-                attention_dropout=c.attention_dropout,
-                num_edge_types=c.num_edge_types if c.edges == "aggregation" else 0,
-            )
-            for _ in range(c.num_layers)
-        )  # fmt: skip
-        self.norm = nn.LayerNorm(c.d_model)
-        self.head = nn.Linear(c.d_model, c.num_targets)
-        self.reset_parameters(defaults)
+        check_choice("reduce", reduce, ("mean", "sum"))
+        if isinstance(num_edge_types, int):
+            num_edge_types = (num_edge_types,)
+        self.max_length = max_length
+        self.reduce = reduce
+        self.edges = feature_embedding("edge", num_edge_types, num_edge_features, num_heads)
+        self.positions = nn.Parameter(torch.empty(positions, num_heads, num_heads))
+        self.reset_parameters()
 
-    def reset_parameters(self, encodings: Iterable[nn.Module] = ()) -> None:
-        """As the authors: small, and smaller in deeper models. Encodings from outside stay."""
-        nn.init.normal_(self.virtual_node, std=0.02)
-        for part in (self.embedding, self.layers, self.head, *encodings):
-            for module in part.modules():
-                if isinstance(module, nn.Embedding):
-                    nn.init.normal_(module.weight, std=0.02)
-                elif isinstance(module, nn.Linear):
-                    nn.init.normal_(module.weight, std=0.02 / self.config.num_layers**0.5)
-                    nn.init.zeros_(module.bias)
+    def reset_parameters(self) -> None:
+        """Draws the vectors of the places; those of the edges are a module of their own."""
+        nn.init.normal_(self.positions, std=0.02)
 
-    def forward(self, batch: GraphBatch, *, perturbation=None, return_attention: bool = False):
-        h, attention = self.encode(batch, perturbation, return_attention)
-        prediction = squeeze_one(self.head(h[:, 0]))  # the graph is what [VNode] has gathered
-        return (prediction, attention) if return_attention else prediction
+    def extra_repr(self) -> str:
+        return f"max_length={self.max_length}, reduce={self.reduce!r}"
 
-    def encode(self, batch: GraphBatch, perturbation: Tensor | None = None, return_attention=False):
-        """[VNode] and the nodes after all layers, ``[B, N + 1, d]``, and the attention."""
-        h = self.embed(batch) if perturbation is None else self.embed(batch) + perturbation
-        h = self.dropout(torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1))
-        mask, bias = F.pad(batch.mask, (1, 0), value=True), None
-        # Computed once, padded keys included, and shared by all layers. Rows of -inf alone would be
-        # NaN after the softmax; there are none, because every token may attend to [VNode].
-        if self.bias is not None:
-            bias, mask = self.bias(batch).masked_fill(~mask[:, None, None, :], -torch.inf), None
-        inputs = {"mask": mask, "edges": batch, "return_attention": return_attention}
-        h, attention = run_layers(self.layers, h, bias, **inputs)
-        return self.norm(h), attention
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B, H, N, N]``.
 
-    def embed(self, batch: GraphBatch) -> Tensor:
-        """Node embeddings and encodings, ``[B, N, d]`` (Eq. 5)."""
-        h = self.embedding(batch.x)
-        for encoding in self.node_encodings:
-            h = h + encoding(batch)
-        return h
+        Reads the encoding "distance", exact up to L, and the paths' edges: "path_edges" of
+        ``AddPathEdges(L)``, or "path_tree", which holds the same paths in N² numbers.
+        """
+        if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
+            c = self.mean_along_trees(batch)
+        else:
+            c = self.mean_over_paths(batch)
+        if self.reduce == "sum":
+            length = batch.encoding("distance").clamp(0, self.max_length)
+            c = c * length[..., None]
+        return c.permute(0, 3, 1, 2)
+
+    def mean_over_paths(self, batch: GraphBatch) -> Tensor:
+        """:math:`c_{ij}` from the edges of every path, ``[B, N, N, H]``."""
+        distance = batch.encoding("distance").long()  # [B, N, N]
+        w = self.positions[: self.max_length]  # [L, H, H]
+        path_edges = batch.encoding("path_edges")[..., : len(w), :]  # [B, N, N, L, F]
+        place = torch.arange(path_edges.shape[-2], device=distance.device)  # [L]
+        is_behind = place >= distance[..., None]  # [B, N, N, L]; without a path, everywhere
+        path_edges = path_edges.masked_fill(is_behind[..., None], 0)
+        if isinstance(self.edges, NumberEmbedding):
+            x = self.edges(path_edges).masked_fill(is_behind[..., None], 0.0)  # [B, N, N, L, H]
+            total = torch.einsum("bijnk,nkh->bijh", x, w[: x.shape[-2]])
+            length = (~is_behind).sum(dim=-1, keepdim=True)  # [B, N, N, 1]
+            return total / length.clamp(min=1)
+
+        # All products x_e · w_n fit into a table, and the mean is one of its rows: a bag of rows
+        # for each pair, in which those behind the path's end do not count.
+        table = self.table()  # [L, types + 1, H]
+        rows_per_place = table.shape[1]
+        behind = table.shape[0] * rows_per_place
+        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [L (types + 1) + 1, H]
+        rows = self.edges.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, L, F]
+        rows = rows.masked_fill(is_behind[..., None], behind)
+        bags = rows.flatten(0, 2).flatten(1)  # [B N², L F]
+        mean = F.embedding_bag(bags, table, mode="mean", padding_idx=behind)  # [B N², H]
+        return mean.unflatten(0, distance.shape)
+
+    def mean_along_trees(self, batch: GraphBatch) -> Tensor:
+        """The same where each path is the path to its last but one node, and one edge."""
+        distance = batch.encoding("distance").long()  # [B, N, N]
+        parent = batch.encoding("path_tree").long().clamp(min=0)  # k, from which a path enters j
+        B, N, _ = parent.shape
+        graph = torch.arange(B, device=parent.device)[:, None, None]
+        node = torch.arange(N, device=parent.device)
+        last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (k, j)
+        last_edge = last_edge.masked_fill(distance[..., None] < 1, 0)
+        w = self.positions[: self.max_length]  # [L, H, H]
+        total = w.new_zeros(B, N, N, w.shape[-1])
+        parent = parent[..., None].expand_as(total)
+        for length in range(1, int(distance.max()) + 1):  # near pairs first
+            to_parent = total.gather(2, parent)  # [B, N, N, H]
+            if length <= len(w):
+                to_parent = to_parent + self.products(last_edge, length - 1)
+            total = torch.where((distance == length)[..., None], to_parent, total)
+        return total / distance.clamp(1, len(w))[..., None]
+
+    def products(self, edges: Tensor, place: int) -> Tensor:
+        """:math:`x_e w_n^T` of edges ``[B, N, N, F]`` at one place of their paths, with H."""
+        if isinstance(self.edges, NumberEmbedding):
+            return self.edges(edges) @ self.positions[place]
+        table = self.table()[place]  # [types + 1, H]
+        return F.embedding(self.edges.rows(edges), table).mean(dim=-2)
+
+    def table(self) -> Tensor:
+        """:math:`x_e w_n^T` for each place, category and head: ``[L, types + 1, H]``.
+
+        The last row of a place is NaN, that of an unknown category.
+        """
+        w = self.positions[: self.max_length]
+        products = torch.einsum("ek,nkh->neh", self.edges.weight, w).to(w.dtype)
+        return F.pad(products, (0, 0, 0, 1), value=torch.nan)
+
+
+# Table 5: the same features of edges elsewhere
+
+
+def edge_vectors(batch: GraphBatch, edges: CategoryEmbedding | NumberEmbedding) -> Tensor:
+    """Each edge's vector, the mean over its columns, ``[B, N, N, d]``; zeros elsewhere."""
+    e = edges(real_edge_features(batch))  # [B, N, N, d]
+    if isinstance(edges, CategoryEmbedding):
+        e = e / len(edges.sizes)
+    return e.masked_fill(~batch.adjacency[..., None], 0.0)
+
+
+class NodeEdges(nn.Module):
+    """The features of the edges into a node, summed: edges "via node" of Table 5.
+
+    Args:
+        num_edge_types: Number of categories of each column of edge_attr; empty for numbers.
+        d_model: Width of a node's vector, d.
+        num_edge_features: Columns of edge_attr, if it holds numbers.
+    """
+
+    def __init__(self, num_edge_types: tuple[int, ...], d_model: int, num_edge_features: int = 0):
+        super().__init__()
+        self.edges = feature_embedding("edge", num_edge_types, num_edge_features, d_model)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B, N, d]``."""
+        return edge_vectors(batch, self.edges).sum(dim=1)  # over the nodes that edges come from
+
+
+class EdgeValues(nn.Module):
+    r"""What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
+
+    Node i gets :math:`\sum_j A_{ij} e_{ji}` over the edges from j to it, each head on its own
+    channels. The paper does not spell this out; it is our reading.
+
+    Args:
+        num_edge_types: Number of categories of each column of edge_attr; empty for numbers.
+        d_model: Width of a node's vector, d.
+        num_edge_features: Columns of edge_attr, if it holds numbers.
+    """
+
+    def __init__(self, num_edge_types: tuple[int, ...], d_model: int, num_edge_features: int = 0):
+        super().__init__()
+        self.edges = feature_embedding("edge", num_edge_types, num_edge_features, d_model)
+
+    def forward(self, attention: Tensor, batch: GraphBatch) -> Tensor:
+        """Returns ``[B, 1 + N, d]``, zeros for [VNode].
+
+        Args:
+            attention: Probabilities before dropout, ``[B, H, 1 + N, 1 + N]``, [VNode] included.
+            batch: The graphs.
+        """
+        H = attention.shape[1]
+        e = edge_vectors(batch, self.edges).unflatten(-1, (H, -1))  # [B, N, N, H, K]
+        between_nodes = attention[..., 1:, 1:]  # [B, H, N, N]
+        z = torch.einsum("bhij,bjihk->bihk", between_nodes, e)  # [B, N, H, K]
+        return F.pad(z.flatten(-2), (0, 0, 1, 0))
+
+
+# Section 3.2: the layer, and [VNode]
+
+
+class GraphormerAttention(MultiHeadAttention):
+    r"""Self-attention whose logits are shifted for each pair (Graphormer, Eqs. 6 and 7).
+
+    .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
+
+    Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), as heads need it. The
+    arguments are those of :class:`MultiHeadAttention`.
+    """
+
+    def forward(
+        self,
+        h: Tensor,
+        bias: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Attended:
+        """Lets the nodes attend to each other.
+
+        Args:
+            h: Nodes, ``[B, N, d]``.
+            bias: b + c, ``[B, H, N, N]`` or what is broadcast to it; -inf where i may not attend.
+            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``.
+            return_attention: Also return the probabilities before dropout.
+
+        Returns:
+            ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``.
+        """
+        return super().forward(h, bias=bias, mask=mask, return_attention=return_attention)
 
 
 class GraphormerLayer(nn.Module):
@@ -152,145 +371,266 @@ class GraphormerLayer(nn.Module):
         h'' = \operatorname{FFN}(\operatorname{LN}(h')) + h'
 
     With weights set by hand it is a step of GIN, GCN or GraphSAGE (Graphormer, Fact 1), or the mean
-    of all nodes (Graphormer, Fact 2). With ``num_edge_types`` the features of the edges of a batch,
-    ``edges``, join the values (Table 5).
+    of all nodes (Graphormer, Fact 2).
 
-    Shapes:
-        h: ``[B, N, d]``; bias: ``[B, H, N, N]``; mask: ``[B, N]`` or ``[B, N, N]``
-        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
+    Args:
+        d_model: Width of a node's vector, d.
+        num_heads: Attention heads, H.
+        d_hidden: Inner width of the feed-forward network; by default d.
+        dropout: After attention and after the feed-forward network.
+        attention_dropout: Of attention weights.
+        num_edge_types: Categories of the edges whose vectors join the values (Table 5).
+        num_edge_features: Columns of edge_attr, if it holds numbers that do.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_hidden: int | None = None, *, dropout: float = 0.0,
-        attention_dropout: float = 0.0, num_edge_types: int = 0
-    ):  # fmt: skip
+        self,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int | None = None,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        num_edge_types: tuple[int, ...] = (),
+        num_edge_features: int = 0,
+    ):
         super().__init__()
         self.attention = GraphormerAttention(d_model, num_heads, dropout=attention_dropout)
-        self.edge_values = EdgeValues(num_edge_types, d_model) if num_edge_types else None
+        self.edge_values: EdgeValues | None = None
+        if num_edge_types or num_edge_features:
+            self.edge_values = EdgeValues(num_edge_types, d_model, num_edge_features)
         self.feed_forward = mlp(d_model, d_hidden or d_model, d_model, activation=nn.GELU)
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, h: Tensor, bias: Tensor | None = None, *, mask: Tensor | None = None, edges=None,
-        return_attention: bool = False
-    ):  # fmt: skip
-        needed = return_attention or self.edge_values is not None
-        z = self.attention(self.attention_norm(h), bias, mask=mask, return_attention=needed)
-        z, attention = z if needed else (z, None)
+        self,
+        h: Tensor,
+        bias: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        edges: GraphBatch | None = None,
+        return_attention: bool = False,
+    ) -> Attended:
+        """Takes the arguments of :meth:`GraphormerAttention.forward`, and returns as it does.
+
+        ``edges`` is the batch whose edges' features join the values, if they do.
+        """
+        normed = self.attention_norm(h)
+        attention = None
+        if return_attention or self.edge_values is not None:
+            z, attention = self.attention(normed, bias, mask=mask, return_attention=True)
+        else:
+            z = self.attention(normed, bias, mask=mask)
         if self.edge_values is not None:
             z = z + self.edge_values(attention, edges)
-        h = h + self.dropout(z)
-        h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
+        h = h + self.dropout(z)  # Eq. 8
+        h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))  # Eq. 9
         return (h, attention) if return_attention else h
-
-
-class GraphormerAttention(MultiHeadAttention):
-    r"""Self-attention whose logits are shifted for each pair (Graphormer, Eqs. 6 and 7).
-
-    .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
-
-    ``bias`` is b + c, ``[B, H, N, N]``. Differs from the paper, which writes sqrt(d): its code has
-    sqrt(d / H), as heads need it.
-    """
-
-    def forward(self, h: Tensor, bias: Tensor | None = None, **options):
-        return super().forward(h, bias=bias, **options)
-
-
-class CentralityEncoding(nn.Module):
-    r"""A vector for the number of edges into a node, and one for those out of it.
-
-    .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
-
-    (Graphormer, Eq. 5.) ``[B, N, d]``. Nodes beyond the largest degree share its vectors. Differs
-    from the authors' code, which looks both up by the same degree.
-    """
-
-    def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):
-        super().__init__()
-        self.incoming = nn.Embedding(max_in_degree + 1, d_model)
-        self.outgoing = nn.Embedding(max_out_degree + 1, d_model)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        incoming, outgoing = (batch.encodings[name] for name in ("in_degree", "out_degree"))
-        z_in = self.incoming(incoming.clamp(max=self.incoming.num_embeddings - 1))
-        return z_in + self.outgoing(outgoing.clamp(max=self.outgoing.num_embeddings - 1))
-
-
-class SpatialEncoding(nn.Module):
-    r"""A learned scalar :math:`b_{\phi(i,j)}` for each distance and head (Graphormer, Eq. 6).
-
-    It tells the graphs of Graphormer, Figure 2, apart. The paper writes one scalar, its code learns
-    one for each head. Distances beyond the largest share its scalars; pairs without a path have row
-    0 of ``scalars``, and distance d has row d + 1. Returns ``[B, H, N, N]``.
-    """
-
-    def __init__(self, num_heads: int, max_distance: int):
-        super().__init__()
-        self.scalars = nn.Embedding(max_distance + 2, num_heads)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        return self.of(batch.encodings["distance"])
-
-    def of(self, distance: Tensor) -> Tensor:
-        """The scalars of distances ``[B, N, N]``, -1 where j cannot be reached from i."""
-        row = (distance - UNREACHABLE).clamp(max=self.scalars.num_embeddings - 1)
-        return self.scalars(row).permute(0, 3, 1, 2)
 
 
 class PairBias(nn.Module):
     """The one place where structure enters attention: computed once, added in every layer.
 
-    The sum of the pair encodings, ``[B, H, N + 1, N + 1]``, with a first row and column for
-    [VNode], whose pairs share one learned scalar for each head (Section 3.2), as in the authors'
-    code; the text allows two.
+    It is the sum of the pair encodings. [VNode] has a first row and column, whose entries are one
+    learned scalar for each head (Section 3.2), as in the authors' code; the text allows two.
+
+    Args:
+        num_heads: Attention heads, H.
+        encodings: Modules that map a batch to ``[B, H, N, N]``, at least one.
     """
 
     def __init__(self, num_heads: int, encodings: Iterable[nn.Module]):
         super().__init__()
         self.encodings = nn.ModuleList(encodings)
         self.virtual = nn.Parameter(torch.empty(num_heads))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws [VNode]'s scalars; the encodings are modules of their own."""
         nn.init.normal_(self.virtual, std=0.02)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        bias = F.pad(sum(encoding(batch) for encoding in self.encodings), (1, 0, 1, 0))
-        virtual = F.pad(torch.zeros_like(bias[:1, :1, 1:, 1:]), (1, 0, 1, 0), value=1.0)
-        return (bias + self.virtual[:, None, None] * virtual).contiguous()
+        """Returns ``[B, H, 1 + N, 1 + N]``."""
+        first, *others = self.encodings
+        bias = first(batch)  # [B, H, N, N]
+        for encoding in others:
+            bias = bias + encoding(batch)
+        N = bias.shape[-1]
+        is_virtual = torch.zeros(1 + N, 1 + N, device=bias.device, dtype=bias.dtype)
+        is_virtual[0, :] = 1.0
+        is_virtual[:, 0] = 1.0
+        bias = F.pad(bias, (1, 0, 1, 0))  # [B, H, 1 + N, 1 + N]
+        return (bias + self.virtual[:, None, None] * is_virtual).contiguous()
 
 
-class EdgeEncoding(nn.Module):
-    r"""The mean over a shortest path of each edge's vector times its place's (Graphormer, Eq. 7).
+class Graphormer(nn.Module):
+    """The whole model: embeddings, [VNode], layers that share one bias, and a linear head.
 
-    .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
-
-    over the edges of the path from i to j; the paper has N for :math:`\ell`, and the lecture the
-    sum (CS224W, S11). With categories :math:`x_e \cdot w_n` is a table, and :math:`c_{ij}` a mean
-    of its rows, ``[B, H, N, N]``; 0 for a node itself and without a path. H is also the width of
-    :math:`x_e`. Reads exact distances and "path_edges", or "path_tree": the same from N² numbers.
-
-    Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
-    longest path of the *batch*, so that a prediction depends on the batch.
+    Args:
+        config: Data, sizes and variants.
+        node_encodings: Modules that map a batch to ``[B, N, d]``, in place of the configuration's.
+            They keep the weights that they come with.
+        pair_encodings: Modules that map a batch to ``[B, H, N, N]``, in place of the
+            configuration's.
     """
 
     def __init__(
-        self, num_heads: int, num_edge_types: int, positions: int, max_length: int,
-        reduce: Literal["mean", "sum"] = "mean"
-    ):  # fmt: skip
+        self,
+        config: GraphormerConfig,
+        node_encodings: Iterable[nn.Module] | None = None,
+        pair_encodings: Iterable[nn.Module] | None = None,
+    ):
         super().__init__()
-        self.max_length, self.reduce = max_length, reduce
-        self.edges = nn.Embedding(num_edge_types, num_heads)
-        self.positions = nn.Parameter(torch.empty(positions, num_heads, num_heads))
-        nn.init.normal_(self.positions, std=0.02)
+        self.config = config
+        d_model = config.d_model
+        num_heads = config.num_heads
+        types = config.num_edge_types
+        numbers = config.num_edge_features
+        self.embedding = feature_embedding(
+            "node", config.num_node_types, config.num_node_features, d_model, bias=True
+        )
+        self.virtual_node = nn.Parameter(torch.empty(d_model))
 
-    def forward(self, batch: GraphBatch) -> Tensor:
-        c = mean_over_paths(batch, self.table())
-        if self.reduce == "sum":
-            c = c * batch.encodings["distance"].clamp(0, self.max_length)[..., None]
-        return c.permute(0, 3, 1, 2)
+        own_nodes: list[nn.Module] = []
+        if config.centrality:
+            degrees = CentralityEncoding(config.max_in_degree, config.max_out_degree, d_model)
+            own_nodes.append(degrees)
+        if config.edges == "node":
+            own_nodes.append(NodeEdges(types, d_model, numbers))
+        own_pairs: list[nn.Module] = []
+        if config.spatial:
+            own_pairs.append(SpatialEncoding(num_heads, config.max_distance))
+        if config.edges == "bias":
+            on_paths = EdgeEncoding(
+                num_heads,
+                types,
+                config.path_positions,
+                config.max_path_length,
+                num_edge_features=numbers,
+            )
+            own_pairs.append(on_paths)
+        nodes = own_nodes if node_encodings is None else node_encodings
+        pairs = own_pairs if pair_encodings is None else list(pair_encodings)
+        self.node_encodings = nn.ModuleList(nodes)
+        self.bias = PairBias(num_heads, pairs) if pairs else None
 
-    def table(self) -> Tensor:
-        """:math:`x_e \\cdot w_n` for each place, category and head: ``[L, types, H]``."""
-        w = self.positions[: self.max_length]
-        return torch.einsum("ek,nkh->neh", self.edges.weight, w).to(w.dtype)
+        self.dropout = nn.Dropout(config.input_dropout)
+        joins_values = config.edges == "aggregation"
+        self.layers = nn.ModuleList(
+            GraphormerLayer(
+                d_model,
+                num_heads,
+                config.d_hidden,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                num_edge_types=types if joins_values else (),
+                num_edge_features=numbers if joins_values else 0,
+            )
+            for _ in range(config.num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, config.num_targets)
+        self._start([*own_nodes, *own_pairs])
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew, as the authors do: small, and smaller in deeper models."""
+        for module in self.modules():
+            if isinstance(module, PairBias | EdgeEncoding | nn.LayerNorm | nn.BatchNorm1d):
+                module.reset_parameters()
+        self._start([self.node_encodings, *([] if self.bias is None else [self.bias])])
+
+    def _start(self, encodings: Iterable[nn.Module]) -> None:
+        """The tables and linear maps of the model and of these encodings."""
+        nn.init.normal_(self.virtual_node, std=0.02)
+        for part in (self.embedding, self.layers, self.head, *encodings):
+            for module in part.modules():
+                if isinstance(module, nn.Embedding | CategoryEmbedding):
+                    nn.init.normal_(module.weight, std=0.02)
+                elif isinstance(module, nn.Linear):
+                    nn.init.normal_(module.weight, std=0.02 / self.config.num_layers**0.5)
+                    if module.bias is not None:
+                        nn.init.zeros_(module.bias)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
+        self.embedding.check(x)
+        for module in self.modules():
+            reads_edges = isinstance(module, EdgeEncoding | NodeEdges | EdgeValues)
+            if reads_edges and edge_attr is not None:
+                module.edges.check(edge_attr)
+
+    def forward(
+        self,
+        batch: GraphBatch,
+        *,
+        perturbation: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Attended:
+        """Predicts the target of each graph or node.
+
+        Args:
+            batch: Graphs, with the encodings of ``AddDegrees()``, ``AddShortestPaths()`` and
+                ``AddPathEdges(L)`` (or ``AddPathTree()``), as the configuration needs them.
+            perturbation: Added to the node embeddings, ``[B, N, d]`` (FLAG).
+            return_attention: Also return the attention of all layers.
+
+        Returns:
+            The prediction, ``[B, T]`` for graphs or ``[B, N, T]`` for nodes, without the last axis
+            if T is 1; with ``return_attention`` also ``[B, L, H, 1 + N, 1 + N]``, where row and
+            column 0 are [VNode]'s.
+
+        Raises:
+            ValueError: An encoding or the features of edges are missing, or, on the CPU, a
+                category is unknown.
+        """
+        h, attention = self.encode(batch, perturbation, return_attention)
+        read = h[:, 1:] if self.config.target == "node" else h[:, 0]  # the graph's is [VNode]'s
+        prediction = self.head(read)
+        if self.config.num_targets == 1:
+            prediction = prediction.squeeze(-1)
+        return (prediction, attention) if return_attention else prediction
+
+    def encode(
+        self,
+        batch: GraphBatch,
+        perturbation: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """[VNode] and the nodes after all layers, ``[B, 1 + N, d]``, and the attention, or None."""
+        h = self.embed(batch)  # [B, N, d]
+        if perturbation is not None:
+            h = h + perturbation
+        virtual_node = self.virtual_node.expand(h.shape[0], 1, -1)  # [B, 1, d]
+        h = self.dropout(torch.cat([virtual_node, h], dim=1))  # [B, 1 + N, d]
+        bias = self.attention_bias(batch)
+        attentions = []
+        for layer in self.layers:
+            if return_attention:
+                h, attention = layer(h, bias, edges=batch, return_attention=True)
+                attentions.append(attention)
+            else:
+                h = layer(h, bias, edges=batch)
+        stacked = torch.stack(attentions, dim=1) if return_attention else None
+        return self.norm(h), stacked
+
+    def embed(self, batch: GraphBatch) -> Tensor:
+        """Node embeddings and encodings, ``[B, N, d]`` (Eq. 5)."""
+        h = self.embedding(real_node_features(batch))
+        for encoding in self.node_encodings:
+            h = h + encoding(batch)
+        return h
+
+    def attention_bias(self, batch: GraphBatch) -> Tensor:
+        """What is added to the logits of all layers, ``[B, H, 1 + N, 1 + N]``, -inf at padding.
+
+        Without pair encodings it is ``[B, 1, 1, 1 + N]``. Rows of -inf alone would be NaN after the
+        softmax; there are none, because every token may attend to [VNode].
+        """
+        is_real = F.pad(batch.mask, (1, 0), value=True)[:, None, None, :]  # [B, 1, 1, 1 + N]
+        if self.bias is None:
+            bias = torch.zeros_like(is_real, dtype=self.virtual_node.dtype)
+        else:
+            bias = self.bias(batch)
+        return bias.masked_fill(~is_real, -torch.inf)

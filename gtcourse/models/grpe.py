@@ -3,15 +3,31 @@ r"""GRPE (Park et al., 2022; GSA in its first version): relations that the nodes
 A pair has a distance and perhaps an edge. The paper gives each its own vector,
 :math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only few of the sums occur, the *relations*
 of a model, T in all: a node to itself, each type of edge, each distance from 2 to L, farther,
-unreachable, and [VNode] to a node.
+unreachable, and [VNode] to a node. The vectors meet queries (Eq. 6) and keys (Eq. 7) in the
+attention's logits, and are added to the values (Eq. 9).
 
-Shapes: B graphs, N nodes (padded), H heads, d width, K = d / H, C classes or targets. [VNode],
-where there is one, is token 0 of N + 1; L is the paper's longest distance.
+Equations, sections and tables are those of the first version, "GSA". "The authors' code" is that
+of the repository lenscloth/GRPE.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    H: attention heads
+    d: width of a node's vector
+    K: width of a head, d / H
+    E: types of edges
+    L: longest distance with a vector of its own
+    T: relations
+    C: targets, or classes, of a prediction
+
+[VNode], where there is one, is token 0 of 1 + N. The relation [i, j] is that of the way from i to
+j; row i is the query's.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -20,116 +36,209 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import FeedForward, MultiHeadAttention, over_heads, run_layers
-from gtcourse.models.embeddings import (
-    CastingLinear,
-    CategoryEmbedding,
-    combinations,
-    masked_edge_attr,
-    mean_pool,
-    squeeze_one,
+from gtcourse.models.attention import FeedForward, MultiHeadAttention, check_choice, over_heads
+from gtcourse.models.categories import (
+    can_raise,
+    check_columns,
+    feature_embedding,
+    real_edge_features,
+    real_node_features,
+    unknown_category,
+)
+from gtcourse.models.config import (
+    Categories,
+    GraphConfig,
+    NotNegativeFloat,
+    NotNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
 )
 
-TERMS = ("query", "key", "value")
-TABLE_OF = {"key": "query", "query": "key", "value": "value"}
-"""A key meets the table that the paper calls query (Eq. 7), a query the one called key (Eq. 6)."""
+KeyContext = Literal["key_column", "query_row"]
 
 
 @dataclass(frozen=True)
-class GRPEConfig:
-    """The small model of Table 1 by default, with tables for the embedded molecules and ZINC.
+class GRPEConfig(GraphConfig):
+    """Data, sizes and variants. The defaults are the small model of Table 1, for the embedded
+    molecules and ZINC."""
 
-    Attributes:
-        num_node_types: rows of the table; value v of column c has row v + 512 c.
-            num_node_features: number of float columns instead.
-        num_edge_types: number of categories of each column; each combination is a type. edge_step:
-            for one column of floats, the width of a type; 0.1 in the paper.
-        d_hidden: inner width of the feed-forward network; by default d, as in the paper.
-        max_distance: L, the longest distance with a vector of its own.
-        terms: of "query" (Eq. 6), "key" (Eq. 7) and "value" (Eq. 9); bias: Graphormer's (Eq. 4).
-        key_context: "key_column" as in Eq. 7, or "query_row" as in the authors' code.
-        virtual_node: [VNode], the readout of a graph; the nodes' mean without it.
-        node_noise: in training, bound of uniform noise on the embeddings (authors' code, 0.2).
+    num_node_types: Categories = (28,)  #: categories in each column of x
+    num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
+    #: categories in each column of edge_attr; each combination of them is a type of edge
+    num_edge_types: Categories = (4,)
+    #: for one column of floats, the width of a type; 0.1 in the paper
+    edge_step: PositiveFloat | None = None
+    target: Literal["graph", "node"] = "graph"  #: what gets a prediction
+    num_targets: PositiveInt = 1  #: numbers in a prediction, C
+    d_model: PositiveInt = 80  #: width of a node's vector, d
+    num_heads: PositiveInt = 8  #: attention heads, H
+    num_layers: PositiveInt = 12  #: layers
+    d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
+    max_distance: NotNegativeInt = 5  #: longest distance with a vector of its own, L
+    #: what relations meet: queries (Eq. 6), keys (Eq. 7) and values (Eq. 9)
+    terms: tuple[Literal["query", "key", "value"], ...] = ("query", "key", "value")
+    bias: bool = False  #: whether relations have Graphormer's scalars (Eq. 4)
+    #: "key_column" as in Eq. 7, or "query_row" as in the authors' code
+    key_context: KeyContext = "key_column"
+    virtual_node: bool = True  #: [VNode], from which a graph is read; False for the nodes' mean
+    dropout: Probability = 0.1  #: after attention and after the feed-forward network
+    attention_dropout: Probability = 0.1  #: of attention weights
+    #: in training, bound of uniform noise on the embeddings; 0.2 in the authors' code
+    node_noise: NotNegativeFloat = 0.0
+
+
+# Section 4.3: relations
+
+
+class RelationTables(NamedTuple):
+    """A vector for each of T relations, ``[T, d]``; None for a term that is left out."""
+
+    key: Tensor | None = None  #: met by queries (Eq. 6)
+    query: Tensor | None = None  #: met by keys (Eq. 7)
+    value: Tensor | None = None  #: added to values (Eq. 9)
+    bias: Tensor | None = None  #: Graphormer's scalars (Eq. 4), ``[T, H]``
+
+
+class RelationEmbedding(nn.Module):
+    r"""The vectors :math:`\mathcal{P}_{\psi} + \mathcal{E}_{e}` of all relations, ``[T, width]``.
+
+    Args:
+        num_edge_types: Types of edges, E.
+        max_distance: Longest distance with a vector of its own, L.
+        width: Width of a vector, d, or H for scalars.
     """
 
-    num_node_types: int = 28
-    num_node_features: int = 0
-    num_edge_types: tuple[int, ...] = (4,)
-    edge_step: float | None = None
-    target: Literal["graph", "node"] = "graph"
-    num_targets: int = 1
-    d_model: int = 80
-    num_heads: int = 8
-    num_layers: int = 12
-    d_hidden: int | None = None
-    max_distance: int = 5
-    terms: tuple[str, ...] = TERMS
-    bias: bool = False
-    key_context: Literal["key_column", "query_row"] = "key_column"
-    virtual_node: bool = True
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    node_noise: float = 0.0
-
-
-class GRPE(nn.Module):
-    """The model: embeddings, [VNode], pre-LN layers that share the tables, a linear head.
-
-    Shapes:
-        batch.encodings["distance"]: ``[B, N, N]`` of ``AddShortestPaths()``
-        returns: ``[B, C]`` of graphs, ``[B, N, C]`` of nodes, without the last axis where C is 1;
-            with ``return_attention`` also ``[B, layers, H, N + 1, N + 1]``, N without [VNode]
-    """
-
-    def __init__(self, config: GRPEConfig):
+    def __init__(self, num_edge_types: int, max_distance: int, width: int):
         super().__init__()
-        self.config, c, d = config, config, config.d_model
-        types, features = c.num_node_types, c.num_node_features
-        self.embedding = CategoryEmbedding(types, d) if types else CastingLinear(features, d)
-        self.virtual_node = nn.Parameter(torch.zeros(d)) if c.virtual_node else None
-        self.relations = Relations(c.num_edge_types, c.edge_step, c.max_distance, c.virtual_node)
-        widths = {table: d for term, table in TABLE_OF.items() if term in c.terms}
-        widths |= {"bias": c.num_heads} if c.bias else {}
-        E, L = self.relations.num_edge_types, c.max_distance
-        tables = {name: RelationEmbedding(E, L, width) for name, width in widths.items()}
-        self.tables = nn.ModuleDict(tables)
-        self.layers = nn.ModuleList(
-            GRPELayer(
-                d, c.num_heads, c.d_hidden, key_context=c.key_context, dropout=c.dropout,
-                attention_dropout=c.attention_dropout,
+        self.max_distance = max_distance
+        self.distances = nn.Embedding(max_distance + 4, width)  # 0 to L, far, unreachable, virtual
+        self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
+
+    def forward(self) -> Tensor:
+        P = self.distances.weight
+        E = self.edges.weight
+        no_edge, self_edge, virtual_edge = E[-3:]
+        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
+        rows = [
+            P[:1] + self_edge,
+            P[1:2] + E[:-3],
+            P[min(2, far) : -1] + no_edge,
+            P[-1:] + virtual_edge,
+        ]
+        return torch.cat(rows)
+
+
+class Relations(nn.Module):
+    """The relation of each pair of tokens, 0 to T - 1.
+
+    Distances are those of the graph without [VNode], exact up to L + 1.
+
+    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
+    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
+
+    Args:
+        edge_types: Number of categories of each column of edge_attr; empty if all edges are alike.
+        edge_step: For one column of floats, the width of a type; else None.
+        max_distance: Longest distance with a vector of its own, L.
+        virtual_node: Whether there is a [VNode].
+    """
+
+    def __init__(
+        self,
+        edge_types: tuple[int, ...],
+        edge_step: float | None,
+        max_distance: int,
+        virtual_node: bool,
+    ):
+        super().__init__()
+        self.edge_types = edge_types
+        self.edge_step = edge_step
+        self.virtual_node = virtual_node
+        self.num_edge_types = math.prod(edge_types)  # E, all combinations of categories
+        # T: itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
+        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
+
+    def extra_repr(self) -> str:
+        return f"edge_types={self.edge_types}, num_relations={self.num_relations}"
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads the encoding "distance" and the features of edges.
+
+        Returns ``[B, N, N]``, or ``[B, 1 + N, 1 + N]`` with [VNode].
+        """
+        far = self.num_relations - 3
+        unreachable = far + 1
+        virtual = far + 2
+        distance = batch.encoding("distance").long()  # [B, N, N]
+        relation = (distance + self.num_edge_types - 1).clamp(0, far)  # two steps come after E
+        relation = relation.masked_fill(distance == UNREACHABLE, unreachable)
+        relation = torch.where(batch.adjacency, 1 + self.edge_type(batch), relation)
+        if self.virtual_node:
+            relation = F.pad(relation, (1, 0, 1, 0), value=virtual)  # [B, 1 + N, 1 + N]
+        tokens = relation.shape[-1]
+        itself = torch.eye(tokens, dtype=torch.bool, device=relation.device)
+        return relation.masked_fill(itself, 0)  # a loop is no edge to another
+
+    def edge_type(self, batch: GraphBatch) -> Tensor:
+        """The type of each edge, ``[B, N, N]``, 0 to E - 1; 0 where there is no edge."""
+        if not self.edge_types:
+            return torch.zeros_like(batch.adjacency, dtype=torch.long)
+        values = real_edge_features(batch)  # [B, N, N, F]
+        self.check_columns(values)
+        if self.edge_step is not None:
+            types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less
+            return types.clamp(0, self.num_edge_types - 1).long()
+        if can_raise(values):
+            self.check(values)
+        step = 1
+        types = torch.zeros_like(values[..., 0], dtype=torch.long)
+        for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True):
+            types = types + step * column.clamp(0, size - 1)
+            step = step * size
+        return types
+
+    def has_unknown(self, batch: GraphBatch) -> Tensor:
+        """True for each graph with an edge whose category is in no vocabulary, ``[B]``."""
+        if not self.edge_types or self.edge_step is not None:
+            return torch.zeros_like(batch.mask[:, 0])
+        is_unknown = self.unknown(real_edge_features(batch))  # [B, N, N, F]
+        return is_unknown.flatten(start_dim=1).any(dim=1)
+
+    def unknown(self, values: Tensor) -> Tensor:
+        """True for each category that is not in its column's vocabulary, ``[..., F]``."""
+        columns = [
+            (column < 0) | (column >= size)
+            for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True)
+        ]
+        return torch.stack(columns, dim=-1)
+
+    def check(self, edge_attr: Tensor) -> None:
+        """Raises a ValueError if an edge, ``[..., F]``, has no type."""
+        if not self.edge_types:
+            return
+        self.check_columns(edge_attr)
+        if self.edge_step is not None:
+            return
+        is_unknown = self.unknown(edge_attr)
+        if bool(is_unknown.any()):
+            sentence = unknown_category(edge_attr, is_unknown, self.edge_types, "edge_attr")
+            raise ValueError(sentence)
+
+    def check_columns(self, edge_attr: Tensor) -> None:
+        """Raises a ValueError for a wrong dtype or number of columns; it reads no value."""
+        if self.edge_step is None and edge_attr.is_floating_point():
+            raise ValueError(
+                f"edge_attr has dtype {edge_attr.dtype}; expected whole numbers (categories), or "
+                "edge_step, the width of a type, for one column of floats."
             )
-            for _ in range(c.num_layers)
-        )  # fmt: skip
-        self.norm = nn.LayerNorm(d)
-        self.head = nn.Linear(d, c.num_targets)
+        if self.edge_step is None:
+            check_columns(edge_attr, self.edge_types, "edge_attr")
+        elif edge_attr.shape[-1] != 1:
+            raise ValueError(f"edge_attr has {edge_attr.shape[-1]} columns; expected 1.")
 
-    def forward(self, batch: GraphBatch, *, return_attention: bool = False):
-        h, attention = self.encode(batch, return_attention)
-        if self.config.target == "node":
-            h = h if self.virtual_node is None else h[:, 1:]
-        else:
-            h = mean_pool(h, batch.mask) if self.virtual_node is None else h[:, 0]
-        prediction = squeeze_one(self.head(h))
-        return (prediction, attention) if return_attention else prediction
 
-    def encode(self, batch: GraphBatch, return_attention: bool = False):
-        """[VNode], if any, and the nodes after all layers, ``[B, N (+ 1), d]``; the attention."""
-        h, mask = self.embed(batch), batch.mask
-        if self.virtual_node is not None:
-            h = torch.cat([self.virtual_node.expand(h.shape[0], 1, -1), h], dim=1)
-            mask = F.pad(mask, (1, 0), value=True)
-        # Computed once and shared by all layers.
-        tables = RelationTables(**{name: table() for name, table in self.tables.items()})
-        options = {"mask": mask, "return_attention": return_attention}
-        h, attention = run_layers(self.layers, h, self.relations(batch), tables, **options)
-        return self.norm(h), attention
-
-    def embed(self, batch: GraphBatch) -> Tensor:
-        """The nodes' embeddings, ``[B, N, d]``; in training with noise."""
-        h = self.embedding(batch.x)
-        if self.training and self.config.node_noise:
-            h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
-        return h
+# Sections 4.1 and 4.2: the layer
 
 
 class GRPEAttention(MultiHeadAttention):
@@ -146,18 +255,29 @@ class GRPEAttention(MultiHeadAttention):
     (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.) The contexts of a query with all T
     relations are one product ``[N, T]``, from which each pair gathers its own; no vector is ever
     written for a pair. Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
-    ``key_context="query_row"`` is what the authors' code computes in place of GRPE, Eq. 7,
-    :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
 
-    Shapes:
-        x: ``[B, N, d]``; relation: ``[B, N, N]``, 0 to T - 1; mask: ``[B, N]`` or ``[B, N, N]``
-        returns: ``[B, N, d]``, zeros before the output projection for a query without keys; with
-            ``return_attention`` also :math:`\hat a` ``[B, H, N, N]``, from before dropout
+    Args:
+        d_model: Width of a node's vector, d.
+        num_heads: Attention heads, H, which have to divide d.
+        dropout: Share of the attention weights that are set to zero in training.
+        key_context: "key_column" for GRPE, Eq. 7; "query_row" for what the authors' code computes
+            in its place, :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
     """
 
-    def __init__(self, d_model: int, num_heads: int, *, dropout=0.0, key_context="key_column"):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        dropout: float = 0.0,
+        key_context: KeyContext = "key_column",
+    ):
+        check_choice("key_context", key_context, ("key_column", "query_row"))
         super().__init__(d_model, num_heads, dropout=dropout)
         self.key_context = key_context
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, key_context={self.key_context!r}"
 
     def reset_parameters(self) -> None:
         """PyTorch's own initialisation, as in the authors' code."""
@@ -165,141 +285,254 @@ class GRPEAttention(MultiHeadAttention):
             projection.reset_parameters()
 
     def forward(
-        self, x: Tensor, relation: Tensor, tables: RelationTables, *,
-        mask: Tensor | None = None, return_attention: bool = False
-    ):  # fmt: skip
-        query, key, value = self.heads(x, x, x)
-        mask = over_heads(mask)
-        pair = relation[:, None].expand(-1, self.num_heads, -1, -1)
-        attention = self._logits(query, key, pair, tables, mask).softmax(dim=-1)
+        self,
+        x: Tensor,
+        relation: Tensor,
+        tables: RelationTables,
+        *,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        r"""Lets the nodes attend to each other.
+
+        Args:
+            x: Nodes, ``[B, N, d]``.
+            relation: The relation of each pair, ``[B, N, N]``, 0 to T - 1.
+            tables: The vectors of the relations.
+            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``.
+            return_attention: Also return the probabilities before dropout.
+
+        Returns:
+            ``[B, N, d]``, zeros before the output projection for a query without keys; with
+            ``return_attention`` also :math:`\hat a`, ``[B, H, N, N]``.
+        """
+        query, key, value = self.heads(x, x, x)  # [B, H, N, K] each
+        query = query * query.shape[-1] ** -0.5  # before the product: float16 overflows early
+        pair = relation[:, None].expand(-1, self.num_heads, -1, -1)  # [B, H, N, N]
+        mask = over_heads(mask, x)
+
+        logits = query @ key.mT  # [B, H, N, N]
+        for context in self.contexts(query, key, pair, tables):
+            logits += context  # Eq. 8; in place, because no gradient needs the parts
+        if mask is not None:
+            # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
+            logits = logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
+        attention = logits.softmax(dim=-1)  # [B, H, N, N]
         weights = F.dropout(attention, self.dropout, self.training)
-        z = weights @ value
+
+        z = weights @ value  # [B, H, N, K]
         if tables.value is not None:
+            # Eq. 9: the weights of all pairs of a relation are added up before its vector is read.
             by_relation = weights.new_zeros(*weights.shape[:-1], len(tables.value))
             by_relation = by_relation.scatter_add(3, pair, weights)  # [B, H, N, T]
             z = z + by_relation @ self.split_heads(tables.value)
         if mask is not None:
             z = z.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-            attention = attention.masked_fill(~mask, 0.0) if return_attention else attention
-        z = self.output(self.join_heads(z))
-        return (z, attention) if return_attention else z
+        z = self.output(self.join_heads(z))  # [B, N, d]
+        if not return_attention:
+            return z
+        return z, attention if mask is None else attention.masked_fill(~mask, 0.0)
 
-    def _logits(self, query, key, pair: Tensor, tables: RelationTables, mask) -> Tensor:
-        """Eq. 8, ``[B, H, N, N]``; added up in place, because no gradient needs the parts."""
-        query = query * query.shape[-1] ** -0.5  # before the product: float16 overflows early
-        logits = query @ key.mT
-        for context in self.contexts(query, key, pair, tables):
-            logits += context
-        if mask is None:
-            return logits
-        # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
-        return logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
+    def contexts(
+        self, query: Tensor, key: Tensor, pair: Tensor, tables: RelationTables
+    ) -> Iterator[Tensor]:
+        """What is added to the logits, ``[B, H, N, N]`` each.
 
-    def contexts(self, query, key, pair: Tensor, tables: RelationTables):
-        """What is added to the logits, ``[B, H, N, N]`` each; ``query`` is scaled already."""
+        Args:
+            query: Queries, divided by the root of K already, ``[B, H, N, K]``.
+            key: Keys, ``[B, H, N, K]``.
+            pair: The relation of each pair, ``[B, H, N, N]``.
+            tables: The vectors of the relations.
+        """
         if tables.key is not None:
-            yield (query @ self.split_heads(tables.key).mT).gather(3, pair)  # of [B, H, N, T]
+            vectors = self.split_heads(tables.key)  # [H, T, K]
+            yield (query @ vectors.mT).gather(3, pair)  # Eq. 6, of [B, H, N, T]
         if tables.query is not None:
-            vectors = self.split_heads(tables.query) * key.shape[-1] ** -0.5
+            vectors = self.split_heads(tables.query) * key.shape[-1] ** -0.5  # [H, T, K]
             if self.key_context == "query_row":
-                yield (key @ vectors.mT).gather(3, pair)
-            else:  # for pair (i, j) the number of key j: of [B, H, T, N], along the columns
+                yield (key @ vectors.mT).gather(3, pair)  # of [B, H, N, T]
+            else:
+                # Eq. 7: the number of key j for pair (i, j), of [B, H, T, N] along the columns.
                 yield (vectors @ key.mT).gather(2, pair)
         if tables.bias is not None:
-            yield tables.bias.T[None, :, None].expand(*pair.shape[:3], -1).gather(3, pair)
+            scalars = tables.bias.T[None, :, None]  # [1, H, 1, T]
+            yield scalars.expand(*pair.shape[:3], -1).gather(3, pair)  # Eq. 4
 
 
 class GRPELayer(nn.Module):
     """Graph self-attention, then a feed-forward network, each after a LayerNorm.
 
     Dropout is after attention and after the network, as in the authors' code; the paper says "the
-    input to feed-forward neural networks". Shapes are those of :class:`GRPEAttention`.
+    input to feed-forward neural networks".
+
+    Args:
+        d_model: Width of a node's vector, d.
+        num_heads: Attention heads, H.
+        d_hidden: Inner width of the feed-forward network; by default d.
+        dropout: After attention and after the feed-forward network.
+        attention_dropout: Of attention weights.
+        key_context: As in :class:`GRPEAttention`.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_hidden: int | None = None, *, dropout: float = 0.0,
-        attention_dropout: float = 0.0, key_context: str = "key_column"
-    ):  # fmt: skip
+        self,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int | None = None,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        key_context: KeyContext = "key_column",
+    ):
         super().__init__()
-        options = {"dropout": attention_dropout, "key_context": key_context}
-        self.attention = GRPEAttention(d_model, num_heads, **options)
+        self.attention = GRPEAttention(
+            d_model, num_heads, dropout=attention_dropout, key_context=key_context
+        )
         self.feed_forward = FeedForward(d_model, d_hidden or d_model, activation="gelu")
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, h: Tensor, relation: Tensor, tables: RelationTables, *, mask=None,
-        return_attention: bool = False
-    ):  # fmt: skip
-        options = {"mask": mask, "return_attention": return_attention}
-        z = self.attention(self.attention_norm(h), relation, tables, **options)
-        z, attention = z if return_attention else (z, None)
+        self,
+        h: Tensor,
+        relation: Tensor,
+        tables: RelationTables,
+        *,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Takes the arguments of :meth:`GRPEAttention.forward`, and returns as it does."""
+        normed = self.attention_norm(h)
+        attention = None
+        if return_attention:
+            z, attention = self.attention(
+                normed, relation, tables, mask=mask, return_attention=True
+            )
+        else:
+            z = self.attention(normed, relation, tables, mask=mask)
         h = h + self.dropout(z)
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
         return (h, attention) if return_attention else h
 
 
-class RelationTables(NamedTuple):
-    """A vector for each of T relations, ``[T, d]``; None for a term that is left out."""
+class GRPE(nn.Module):
+    """The whole model: embeddings, [VNode], layers that share the tables, and a linear head."""
 
-    key: Tensor | None = None  # met by queries (Eq. 6)
-    query: Tensor | None = None  # met by keys (Eq. 7)
-    value: Tensor | None = None  # added to values (Eq. 9)
-    bias: Tensor | None = None  # Graphormer's scalars (Eq. 4), [T, H]
-
-
-class RelationEmbedding(nn.Module):
-    """The vectors of all relations, ``[T, width]``: a table for distances and one for edges."""
-
-    def __init__(self, num_edge_types: int, max_distance: int, width: int):
+    def __init__(self, config: GRPEConfig):
         super().__init__()
-        self.max_distance = max_distance
-        self.distances = nn.Embedding(max_distance + 4, width)  # 0 to L, far, unreachable, virtual
-        self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
+        self.config = config
+        d_model = config.d_model
+        self.embedding = feature_embedding(
+            "node", config.num_node_types, config.num_node_features, d_model, bias=True
+        )
+        self.virtual_node: nn.Parameter | None = None
+        if config.virtual_node:
+            self.virtual_node = nn.Parameter(torch.zeros(d_model))
+        self.relations = Relations(
+            config.num_edge_types, config.edge_step, config.max_distance, config.virtual_node
+        )
+        # Queries meet the table that the paper calls key (Eq. 6), and keys the table query (Eq. 7).
+        edge_types = self.relations.num_edge_types
+        distances = config.max_distance
+        self.tables = nn.ModuleDict()
+        if "key" in config.terms:
+            self.tables["query"] = RelationEmbedding(edge_types, distances, d_model)
+        if "query" in config.terms:
+            self.tables["key"] = RelationEmbedding(edge_types, distances, d_model)
+        if "value" in config.terms:
+            self.tables["value"] = RelationEmbedding(edge_types, distances, d_model)
+        if config.bias:
+            self.tables["bias"] = RelationEmbedding(edge_types, distances, config.num_heads)
+        self.layers = nn.ModuleList(
+            GRPELayer(
+                d_model,
+                config.num_heads,
+                config.d_hidden,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                key_context=config.key_context,
+            )
+            for _ in range(config.num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, config.num_targets)
 
-    def forward(self) -> Tensor:
-        P, E = self.distances.weight, self.edges.weight
-        no, itself, virtual = E[-3:]
-        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
-        rows = P[:1] + itself, P[1:2] + E[:-3], P[min(2, far) : -1] + no, P[-1:] + virtual
-        return torch.cat(rows)
+    def reset_parameters(self) -> None:
+        """Draws all weights anew, by PyTorch's defaults, as in the authors' code."""
+        for module in self.modules():
+            if module is not self and hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+        if self.virtual_node is not None:
+            nn.init.zeros_(self.virtual_node)
 
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
+        self.embedding.check(x)
+        if edge_attr is not None:
+            self.relations.check(edge_attr)
 
-class Relations(nn.Module):
-    """The relation of each pair of tokens, ``[B, N, N]``, or ``[B, N + 1, N + 1]`` with [VNode].
+    def forward(
+        self, batch: GraphBatch, *, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Predicts the target of each graph or node.
 
-    Row i is the query's. Distances are those of the graph without [VNode], exact up to L + 1.
+        Args:
+            batch: Graphs, with the encoding of ``AddShortestPaths()``.
+            return_attention: Also return the attention of all layers.
 
-    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
-    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
-    """
+        Returns:
+            The prediction, ``[B, C]`` for graphs or ``[B, N, C]`` for nodes, without the last axis
+            if C is 1; with ``return_attention`` also ``[B, layers, H, 1 + N, 1 + N]``, without
+            [VNode] N for 1 + N.
 
-    def __init__(self, edge_types: tuple[int, ...], edge_step, max_distance, virtual_node: bool):
-        super().__init__()
-        self.edge_types, self.edge_step = edge_types, edge_step
-        self.virtual_node = virtual_node
-        self.num_edge_types = math.prod(edge_types)  # E, all combinations of categories
-        # T: itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
-        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
+        Raises:
+            ValueError: An encoding or the features of edges are missing, or, on the CPU, a
+                category is unknown.
+        """
+        h, attention = self.encode(batch, return_attention)
+        if self.config.target == "node":
+            read = h if self.virtual_node is None else h[:, 1:]  # [B, N, d]
+        elif self.virtual_node is not None:
+            read = h[:, 0]  # [B, d]
+        else:
+            is_real = batch.mask[..., None].to(h.dtype)  # [B, N, 1]
+            read = (h * is_real).sum(dim=1) / is_real.sum(dim=1).clamp(min=1)  # [B, d]
+        prediction = self.head(read)
+        if self.config.num_targets == 1:
+            prediction = prediction.squeeze(-1)
+        return (prediction, attention) if return_attention else prediction
 
-    def forward(self, batch: GraphBatch) -> Tensor:
-        far = self.num_relations - 3
-        distance = batch.encodings["distance"].long()
-        relation = (distance + self.num_edge_types - 1).clamp(max=far)  # two steps come after E
-        relation = relation.masked_fill(distance == UNREACHABLE, far + 1)
-        relation = torch.where(batch.adjacency, 1 + self._type(batch), relation)
-        if self.virtual_node:
-            relation = F.pad(relation, (1, 0, 1, 0), value=far + 2)
-        itself = torch.eye(relation.shape[-1], dtype=torch.bool, device=relation.device)
-        return relation.masked_fill(itself, 0)  # a loop is no edge to another
+    def encode(
+        self, batch: GraphBatch, return_attention: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """[VNode], if any, and the nodes after all layers, ``[B, 1 + N, d]``; the attention."""
+        h = self.embed(batch)  # [B, N, d]
+        mask = batch.mask  # [B, N]
+        if self.virtual_node is not None:
+            virtual_node = self.virtual_node.expand(h.shape[0], 1, -1)  # [B, 1, d]
+            h = torch.cat([virtual_node, h], dim=1)  # [B, 1 + N, d]
+            mask = F.pad(mask, (1, 0), value=True)  # [B, 1 + N]
+        if not can_raise(batch.x):
+            unknown = self.relations.has_unknown(batch)  # [B]
+            h = h.masked_fill(unknown[:, None, None], torch.nan)
+        # Computed once and shared by all layers.
+        relation = self.relations(batch)  # [B, 1 + N, 1 + N]
+        tables = RelationTables(**{name: table() for name, table in self.tables.items()})
+        real_keys = mask[:, None]  # [B, 1, 1 + N], the same for every query
+        attentions = []
+        for layer in self.layers:
+            if return_attention:
+                h, attention = layer(h, relation, tables, mask=real_keys, return_attention=True)
+                attentions.append(attention)
+            else:
+                h = layer(h, relation, tables, mask=real_keys)
+        stacked = torch.stack(attentions, dim=1) if return_attention else None
+        return self.norm(h), stacked
 
-    def _type(self, batch: GraphBatch) -> Tensor:
-        """The type of each edge, ``[B, N, N]``, 0 to E - 1; anything elsewhere."""
-        if not self.edge_types:
-            return torch.zeros_like(batch.adjacency, dtype=torch.long)
-        values = masked_edge_attr(batch)
-        if self.edge_step is None:
-            return combinations(values, self.edge_types)
-        types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less
-        return types.clamp(max=self.num_edge_types - 1).long()
+    def embed(self, batch: GraphBatch) -> Tensor:
+        """The nodes' embeddings, ``[B, N, d]``; in training with noise."""
+        h = self.embedding(real_node_features(batch))
+        if self.training and self.config.node_noise > 0:
+            h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
+        return h

@@ -1,7 +1,15 @@
-"""SignNet (Lim et al., 2023): a node encoding from eigenvectors, invariant to their signs.
+r"""Node encodings from Laplacian eigenvectors, whose signs are arbitrary.
 
-Shapes: B graphs, N nodes (padded), k eigenvectors, d width, C channels,
-R rows: all (graph, node, eigenvector, sign) that are real.
+A linear map of the eigenvectors depends on their signs; drawing the signs anew in training is the
+usual remedy. SignNet (Lim et al., 2023) is invariant to them, whatever its networks learn.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    k: eigenvectors
+    d: width of a node's encoding
+    C: channels of an eigenvector after :math:`\varphi`
+    R: rows of :math:`\varphi`: all (graph, node, eigenvector, sign) that are real
 """
 
 from __future__ import annotations
@@ -14,30 +22,86 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.embeddings import NodeBatchNorm, mlp
+from gtcourse.models.attention import check_choice
+from gtcourse.models.batch_norm import NodeBatchNorm
+from gtcourse.models.categories import NumberEmbedding
+from gtcourse.models.config import Config, PositiveInt
+from gtcourse.models.mlp import mlp
+
+
+class LaplacianEncoding(nn.Module):
+    """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
+
+    Added to a node's features it is GRPE, Eq. 5, which has no map.
+
+    Args:
+        k: Eigenvectors.
+        d_model: Width of the encoding, d.
+        flip_signs: Which signs are drawn in training: none, with True one for each eigenvector of
+            each graph, or with "batch" one for each eigenvector, for all graphs of a batch, as the
+            code of benchmarking-gnns does.
+    """
+
+    flip_signs: bool | Literal["batch"]
+
+    def __init__(self, k: int, d_model: int, flip_signs: bool | Literal["batch"] = False):
+        super().__init__()
+        check_choice("flip_signs", flip_signs, (False, True, "batch"))
+        self.flip_signs = flip_signs
+        self.projection = NumberEmbedding(k, d_model, "laplacian_eigenvectors")
+
+    def extra_repr(self) -> str:
+        return f"flip_signs={self.flip_signs!r}"
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads the encoding "laplacian_eigenvectors", ``[B, N, k]``; returns ``[B, N, d]``."""
+        vectors = batch.encoding("laplacian_eigenvectors")
+        if self.training and self.flip_signs == "batch":
+            vectors = vectors * random_signs(vectors[:1, :1])  # [1, 1, k]
+        elif self.training and self.flip_signs:
+            vectors = flip_signs(vectors)
+        return self.projection(vectors)
+
+
+def flip_signs(vectors: Tensor) -> Tensor:
+    """Multiplies each eigenvector of each graph, ``[B, N, k]``, by 1 or -1 (CS224W, S12).
+
+    Differs from published code, where one sign for each column serves the whole batch
+    (benchmarking-gnns, GraphGPS).
+    """
+    return vectors * random_signs(vectors[:, :1])  # [B, 1, k]
+
+
+def random_signs(like: Tensor) -> Tensor:
+    """1 or -1, with equal chances, for each entry of a tensor."""
+    bits = torch.randint(0, 2, like.shape, device=like.device)
+    return (2 * bits - 1).to(like)
 
 
 @dataclass(frozen=True)
-class SignNetConfig:
-    """Sizes; by default of phi and rho as in the authors' sparse Transformer of width 64 for ZINC.
-
-    Attributes:
-        k: eigenvectors; None for any number, which needs ``rho="sum"``.
-        phi: "gin" passes an eigenvector's entries along the edges; "mlp" treats each entry on its
-            own, so that the result does not know which nodes have the same sign.
-        rho: "mlp" reads the k results of a node beside each other; "sum" adds them up first, which
-            makes their order meaningless and their number free (DeepSets).
+class SignNetConfig(Config):
+    r"""Sizes and variants. The defaults of :math:`\varphi` and :math:`\rho` are those of the
+    authors' sparse Transformer of width 64 for ZINC.
     """
 
-    k: int | None = 8
-    d_model: int = 64
+    k: PositiveInt | None = 8  #: eigenvectors; None for any number, which needs ``rho="sum"``
+    d_model: PositiveInt = 64  #: width of the encoding, d
+    #: "gin" passes an eigenvector's entries along the edges; "mlp" treats each entry on its own, so
+    #: that the result does not know which nodes have the same sign
     phi: Literal["gin", "mlp"] = "gin"
+    #: "mlp" reads the k results of a node beside each other; "sum" adds them up first, which makes
+    #: their order meaningless and their number free (DeepSets)
     rho: Literal["mlp", "sum"] = "mlp"
-    phi_layers: int = 8
-    phi_hidden: int = 64
-    phi_out: int = 4
-    rho_layers: int = 8
-    rho_hidden: int = 64
+    phi_layers: PositiveInt = 8  #: layers of φ
+    phi_hidden: PositiveInt = 64  #: inner width of φ
+    phi_out: PositiveInt = 4  #: channels of an eigenvector after φ, C
+    rho_layers: PositiveInt = 8  #: layers of ρ
+    rho_hidden: PositiveInt = 64  #: inner width of ρ
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is None and self.rho != "sum":
+            raise ValueError(f"k is None and rho is {self.rho!r}; expected rho 'sum', or a number.")
 
 
 class SignNet(nn.Module):
@@ -48,10 +112,6 @@ class SignNet(nn.Module):
     (CS224W, S13 and S14.) A column of zeros is padding of a graph with fewer eigenvectors and takes
     no part, not even in the batch normalisations.
 
-    Shapes:
-        batch.encodings["laplacian_eigenvectors"]: ``[B, N, k]``
-        returns: ``[B, N, d]``, zeros at padding
-
     Differs from the authors' code: there each sign passes phi in a call of its own, whose batch
     statistics depend on the sign; rho ends in k numbers, which a linear map takes to d; padding
     takes part in phi's normalisations, and "all eigenvectors" counts one column of it as real.
@@ -59,41 +119,67 @@ class SignNet(nn.Module):
 
     def __init__(self, config: SignNetConfig):
         super().__init__()
-        self.config, c = config, config
-        phi = GINPhi if c.phi == "gin" else MLPPhi
-        self.phi = phi(c.phi_layers, c.phi_hidden, c.phi_out)
-        width = c.phi_out * (c.k if c.rho == "mlp" else 1)
-        hidden = [c.rho_hidden] * (c.rho_layers - 1)
-        self.rho = mlp(width, *hidden, c.d_model, norm=NodeBatchNorm)
+        self.config = config
+        if config.phi == "gin":
+            self.phi = GINPhi(config.phi_layers, config.phi_hidden, config.phi_out)
+        else:
+            self.phi = MLPPhi(config.phi_layers, config.phi_hidden, config.phi_out)
+        width = config.phi_out  # of what rho reads
+        if config.rho == "mlp":
+            width = config.phi_out * config.k
+        hidden = [config.rho_hidden] * (config.rho_layers - 1)
+        self.rho = mlp(width, *hidden, config.d_model, norm=NodeBatchNorm)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        vectors = batch.encodings["laplacian_eigenvectors"]
+        """Reads the encoding "laplacian_eigenvectors", ``[B, N, k]``.
+
+        Returns ``[B, N, d]``, zeros at padding.
+        """
+        vectors = batch.encoding("laplacian_eigenvectors")
         return self.encode(vectors, batch.adjacency, batch.mask)
 
     def encode(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
-        """The same on plain tensors: ``[B, N, k]``, ``[B, N, N]`` and ``[B, N]``."""
-        h = self.even(vectors.to(next(self.parameters()).dtype), adjacency, mask)
-        h = h.flatten(2) if self.config.rho == "mlp" else h.sum(dim=2)
-        return scatter_rows(self.rho(h[mask]), mask)
+        """The same on plain tensors.
+
+        Args:
+            vectors: Eigenvectors, ``[B, N, k]``.
+            adjacency: True where there is an edge from i to j, ``[B, N, N]``.
+            mask: True at real nodes, ``[B, N]``.
+        """
+        k = self.config.k
+        if k is not None and vectors.shape[-1] != k:
+            raise ValueError(
+                f"laplacian_eigenvectors has {vectors.shape[-1]} columns; expected {k}."
+            )
+        dtype = next(self.parameters()).dtype
+        h = self.even(vectors.to(dtype), adjacency, mask)  # [B, N, k, C]
+        h = h.flatten(2) if self.config.rho == "mlp" else h.sum(dim=2)  # [B, N, k C] or [B, N, C]
+        return scatter_rows(self.rho(h[mask]), mask)  # [B, N, d]
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
         r""":math:`\varphi(u_m) + \varphi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
         vectors = vectors.masked_fill(~mask[:, :, None], 0)
-        real = mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)  # [B, N, k]
-        both = self.phi(torch.cat([vectors, -vectors], -1), torch.cat([real, real], -1), adjacency)
-        plus, minus = both.chunk(2, dim=2)
+        is_vector = (vectors != 0).any(dim=1, keepdim=True)  # [B, 1, k]
+        is_real = mask[:, :, None] & is_vector  # [B, N, k]
+        both_signs = torch.cat([vectors, -vectors], dim=-1)  # [B, N, 2 k]
+        # One call, so that u and -u are normalised by the same batch statistics.
+        both = self.phi(both_signs, torch.cat([is_real, is_real], dim=-1), adjacency)
+        plus, minus = both.chunk(2, dim=2)  # [B, N, k, C] each
         return plus + minus
 
 
 class GINPhi(nn.Module):
     r"""A graph isomorphism network on one channel, the same for each eigenvector.
 
-    :math:`h_i \leftarrow \mathrm{MLP}(h_i + \sum_{j \in \mathcal N(i)} h_j)`, and a batch
-    normalisation, without an activation, between two layers (GIN with epsilon fixed at 0).
+    .. math:: h_i \leftarrow \mathrm{MLP}\big(h_i + \sum_{j \to i} h_j\big)
 
-    Shapes:
-        vectors: ``[B, N, M]``; real: ``[B, N, M]`` bool; adjacency: ``[B, N, N]`` bool
-        returns: ``[B, N, M, C]``, zeros where not real
+    (GIN with epsilon fixed at 0.) Between two layers is a batch normalisation, without an
+    activation.
+
+    Args:
+        num_layers: Layers.
+        hidden: Width between and inside of the layers.
+        out: Channels at the end, C.
     """
 
     def __init__(self, num_layers: int, hidden: int, out: int):
@@ -104,27 +190,42 @@ class GINPhi(nn.Module):
         )
         self.norms = nn.ModuleList(NodeBatchNorm(hidden) for _ in range(num_layers - 1))
 
-    def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
-        incoming = adjacency.mT.to(vectors.dtype)  # row i: nodes with an edge to i
-        h = vectors[real][:, None]  # [R, 1]
+    def forward(self, vectors: Tensor, is_real: Tensor, adjacency: Tensor) -> Tensor:
+        """Passes the entries of M eigenvectors along the edges.
+
+        Args:
+            vectors: Eigenvectors, ``[B, N, M]``.
+            is_real: True at entries that are no padding, ``[B, N, M]``.
+            adjacency: True where there is an edge from i to j, ``[B, N, N]``.
+
+        Returns:
+            ``[B, N, M, C]``, zeros at padding.
+        """
+        incoming = adjacency.mT.to(vectors.dtype)  # [B, N, N]; row i: nodes with an edge to i
+        h = vectors[is_real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:
-                h = self.norms[depth - 1](h)
-            nodes = scatter_rows(h, real).flatten(2)  # [B, N, M·C]
-            messages = (incoming @ nodes).view(*real.shape, -1)
-            h = layer(h + messages[real])
-        return scatter_rows(h, real)
+                h = self.norms[depth - 1](h)  # [R, C]
+            nodes = scatter_rows(h, is_real).flatten(2)  # [B, N, M C]
+            messages = (incoming @ nodes).view(*is_real.shape, -1)  # [B, N, M, C]
+            h = layer(h + messages[is_real])
+        return scatter_rows(h, is_real)
 
 
 class MLPPhi(nn.Module):
-    """One network on every entry of every eigenvector; it ignores the edges."""
+    """One network on every entry of every eigenvector; it ignores the edges.
+
+    The arguments are those of :class:`GINPhi`.
+    """
 
     def __init__(self, num_layers: int, hidden: int, out: int):
         super().__init__()
         self.network = mlp(1, *[hidden] * (num_layers - 1), out, norm=NodeBatchNorm)
 
-    def forward(self, vectors: Tensor, real: Tensor, adjacency: Tensor) -> Tensor:
-        return scatter_rows(self.network(vectors[real][:, None]), real)
+    def forward(self, vectors: Tensor, is_real: Tensor, adjacency: Tensor) -> Tensor:
+        """The arguments and what is returned are those of :meth:`GINPhi.forward`."""
+        h = vectors[is_real][:, None]  # [R, 1]
+        return scatter_rows(self.network(h), is_real)
 
 
 def scatter_rows(rows: Tensor, mask: Tensor) -> Tensor:

@@ -1,74 +1,310 @@
 """The Transformer (Vaswani et al., 2017): encoder, decoder and both together.
 
-Shapes: B sequences, N source tokens, M target tokens, L layers, H heads, d width, V words.
+Shapes:
+    B: sequences in a batch
+    N: source tokens
+    M: target tokens
+    L: layers
+    H: heads
+    d: width of a token
+    V: words of the target's vocabulary
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from gtcourse.models.attention import FeedForward, MultiHeadAttention, run_layers
+from gtcourse.models.attention import Activation, FeedForward, MultiHeadAttention
+from gtcourse.models.config import Config, PositiveInt, Probability
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
-    """The paper's base model by default (Table 3 there), but for the vocabularies.
+class TransformerConfig(Config):
+    """Sizes and variants. The defaults are the base model of the paper's Table 3."""
 
-    ``norm_first=False`` normalises after the residual sum, as the paper does; True before each
-    sub-layer, with one more normalisation at the end (Xiong et al., 2020).
-    """
-
-    source_vocabulary: int
-    target_vocabulary: int
-    d_model: int = 512
-    num_heads: int = 8
-    d_hidden: int = 2048
-    num_encoder_layers: int = 6
-    num_decoder_layers: int = 6
-    dropout: float = 0.1
+    source_vocabulary: PositiveInt  #: words of the source
+    target_vocabulary: PositiveInt  #: words of the target, V
+    d_model: PositiveInt = 512  #: width of a token, d
+    num_heads: PositiveInt = 8  #: attention heads, H
+    d_hidden: PositiveInt = 2048  #: inner width of the feed-forward networks
+    num_encoder_layers: PositiveInt = 6  #: layers of the encoder
+    num_decoder_layers: PositiveInt = 6  #: layers of the decoder
+    dropout: Probability = 0.1  #: after each sub-layer, of attention weights and of hidden numbers
+    #: False: LayerNorm after the residual sum, as in the paper; True: before each sub-layer, and
+    #: once more at the end (Xiong et al., 2020)
     norm_first: bool = False
-    activation: str = "relu"
+    activation: Activation = "relu"  #: of the feed-forward networks
 
 
-class Transformer(nn.Module):
-    """Encoder and decoder: reads a source sequence, predicts each next token of a target.
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network, each with a residual connection and LayerNorm.
 
-    Shapes:
-        source: ``[B, N]`` token numbers; source_mask: ``[B, N]``, True at real tokens
-        target: ``[B, M]`` token numbers, of which position m is predicted from those up to m
-        returns: ``[B, M, V]`` logits; with ``return_attention`` also the decoder's attention to
-            the source, ``[B, L, H, M, N]``
+    Args:
+        d_model: Width of a token, d.
+        num_heads: Attention heads, H.
+        d_hidden: Inner width of the feed-forward network.
+        dropout: After each sub-layer, of attention weights and of hidden numbers.
+        norm_first: True for pre-LN, ``x + f(LN(x))``, in place of the paper's post-LN,
+            ``LN(x + f(x))``.
+        activation: Of the feed-forward network: "relu", "gelu" or "elu".
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Activation = "relu",
+    ):
         super().__init__()
-        self.config = c = config
-        self.source_embedding = TokenEmbedding(c.source_vocabulary, c.d_model, c.dropout)
-        self.target_embedding = TokenEmbedding(c.target_vocabulary, c.d_model, c.dropout)
-        names = "d_model", "num_heads", "d_hidden", "dropout", "norm_first", "activation"
-        layer = {name: getattr(c, name) for name in names}
-        self.encoder = TransformerEncoder(c.num_encoder_layers, **layer)
-        self.decoder = TransformerDecoder(c.num_decoder_layers, **layer)
-        self.head = nn.Linear(c.d_model, c.target_vocabulary)
+        self.norm_first = norm_first
+        self.dropout = nn.Dropout(dropout)
+        self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
+        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
+        self.attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+
+    def extra_repr(self) -> str:
+        return f"norm_first={self.norm_first}"
 
     def forward(
-        self, source: Tensor, target: Tensor, source_mask=None, *, return_attention: bool = False
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        memory = self.encoder(self.source_embedding(source), mask=source_mask)
-        masks = {"mask": causal_mask(target.shape[1], target.device), "memory_mask": source_mask}
-        x = self.target_embedding(target)
-        x = self.decoder(x, memory, return_attention=return_attention, **masks)
-        return (self.head(x[0]), x[1]) if return_attention else self.head(x)
+        """Updates the tokens, ``[B, N, d]``.
+
+        ``mask`` and ``bias`` are those of :meth:`MultiHeadAttention.forward`. Returns the tokens,
+        ``[B, N, d]``; with ``return_attention`` also the attention, ``[B, H, N, N]``.
+        """
+        h = self.attention_norm(x) if self.norm_first else x
+        attention = None
+        if return_attention:
+            z, attention = self.attention(h, mask=mask, bias=bias, return_attention=True)
+        else:
+            z = self.attention(h, mask=mask, bias=bias)
+        x = x + self.dropout(z)
+        if not self.norm_first:
+            x = self.attention_norm(x)
+
+        h = self.feed_forward_norm(x) if self.norm_first else x
+        x = x + self.dropout(self.feed_forward(h))
+        if not self.norm_first:
+            x = self.feed_forward_norm(x)
+        return (x, attention) if return_attention else x
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the encoder's output, then a feed-forward network.
+
+    The arguments are those of :class:`EncoderLayer`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Activation = "relu",
+    ):
+        super().__init__()
+        self.norm_first = norm_first
+        self.dropout = nn.Dropout(dropout)
+        self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
+        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
+        self.attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+
+    def extra_repr(self) -> str:
+        return f"norm_first={self.norm_first}"
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Updates the targets, which attend to each other and to the memory.
+
+        Args:
+            x: Targets, ``[B, M, d]``.
+            memory: What the encoder returns, ``[B, N, d]``.
+            mask: True where a target may see another, ``[B, M, M]`` or ``[1, M, M]``.
+            memory_mask: True where a target may see a token of the memory, ``[B, N]`` or
+                ``[B, M, N]``.
+            return_attention: Also return the attention to the memory.
+
+        Returns:
+            The targets, ``[B, M, d]``; with ``return_attention`` also ``[B, H, M, N]``.
+        """
+        h = self.attention_norm(x) if self.norm_first else x
+        x = x + self.dropout(self.attention(h, mask=mask))
+        if not self.norm_first:
+            x = self.attention_norm(x)
+
+        h = self.cross_attention_norm(x) if self.norm_first else x
+        attention = None
+        if return_attention:
+            z, attention = self.cross_attention(h, memory, mask=memory_mask, return_attention=True)
+        else:
+            z = self.cross_attention(h, memory, mask=memory_mask)
+        x = x + self.dropout(z)
+        if not self.norm_first:
+            x = self.cross_attention_norm(x)
+
+        h = self.feed_forward_norm(x) if self.norm_first else x
+        x = x + self.dropout(self.feed_forward(h))
+        if not self.norm_first:
+            x = self.feed_forward_norm(x)
+        return (x, attention) if return_attention else x
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of :class:`EncoderLayer`; with pre-LN, one more norm at the end.
+
+    Args:
+        num_layers: Layers, L.
+        d_model: Width of a token, d.
+        num_heads: Attention heads, H.
+        d_hidden: Inner width of the feed-forward networks.
+        dropout: As in the layer, and so are the two that follow.
+        norm_first: True for pre-LN.
+        activation: Of the feed-forward networks.
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Activation = "relu",
+    ):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                d_model,
+                num_heads,
+                d_hidden,
+                dropout=dropout,
+                norm_first=norm_first,
+                activation=activation,
+            )
+            for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Takes the arguments of :meth:`EncoderLayer.forward`, for all layers.
+
+        Returns the tokens, ``[B, N, d]``; with ``return_attention`` also the attention of all
+        layers, ``[B, L, H, N, N]``.
+        """
+        attentions = []
+        for layer in self.layers:
+            if return_attention:
+                x, attention = layer(x, mask=mask, bias=bias, return_attention=True)
+                attentions.append(attention)
+            else:
+                x = layer(x, mask=mask, bias=bias)
+        x = self.norm(x)
+        return (x, torch.stack(attentions, dim=1)) if return_attention else x
+
+
+class TransformerDecoder(nn.Module):
+    """A stack of :class:`DecoderLayer`; with pre-LN, one more norm at the end.
+
+    The arguments are those of :class:`TransformerEncoder`.
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_hidden: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Activation = "relu",
+    ):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(
+                d_model,
+                num_heads,
+                d_hidden,
+                dropout=dropout,
+                norm_first=norm_first,
+                activation=activation,
+            )
+            for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Takes the arguments of :meth:`DecoderLayer.forward`, for all layers.
+
+        Returns the targets, ``[B, M, d]``; with ``return_attention`` also the attention of all
+        layers to the memory, ``[B, L, H, M, N]``.
+        """
+        attentions = []
+        for layer in self.layers:
+            if return_attention:
+                x, attention = layer(
+                    x, memory, mask=mask, memory_mask=memory_mask, return_attention=True
+                )
+                attentions.append(attention)
+            else:
+                x = layer(x, memory, mask=mask, memory_mask=memory_mask)
+        x = self.norm(x)
+        return (x, torch.stack(attentions, dim=1)) if return_attention else x
 
 
 class TokenEmbedding(nn.Module):
-    """Word vectors, scaled by sqrt(d), plus sinusoidal positions: ``[B, N]`` to ``[B, N, d]``."""
+    """Word vectors, scaled by sqrt(d), plus sinusoidal positions: ``[B, N]`` to ``[B, N, d]``.
+
+    Args:
+        vocabulary: Words; their numbers are 0 to ``vocabulary - 1``.
+        d_model: Width of a vector, d.
+        dropout: Share of the numbers that are set to zero in training.
+    """
 
     def __init__(self, vocabulary: int, d_model: int, dropout: float):
         super().__init__()
@@ -78,104 +314,72 @@ class TokenEmbedding(nn.Module):
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        words = self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim)
-        return self.dropout(words + sinusoidal_encoding(*words.shape[-2:]).to(words))
+        d_model = self.embedding.embedding_dim
+        words = self.embedding(tokens) * math.sqrt(d_model)  # [B, N, d]
+        positions = sinusoidal_encoding(tokens.shape[1], d_model)  # [N, d]
+        return self.dropout(words + positions.to(words))
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each with a residual connection and LayerNorm.
+class Transformer(nn.Module):
+    """Encoder and decoder: reads a source sequence, predicts each next token of a target."""
 
-    ``norm_first`` is pre-LN, ``x + f(LN(x))``, in place of the paper's post-LN, ``LN(x + f(x))``.
-
-    Shapes:
-        x: ``[B, N, d]``; mask and bias as in :class:`~gtcourse.models.attention.MultiHeadAttention`
-        returns: ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``
-    """
-
-    cross = False  # whether there is attention to a memory too
-
-    def __init__(
-        self, d_model: int, num_heads: int, d_hidden: int, *, dropout: float = 0.0,
-        norm_first: bool = False, activation: str = "relu"
-    ):  # fmt: skip
+    def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.norm_first, self.dropout = norm_first, nn.Dropout(dropout)
-        self.attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        if self.cross:
-            self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout=dropout)
-        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
-        self.attention_norm = nn.LayerNorm(d_model)
-        if self.cross:
-            self.cross_attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-
-    def forward(
-        self, x: Tensor, *, mask: Tensor | None = None, bias: Tensor | None = None,
-        return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
-        attend = partial(self.attention, mask=mask, bias=bias, return_attention=return_attention)
-        x, attention = self.sub_layer(x, attend, self.attention_norm)
-        x, _ = self.sub_layer(x, self.feed_forward, self.feed_forward_norm)
-        return (x, attention) if return_attention else x
-
-    def sub_layer(self, x: Tensor, function: Callable, norm: nn.LayerNorm):
-        """The function with its residual and norm, and the attention where it returns one."""
-        h = function(norm(x) if self.norm_first else x)
-        h, attention = h if isinstance(h, tuple) else (h, None)
-        x = x + self.dropout(h)
-        return x if self.norm_first else norm(x), attention
-
-
-class DecoderLayer(EncoderLayer):
-    """Causal self-attention, attention to the encoder's output, then a feed-forward network.
-
-    Shapes:
-        x: ``[B, M, d]``; memory: ``[B, N, d]``; memory_mask: ``[B, N]`` real tokens
-        mask: which targets may see which, ``[B or 1, M, M]``
-        returns: ``[B, M, d]``; with ``return_attention`` also ``[B, H, M, N]``, to the memory
-    """
-
-    cross = True
-
-    def forward(
-        self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None,
-        memory_mask: Tensor | None = None, return_attention: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
-        read = partial(
-            self.cross_attention, key=memory, mask=memory_mask, return_attention=return_attention
+        self.config = config
+        d_model = config.d_model
+        self.source_embedding = TokenEmbedding(config.source_vocabulary, d_model, config.dropout)
+        self.target_embedding = TokenEmbedding(config.target_vocabulary, d_model, config.dropout)
+        self.encoder = TransformerEncoder(
+            config.num_encoder_layers,
+            d_model,
+            config.num_heads,
+            config.d_hidden,
+            dropout=config.dropout,
+            norm_first=config.norm_first,
+            activation=config.activation,
         )
-        x, _ = self.sub_layer(x, partial(self.attention, mask=mask), self.attention_norm)
-        x, attention = self.sub_layer(x, read, self.cross_attention_norm)
-        x, _ = self.sub_layer(x, self.feed_forward, self.feed_forward_norm)
-        return (x, attention) if return_attention else x
-
-
-class TransformerEncoder(nn.Module):
-    """A stack of L :class:`EncoderLayer` with these arguments; with pre-LN, one more norm.
-
-    Shapes are those of the layer; the attention is ``[B, L, H, N, N]``.
-    """
-
-    layer_type = EncoderLayer
-
-    def __init__(self, num_layers: int, **layer):
-        super().__init__()
-        self.layers = nn.ModuleList(self.layer_type(**layer) for _ in range(num_layers))
-        pre_norm = layer.get("norm_first", False)
-        self.norm = nn.LayerNorm(layer["d_model"]) if pre_norm else nn.Identity()
+        self.decoder = TransformerDecoder(
+            config.num_decoder_layers,
+            d_model,
+            config.num_heads,
+            config.d_hidden,
+            dropout=config.dropout,
+            norm_first=config.norm_first,
+            activation=config.activation,
+        )
+        self.head = nn.Linear(d_model, config.target_vocabulary)
 
     def forward(
-        self, x: Tensor, *memory: Tensor, return_attention: bool = False, **masks: Tensor | None
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_mask: Tensor | None = None,
+        *,
+        return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        options = {"return_attention": return_attention, **masks}
-        x, attention = run_layers(self.layers, x, *memory, **options)
-        return (self.norm(x), attention) if return_attention else self.norm(x)
+        """Predicts each token of the target from those before it and from the source.
 
+        Args:
+            source: Token numbers, ``[B, N]``.
+            target: Token numbers, ``[B, M]``; what follows position m is predicted from the tokens
+                up to m.
+            source_mask: True at real tokens of the source, ``[B, N]``.
+            return_attention: Also return the decoder's attention to the source.
 
-class TransformerDecoder(TransformerEncoder):
-    """A stack of L :class:`DecoderLayer`; the attention is ``[B, L, H, M, N]``."""
-
-    layer_type = DecoderLayer
+        Returns:
+            Logits, ``[B, M, V]``; with ``return_attention`` also ``[B, L, H, M, N]``.
+        """
+        # One row for all queries, so that it cannot be taken for a mask of pairs.
+        real_keys = None if source_mask is None else source_mask[:, None]  # [B, 1, N]
+        memory = self.encoder(self.source_embedding(source), mask=real_keys)  # [B, N, d]
+        x = self.target_embedding(target)  # [B, M, d]
+        causal = causal_mask(target.shape[1], target.device)  # [1, M, M]
+        if return_attention:
+            x, attention = self.decoder(
+                x, memory, mask=causal, memory_mask=real_keys, return_attention=True
+            )
+            return self.head(x), attention
+        return self.head(self.decoder(x, memory, mask=causal, memory_mask=real_keys))
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
@@ -185,9 +389,10 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
     Vaswani et al. (2017), Section 3.5; returns ``[length, d]``.
     """
-    position = torch.arange(length, dtype=torch.float64)[:, None]
-    channel = torch.arange(d_model)
-    angle = position / 10000 ** ((channel - channel % 2).double() / d_model)
+    position = torch.arange(length, dtype=torch.float64)[:, None]  # [length, 1]
+    channel = torch.arange(d_model)  # [d]
+    even_channel = channel - channel % 2
+    angle = position / 10000 ** (even_channel.double() / d_model)  # [length, d]
     return torch.where(channel % 2 == 0, angle.sin(), angle.cos()).float()
 
 

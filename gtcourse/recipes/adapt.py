@@ -20,7 +20,7 @@ from tqdm import tqdm
 from gtcourse.graphs.batch import Target, check_graphs, target_level
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.molecules import zinc_data
-from gtcourse.models.embeddings import CATEGORY_STRIDE
+from gtcourse.models.config import feature_sizes
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train import tasks
 from gtcourse.train.tasks import Task
@@ -75,8 +75,8 @@ def own_recipe(
     }
     types = dict(zip(("num_node_types", "num_edge_types"), FEATURES[features][1:], strict=True))
     wanted = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
-    for name in types:
-        wanted[name] = _like(getattr(config, name, ()), wanted[name])
+    for name in types:  # a list, where it comes from a record
+        wanted[name] = tuple(wanted[name])
     wanted |= {"num_targets": len(targets), "target": level}
     if any(wanted[name] and name not in known for name in wanted if name.endswith("features")):
         raise ValueError(
@@ -111,14 +111,7 @@ def recipe_for(
     count = y.shape[1] if y.dim() > 1 else 1
     if task == "classes":
         count = 2 if level == "edge" else int(y.max()) + 1
-    sizes = {"num_node_types": (), "num_edge_types": ()}
-    for kind, name in (("node", "x"), ("edge", "edge_attr")):
-        if graphs[0].get(name) is not None:
-            values = torch.cat([graph[name].reshape(len(graph[name]), -1) for graph in graphs])
-            if values.is_floating_point():
-                sizes[f"num_{kind}_features"] = values.shape[1]
-            else:
-                sizes[f"num_{kind}_types"] = tuple((values.amax(dim=0) + 1).tolist())
+    sizes = {name: size for name, size in feature_sizes(graphs).items() if size != 0}
     targets = [f"{'class' if task == 'classes' else 'target'} {i}" for i in range(count)]
     return own_recipe(recipe, task, targets, level=level, **sizes)
 
@@ -231,14 +224,3 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
         for i in members:
             parts[i] = part
     return parts
-
-
-def _like(config: int | tuple, columns: Sequence[int]) -> int | tuple:
-    """The columns' sizes as a configuration states them: a tuple, or the rows of one table."""
-    if isinstance(config, tuple):
-        return tuple(columns)
-    if len(columns) > 1 and max(columns) > CATEGORY_STRIDE:
-        raise ValueError(
-            f"{max(columns)} categories in a column; expected at most {CATEGORY_STRIDE}."
-        )
-    return columns[0] if len(columns) == 1 else CATEGORY_STRIDE * len(columns)

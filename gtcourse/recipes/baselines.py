@@ -20,7 +20,7 @@ from gtcourse.models import GAT, GIN, GatedGCN
 from gtcourse.recipes.recipe import Recipe, recipe
 from gtcourse.train.schedules import halve_on_plateau
 
-ATOMS = {"num_node_types": 28, "num_node_features": 0}
+ATOMS = {"num_node_types": (28,), "num_node_features": 0}
 
 
 def _recipe(
@@ -51,7 +51,7 @@ def _zinc(name: str, build_model: Callable, parameters: int, *mae: float, **sett
 
 def _gated(d_model: int, num_layers: int) -> models.GatedGCNConfig:
     return models.GatedGCNConfig(
-        **ATOMS, num_edge_types=4, d_model=d_model, num_layers=num_layers, readout="mean"
+        **ATOMS, num_edge_types=(4,), d_model=d_model, num_layers=num_layers, readout="mean"
     )
 
 

@@ -11,8 +11,8 @@ from gtcourse.train.flag import Flag
 from gtcourse.train.schedules import warmup_then_linear
 
 ZINC = {
-    "num_node_types": 64,
-    "num_edge_types": 64,
+    "num_node_types": (64,),  # as many rows as the authors' tables have
+    "num_edge_types": (64,),
     "max_distance": 38,  # 40 rows: distances 0 to 38, and no path
     "max_in_degree": 63,
     "max_out_degree": 63,
@@ -20,8 +20,8 @@ ZINC = {
     "num_heads": 8,
 }
 OGB = {
-    "num_node_types": 4609,  # nine columns of 512 rows, and one more row
-    "num_edge_types": 1537,  # three columns
+    "num_node_types": (512,) * 9,  # the authors' tables have 512 rows for each column
+    "num_edge_types": (512,) * 3,
     "max_distance": 510,  # 512 rows
     "max_in_degree": 511,
     "max_out_degree": 511,

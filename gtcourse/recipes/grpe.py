@@ -21,10 +21,10 @@ SIZES = {
 }
 """Layers, d (also the feed-forward network's inner width), heads, and parameters as printed."""
 
-PIXELS = {"num_node_types": 0, "num_edge_types": (11,), "edge_step": 0.1, "max_distance": 3}
-MOLECULES = {"num_node_types": 4609, "num_edge_types": (5, 3, 2)}  # nine columns of 512 rows, and 1
+PIXELS = {"num_node_types": (), "num_edge_types": (11,), "edge_step": 0.1, "max_distance": 3}
+MOLECULES = {"num_node_types": (512,) * 9, "num_edge_types": (5, 3, 2)}
 CONFIGS = {
-    "zinc": {"num_node_types": 28, "num_edge_types": (4,)},
+    "zinc": {"num_node_types": (28,), "num_edge_types": (4,)},
     "mnist": {**PIXELS, "num_node_features": 3, "num_targets": 10},
     "cifar10": {**PIXELS, "num_node_features": 5, "num_targets": 10},
     "pcqm4m": MOLECULES,

@@ -38,11 +38,11 @@ def _entries(size: str) -> list[Entry]:
     def entry(name: str, model: Callable, config, *transforms: encodings.Encoding) -> Entry:
         return Entry(f"{name}-{size}", partial(model, config), transforms)
 
-    nodes = {"num_node_types": ATOMS, "num_node_features": 0, "num_layers": of(4, 16)}
-    both = {**nodes, "num_edge_types": BONDS}
+    nodes = {"num_node_types": (ATOMS,), "num_node_features": 0, "num_layers": of(4, 16)}
+    both = {**nodes, "num_edge_types": (BONDS,)}
     dense = {"d_model": of(64, 80), "num_layers": of(4, 12)}
     dense |= {"dropout": 0.0, "attention_dropout": 0.0}
-    bag = models.BagTransformerConfig(ATOMS, of(56, 80), 8, of(4, 10), of(112, 152))
+    bag = models.BagTransformerConfig((ATOMS,), of(56, 80), 8, of(4, 10), of(112, 152))
     gin = models.GINConfig(**nodes, d_model=of(108, 122))
     gat = models.GATConfig(**nodes, d_model=of(144, 168))
     gatedgcn = models.GatedGCNConfig(**both, d_model=of(68, 77))

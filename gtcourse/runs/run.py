@@ -191,6 +191,8 @@ def train(
         training, val, test = loaders(recipe, data, seed, buckets, static_shapes=compile)
         torch.manual_seed(seed)
         model = recipe.build_model()
+        for loader in (training, val, test):  # before hours of training, and the test data too
+            loader.check_features(model)
         history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
         result = _result(recipe, model, history, training, test)
         record = Record(

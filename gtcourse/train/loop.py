@@ -136,8 +136,9 @@ def fit(
         tensorboard: also log the curve for TensorBoard, below ``out``.
 
     Raises:
-        ValueError: a plateau without validation data, targets from which nothing can be learned, or
-            ``out`` holds the checkpoint of another run.
+        ValueError: a plateau without validation data, a graph with a feature that the model does
+            not know, targets from which nothing can be learned, or ``out`` holds the checkpoint of
+            another run.
         RuntimeError: the training loss is no longer a finite number.
     """
     if val is None and isinstance(schedule, ReduceLROnPlateau):
@@ -145,6 +146,8 @@ def fit(
     for loader in (train, val):
         if loader is not None and loader.targets is not None:  # None: streamed from a folder
             task.check(loader.targets)
+        if isinstance(loader, DenseLoader):
+            loader.check_features(model)
     optimizer = optimizer or Adam(model.parameters(), lr=lr)
     fabric = launch(device().type, devices, precision)
     rank, world = fabric.global_rank, fabric.world_size
@@ -266,7 +269,12 @@ def compiled(model: nn.Module, compile: bool) -> nn.Module:
 
 @torch.no_grad()
 def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
-    """The task's metric over all graphs of a loader; the model is in eval mode meanwhile."""
+    """The task's metric over all graphs of a loader; the model is in eval mode meanwhile.
+
+    Raises a ValueError if a graph has a feature that the model does not know.
+    """
+    if isinstance(loader, DenseLoader):
+        loader.check_features(model)
     was_training = model.training
     model.eval()
     where = next(model.parameters()).device

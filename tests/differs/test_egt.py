@@ -21,7 +21,8 @@ def attention_and_input(**options):
 
 def test_as_printed_no_node_reads_another():
     attention, h, e = attention_and_input()
-    attention.qkv.weight.data[:16] = 0  # no query and no key: every weight is the pairs' affair
+    attention.query.weight.data.zero_()  # no query and no key: all depends on the pairs
+    attention.key.weight.data.zero_()
     other = h.clone()
     other[0, 1:] = torch.randn(3, 8).double()
     meant = (attention(h, e)[0] - attention(other, e)[0])[0, 0]
@@ -36,7 +37,7 @@ def test_the_pairs_receive_the_input_of_the_softmax():
     _, logits, weights = attention(h, e, return_attention=True)
     assert logits.min() < 0  # no weight is
     softmax = logits.permute(0, 3, 1, 2).softmax(-1)
-    gate = attention.edge_input(e)[..., 2:].sigmoid()
+    gate = attention.edge_gate(e).sigmoid()
     torch.testing.assert_close(softmax * gate.permute(0, 3, 1, 2), weights)
     as_printed(attention, passed_on="A")
     torch.testing.assert_close(attention(h, e)[1], weights.permute(0, 2, 3, 1))
@@ -45,7 +46,7 @@ def test_the_pairs_receive_the_input_of_the_softmax():
 def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
     scaled, h, e = attention_and_input(clip=1e6)
     plain = attention_and_input(clip=1e6, scaled=False)[0]
-    shift = scaled.edge_input(e)[..., :2]
+    shift = scaled.edge_bias(e)
     ratio = (plain(h, e)[1] - shift) / (scaled(h, e)[1] - shift)
     torch.testing.assert_close(ratio, torch.full_like(ratio, 2.0))  # a head is 4 wide
 
@@ -65,9 +66,9 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
     for variant, same in (("simple", False), ("full", True)):
         model = large_weights(EGT(replace(SMALL, variant=variant, norm_eps=1e-12)))
         layer, e = model.layers[0], model.edge_input(batch)
-        shifts = [layer.attention.edge_input(layer.edge_norm(scale * e)) for scale in (1, 2)]
+        shifts = [layer.attention.edge_bias(layer.edge_norm(scale * e)) for scale in (1, 2)]
         assert torch.allclose(*shifts, atol=1e-6) == same
-        bias = layer.attention.edge_input.bias
+        bias = layer.attention.edge_bias.bias
         assert torch.allclose(shifts[1] - bias, 2 * (shifts[0] - bias)) != same
 
 
@@ -88,7 +89,7 @@ def test_sixteen_masks_do_not_tell_a_node_from_its_neighbour_and_an_embedding_do
 def test_every_linear_map_of_a_layer_has_a_shift_as_in_the_authors_code():
     model = EGT(SMALL)
     maps = [m for m in model.layers.modules() if isinstance(m, nn.Linear)]
-    assert len(maps) == 8 + 5  # the last layer has none for pairs that nobody reads
+    assert len(maps) == 11 + 8  # the last layer has none for pairs that nobody reads
     assert all(m.bias is not None for m in maps)
 
 
@@ -113,9 +114,10 @@ def as_printed(attention: EGTAttention, *, value_of: str = "j", passed_on: str =
     """
 
     def forward(h: Tensor, e: Tensor):
-        query, key, value = attention.qkv(h).unflatten(-1, (3, attention.num_heads, -1)).unbind(-3)
+        maps = (attention.query, attention.key, attention.value)
+        query, key, value = (m(h).unflatten(-1, (attention.num_heads, -1)) for m in maps)
         dot = torch.einsum("bihk,bjhk->bhij", query, key) * attention.scale
-        shift, gate = attention.edge_input(e).permute(0, 3, 1, 2).chunk(2, dim=1)
+        shift, gate = attention.edge_terms(e)
         logits = dot.clamp(-attention.clip, attention.clip) + shift
         weights = logits.softmax(-1) * gate.sigmoid()
         sender = "bhij,bjhk->bihk" if value_of == "j" else "bhij,bihk->bihk"
@@ -127,14 +129,14 @@ def as_printed(attention: EGTAttention, *, value_of: str = "j", passed_on: str =
 
 def attend_to_padding(model: EGT) -> None:
     """As the later code: the mask's rows of virtual nodes leave padding in."""
-    plain = model.pair_mask
+    plain = model.attention_mask
 
-    def pair_mask(batch: GraphBatch) -> Tensor:
+    def attention_mask(batch: GraphBatch) -> Tensor:
         mask = plain(batch).clone()
         mask[:, : model.config.virtual_nodes] = True
         return mask
 
-    model.pair_mask = pair_mask
+    model.attention_mask = attention_mask
 
 
 def within_reach(distance: Tensor, k: int) -> Tensor:

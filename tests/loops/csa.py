@@ -46,9 +46,9 @@ def node_vector(model, graph: Data, i: int) -> Tensor:
     """h(0): what the node is, and next to it its walks' returns, normalised and mapped."""
     encoding, config = model.node_encoding, model.config
     if config.num_node_types:
-        what = columns(encoding.features.table.weight, config.num_node_types, graph.x[i].tolist())
+        what = columns(encoding.features.weight, config.num_node_types, graph.x[i].tolist())
     else:
-        what = linear(encoding.features.linear, graph.x[i].double())
+        what = linear(encoding.features, graph.x[i].double())
     if not config.node_steps:
         return what
     returns = [there[i] for there in walk_loop(graph, i, config.node_steps)]

@@ -19,7 +19,7 @@ from tests.loops.parts import elu, layer_norm, linear, network
 def egt_loop(model, graph: Data) -> dict[str, object]:
     """``prediction`` (of a graph, or by node, or by edge), ``distances`` by pair, ``attention``."""
     config, q, n = model.config, model.config.virtual_nodes, graph.num_nodes
-    h = [model.virtual_nodes[i] for i in range(q)]
+    h = [model.virtual_nodes.nodes.weight[i] for i in range(q)]
     h += [node_vector(model, graph, i) for i in range(n)]
     tokens = range(q + n)
     e = {(i, j): pair_vector(model, graph, i, j) for i in tokens for j in tokens}
@@ -73,7 +73,7 @@ def pair_vector(model, graph: Data, i: int, j: int) -> Tensor:
     """e of a pair of tokens: structure and edge feature, or the virtual nodes' own."""
     q, inputs = model.config.virtual_nodes, model.edge_input
     if i < q or j < q:
-        own = [inputs.virtual[t] for t in (i, j) if t < q]
+        own = [model.virtual_nodes.pairs.weight[t] for t in (i, j) if t < q]
         return sum(own) / len(own)
     i, j = i - q, j - q
     edges = edges_of(graph)
@@ -90,10 +90,10 @@ def pair_vector(model, graph: Data, i: int, j: int) -> Tensor:
 
 def features(part, values: list) -> Tensor:
     """A table's row for each column of categories, or a product for each column of numbers."""
-    if part.table is None:
-        return sum(v * part.linear.weight[:, c] for c, v in enumerate(values))
-    start = [sum(part.types[:c]) for c in range(len(part.types))]
-    return sum(part.table.weight[s + v] for s, v in zip(start, values, strict=True))
+    if not hasattr(part, "sizes"):
+        return sum(v * part.weight[:, c] for c, v in enumerate(values))
+    start = [sum(part.sizes[:c]) for c in range(len(part.sizes))]
+    return sum(part.weight[s + v] for s, v in zip(start, values, strict=True))
 
 
 @torch.no_grad()
@@ -107,12 +107,12 @@ def layer_loop(
     z, logits, share = attention_loop(layer.attention, h_hat, e_hat, config)
     if layer.update_nodes:
         h = [x + update for x, update in zip(h, z, strict=True)]
-        h = [x + network(layer.node_network, x, elu, eps) for x in h]
+        h = [x + network(layer.node_ffn, x, elu, eps) for x in h]
     if layer.update_edges:
         e = dict(e)
         for p in seen:
             e[p] = e[p] + linear(layer.edge_output, logits[p])
-            e[p] = e[p] + network(layer.edge_network, e[p], elu, eps)
+            e[p] = e[p] + network(layer.edge_ffn, e[p], elu, eps)
     return h, e, share
 
 
@@ -130,33 +130,32 @@ def attention_loop(
         keys = [j for j in range(len(h)) if (i, j) in e]
         heads = []
         for k in range(H):
-            q_i = part(attention, h[i], 0, k, K)
+            q_i = part(attention.query, h[i], k, K)
             for j in keys:
-                k_j = part(attention, h[j], 1, k, K)
+                k_j = part(attention.key, h[j], k, K)
                 dot = sum(q_i[c] * k_j[c] for c in range(K))
                 dot = dot / math.sqrt(K) if config.scaled else dot
                 dot = min(max(dot, -config.clip), config.clip)
-                logits[i, j][k] = dot + edge_part(attention, e[i, j], k)
+                logits[i, j][k] = dot + edge_part(attention.edge_bias, e[i, j], k)
             total = sum(torch.exp(logits[i, j][k]) for j in keys)
             z = torch.zeros(K).double()
             for j in keys:
                 weight = torch.exp(logits[i, j][k]) / total
                 if config.gated:
-                    gate = 1 / (1 + torch.exp(-edge_part(attention, e[i, j], H + k)))
+                    gate = 1 / (1 + torch.exp(-edge_part(attention.edge_gate, e[i, j], k)))
                     weight = weight * gate
                 share[i, j][k] = weight
-                z = z + weight * part(attention, h[j], 2, k, K)
+                z = z + weight * part(attention.value, h[j], k, K)
             heads.append(z)
         done = attention.output is not None and keys
         gathered.append(linear(attention.output, torch.cat(heads)) if done else torch.zeros(d))
     return gathered, logits, share
 
 
-def part(attention, x: Tensor, which: int, head: int, K: int) -> Tensor:
-    """Query (0), key (1) or value (2) of one head."""
-    start = which * len(x) + head * K
-    return linear(attention.qkv, x)[start : start + K]
+def part(projection, x: Tensor, head: int, K: int) -> Tensor:
+    """Query, key or value of one head."""
+    return linear(projection, x)[head * K : (head + 1) * K]
 
 
-def edge_part(attention, e: Tensor, row: int) -> Tensor:
-    return attention.edge_input.weight[row] @ e + attention.edge_input.bias[row]
+def edge_part(projection, e: Tensor, head: int) -> Tensor:
+    return projection.weight[head] @ e + projection.bias[head]

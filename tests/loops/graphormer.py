@@ -116,5 +116,6 @@ def attention_loop(attention, h, A, graph, layer) -> list[Tensor]:
 
 
 def columns(table, categories: list[int]) -> Tensor:
-    """The sum of the vectors of each column's category; 512 rows belong to a column."""
-    return sum(table.weight[512 * c + value] for c, value in enumerate(categories))
+    """The sum of the vectors of each column's category; the columns' rows follow each other."""
+    first = [sum(table.sizes[:c]) for c in range(len(table.sizes))]
+    return sum(table.weight[f + value] for f, value in zip(first, categories, strict=True))

@@ -38,7 +38,7 @@ GRAPHORMER = GraphormerConfig(
     max_out_degree=30, path_positions=4, max_path_length=3,
 )  # fmt: skip
 BARE = {"centrality": False, "spatial": False, "edges": None}
-TWO_COLUMNS = {"num_node_types": 1024, "num_edge_types": 1024}
+TWO_COLUMNS = COLUMNS
 GRAPHORMERS = {
     "no structure": replace(GRAPHORMER, **BARE),
     "centrality": replace(GRAPHORMER, **BARE | {"centrality": True}),
@@ -83,7 +83,7 @@ EGTS = {
 }
 
 GRPE = GRPEConfig(**SIZE, max_distance=2)
-PIXELS = {"num_node_types": 0, "num_node_features": 2, "num_edge_types": (11,), "edge_step": 0.1}
+PIXELS = {"num_node_types": (), "num_node_features": 2, "num_edge_types": (11,), "edge_step": 0.1}
 GRPES = {
     "all terms": GRPE,
     "as the authors' code": replace(GRPE, key_context="query_row"),
@@ -102,7 +102,7 @@ GRPES = {
     "edges of one type": replace(GRPE, num_edge_types=(), d_hidden=12, num_targets=2),
     "dropout": replace(GRPE, dropout=0.3, attention_dropout=0.3, node_noise=0.2),
     "numbers": replace(GRPE, **PIXELS),
-    "two columns": replace(GRPE, num_node_types=1024, num_edge_types=(4, 3)),
+    "two columns": replace(GRPE, **COLUMNS),
 }
 
 CGT = CGTConfig(

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from gtcourse import collate
 from gtcourse.models import ChromaticSelfAttention, EdgeTerms, GraphormerAttention
-from gtcourse.models.csa import EdgeMaps
-from gtcourse.models.embeddings import DistanceEncoding, PairEncoding
+from gtcourse.models.csa import DistanceEncoding, EdgeMaps, PairEncoding
 from tests.graphs.small import graph_of
 from tests.models.small import (
     PRECISIONS,

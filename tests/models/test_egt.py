@@ -18,13 +18,23 @@ def test_every_parameter_has_a_gradient(config):
         collate(two), return_distances=config.distance_hops > 0, return_attention=True
     )
     sum(result.square().sum() for result in results).backward()
-    assert all(p.grad is not None for p in model.parameters())
+    without = {name for name, p in model.named_parameters() if p.grad is None}
+    assert without == unread(model)
+
+
+def unread(model: EGT) -> set[str]:
+    """Values and gates of a last layer whose nodes no head reads, which the authors have too."""
+    if model.node_norm is not None:
+        return set()
+    last = f"layers.{model.config.num_layers - 1}.attention"
+    maps = ("value", "edge_gate") if model.config.gated else ("value",)
+    return {f"{last}.{name}.{part}" for name in maps for part in ("weight", "bias")}
 
 
 def test_logits_are_clipped_before_the_pairs_term_is_added():
     attention = large_weights(EGTAttention(8, 6, 2, clip=0.5))
     h, e = 100 * torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 6).double()
-    attention.edge_input.bias.data = torch.tensor([9.0, -9, 0, 0]).double()
+    attention.edge_bias.bias.data = torch.tensor([9.0, -9]).double()
     _, logits = attention(h, e)
     assert logits[..., 0].max().item() == 9.5
     assert logits[..., 1].min().item() == -9.5
@@ -37,7 +47,8 @@ def test_the_start_is_the_authors():
         if isinstance(module, nn.Embedding):
             expected = 0.05 / 3**0.5
         elif isinstance(module, nn.Linear) and min(module.weight.shape) > 2:
-            expected = (2 / sum(module.weight.shape)) ** 0.5
+            fused = name.endswith(("query", "key", "value"))  # one map of 3 d in the authors' code
+            expected = (2 / (sum(module.weight.shape) + 2 * fused * 64)) ** 0.5
             assert not module.bias.any(), name
         else:
             continue
@@ -50,8 +61,8 @@ def test_bias_and_gate_maps_are_initialised_separately():
     model = EGT(EGTConfig(d_model=256, d_edge=256, num_heads=64, num_layers=2))
     bound = (6 / (256 + 64)) ** 0.5
     for layer in model.layers:
-        for weight in layer.attention.edge_input.weight.detach().split(64):
-            assert 0.99 * bound < float(weight.abs().max()) <= bound
+        for term in (layer.attention.edge_bias, layer.attention.edge_gate):
+            assert 0.99 * bound < float(term.weight.detach().abs().max()) <= bound
 
 
 RUNS = {"plain": {}, "unscaled_dot": {"scaled": False}, "no_edge_update": {"update_edges": False}}
@@ -73,15 +84,15 @@ def test_the_layer_is_the_published_one(run, dtype, atol):
 def published(stored, options: dict) -> EGTLayer:
     layer = EGTLayer(16, 8, 4, **options)
     # Per head [head, in, width] and [head, width]; ours are [(q k v) head width, in].
-    qkv = [stored(f"W_{symbol}").transpose(1, 2).flatten(0, 1) for symbol in "QKV"]
-    biases = [stored(f"b_{symbol}").flatten() for symbol in "QKV"]
-    load(layer.attention.qkv, torch.cat(qkv), torch.cat(biases))
+    for symbol, name in (("Q", "query"), ("K", "key"), ("V", "value")):
+        weight = stored(f"W_{symbol}").transpose(1, 2).flatten(0, 1)
+        load(getattr(layer.attention, name), weight, stored(f"b_{symbol}").flatten())
     load(layer.attention.output, stored("W_O_h").flatten(0, 1).T, stored("b_O_h"))
-    weights = torch.cat([stored("W_E").T, stored("W_G").T])
-    load(layer.attention.edge_input, weights, torch.cat([stored("b_E"), stored("b_G")]))
+    load(layer.attention.edge_bias, stored("W_E").T, stored("b_E"))
+    load(layer.attention.edge_gate, stored("W_G").T, stored("b_G"))
     parts = {"h": "node", "e": "edge"} if layer.update_edges else {"h": "node"}
     for kind, part in parts.items():
-        norm, first, _, second = getattr(layer, f"{part}_network")
+        norm, first, _, second = getattr(layer, f"{part}_ffn")
         load(norm, stored(f"LN2_{kind}_gain"), stored(f"LN2_{kind}_bias"))
         load(first, stored(f"FFN_{kind}_W1").T, stored(f"FFN_{kind}_b1"))
         load(second, stored(f"FFN_{kind}_W2").T, stored(f"FFN_{kind}_b2"))

@@ -11,7 +11,9 @@ from torch import nn
 from gtcourse import models
 from gtcourse.encodings.spectral import laplacian_eigenvectors
 from gtcourse.graphs import collate
-from gtcourse.models.embeddings import NodeBatchNorm, flip_nodes, flip_pairs, flip_signs
+from gtcourse.models.batch_norm import NodeBatchNorm
+from gtcourse.models.egt import flip_nodes, flip_pairs
+from gtcourse.models.signnet import flip_signs
 from tests.graphs.small import graph_of
 from tests.loops.encodings import laplacian_loop
 

@@ -9,7 +9,7 @@ from torch_geometric.nn import GATConv, GINConv
 
 from gtcourse import GraphBatch, collate, models
 from gtcourse.course.exercises.chapter10 import FRAMES, NORMALISERS, Terms, attend
-from gtcourse.models.baselines import GatedGCNConv
+from gtcourse.models.message_passing import GatedGCNConv
 from tests.models.small import encoded
 from tests.properties.graphs import examples
 from tests.properties.models import MODELS, in_use

@@ -11,6 +11,7 @@ from gtcourse import collate
 from gtcourse.encodings import AddPathEdges, AddPathTree, AddShortestPaths, encode
 from gtcourse.models import (
     GIN,
+    CategoryEmbedding,
     GINConfig,
     Graphormer,
     GraphormerConfig,
@@ -77,12 +78,13 @@ def test_the_perturbation_is_added_to_the_node_embeddings():
 
 def test_the_start_is_the_authors():
     torch.manual_seed(0)
-    model = Graphormer(GraphormerConfig(d_model=256, num_layers=4, num_edge_types=400))
-    weights = [m for m in model.modules() if isinstance(m, nn.Embedding | nn.Linear)]
+    model = Graphormer(GraphormerConfig(d_model=256, num_layers=4, num_edge_types=(400,)))
+    tables = nn.Embedding | CategoryEmbedding
+    weights = [m for m in model.modules() if isinstance(m, tables | nn.Linear)]
     assert len(weights) == 1 + 2 + 2 + 4 * 6 + 1  # atoms, degrees, pairs, layers, head
     for module in weights:
         spread = float(module.weight.detach().std())
-        expected = 0.02 if isinstance(module, nn.Embedding) else 0.02 / 4**0.5
+        expected = 0.02 if isinstance(module, tables) else 0.02 / 4**0.5
         assert spread == pytest.approx(expected, rel=0.2), module
         assert getattr(module, "bias", None) is None or not module.bias.any()
 
@@ -157,7 +159,7 @@ def test_weisfeiler_leman_and_a_gin_cannot_tell_figure_2_apart_and_graphormer_ca
         graph.x, graph.edge_attr = graph.x.long(), torch.ones(graph.num_edges, 1).long()
     batch = collate(encoded(*drawn))
     torch.manual_seed(0)
-    left, right = GIN(GINConfig(num_node_types=1, num_node_features=0)).eval()(batch).flatten()
+    left, right = GIN(GINConfig(num_node_types=(1,), num_node_features=0)).eval()(batch).flatten()
     torch.testing.assert_close(left, right)
     left, right = Graphormer(GraphormerConfig(num_layers=2)).double().eval()(batch)
     assert abs(float(left - right)) > 1e-7

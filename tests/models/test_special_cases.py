@@ -69,12 +69,10 @@ def test_egt_without_gate_and_clip_is_graphormers_bias():
     """As EGT-Simple reads a pair's vector: as it is, here one-hot of a table's row."""
     graphormer, (scalars,) = large_weights(GraphormerAttention(D, H)), draw((T, H))
     egt = EGTAttention(D, T, H, gated=False, clip=math.inf).double().eval()
-    parts = (graphormer.query, graphormer.key, graphormer.value)
-    egt.qkv.weight.data = torch.cat([part.weight for part in parts])
-    egt.qkv.bias.data = torch.cat([part.bias for part in parts])
-    egt.output.load_state_dict(graphormer.output.state_dict())
-    egt.edge_input.weight.data = scalars.T.clone()
-    egt.edge_input.bias.data.zero_()
+    for name in ("query", "key", "value", "output"):
+        getattr(egt, name).load_state_dict(getattr(graphormer, name).state_dict())
+    egt.edge_bias.weight.data = scalars.T.clone()
+    egt.edge_bias.bias.data.zero_()
     expected = graphormer(X, scalars[RELATION].permute(0, 3, 1, 2), mask=MASK)
     z, _ = egt(X, nn.functional.one_hot(RELATION, T).double(), mask=MASK)
     torch.testing.assert_close(z[MASK], expected[MASK], **CLOSE)
@@ -83,11 +81,10 @@ def test_egt_without_gate_and_clip_is_graphormers_bias():
 def test_egt_with_open_gates_is_egt_u():
     gated = large_weights(EGTAttention(D, T, H))
     ungated = large_weights(EGTAttention(D, T, H, gated=False))
-    ungated.qkv, ungated.output = gated.qkv, gated.output
-    for name in ("weight", "bias"):
-        getattr(ungated.edge_input, name).data = getattr(gated.edge_input, name).data[:H]
-    gated.edge_input.weight.data[H:] = 0.0
-    gated.edge_input.bias.data[H:] = 40.0  # σ(40) is 1 up to 4e-18
+    for name in ("query", "key", "value", "edge_bias", "output"):
+        getattr(ungated, name).load_state_dict(getattr(gated, name).state_dict())
+    gated.edge_gate.weight.data.zero_()
+    gated.edge_gate.bias.data.fill_(40.0)  # σ(40) is 1 up to 4e-18
     (e,) = draw((B, N, N, T))
     for got, expected in zip(gated(X, e, mask=MASK), ungated(X, e, mask=MASK), strict=True):
         torch.testing.assert_close(got, expected, **CLOSE)

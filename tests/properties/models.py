@@ -21,8 +21,6 @@ from tests.models.small import GRAPHORMER, STEPS
 from tests.properties.graphs import ATOMS, BONDS, Features, examples
 
 LEVELS = {"graph": 0, "node": 1, "edge": 2}
-TWO_COLUMNS = 1024
-"""Rows of the tables of two columns, where value v of column c has row v + 512 c."""
 
 
 @dataclass(frozen=True)
@@ -93,23 +91,14 @@ def variant_of(build: Callable[[], nn.Module], config: object, transforms: tuple
     """What a model reads and predicts, of its configuration."""
     numbers = getattr(config, "num_edge_features", 0)
     numbers = 1 if getattr(config, "edge_step", None) else numbers
-    types = () if numbers else columns(getattr(config, "num_edge_types", 4), (4, 3))
+    types = () if numbers else getattr(config, "num_edge_types", (4,))
     return Variant(
         build,
         transforms,
-        x=Features(
-            columns(config.num_node_types, (28, 7)), getattr(config, "num_node_features", 0)
-        ),
+        x=Features(config.num_node_types, config.num_node_features),
         edges=Features(types, numbers),
         level=LEVELS[getattr(config, "target", "graph")],
     )
-
-
-def columns(types: int | tuple[int, ...], two: tuple[int, int]) -> tuple[int, ...]:
-    """The categories of each column, of their numbers or of the rows of one table."""
-    if isinstance(types, tuple):
-        return types
-    return two if types == TWO_COLUMNS else (types,) if types else ()
 
 
 def variants_of(model: type[nn.Module], configs: dict, transforms: tuple) -> dict[str, Variant]:
@@ -163,7 +152,7 @@ def with_node_encodings(model: Callable[..., nn.Module], config: object, *others
 def message_passing(model: type[nn.Module], config: object, *others) -> Subject:
     """Also with several targets, the other readout, and numbers in place of types."""
     changed = replace(config, num_targets=3, readout="mean" if config.readout == "sum" else "sum")
-    numbers = replace(config, num_node_types=0, num_node_features=2)
+    numbers = replace(config, num_node_types=(), num_node_features=2)
     return Subject(with_node_encodings(model, config, changed, numbers, *others), prediction)
 
 
@@ -172,8 +161,8 @@ def neighbours(masked: int) -> Callable[..., nn.Module]:
 
 
 BAG = models.BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
-SIZE = {"num_node_types": 28, "num_node_features": 0, "d_model": D, "num_layers": 2}
-GATED = models.GatedGCNConfig(**SIZE, num_edge_types=4)
+SIZE = {"num_node_types": (28,), "num_node_features": 0, "d_model": D, "num_layers": 2}
+GATED = models.GatedGCNConfig(**SIZE, num_edge_types=(4,))
 SIGNNETS = {
     f"{phi}, {rho}": Variant(
         partial(models.SignNet, replace(PHI, phi=phi, rho=rho)), (SPECTRUM,), level=1
@@ -206,7 +195,7 @@ MODELS = {
     ),
     "GIN": message_passing(models.GIN, models.GINConfig(**SIZE)),
     "GAT": message_passing(models.GAT, models.GATConfig(**SIZE, num_heads=2)),
-    "GatedGCN": message_passing(models.GatedGCN, GATED, replace(GATED, num_edge_types=0)),
+    "GatedGCN": message_passing(models.GatedGCN, GATED, replace(GATED, num_edge_types=())),
 }
 
 

@@ -88,9 +88,9 @@ def bag(model: nn.Module, graph: Data) -> list[tuple]:
 def message_passing(loop: Callable) -> Callable:
     def compared(model: nn.Module, graph: Data) -> list[tuple]:
         batch, parts = collate([graph]), []
-        if model.input.types is not None:
-            parts.append(model.input.types.weight[graph.x[:, 0].long()])
-        if model.input.features is not None:
+        if model.config.num_node_types:
+            parts.append(model.input.features.weight[graph.x[:, 0].long()])
+        if model.config.num_node_features:
             parts.append(linear(model.input.features, graph.x.double()))
         if model.input.encoding is not None:
             parts.append(model.input.encoding(batch)[0])
@@ -105,9 +105,9 @@ def message_passing(loop: Callable) -> Callable:
 
 def edge_vectors(model: nn.Module, batch: GraphBatch) -> Tensor:
     source, destination = batch.edge_index
-    if model.edge_input.types is None:
+    if model.edge_input.features is None:
         return linear(model.edge_input.constant, torch.ones(len(source), 1).double())
-    return model.edge_input.types.weight[batch.edge_attr[0, source, destination, 0].long()]
+    return model.edge_input.features.weight[batch.edge_attr[0, source, destination, 0].long()]
 
 
 def _stacked(rows: Tensor | list[Tensor]) -> Tensor:

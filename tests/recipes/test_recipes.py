@@ -15,10 +15,11 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader
-from gtcourse.models import GatedGCN
+from gtcourse.models import EGT, GatedGCN
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.train.loop import count_parameters, evaluate
 from gtcourse.train.schedules import warmup_then_linear
+from tests.models.test_egt import unread
 from tests.train.small_run import graphs, small_model
 from tests.train.tiny_data import tiny
 
@@ -81,6 +82,8 @@ def test_a_size_that_is_not_the_printed_one_is_explained(name):
 
 def unused(model: nn.Module) -> set[str]:
     """Parameters that the prediction does not depend on."""
+    if isinstance(model, EGT):
+        return unread(model)
     if not isinstance(model, GatedGCN):
         return set()
     last = f"layers.{model.config.num_layers - 1}.edge_norm."

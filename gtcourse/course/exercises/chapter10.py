@@ -30,7 +30,7 @@ from torch_geometric.nn import GATConv, GINConv
 from gtcourse import models
 from gtcourse.course.exercises.checker import compare, mistake, random
 from gtcourse.models.attention import over_heads
-from gtcourse.models.baselines import GatedGCNConv
+from gtcourse.models.message_passing import GatedGCNConv
 
 A = random((4, 4))[0] > 0
 
@@ -155,7 +155,7 @@ def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, m
     """Multi-head attention, and Graphormer's with its bias; mask: of nodes or of pairs."""
     query, key, _ = layer.heads(h, h, h)
     content = query @ key.mT / math.sqrt(query.shape[-1])
-    return Terms(content, layer.value(h), bias, mask=over_heads(mask))
+    return Terms(content, layer.value(h), bias, mask=over_heads(mask, h))
 
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
@@ -183,11 +183,12 @@ def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) 
 
 def egt_terms(attention: models.EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
     """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
-    query, key, value = attention.qkv(h).chunk(3, dim=-1)
-    query, key = (x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for x in (query, key))
-    content = (query @ key.mT * attention.scale).clamp(-attention.clip, attention.clip)
-    E, *G = attention.edge_input(e).permute(0, 3, 1, 2).chunk(1 + attention.gated, dim=1)
-    return Terms(content, value, E, gate=G[0].sigmoid() if G else None, mask=over_heads(mask))
+    query = attention.split_heads(attention.query(h)) * attention.scale
+    key = attention.split_heads(attention.key(h))
+    content = (query @ key.mT).clamp(-attention.clip, attention.clip)
+    E, G = attention.edge_terms(e)
+    gate = None if G is None else G.sigmoid()
+    return Terms(content, attention.value(h), E, gate=gate, mask=over_heads(mask, h))
 
 
 def grpe_terms(

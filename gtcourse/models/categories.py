@@ -1,0 +1,222 @@
+"""Features of nodes and edges, categories or numbers, as vectors: for all models.
+
+A category outside the vocabulary of its column must never get another category's vector. The first
+of three guards says what is wrong; the others make sure that nothing passes unnoticed:
+
+1. Where graphs enter, each model's ``check_features`` reads the features of all of them and raises
+   a ValueError that names the graph, the column, the category and the vocabulary. ``fit``,
+   ``evaluate`` and ``Predictor.predict`` see to it, before anything runs on an accelerator.
+2. :class:`CategoryEmbedding` checks every batch that is on the CPU once more.
+3. On an accelerator, and in a compiled or exported model, an exception would have to wait for the
+   device. There an unknown category gets a vector of NaN: the prediction of its graph and the loss
+   become NaN, at which ``fit`` stops.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph
+    F: columns of features
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gtcourse.graphs.batch import GraphBatch
+
+ATTRIBUTE = {"node": "x", "edge": "edge_attr"}
+ALL = slice(None)
+
+
+class CategoryEmbedding(nn.Module):
+    """The sum over columns of categories of one learned vector per column.
+
+    The vectors are the rows of one table, column after column, so that one look-up serves all.
+
+    Args:
+        sizes: Number of categories of each column; they are 0 to ``size - 1``.
+        dim: Width of a vector.
+        name: What the values are, for messages.
+        num_sets: Tables of this kind, of which the argument ``which`` of a call chooses.
+
+    Shapes:
+        values: ``[..., F]``, whole numbers
+        which: ``[...]``, the table for each row of values; the first by default
+        returns: ``[..., dim]``
+
+    Raises:
+        ValueError: Values are not whole numbers or have another number of columns; on the CPU also
+            if one is not in the vocabulary of its column.
+    """
+
+    first_row: Tensor
+    num_categories: Tensor
+
+    def __init__(
+        self, sizes: tuple[int, ...], dim: int, name: str = "values", *, num_sets: int = 1
+    ):
+        super().__init__()
+        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+        if not sizes or min(sizes) < 1:
+            raise ValueError(f"sizes is {sizes}; expected a number above 0 for each column.")
+        self.sizes = sizes
+        self.name = name
+        self.weight = nn.Parameter(torch.empty(num_sets * sum(sizes), dim))
+        num_categories = torch.tensor(self.sizes)  # [F]
+        first_row = num_categories.cumsum(dim=0) - num_categories  # [F]
+        self.register_buffer("num_categories", num_categories, persistent=False)
+        self.register_buffer("first_row", first_row, persistent=False)
+        self.register_load_state_dict_pre_hook(read_long_table)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Starts as ``nn.Embedding`` does; a model may overwrite it."""
+        nn.init.normal_(self.weight)
+
+    def extra_repr(self) -> str:
+        return f"sizes={self.sizes}, dim={self.weight.shape[1]}"
+
+    def forward(self, values: Tensor, which: Tensor | None = None) -> Tensor:
+        vectors = F.embedding(self.rows(values, which), self.table())  # [..., F, dim]
+        return vectors.sum(dim=-2)  # [..., dim]
+
+    def rows(self, values: Tensor, which: Tensor | None = None) -> Tensor:
+        """The row of :meth:`table` for each value, ``[..., F]``."""
+        check_columns(values, self.sizes, self.name)
+        values = values.long()
+        is_unknown = (values < 0) | (values >= self.num_categories)
+        if can_raise(values) and bool(is_unknown.any()):
+            raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
+        rows = self.first_row + values
+        if which is not None:
+            rows = rows + which[..., None] * sum(self.sizes)
+        row_of_nan = self.weight.shape[0]
+        return rows.masked_fill(is_unknown, row_of_nan)
+
+    def table(self) -> Tensor:
+        """The rows of all categories and, as the last, one of NaN: ``[rows + 1, dim]``."""
+        return F.pad(self.weight, (0, 0, 0, 1), value=torch.nan)
+
+    def check(self, values: Tensor) -> None:
+        """Raises a ValueError if a value, ``[..., F]``, has no vector; it reads all values."""
+        check_columns(values, self.sizes, self.name)
+        values = values.long()
+        is_unknown = (values < 0) | (values >= self.num_categories.to(values.device))
+        if bool(is_unknown.any()):
+            raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
+
+
+class NumberEmbedding(nn.Linear):
+    """A linear map of numbers, whatever their precision: ``[..., F]`` to ``[..., dim]``.
+
+    Args:
+        num_features: Columns of numbers.
+        dim: Width of a vector.
+        name: What the values are, for messages.
+
+    Raises:
+        ValueError: The values have another number of columns.
+    """
+
+    def __init__(self, num_features: int, dim: int, name: str = "values", *, bias: bool = True):
+        super().__init__(num_features, dim, bias=bias)
+        self.name = name
+
+    def forward(self, values: Tensor) -> Tensor:
+        self.check(values)
+        return super().forward(values.to(self.weight.dtype))
+
+    def check(self, values: Tensor) -> None:
+        """Raises a ValueError if there are more or fewer columns; it reads no value."""
+        if values.shape[-1] != self.in_features:
+            raise ValueError(
+                f"{self.name} has {values.shape[-1]} columns; expected {self.in_features}."
+            )
+
+
+def feature_embedding(
+    of: Literal["node", "edge"],
+    num_types: tuple[int, ...],
+    num_features: int,
+    dim: int,
+    *,
+    bias: bool = False,
+) -> CategoryEmbedding | NumberEmbedding:
+    """An embedding of the features of nodes, ``x``, or of edges, ``edge_attr``.
+
+    Args:
+        of: Whose features they are.
+        num_types: Number of categories of each column; empty for numbers.
+        num_features: Columns of numbers; 0 for categories.
+        dim: Width of a vector.
+        bias: Whether the linear map of numbers has one.
+    """
+    if bool(num_types) == bool(num_features):
+        raise ValueError(
+            f"num_{of}_types is {num_types} and num_{of}_features is {num_features}; expected "
+            "exactly one of the two."
+        )
+    if num_types:
+        return CategoryEmbedding(num_types, dim, ATTRIBUTE[of])
+    return NumberEmbedding(num_features, dim, ATTRIBUTE[of], bias=bias)
+
+
+def real_node_features(batch: GraphBatch) -> Tensor:
+    """``x``, ``[B, N, F]``, with 0 at padding, which may hold anything."""
+    return batch.x.masked_fill(~batch.mask[..., None], 0)
+
+
+def real_edge_features(batch: GraphBatch, rows: slice = ALL) -> Tensor:
+    """``edge_attr``, ``[B, N, N, F]``, with 0 where there is no edge; of some rows if asked for."""
+    is_edge = batch.adjacency[:, rows, :, None]  # [B, N, N, 1]
+    return edge_features(batch)[:, rows].masked_fill(~is_edge, 0)
+
+
+def edge_features(batch: GraphBatch) -> Tensor:
+    """``edge_attr``, ``[B, N, N, F]``; a ValueError if the graphs have none."""
+    if batch.edge_attr is None:
+        raise ValueError("edge_attr is missing; expected the features that the model reads.")
+    return batch.edge_attr
+
+
+def check_columns(values: Tensor, sizes: tuple[int, ...], name: str) -> None:
+    """Raises a ValueError for a wrong dtype or number of columns; it reads no value."""
+    if values.is_floating_point() or values.is_complex():
+        raise ValueError(f"{name} has dtype {values.dtype}; expected whole numbers (categories).")
+    if values.shape[-1] != len(sizes):
+        raise ValueError(f"{name} has {values.shape[-1]} columns; expected {len(sizes)}.")
+
+
+def can_raise(values: Tensor) -> bool:
+    """Whether values may be read at once: not on an accelerator, and not while compiling."""
+    return values.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def unknown_category(values: Tensor, is_unknown: Tensor, sizes: tuple[int, ...], name: str) -> str:
+    """A sentence about the first unknown value of ``[..., F]``."""
+    place = is_unknown.nonzero()[0].tolist()
+    value = int(values[tuple(place)])
+    column = place[-1]
+    where = f" of graph {place[0]} of the batch" if len(place) > 2 else ""
+    return (
+        f"{name} has category {value} in column {column}{where}; expected 0 to {sizes[column] - 1}."
+    )
+
+
+def read_long_table(
+    embedding: CategoryEmbedding, state_dict: dict[str, Tensor], prefix: str, *_: object
+) -> None:
+    """Reads weights of earlier releases, in which each of several columns had 512 rows."""
+    name = f"{prefix}weight"
+    columns = len(embedding.sizes)
+    rows = len(embedding.weight)
+    stored = state_dict.get(name)
+    if stored is not None and len(stored) != rows and len(stored) // 512 == columns:
+        parts = [
+            stored[512 * column : 512 * column + size]
+            for column, size in enumerate(embedding.sizes)
+        ]
+        state_dict[name] = torch.cat(parts)

@@ -1,0 +1,158 @@
+"""What the configurations of all models share: each checks itself when it is made.
+
+The types of a configuration's fields say what they may hold; :func:`check_config` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from types import NoneType, UnionType
+from typing import Annotated, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+import torch
+from torch_geometric.data import Data
+
+from gtcourse.graphs.batch import check_graphs
+from gtcourse.models.attention import check_heads
+
+POSITIVE = "above 0"
+NOT_NEGATIVE = "0 or more"
+PROBABILITY = "from 0 to 1"
+
+PositiveInt = Annotated[int, POSITIVE]
+PositiveFloat = Annotated[float, POSITIVE]
+NotNegativeInt = Annotated[int, NOT_NEGATIVE]
+NotNegativeFloat = Annotated[float, NOT_NEGATIVE]
+Probability = Annotated[float, PROBABILITY]
+Categories = tuple[PositiveInt, ...]
+"""The number of categories of each column, which are 0 to ``size - 1``."""
+
+
+class Config:
+    """The base of the configurations, which are frozen dataclasses."""
+
+    def __post_init__(self) -> None:
+        accept_one_column(self)
+        check_config(self)
+
+
+class GraphConfig(Config):
+    """The base of the configurations of models that read graphs."""
+
+    @classmethod
+    def from_graphs(cls, graphs: Sequence[Data], **settings: object) -> Self:
+        """A configuration that reads the features of these graphs.
+
+        Whole numbers are categories, and a column has as many as its largest value says; floats are
+        numbers. So give all graphs, those for validation and testing among them: a category that
+        occurs only there would be unknown to the model.
+
+        Args:
+            graphs: PyG graphs, as ``collate`` takes them.
+            settings: All other fields, such as ``num_targets``.
+
+        Raises:
+            ValueError: A graph is malformed, the model cannot read such features, or a setting is
+                not allowed.
+        """
+        check_graphs(graphs)
+        sizes = feature_sizes(graphs)
+        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        reads_categories = "num_edge_types" in known and "num_edge_features" not in known
+        if sizes["num_edge_features"] and reads_categories:
+            raise ValueError(
+                f"edge_attr holds floats, but {cls.__name__} takes categories of edges; expected "
+                "integers."
+            )
+        return cls(**{name: sizes[name] for name in sizes if name in known} | settings)
+
+
+def feature_sizes(graphs: Sequence[Data]) -> dict[str, int | tuple[int, ...]]:
+    """Number of categories of each column, or of columns of floats, of nodes and of edges."""
+    sizes: dict[str, int | tuple[int, ...]] = {}
+    for kind, name in (("node", "x"), ("edge", "edge_attr")):
+        types: tuple[int, ...] = ()
+        features = 0
+        if graphs[0].get(name) is not None:
+            rows = [graph[name].reshape(len(graph[name]), -1) for graph in graphs]
+            values = torch.cat(rows)  # [rows of all graphs, columns]
+            if values.is_floating_point():
+                features = values.shape[1]
+            elif len(values) == 0:  # no graph has an edge
+                types = (1,) * values.shape[1]
+            else:
+                types = tuple((values.amax(dim=0) + 1).tolist())
+        sizes[f"num_{kind}_types"] = types
+        sizes[f"num_{kind}_features"] = features
+    return sizes
+
+
+def accept_one_column(config: object) -> None:
+    """Reads a number of categories, ``28``, as that of a single column, ``(28,)``; 0 as none."""
+    for name in ("num_node_types", "num_edge_types"):
+        size = vars(config).get(name)
+        if isinstance(size, int) and not isinstance(size, bool):
+            object.__setattr__(config, name, (size,) if size != 0 else ())
+
+
+def check_config(config: object) -> None:
+    """Raises a ValueError, in one sentence, if a field holds what its type does not allow.
+
+    A ``Literal`` has to be one of its choices, and a number, or each number of a tuple, in the
+    range of its type above. ``d_model`` has to be a multiple of ``num_heads``. Features of nodes
+    and of edges are either categories or numbers.
+    """
+    values = vars(config)
+    for name, hint in get_type_hints(type(config), include_extras=True).items():
+        expected = what_is_expected(values[name], hint)
+        if expected is not None:
+            raise ValueError(f"{name} is {values[name]!r}; expected {expected}.")
+    if "num_heads" in values:
+        check_heads(values["d_model"], values["num_heads"])
+    for types, features in (
+        ("num_node_types", "num_node_features"),
+        ("num_edge_types", "num_edge_features"),
+    ):
+        if values.get(types) and values.get(features):
+            raise ValueError(
+                f"{types} is {values[types]} and {features} is {values[features]}; expected only "
+                "one of the two."
+            )
+
+
+def what_is_expected(value: object, hint: object) -> str | None:
+    """Describes the values that a type allows, or returns None if ``value`` is one of them."""
+    kind, arguments = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):  # a type, or None
+        if value is None:
+            return None
+        (hint,) = (member for member in arguments if member is not NoneType)
+        return what_is_expected(value, hint)
+    if kind is Literal:
+        choices = ", ".join(repr(choice) for choice in arguments)
+        return None if value in arguments else f"one of {choices}"
+    if kind is tuple:
+        if not isinstance(value, tuple):
+            return "a tuple"
+        if len(arguments) == 2 and arguments[1] is not Ellipsis and len(value) != 2:
+            return "two values"
+        faults = [what_is_expected(member, arguments[0]) for member in value]
+        return next((f"each {fault}" for fault in faults if fault is not None), None)
+    if kind is Annotated:
+        number, rule = arguments
+        if number is int and (not isinstance(value, int) or isinstance(value, bool)):
+            return f"a whole number {rule}"
+        if not isinstance(value, int | float) or not is_in_range(value, rule):
+            return f"a number {rule}"
+    if hint is bool and not isinstance(value, bool):
+        return "True or False"
+    return None
+
+
+def is_in_range(value: float, rule: str) -> bool:
+    if rule == POSITIVE:
+        return value > 0
+    if rule == NOT_NEGATIVE:
+        return value >= 0
+    return 0 <= value <= 1

@@ -1,0 +1,402 @@
+"""GCN, GIN, GAT and GatedGCN: message passing over the edges, beside the graph Transformers.
+
+They are built as in the benchmark whose numbers the papers compare with (Dwivedi et al.,
+"Benchmarking graph neural networks"), which the parameter counts confirm. They work on lists of
+real nodes and real edges, so that sums and batch statistics cannot count padding. Messages travel
+along edges: node j receives from node i where ``adjacency[b, i, j]``.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph
+    ΣN: real nodes of all graphs
+    ΣE: edges of all graphs
+    d: width of a node's vector, and of an edge's
+    T: targets, or classes, of a prediction
+
+In layers h is ``[ΣN, d]``, e is ``[ΣE, d]`` and edge_index ``[2, ΣE]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.nn import (
+    GATConv,
+    GCNConv,
+    GINConv,
+    MessagePassing,
+    global_add_pool,
+    global_mean_pool,
+)
+
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.batch_norm import NodeBatchNorm
+from gtcourse.models.categories import (
+    CategoryEmbedding,
+    NumberEmbedding,
+    edge_features,
+    feature_embedding,
+)
+from gtcourse.models.config import Categories, GraphConfig, NotNegativeInt, PositiveInt
+from gtcourse.models.mlp import mlp
+from gtcourse.models.old_weights import read_renamed
+
+Readout = Literal["sum", "mean"]
+
+
+@dataclass(frozen=True)
+class MessagePassingConfig(GraphConfig):
+    """What all these models share."""
+
+    num_node_types: Categories = ()  #: categories in each column of x
+    num_node_features: NotNegativeInt = 1  #: columns of x, if it holds numbers instead
+    num_targets: PositiveInt = 1  #: numbers in a prediction, T
+    d_model: PositiveInt = 110  #: width of a node's vector, d
+    num_layers: PositiveInt = 4  #: layers
+    readout: Readout = "sum"  #: how nodes are read: their sum, or their mean
+
+
+@dataclass(frozen=True)
+class GCNConfig(MessagePassingConfig):
+    """The benchmark's size for ZINC, mean readout included."""
+
+    d_model: PositiveInt = 145  #: width of a node's vector, d
+    readout: Readout = "mean"  #: how nodes are read: their sum, or their mean
+
+
+@dataclass(frozen=True)
+class GINConfig(MessagePassingConfig):
+    """The size of the lecture's table, for graphs whose nodes have a constant feature."""
+
+
+@dataclass(frozen=True)
+class GATConfig(MessagePassingConfig):
+    """The benchmark's size for ZINC, mean readout included."""
+
+    d_model: PositiveInt = 144  #: width of a node's vector, d
+    num_heads: PositiveInt = 8  #: attention heads of all layers but the last, which has one
+    readout: Readout = "mean"  #: how nodes are read: their sum, or their mean
+
+
+@dataclass(frozen=True)
+class GatedGCNConfig(MessagePassingConfig):
+    """The size of the lecture's table. Without features of edges all of them are alike."""
+
+    d_model: PositiveInt = 70  #: width of a node's vector, and of an edge's, d
+    num_edge_types: Categories = ()  #: categories in each column of edge_attr
+    num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
+
+
+class GCN(nn.Module):
+    """Graph convolutional network (Kipf and Welling, 2017); features of edges are not read.
+
+    Differs from the paper: batch normalisation and residuals, as in the benchmark.
+
+    Args:
+        config: Data and sizes.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
+    """
+
+    def __init__(self, config: GCNConfig, node_encoding: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        self.input = NodeInput(config, node_encoding)
+        self.layers = nn.ModuleList(GCNLayer(d_model) for _ in range(config.num_layers))
+        self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
+        self.input.check(x)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B]``, or ``[B, T]`` for several targets."""
+        h = self.input(batch)  # [ΣN, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        for layer in self.layers:
+            h = layer(h, edge_index)
+        prediction = self.head(pool(h, batch, self.config.readout))  # [B, T]
+        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+
+
+class GCNLayer(nn.Module):
+    r"""A convolution, batch normalisation, ReLU and a residual.
+
+    .. math:: h_i' = h_i + \operatorname{ReLU}\Big(\operatorname{BN}\Big(
+        \sum_{j \to i,\, j = i} \frac{W h_j}{\sqrt{d_i d_j}}\Big)\Big)
+
+    where :math:`d_i` is one more than the number of edges into node i.
+    """
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        # Without a bias, which the normalisation would take away again.
+        self.conv = GCNConv(d_model, d_model, bias=False)
+        self.norm = NodeBatchNorm(d_model)
+
+    def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
+        return h + F.relu(self.norm(self.conv(h, edge_index)))
+
+
+class GIN(nn.Module):
+    r"""Graph isomorphism network (Xu et al., 2019) with learned :math:`\varepsilon`.
+
+    The prediction adds up a linear readout of every layer, the input included: a READOUT in the
+    words of Graphormer, Eq. 2. Features of edges are not read.
+
+    Differs from the paper: batch normalisation after the layer's network too, and residuals.
+
+    Args:
+        config: Data and sizes.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
+    """
+
+    def __init__(self, config: GINConfig, node_encoding: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        self.input = NodeInput(config, node_encoding)
+        self.layers = nn.ModuleList(GINLayer(d_model) for _ in range(config.num_layers))
+        self.heads = nn.ModuleList(
+            nn.Linear(d_model, config.num_targets) for _ in range(config.num_layers + 1)
+        )
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
+        self.input.check(x)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B]``, or ``[B, T]`` for several targets."""
+        h = self.input(batch)  # [ΣN, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        first_head, *heads = self.heads
+        prediction = first_head(pool(h, batch, self.config.readout))  # [B, T]
+        for layer, head in zip(self.layers, heads, strict=True):
+            h = layer(h, edge_index)
+            prediction = prediction + head(pool(h, batch, self.config.readout))
+        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+
+
+class GINLayer(nn.Module):
+    r"""A sum over neighbours and a network, batch normalisation, ReLU and a residual.
+
+    .. math:: h_i' = h_i + \operatorname{ReLU}\Big(\operatorname{BN}\Big(\operatorname{MLP}\Big(
+        (1 + \varepsilon)\, h_i + \sum_{j \to i} h_j\Big)\Big)\Big)
+
+    The MLP is Linear, BN, ReLU, Linear. In the words of Graphormer, Eq. 1, AGGREGATE is the sum and
+    COMBINE is all else.
+    """
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        first = nn.Linear(d_model, d_model)
+        second = nn.Linear(d_model, d_model)
+        network = nn.Sequential(first, NodeBatchNorm(d_model), nn.ReLU(), second)
+        self.conv = GINConv(network, train_eps=True)
+        self.norm = NodeBatchNorm(d_model)
+
+    def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
+        return h + F.relu(self.norm(self.conv(h, edge_index)))
+
+
+class GAT(nn.Module):
+    """Graph attention network (Veličković et al., 2018); features of edges are not read.
+
+    Layers have ``num_heads`` heads side by side, the last layer one that is as wide as all of them.
+
+    Differs from the paper: batch normalisation and residuals, and a node does not attend to itself
+    (the residual keeps it); both as in the benchmark.
+
+    Args:
+        config: Data and sizes.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
+    """
+
+    def __init__(self, config: GATConfig, node_encoding: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        self.input = NodeInput(config, node_encoding)
+        heads = [config.num_heads] * (config.num_layers - 1) + [1]
+        self.layers = nn.ModuleList(GATLayer(d_model, count) for count in heads)
+        self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
+        self.input.check(x)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B]``, or ``[B, T]`` for several targets."""
+        h = self.input(batch)  # [ΣN, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        for layer in self.layers:
+            h = layer(h, edge_index)
+        prediction = self.head(pool(h, batch, self.config.readout))  # [B, T]
+        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+
+
+class GATLayer(nn.Module):
+    """Attention over the neighbours, batch normalisation, ELU and a residual."""
+
+    def __init__(self, d_model: int, num_heads: int):
+        super().__init__()
+        # Without a bias, which the normalisation would take away again.
+        width = d_model // num_heads
+        self.conv = GATConv(d_model, width, num_heads, add_self_loops=False, bias=False)
+        self.norm = NodeBatchNorm(d_model)
+
+    def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
+        return h + F.elu(self.norm(self.conv(h, edge_index)))
+
+
+class GatedGCN(nn.Module):
+    """Gated graph convolutions with vectors of edges (Bresson and Laurent, 2017).
+
+    On nodes that are all alike its normalised sum is a mean of equal things: without a node
+    encoding they stay alike. The last layer's norm of the edges has no effect, as in the benchmark;
+    it counts among the parameters.
+
+    Args:
+        config: Data and sizes.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
+    """
+
+    def __init__(self, config: GatedGCNConfig, node_encoding: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        self.input = NodeInput(config, node_encoding)
+        self.edge_input = EdgeInput(config)
+        self.layers = nn.ModuleList(GatedGCNLayer(d_model) for _ in range(config.num_layers))
+        self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node ``x [ΣN, F]`` or an edge has an unknown category."""
+        self.input.check(x)
+        if self.edge_input.features is not None and edge_attr is not None:
+            self.edge_input.features.check(edge_attr)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[B]``, or ``[B, T]`` for several targets."""
+        h = self.input(batch)  # [ΣN, d]
+        e = self.edge_input(batch)  # [ΣE, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        for layer in self.layers:
+            h, e = layer(h, e, edge_index)
+        prediction = self.head(pool(h, batch, self.config.readout))  # [B, T]
+        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+
+
+class GatedGCNConv(MessagePassing):
+    r"""The convolution of GatedGCN: every edge has a state, and gates what passes along it.
+
+    .. math::
+        \hat e_{ji} = C e_{ji} + D h_j + E h_i, \qquad
+        \hat h_i = A h_i +
+            \frac{\sum_{j \to i} \sigma(\hat e_{ji}) \odot B h_j}
+                 {\sum_{j \to i} \sigma(\hat e_{ji}) + 10^{-6}}
+
+    A case of CSA, Eq. 1: messages that depend on the edge.
+
+    Differs from PyG's ``ResGatedGraphConv``, which has neither the normalised sum nor a state of
+    the edges that the next layer reads.
+    """
+
+    def __init__(self, d_model: int):
+        super().__init__(aggr="add")
+        self.A = nn.Linear(d_model, d_model)
+        self.B = nn.Linear(d_model, d_model)
+        self.C = nn.Linear(d_model, d_model)
+        self.D = nn.Linear(d_model, d_model)
+        self.E = nn.Linear(d_model, d_model)
+
+    def forward(self, h: Tensor, e: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        """Takes nodes ``[ΣN, d]`` and edges ``[ΣE, d]``, and returns both updated."""
+        source, destination = edge_index
+        e = self.C(e) + self.D(h)[source] + self.E(h)[destination]  # [ΣE, d]
+        sums = self.propagate(edge_index, value=self.B(h), gate=e.sigmoid())  # [ΣN, 2 d]
+        gated, gates = sums.chunk(2, dim=-1)  # [ΣN, d] each
+        return self.A(h) + gated / (gates + 1e-6), e
+
+    def message(self, value_j: Tensor, gate: Tensor) -> Tensor:
+        return torch.cat([gate * value_j, gate], dim=-1)  # [ΣE, 2 d]
+
+
+class GatedGCNLayer(nn.Module):
+    """:class:`GatedGCNConv`, then batch normalisation, ReLU and a residual for nodes and edges."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.conv = GatedGCNConv(d_model)
+        self.node_norm = NodeBatchNorm(d_model)
+        self.edge_norm = NodeBatchNorm(d_model)
+
+    def forward(self, h: Tensor, e: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        new_h, new_e = self.conv(h, e, edge_index)
+        h = h + F.relu(self.node_norm(new_h))
+        e = e + F.relu(self.edge_norm(new_e))
+        return h, e
+
+
+class NodeInput(nn.Module):
+    """The nodes before the first layer: their features, and their encoding if there is one.
+
+    Args:
+        config: Data and sizes; no features if an encoding is all that the model reads.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, or None.
+    """
+
+    def __init__(self, config: MessagePassingConfig, node_encoding: nn.Module | None):
+        super().__init__()
+        types = config.num_node_types
+        numbers = config.num_node_features
+        self.features: CategoryEmbedding | NumberEmbedding | None = None
+        if types or numbers or node_encoding is None:
+            self.features = feature_embedding("node", types, numbers, config.d_model, bias=True)
+        self.encoding = node_encoding
+        read_renamed(self, {"types.": "features."})
+
+    def check(self, x: Tensor) -> None:
+        if self.features is not None:
+            self.features.check(x)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[ΣN, d]``."""
+        if self.features is None:
+            return self.encoding(batch)[batch.mask]
+        h = self.features(batch.x[batch.mask])  # [ΣN, d]
+        return h if self.encoding is None else h + self.encoding(batch)[batch.mask]
+
+
+class EdgeInput(nn.Module):
+    """The edges before the first layer; without features all have one learned vector."""
+
+    def __init__(self, config: GatedGCNConfig):
+        super().__init__()
+        types = config.num_edge_types
+        numbers = config.num_edge_features
+        self.features: CategoryEmbedding | NumberEmbedding | None = None
+        self.constant: nn.Linear | None = None
+        if types or numbers:
+            self.features = feature_embedding("edge", types, numbers, config.d_model, bias=True)
+        else:
+            self.constant = nn.Linear(1, config.d_model)  # of a 1, as in the benchmark
+        read_renamed(self, {"types.": "features."})
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Returns ``[ΣE, d]``."""
+        if self.features is not None:
+            return self.features(edge_features(batch)[batch.adjacency])
+        ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)  # [ΣE, 1]
+        return self.constant(ones)
+
+
+def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
+    """A READOUT (Graphormer, Eq. 2), the sum or the mean of nodes: ``[ΣN, d]`` to ``[B, d]``."""
+    if readout == "sum":
+        return global_add_pool(h, batch.graph_index, size=batch.num_graphs)
+    return global_mean_pool(h, batch.graph_index, size=batch.num_graphs)

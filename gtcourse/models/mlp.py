@@ -1,0 +1,30 @@
+"""Linear maps one after the other, with an activation between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from torch import nn
+
+
+def mlp(
+    *widths: int,
+    activation: Callable[[], nn.Module] = nn.ReLU,
+    norm: Callable[[int], nn.Module] | None = None,
+) -> nn.Sequential:
+    """Maps ``[..., widths[0]]`` to ``[..., widths[-1]]``.
+
+    Args:
+        widths: Those before the first linear map, between the maps, and after the last.
+        activation: Makes what follows each linear map but the last.
+        norm: Makes, for a width, what follows each activation; by default nothing does.
+    """
+    layers: list[nn.Module] = []
+    for width, following in pairwise(widths[:-1]):
+        layers.append(nn.Linear(width, following))
+        layers.append(activation())
+        if norm is not None:
+            layers.append(norm(following))
+    layers.append(nn.Linear(*widths[-2:]))
+    return nn.Sequential(*layers)
