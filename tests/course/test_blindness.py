@@ -1,0 +1,231 @@
+"""What representations cannot tell apart, beside brute force, known numbers and random models."""
+
+from itertools import combinations, pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from gtcourse import collate
+from gtcourse.course.blindness import (
+    UNSEEN,
+    VIEWS,
+    View,
+    agrees,
+    as_data,
+    collisions,
+    connected_graphs,
+    error_floor,
+    exact_walks,
+    graph_classes,
+    labelled,
+    refine,
+    smallest_pair,
+    unlabelled,
+)
+from gtcourse.encodings import (
+    AddDegrees,
+    AddPathEdges,
+    AddRandomWalks,
+    AddRings,
+    AddShortestPaths,
+    encode,
+)
+from gtcourse.models import (
+    CGT,
+    EGT,
+    GAT,
+    GIN,
+    GRPE,
+    BagTransformer,
+    BagTransformerConfig,
+    CGTConfig,
+    EGTConfig,
+    GATConfig,
+    GINConfig,
+    Graphormer,
+    GraphormerConfig,
+    GRPEConfig,
+    NeighbourTransformer,
+)
+
+
+def test_there_are_as_many_connected_graphs_as_are_known():
+    sizes = [len(graph.atoms) for graph in connected_graphs(7)]
+    assert np.bincount(sizes).tolist() == [0, 1, 1, 2, 6, 21, 112, 853]
+    atlas = [graph for graph in nx.graph_atlas_g()[1:] if nx.is_connected(graph)]
+    assert len(atlas) == len(sizes)
+
+
+def test_no_two_connected_graphs_are_isomorphic():
+    networks = [nx.from_numpy_array(graph.adjacency) for graph in connected_graphs(5)]
+    assert not any(nx.is_isomorphic(one, other) for one, other in combinations(networks, 2))
+
+
+def unfolded(network: nx.Graph, node: int, depth: int) -> tuple:
+    """What a node receives in so many rounds, written out as nested tuples."""
+    if depth == 0:
+        return ()
+    around = sorted(unfolded(network, other, depth - 1) for other in network[node])
+    return unfolded(network, node, depth - 1), tuple(around)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_refinement_equals_unfolding_each_node(rounds):
+    graphs = connected_graphs(6)
+    ours = View(sees="neighbours", rounds=rounds).classes(graphs)
+    networks = [nx.from_numpy_array(graph.adjacency) for graph in graphs]
+    slow = [tuple(sorted(unfolded(net, node, rounds) for node in net)) for net in networks]
+    pairs = {*zip(ours.tolist(), slow, strict=True)}
+    assert len(pairs) == len({*ours.tolist()}) == len({*slow})
+
+
+EXPECTED = {
+    # Classes of the 996 connected graphs of up to 7 nodes, by enumeration.
+    "bag, shares": 1,
+    "bag, counts": 7,
+    "masked attention": 1,
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_views_of_few_things_have_few_classes(name):
+    assert 1 + VIEWS[name].classes(connected_graphs(7)).max() == EXPECTED[name]
+
+
+def test_finer_views_split_the_classes_of_coarser_ones():
+    graphs = connected_graphs(6)
+    order = ("bag, counts", "bag and number of edges", "1-WL", "distances", "CSA")
+    classes = [VIEWS[name].classes(graphs) for name in order]
+    for coarse, fine in pairwise(classes):
+        assert len({*zip(coarse.tolist(), fine.tolist(), strict=True)}) == 1 + fine.max()
+        assert fine.max() > coarse.max()
+
+
+def test_only_walks_tell_a_prism_from_a_complete_bipartite_graph():
+    prism = nx.to_numpy_array(nx.circular_ladder_graph(3))
+    bipartite = nx.to_numpy_array(nx.complete_bipartite_graph(3, 3))
+    graphs = [unlabelled(prism), unlabelled(bipartite)]
+    told_apart = {name: VIEWS[name].classes(graphs).tolist() == [0, 1] for name in VIEWS}
+    assert not any(told_apart[name] for name in ("1-WL", "distances", "rings and bonds"))
+    assert told_apart["CSA"]
+
+
+def test_rook_and_shrikhande_graphs_are_alike_to_every_view():
+    places = [(i, j) for i in range(4) for j in range(4)]
+    rook = nx.line_graph(nx.complete_bipartite_graph(4, 4))
+    steps = ((0, 1), (1, 0), (1, 1))
+    shrikhande = nx.Graph(((i, j), ((i + a) % 4, (j + b) % 4)) for i, j in places for a, b in steps)
+    assert not nx.is_isomorphic(rook, shrikhande)
+    graphs = [unlabelled(nx.to_numpy_array(network)) for network in (rook, shrikhande)]
+    for name in ("distances", "CSA", "CSA with rings", "projectors"):
+        assert VIEWS[name].classes(graphs).tolist() == [0, 0]
+
+
+def test_walks_are_those_of_the_powers_of_the_transition_matrix():
+    """Equal fingerprints exactly where the probabilities, in float64, are equal to rounding."""
+    graph = unlabelled(nx.to_numpy_array(nx.barbell_graph(3, 2)))
+    [prints] = exact_walks([graph], 6)
+    step = graph.adjacency / graph.adjacency.sum(axis=1, keepdims=True)
+    powers = np.stack([np.linalg.matrix_power(step, k) for k in range(1, 7)], axis=-1)
+    flat = powers.reshape(-1, 6)
+    same = np.abs(flat[:, None] - flat[None]).max(axis=-1) < 1e-12
+    assert np.array_equal(prints.ravel()[:, None] == prints.ravel()[None], same)
+
+
+def test_a_directed_edge_carries_something_to_its_end_alone():
+    path = unlabelled(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]))
+    [colours] = View(sees="neighbours", rounds=1).colours([path])
+    assert colours[1] == colours[2] != colours[0]
+
+
+def test_shares_do_not_count():
+    two, four = (np.zeros(n, dtype=np.int64) for n in (2, 4))
+    assert graph_classes([two, four], counts=False).tolist() == [0, 0]
+    assert graph_classes([two, four]).tolist() == [0, 1]
+    labels = [np.full((n, n), 0) for n in (2, 4)]
+    assert np.array_equal(refine([two, four], labels, counts=False)[0], [0, 0])
+    labels[0][0] = UNSEEN
+    assert refine([two, four], labels, rounds=1, counts=False)[0].tolist() == [0, 1]
+
+
+def test_the_floor_is_the_distance_from_the_median_of_each_class():
+    classes = np.array([0, 0, 0, 1, 2, 2])
+    y = np.array([1.0, 2, 9, 5, 3, 4])
+    assert error_floor(classes, y) == pytest.approx((1 + 0 + 7 + 0 + 0.5 + 0.5) / 6)
+    assert collisions(classes) == 3 + 0 + 1
+
+
+def test_the_smallest_pair_is_the_first_of_one_class():
+    graphs = connected_graphs(4)
+    one, other = smallest_pair(VIEWS["bag, counts"].classes(graphs), graphs)
+    assert len(one.atoms) == len(other.atoms) == 3
+    assert smallest_pair(np.arange(len(graphs)), graphs) is None
+
+
+def test_a_graph_is_the_same_after_pyg():
+    graph = labelled(as_data(connected_graphs(5)[-1]))
+    assert np.array_equal(graph.bonds > 0, connected_graphs(5)[-1].bonds > 0)
+
+
+GRAPHS = connected_graphs(6)[1:]  # 142 graphs of 2 to 6 nodes
+SMALL = {"d_model": 32, "num_heads": 4}
+NODES = {"num_node_types": (1,)}
+BAG = BagTransformerConfig(**NODES, **SMALL, num_layers=3)
+MODELS = {
+    "bag": (lambda: BagTransformer(BAG), VIEWS["bag, shares"]),
+    "masked attention": (lambda: NeighbourTransformer(BAG, 4), VIEWS["masked attention"]),
+    "GIN, 2 layers": (
+        lambda: GIN(GINConfig(**NODES, num_node_features=0, d_model=32, num_layers=2)),
+        View(sees="neighbours", rounds=2),
+    ),
+    "GAT": (
+        lambda: GAT(GATConfig(**NODES, num_node_features=0, d_model=16, num_heads=4, num_layers=4)),
+        View(sees="neighbours", counts=False),
+    ),
+    "Graphormer": (
+        lambda: Graphormer(GraphormerConfig(**NODES, num_edge_types=(4,), **SMALL, num_layers=4)),
+        VIEWS["distances"],
+    ),
+    "EGT": (
+        lambda: EGT(EGTConfig(**NODES, num_edge_types=(4,), **SMALL, d_edge=16, num_layers=6)),
+        VIEWS["EGT"],
+    ),
+    "GRPE": (
+        lambda: GRPE(GRPEConfig(**NODES, num_edge_types=(4,), **SMALL, num_layers=4)),
+        VIEWS["GRPE"],
+    ),
+    "CSA": (
+        lambda: CGT(CGTConfig(**NODES, num_edge_types=(4,), **SMALL, d_position=8, num_layers=3)),
+        VIEWS["CSA"],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def batch():
+    data = [as_data(graph) for graph in GRAPHS]
+    transforms = (
+        AddDegrees(), AddShortestPaths(), AddPathEdges(20), AddRandomWalks(20), AddRings(18)
+    )  # fmt: skip
+    batch = collate(encode(data, *transforms))
+    batch.encodings = {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in batch.encodings.items()
+    }
+    return batch
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_with_random_weights_sees_what_its_view_says(batch, name):
+    build, view = MODELS[name]
+    torch.manual_seed(0)
+    classes = view.classes(GRAPHS)
+    assert agrees(lambda model: model(batch), build(), classes)
+
+
+def test_a_model_does_not_agree_with_another_view(batch):
+    model = MODELS["GIN, 2 layers"][0]()
+    assert not agrees(lambda m: m(batch), model, VIEWS["bag, counts"].classes(GRAPHS))
+    assert not agrees(lambda m: m(batch), model, VIEWS["CSA"].classes(GRAPHS))
