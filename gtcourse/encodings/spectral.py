@@ -5,7 +5,7 @@ Shapes: B graphs of n nodes each, k eigenvectors, r singular values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -69,7 +69,7 @@ class AddSVD(Encoding):
         A = pairs.adjacency
         A = A | torch.eye(A.shape[-1]).bool() if self.self_loops else A
         with _one_thread():
-            U, S, Vh = torch.linalg.svd(A.double())
+            U, S, Vh = _each(torch.linalg.svd, A.double())
         scale = S.sqrt()[..., None, :] * largest_entry_sign(U)
         halves = [_columns(vectors * scale, self.rank) for vectors in (U, Vh.mT)]
         return {"svd": torch.cat(halves, dim=-1)}
@@ -103,7 +103,7 @@ def laplacian_eigenvectors(
         vectors = F.normalize(vectors * degree[..., None] ** -0.5, dim=-2)
     else:
         with _one_thread():
-            values, vectors = torch.linalg.eigh(laplacian(adjacency, normalization))
+            values, vectors = _each(torch.linalg.eigh, laplacian(adjacency, normalization))
     return values.clamp(min=0), vectors * largest_entry_sign(vectors)
 
 
@@ -128,6 +128,16 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+def _each(decomposition: Callable, matrices: Tensor) -> list[Tensor]:
+    """The decomposition of each matrix ``[B, n, n]``, a call for each, stacked.
+
+    In one call for the stack, a matrix's last bits depend on where in memory it lies, and with them
+    the vectors of repeated values: the same graph twice in a stack would get two encodings.
+    """
+    parts = zip(*(decomposition(matrix) for matrix in matrices), strict=True)
+    return [torch.stack(part) for part in parts]
 
 
 def _columns(values: Tensor, width: int) -> Tensor:
