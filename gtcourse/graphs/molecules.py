@@ -20,14 +20,16 @@ import importlib.util
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch_geometric.data import Data
+from torch_geometric.utils import from_rdmol
 from tqdm import tqdm
 
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
@@ -213,8 +215,86 @@ def _source_smiles() -> Iterator[str]:
             yield from (row[0] for row in rows if row)
 
 
+def canonical_molecule(smiles: str, largest_fragment: bool = False):
+    """The molecule that RDKit reads from its own canonical SMILES, and the order of its atoms.
+
+    One molecule can be written in many ways: with or without its hydrogens (``[H]CO``, ``CO``),
+    from any atom on, with numbered atoms, with either of two marks for one chiral centre. Features
+    that are read from the canonical SMILES are those of the molecule, however it was written.
+
+    Salts and mixtures (pieces joined by a dot) are one molecule of several pieces.
+
+    Args:
+        smiles: one SMILES string; spaces around it do not count.
+        largest_fragment: keep the largest piece only, by RDKit's ``LargestFragmentChooser``:
+            organic pieces first, then by the number of atoms with hydrogens, and by weight.
+
+    Returns:
+        tuple: the molecule; for each of its atoms the number of the atom in ``smiles``, as RDKit
+        counts there (hydrogens that it removes are not counted); the canonical SMILES.
+
+    Raises:
+        ValueError: it cannot be read, has no atoms, or is more than one string.
+    """
+    text = smiles.strip()
+    if not text:
+        raise UnsuitableMolecule(f"{smiles!r} has no atoms; expected at least one.")
+    if len(text.split()) > 1:
+        raise UnsuitableMolecule(
+            f"{smiles!r} has a space in it; expected one SMILES string without a name. The pieces "
+            "of a mixture are joined by a dot."
+        )
+    chemistry = rdkit_chem()
+    with require("rdkit.rdBase", "rdkit").BlockLogs():
+        written = parse(text)
+        for atom in written.GetAtoms():
+            atom.SetAtomMapNum(0)
+            atom.SetIntProp("written", atom.GetIdx())
+        if largest_fragment and len(chemistry.GetMolFrags(written)) > 1:
+            standardize = require("rdkit.Chem.MolStandardize.rdMolStandardize", "rdkit")
+            chooser = standardize.LargestFragmentChooser(preferOrganic=True)
+            written = chooser.choose(written)
+        canonical = chemistry.MolToSmiles(written)
+        properties = written.GetPropsAsDict(includePrivate=True, includeComputed=True)
+        atoms = [written.GetAtomWithIdx(i) for i in properties["_smilesAtomOutputOrder"]]
+        order = [atom.GetIntProp("written") for atom in atoms]
+        molecule = parse(canonical)
+    if molecule.GetNumAtoms() != len(order):
+        raise UnsuitableMolecule(
+            f"{smiles!r} has the canonical form {canonical!r}, in which RDKit finds other atoms; "
+            "expected a molecule that RDKit reads in one way."
+        )
+    return molecule, order, canonical
+
+
+def canonical_graph(
+    smiles: str, featurize: Featurizer, largest_fragment: bool = False
+) -> tuple[Data, list[int]]:
+    """The graph of :func:`canonical_molecule`, and for each node the atom's number in ``smiles``.
+
+    It is a function of the molecule. Its attribute ``smiles`` is the canonical SMILES, in the order
+    of the nodes.
+    """
+    molecule, order, canonical = canonical_molecule(smiles, largest_fragment)
+    graph = featurize(smiles, molecule)
+    graph.smiles = canonical
+    return graph, order
+
+
 def zinc_data(smiles: str, molecule=None) -> Data:
-    """:func:`molecule_graph` as a PyG graph: both directions of every bond, row by row."""
+    """A molecule as a PyG graph with ZINC's types: ``x`` ``[n, 1]``, ``edge_attr`` ``[E, 1]``.
+
+    Types are those of the :func:`canonical_molecule`; nodes are in the order of ``smiles``. Both
+    directions of every bond are there, row by row.
+
+    Args:
+        molecule: the RDKit molecule, if it is at hand; it is then taken as it is.
+
+    Raises:
+        ValueError: RDKit cannot read it, or a type is outside ZINC's vocabulary.
+    """
+    if molecule is None:
+        return _as_written(smiles, zinc_data)
     with require("rdkit.rdBase", "rdkit").BlockLogs():
         atoms, bonds = molecule_graph(smiles, molecule)
     if not atoms:
@@ -222,6 +302,55 @@ def zinc_data(smiles: str, molecule=None) -> Data:
     both = torch.tensor(sorted(bonds + [(j, i, kind) for i, j, kind in bonds])).reshape(-1, 3)
     x, edge_index = torch.tensor(atoms)[:, None], both[:, :2].T.contiguous().long()
     return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].long(), smiles=smiles)
+
+
+def own_data(smiles: str, molecule=None) -> Data:
+    """The graph of any molecule: ``x`` ``[n, 9]`` and ``edge_attr`` ``[E, 3]``, by PyG.
+
+    Features are those of the :func:`canonical_molecule`; nodes are in the order of ``smiles``.
+
+    Args:
+        molecule: the RDKit molecule, if it is at hand; it is then taken as it is.
+
+    Raises:
+        ValueError: RDKit cannot read it, or it has no atoms.
+    """
+    if molecule is None:
+        return _as_written(smiles, own_data)
+    graph = from_rdmol(molecule)
+    graph.smiles = smiles
+    return graph
+
+
+def ogb_molecule(smiles: str, molecule=None) -> Data:
+    """:func:`ogb_data` of an RDKit molecule, in the order of its atoms; as :func:`own_data`."""
+    if molecule is None:
+        return _as_written(smiles, ogb_molecule)
+    return ogb_data(rdkit_chem().MolToSmiles(molecule, canonical=False))
+
+
+def _as_written(smiles: str, featurize: Featurizer) -> Data:
+    """The canonical molecule's features, with its nodes in the order of ``smiles``."""
+    molecule, order, _ = canonical_molecule(smiles)
+    graph = featurize(smiles, molecule)
+    written = torch.tensor(order)  # the place of each canonical atom
+    graph.x = graph.x[written.argsort()]
+    ends = written[graph.edge_index]
+    by_row = (ends[0] * len(order) + ends[1]).argsort()
+    graph.edge_index = ends[:, by_row]
+    graph.edge_attr = graph.edge_attr[by_row]
+    return graph
+
+
+Featurizer = Callable[[str, Any], Data]
+"""From SMILES, for messages, and an RDKit molecule to the graph of that molecule."""
+
+FEATURES: dict[str, tuple[Featurizer, tuple[int, ...], tuple[int, ...]]] = {
+    "any": (own_data, (119, 9, 11, 12, 9, 5, 8, 2, 2), (22, 6, 2)),
+    "zinc": (zinc_data, (28,), (4,)),
+}
+"""How molecules become graphs, and the categories of each column of ``x`` and ``edge_attr``: PyG's
+features, which every molecule has, and ZINC's, for models that were trained on it."""
 
 
 def ogb_data(smiles: str, index: int = 0) -> Data:

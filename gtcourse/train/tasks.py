@@ -34,6 +34,10 @@ class Task:
         monitor: the metric's name; mode: whether it should be small or large.
         size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
             Several processes weight their losses by it.
+        predictions: from the model's outputs to what they mean: numbers in the targets' unit, or
+            probabilities.
+        kind: what these are: "value", "probability" of class 1, or "probabilities" of C classes,
+            ``[..., C]``.
     """
 
     name: str
@@ -45,6 +49,8 @@ class Task:
     size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
     model_options: dict[str, object] = field(default_factory=dict)
     num_classes: int | None = None
+    predictions: Callable[[Tensor], Tensor] = torch.clone
+    kind: Literal["value", "probability", "probabilities"] = "value"
 
     def improves(self, value: float, best: float | None) -> bool:
         if best is None:
@@ -64,15 +70,48 @@ class Task:
             )
 
 
-def graph_regression() -> Task:
-    """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out."""
+@dataclass(frozen=True)
+class Scale:
+    """Means and standard deviations of T targets, for models that predict standardised ones."""
+
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
+
+    def standardised(self, y: Tensor) -> Tensor:
+        """(y - mean) / sd, of targets ``[...]`` or, of several, ``[..., T]``."""
+        mean, sd = self._like(y)
+        return (y - mean) / sd
+
+    def restored(self, prediction: Tensor) -> Tensor:
+        """Predictions in the targets' unit."""
+        mean, sd = self._like(prediction)
+        return prediction * sd + mean
+
+    def _like(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        mean, sd = values.new_tensor(self.mean), values.new_tensor(self.sd)
+        return (mean, sd) if len(self.mean) > 1 else (mean[0], sd[0])
+
+
+def graph_regression(scale: Scale | None = None) -> Task:
+    """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out.
+
+    With a ``scale`` the model predicts standardised targets: the loss is theirs, and the metric and
+    predictions are in the unit of the targets. Targets of nodes, ``[B, N]``, are taken as well.
+    """
+    name, restored, standardised = "graph regression", torch.clone, torch.clone
+    if scale is not None:
+        name += f", targets standardised by mean {list(scale.mean)}, sd {list(scale.sd)}"
+        restored, standardised = scale.restored, scale.standardised
+
+    def error(prediction: Tensor, y: Tensor) -> Tensor:
+        return F.l1_loss(prediction, standardised(y), reduction="none")
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
         known = ~batch.y.isnan()
-        metric.update(prediction[known].float(), batch.y[known].float())
+        metric.update(restored(prediction.float())[known], batch.y[known].float())
 
-    error = partial(F.l1_loss, reduction="none")
-    return _numbers("graph regression", error, MeanAbsoluteError, update, "mae", "min")
+    task = _numbers(name, error, MeanAbsoluteError, update, "mae", "min")
+    return replace(task, predictions=restored)
 
 
 def graph_classification(num_tasks: int = 1) -> Task:
@@ -85,15 +124,27 @@ def graph_classification(num_tasks: int = 1) -> Task:
     metric = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
-    return _numbers(
-        "graph classification",
-        cross_entropy,
-        partial(MeanOverTargets, metric),
-        lambda ranked, prediction, batch: ranked.update(prediction, batch.y),
-        metric,
-        "max",
-        2,
-    )
+    def update(ranked: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+        ranked.update(prediction, batch.y)
+
+    ranked = partial(MeanOverTargets, metric)
+    task = _numbers("graph classification", cross_entropy, ranked, update, metric, "max", 2)
+    return replace(task, predictions=torch.sigmoid, kind="probability")
+
+
+def node_binary_classification() -> Task:
+    """Binary classification of nodes: cross-entropy on logits ``[B, N]``, scored by ROC AUC.
+
+    Targets are 0, 1, or NaN for unknown, which is left out, as at padding.
+    """
+    cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
+
+    def update(ranked: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+        ranked.update(prediction.flatten(), batch.y.flatten())
+
+    ranked = partial(MeanOverTargets, "auroc")
+    task = _numbers("node classification", cross_entropy, ranked, update, "auroc", "max", 2)
+    return replace(task, predictions=torch.sigmoid, kind="probability")
 
 
 def graph_multiclass(num_classes: int) -> Task:
@@ -259,7 +310,10 @@ def _classes(name, num_classes, monitor, metric, weights=None) -> Task:
     def size(batch: GraphBatch) -> Tensor:
         return _total_weight(batch.y, weights)
 
-    return Task(name, loss, metric, update, monitor, "max", size, num_classes=num_classes)
+    return Task(
+        name, loss, metric, update, monitor, "max", size, num_classes=num_classes,
+        predictions=partial(torch.softmax, dim=-1), kind="probabilities",
+    )  # fmt: skip
 
 
 def _cross_entropy(

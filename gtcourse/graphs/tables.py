@@ -1,0 +1,394 @@
+"""CSV files of molecules: text is read and written as it is, and only targets become numbers.
+
+Every message names the file, the line as an editor counts it, the column and the value.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.dataset import GraphDataset
+from gtcourse.graphs.io import require
+from gtcourse.graphs.molecules import FEATURES, canonical_graph
+
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
+"""Cells of a target that is not known, in upper or lower case."""
+
+WORDS = {"true": 1.0, "false": 0.0}
+SPLIT_NAMES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+UNPACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": lzma.decompress}
+"""First bytes of compressed files, whatever their names."""
+
+
+def read_table(path: str | Path, smiles: str, *columns: str):
+    """A CSV file as a pandas table of text, cell for cell as in the file.
+
+    The separator is a comma, a semicolon or a tab: the one with which the header has the column
+    ``smiles``. The file is UTF-8, with or without a byte-order mark, and may be compressed (gzip,
+    bzip2, xz). Empty lines are skipped. The table's index is each row's line in the file, and
+    ``table.attrs["separator"]`` is the separator.
+
+    Raises:
+        ValueError: there is no such file, it is no such text, a row has more or fewer cells than
+            the header, or a column is missing or there twice.
+    """
+    text = _text(Path(path))
+    separator = _separator(text, smiles)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    lines, rows = [], []
+    last = 0
+    try:
+        for row in reader:
+            if row:
+                lines.append(last + 1)
+                rows.append(row)
+            last = reader.line_num
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {last + 1}: {error}; expected a quotation mark only around a cell, and "
+            "a doubled one inside it."
+        ) from None
+    if not rows:
+        raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
+    header = rows[0]
+    for name in (smiles, *columns):
+        if header.count(name) != 1:
+            how = "has no column" if name not in header else "has more than one column"
+            raise ValueError(f"{path} {how} {name!r}; expected one of {', '.join(header)}.")
+    for line, row in zip(lines[1:], rows[1:], strict=True):
+        if len(row) != len(header):
+            raise ValueError(_ragged(path, line, row, header, separator))
+    pandas = require("pandas", "pandas")
+    table = pandas.DataFrame(rows[1:], index=lines[1:], columns=header, dtype=str)
+    table.attrs["separator"] = separator
+    return table
+
+
+def _text(path: Path) -> str:
+    """The content of a file that is UTF-8 text, compressed or not."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; expected a CSV file.")
+    content = path.read_bytes()
+    for start, unpacked in UNPACKED.items():
+        if content.startswith(start):
+            try:
+                content = unpacked(content)
+            except (OSError, EOFError, lzma.LZMAError) as error:
+                raise ValueError(
+                    f"{path} is compressed and damaged ({error}); expected a complete file."
+                ) from None
+    if content.startswith(b"PK"):
+        raise ValueError(
+            f"{path} is an Excel workbook or a zip archive; expected a CSV file: in Excel, save as "
+            "'CSV UTF-8'."
+        )
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(f"{path} is UTF-16 text; expected UTF-8: in Excel, save as 'CSV UTF-8'.")
+    if b"\0" in content:
+        raise ValueError(f"{path} is no text (it has zero bytes); expected a CSV file.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8, the text is in "
+            "another encoding; expected UTF-8: in Excel, save as 'CSV UTF-8'."
+        ) from None
+
+
+def _separator(text: str, smiles: str) -> str:
+    """The first with which the header has the column, else the one with most cells in it."""
+    first_line = next((line for line in text.splitlines() if line), "")
+    headers = {}
+    for separator in SEPARATORS:
+        headers[separator] = next(csv.reader([first_line], delimiter=separator), [])
+        if smiles in headers[separator]:
+            return separator
+    return max(headers, key=lambda separator: len(headers[separator]))
+
+
+def _ragged(path: str | Path, line: int, row: list[str], header: list[str], separator: str) -> str:
+    """What is wrong with a row of more or fewer cells than the header."""
+    cause = "a cell that has the separator in it has to be in quotation marks"
+    if row[-1] == "":
+        cause = f"the line ends in {SEPARATORS[separator]}"
+    elif separator == "," and any(map(_is_decimal_comma, row, row[1:])):
+        cause += ", and a number has a decimal point"
+    return (
+        f"{path}, line {line} has {len(row)} cells; expected {len(header)}, one for each column "
+        f"of the header ({', '.join(header)}): {cause}."
+    )
+
+
+def _is_decimal_comma(left: str, right: str) -> bool:
+    return left.lstrip("+-").isdigit() and right.isdigit()
+
+
+def numbers(table, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
+    """The targets of a table as numbers, ``[rows, T]`` float32, NaN where they are unknown.
+
+    Empty cells are unknown, and so are those of ``UNKNOWN``. A target of "binary" is 0 or 1, or
+    true or false. The classes of "classes" are integers, and ``MISSING_LABEL`` where unknown.
+
+    Raises:
+        ValueError: a cell is no finite number, or neither 0 nor 1 for "binary"; or there is not
+            one column of two classes or more for "classes".
+    """
+    if task == "classes":
+        return _classes(table, path, columns)
+    values = torch.full((len(table), len(columns)), math.nan)
+    for column, name in enumerate(columns):
+        for row, (line, cell) in enumerate(table[name].items()):
+            text = cell.strip()
+            if text.lower() not in UNKNOWN:
+                where = f"{path}, line {line}, column {name!r}"
+                values[row, column] = _number(text, task, where)
+    return values
+
+
+def _number(text: str, task: str, where: str) -> float:
+    if task == "binary" and text.lower() in WORDS:
+        return WORDS[text.lower()]
+    expected = "0 or 1" if task == "binary" else "a number, or nothing where it is unknown"
+    try:
+        value = math.nan if "_" in text else float(text)
+    except ValueError:
+        value = math.nan
+        if _is_decimal_comma(*text.partition(",")[::2]):
+            expected = f"a decimal point ({text.replace(',', '.')}), and no other separator"
+    single = torch.tensor(value).item()  # beyond float32's largest number, it is infinite
+    if not math.isfinite(single):
+        raise ValueError(f"{where} has {text!r}; expected {expected}.")
+    if task == "binary" and value not in (0, 1):
+        raise ValueError(f"{where} has {text!r}; expected 0 or 1, for the task binary.")
+    return value
+
+
+def class_names(table, path: str | Path, column: str) -> list[str]:
+    """The classes of a column, in the order of their numbers: by value, or by the alphabet.
+
+    Raises:
+        ValueError: there are fewer than two.
+    """
+    cells = {cell.strip() for cell in table[column]}
+    names = sorted(cell for cell in cells if cell.lower() not in UNKNOWN)
+    if len(names) < 2:
+        raise ValueError(
+            f"{path}, column {column!r} has {len(names)} classes ({', '.join(names) or 'none'}); "
+            "expected two or more."
+        )
+    if all(name.lstrip("-").isdigit() for name in names):
+        names.sort(key=int)
+    return names
+
+
+def read_csv(
+    path: str | Path,
+    smiles: str,
+    targets: Sequence[str],
+    task: str,
+    split: str | None = None,
+    seed: int = 0,
+    features: str = "any",
+    *,
+    largest_fragment: bool = False,
+    max_atoms: int | None = None,
+    fold: tuple[int, int] | None = None,
+) -> tuple[GraphDataset, list[str]]:
+    """A data set from a CSV file of molecules, and one sentence for each row that is left out.
+
+    Each graph is that of the molecule, however it is written
+    (:func:`~gtcourse.graphs.molecules.canonical_molecule`). A row is left out if its molecule
+    cannot be read, or none of its targets is known.
+
+    Args:
+        path: of a file as :func:`read_table` takes it.
+        smiles: the column with SMILES.
+        targets: the columns to predict, empty where unknown: numbers for "regression", 0 or 1 for
+            "binary", and one column of any words for "classes".
+        split: "scaffold" (the default, :func:`scaffold_split`), "random", or a column with train,
+            val and test.
+        seed: of the split.
+        features: one of ``FEATURES``.
+        largest_fragment: of salts and mixtures, keep the largest piece only.
+        max_atoms: leave out larger molecules.
+        fold: (k, n): the k-th of n parts, counted from 0, is for testing, the next for validation,
+            the others for training. Parts are by scaffold or random.
+
+    Raises:
+        ValueError: the file cannot be read, a column is missing, a target is no number or class, no
+            molecule can be read, or a part of the split is empty.
+    """
+    path, targets = Path(path), [targets] if isinstance(targets, str) else list(targets)
+    named = [] if split in (None, "random", "scaffold") else [split]
+    table = read_table(path, smiles, *targets, *named)
+    y = numbers(table, path, targets, task)
+    graphs, rows, skipped = [], [], []
+    bar = tqdm(table[smiles], unit="molecule", leave=False, delay=1, disable=None)
+    for row, text in enumerate(bar):
+        known = y[row] != MISSING_LABEL if task == "classes" else ~y[row].isnan()
+        try:
+            if not known.any():
+                raise ValueError(f"it is without a target ({', '.join(targets)}: empty).")
+            graph, _ = canonical_graph(text, FEATURES[features][0], largest_fragment)
+            if max_atoms is not None and graph.num_nodes > max_atoms:
+                raise ValueError(f"it has {graph.num_nodes} atoms; expected at most {max_atoms}.")
+        except ValueError as error:
+            skipped.append(f"line {table.index[row]}: {error}")
+            continue
+        graph.y = y[row] if len(targets) == 1 else y[row : row + 1]
+        graphs.append(graph)
+        rows.append(row)
+    if not graphs:
+        first = f" ({skipped[0]})" if skipped else ""
+        raise ValueError(
+            f"{path} has no row with a molecule that RDKit can read in column {smiles!r} and a "
+            f"known target{first}"[:300].rstrip(".")
+            + "."
+        )
+    canonical = [graph.smiles for graph in graphs]
+    if named:
+        parts = _split_column(table.iloc[rows][split], path, split)
+    elif fold is not None:
+        parts = fold_split(canonical, *fold, seed=seed, by_scaffold=split != "random")
+    elif split == "random":
+        parts = random_split(len(graphs), seed)
+    else:
+        parts = scaffold_split(canonical, seed)
+    _check_parts(parts, path, split)
+    name, source = path.name.partition(".")[0], f"file: {path.name}"
+    if fold is not None:
+        name += f"-fold-{fold[0] + 1}-of-{fold[1]}"
+    return GraphDataset(name, source, graphs, torch.tensor(parts)), skipped
+
+
+def _classes(table, path: Path, targets: Sequence[str]) -> Tensor:
+    """The number of each row's class, ``[rows, 1]``, ``MISSING_LABEL`` where it is unknown."""
+    if len(targets) != 1:
+        raise ValueError(f"the task classes has {len(targets)} targets; expected one column.")
+    number = {name: i for i, name in enumerate(class_names(table, path, targets[0]))}
+    of_rows = [number.get(cell.strip(), MISSING_LABEL) for cell in table[targets[0]]]
+    return torch.tensor(of_rows)[:, None]
+
+
+def _split_column(cells, path: Path, column: str) -> list[int]:
+    parts = []
+    for line, cell in cells.items():
+        if cell.strip().lower() not in SPLIT_NAMES:
+            raise ValueError(
+                f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
+            )
+        parts.append(SPLIT_NAMES[cell.strip().lower()])
+    return parts
+
+
+def _check_parts(parts: list[int], path: Path, split: str | None) -> None:
+    """Every part of a split needs a molecule."""
+    names = {0: "training", 1: "validation", 2: "testing"}
+    for part, name in names.items():
+        if part not in parts:
+            how = f"column {split!r}"
+            if split in (None, "scaffold", "random"):
+                how = f"the {split or 'scaffold'} split"
+            why = ""
+            if split in (None, "scaffold"):
+                why = " (molecules of one ring system stay together, and all without rings)"
+            raise ValueError(
+                f"{path}: {how} of {len(parts)} molecules leaves none for {name}{why}; expected "
+                "more molecules, --split random, or --split with the name of a column that has "
+                "train, val and test."
+            )
+
+
+def random_split(count: int, seed: int) -> list[int]:
+    """0 (train, 80 %), 1 (val, 10 %) and 2 (test, 10 %) in a random order, seeded."""
+    return _by_fold(_random_folds(count, 10, seed), 0, 10)
+
+
+def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
+    """0 (train, about 80 %), 1 (val) and 2 (test): molecules of one Murcko scaffold stay together.
+
+    Scaffolds are taken in a random order, seeded; a scaffold larger than the room that is left in
+    validation and test is for training. Where none fits, as among few molecules, the smallest of
+    the training scaffolds is taken. All molecules without rings have one scaffold.
+    """
+    room = {1: len(smiles) // 10, 2: len(smiles) // 10, 0: len(smiles)}
+    groups = {0: [], 1: [], 2: []}
+    for members in _scaffolds(smiles, seed):
+        part = next(part for part in room if len(members) <= room[part])
+        room[part] -= len(members)
+        groups[part].append(members)
+    for part in (1, 2):
+        if not groups[part] and len(groups[0]) > 1:
+            smallest = min(groups[0], key=len)
+            groups[0].remove(smallest)
+            groups[part].append(smallest)
+    parts = [0] * len(smiles)
+    for part, scaffolds in groups.items():
+        for members in scaffolds:
+            for i in members:
+                parts[i] = part
+    return parts
+
+
+def fold_split(
+    smiles: Sequence[str], fold: int, folds: int, *, seed: int, by_scaffold: bool
+) -> list[int]:
+    """0 (train), 1 (val) and 2 (test) of one of several folds.
+
+    Fold ``fold`` is for testing and the next one for validation, so that each molecule is tested
+    once. By scaffold, each scaffold goes to the fold with fewest molecules so far, the largest
+    scaffolds first.
+
+    Raises:
+        ValueError: fewer than three folds, or ``fold`` is none of them.
+    """
+    if folds < 3 or not 0 <= fold < folds:
+        raise ValueError(f"fold is {fold} of {folds}; expected three folds or more, from 0 on.")
+    if not by_scaffold:
+        return _by_fold(_random_folds(len(smiles), folds, seed), fold, folds)
+    number, counts = [0] * len(smiles), [0] * folds
+    for members in sorted(_scaffolds(smiles, seed), key=len, reverse=True):
+        least = counts.index(min(counts))
+        counts[least] += len(members)
+        for i in members:
+            number[i] = least
+    return _by_fold(number, fold, folds)
+
+
+def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:
+    """The numbers of the molecules of each Murcko scaffold, scaffolds in a random order."""
+    scaffold_of = require("rdkit.Chem.Scaffolds.MurckoScaffold", "rdkit").MurckoScaffoldSmiles
+    groups = defaultdict(list)
+    for i, text in enumerate(smiles):
+        groups[scaffold_of(smiles=text)].append(i)
+    order = list(groups.values())
+    random.Random(seed).shuffle(order)  # noqa: S311
+    return order
+
+
+def _random_folds(count: int, folds: int, seed: int) -> list[int]:
+    """A fold for each of ``count`` molecules, in sizes that differ by one at most."""
+    number = [i % folds for i in range(count)]
+    random.Random(seed).shuffle(number)  # noqa: S311
+    return number
+
+
+def _by_fold(number: list[int], test: int, folds: int) -> list[int]:
+    part = {test: 2, (test + 1) % folds: 1}
+    return [part.get(each, 0) for each in number]

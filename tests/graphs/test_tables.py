@@ -1,0 +1,168 @@
+"""CSV files of molecules: text in, text out, and only targets become numbers."""
+
+import bz2
+import gzip
+import lzma
+import math
+from collections import Counter
+
+import pytest
+import torch
+from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.tables import fold_split, random_split, read_csv, read_table, scaffold_split
+
+# Ten ring systems, and chains.
+RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccoc1", "c1ccsc1", "C1CC1", "C1CCC1", "C1CCNCC1"]
+RINGS += ["c1cc[nH]c1", "c1ccc2ccccc2c1"]
+MOLECULES = [f"{'C' * n}{ring}" for ring in RINGS for n in (1, 2)]
+
+
+def written(folder, content, name="my.csv"):
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def own(folder, content, targets=("y",), task="regression", **options):
+    return read_csv(str(written(folder, content)), "smiles", targets, task, **options)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["1E5", "007", "NA", ""], [" a ", "1.50", "None", "0x1F"], ["a, b", 'say "x"', "-", "é"]],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_every_cell_is_read_as_it_is_written(tmp_path, cells, separator):
+    quoted = ['"' + cell.replace('"', '""') + '"' for cell in cells]
+    header = separator.join(["smiles", *"abcd"])
+    path = written(tmp_path, f"{header}\nCCO{separator}{separator.join(quoted)}\n")
+    table = read_table(path, "smiles")
+    assert table.iloc[0].tolist() == ["CCO", *cells]
+    assert table.attrs["separator"] == separator
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfsmiles,id\r\nCCO,1\r\n",
+        b"smiles,id\rCCO,1\r",
+        b"\nsmiles,id\n\nCCO,1",
+        gzip.compress(b"smiles,id\nCCO,1\n"),
+        bz2.compress(b"smiles,id\nCCO,1\n"),
+        lzma.compress(b"smiles,id\nCCO,1\n"),
+    ],
+)
+def test_a_byte_order_mark_line_ends_and_compression_do_not_matter(tmp_path, content):
+    table = read_table(written(tmp_path, content), "smiles", "id")
+    assert table.to_numpy().tolist() == [["CCO", "1"]]
+
+
+def test_rows_are_counted_as_an_editor_counts_lines(tmp_path):
+    table = read_table(written(tmp_path, 'smiles,note\nC,"two\nlines"\n\nCC,x\n'), "smiles")
+    assert table.index.tolist() == [2, 5]
+
+
+def test_a_column_without_a_name_is_carried_along(tmp_path):
+    table = read_table(written(tmp_path, "smiles,id,\nCCO,1,\nCCN,2,\n"), "smiles")
+    assert table.columns.tolist() == ["smiles", "id", ""]
+
+
+def test_a_target_is_a_number_or_unknown(tmp_path):
+    cells = ["1e2", "-.5", " 3 ", "", "NA", "nan", "None", "N/A"]
+    rows = [f"{text},{cell},1" for text, cell in zip(MOLECULES, cells, strict=False)]
+    data, skipped = own(
+        tmp_path, "\n".join(["smiles,y,z", *rows]), ("y", "z"), split="random", features="any"
+    )
+    y = torch.cat([graph.y for graph in data])[:, 0].tolist()
+    assert y[:3] == [100.0, -0.5, 3.0]
+    assert all(math.isnan(value) for value in y[3:])
+    assert not skipped
+
+
+def test_rows_without_a_known_target_take_no_place_in_the_splits(tmp_path):
+    rows = [f"{text},{'' if i % 2 else i}" for i, text in enumerate(MOLECULES)]
+    data, skipped = own(tmp_path, "\n".join(["smiles,y", *rows, "CCX,1"]), split="random")
+    assert data.split_sizes == {"train": 8, "val": 1, "test": 1}
+    assert len(skipped) == 11
+    assert skipped[0] == "line 3: it is without a target (y: empty)."
+    assert skipped[-1] == "line 22: 'CCX' is no molecule that RDKit can read."
+
+
+def test_classes_are_the_words_of_a_column_numbers_by_value(tmp_path):
+    words = ["10", "9", "-1", "", "10"]
+    rows = [f"{text},{word}" for text, word in zip(MOLECULES, words, strict=False)]
+    parts = {"task": "classes", "split": "random"}
+    data, skipped = own(tmp_path, "\n".join(["smiles,y", *rows]), **parts)
+    assert [graph.y.item() for graph in data] == [2, 1, 0, 2]
+    assert MISSING_LABEL not in [graph.y.item() for graph in data]
+    assert len(skipped) == 1
+
+
+def test_true_and_false_are_1_and_0(tmp_path):
+    words = ["True", "FALSE", "1", "0.0"]
+    rows = [f"{text},{word}" for text, word in zip(MOLECULES, words, strict=False)]
+    data, _ = own(tmp_path, "\n".join(["smiles,y", *rows]), task="binary", split="random")
+    assert [graph.y.item() for graph in data] == [1, 0, 1, 0]
+
+
+def test_the_split_of_a_column_is_taken_as_it_is(tmp_path):
+    words = ["train", "Test", "VAL", "validation", "valid"]
+    rows = [f"{text},1,{word}" for text, word in zip(MOLECULES, words, strict=False)]
+    data, _ = own(tmp_path, "\n".join(["smiles,y,part", *rows]), split="part")
+    assert data.split.tolist() == [0, 2, 1, 1, 1]
+
+
+def test_the_largest_piece_of_a_salt_or_all_of_it_and_molecules_up_to_a_size(tmp_path):
+    rows = [f"{text},1" for text in ("CC(=O)[O-].[Na+]", *MOLECULES)]
+    content = "\n".join(["smiles,y", *rows])
+    assert own(tmp_path, content)[0].graphs[0].num_nodes == 5
+    assert own(tmp_path, content, largest_fragment=True)[0].graphs[0].num_nodes == 4
+    data, skipped = own(tmp_path, content, max_atoms=8)
+    assert max(graph.num_nodes for graph in data) == 8
+    assert skipped[-1] == "line 22: it has 12 atoms; expected at most 8."
+
+
+def test_one_molecule_has_one_graph_however_it_is_written(tmp_path):
+    rows = [f"{text},1" for text in ("OCC", "C(O)C", "[H]OCC", "[CH3:7][CH2]O", *MOLECULES)]
+    graphs = own(tmp_path, "\n".join(["smiles,y", *rows]))[0].graphs[:4]
+    assert {graph.smiles for graph in graphs} == {"CCO"}
+    for graph in graphs[1:]:
+        for name in ("x", "edge_index", "edge_attr"):
+            torch.testing.assert_close(graph[name], graphs[0][name], rtol=0, atol=0)
+
+
+def test_a_scaffold_is_in_one_part_alone():
+    smiles = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}C1CC1" for n in range(1, 4)]
+    smiles += ["C" * n for n in range(1, 21)]
+    parts = scaffold_split(smiles, seed=0)
+    assert len({*parts[:7]}) == len({*parts[7:10]}) == 1
+    assert parts == scaffold_split(smiles, seed=0)
+
+
+def test_a_random_split_has_a_tenth_for_validation_and_for_testing():
+    parts = random_split(100, seed=0)
+    assert Counter(parts) == {0: 80, 1: 10, 2: 10}
+    assert parts == random_split(100, seed=0) != random_split(100, seed=1)
+
+
+@pytest.mark.parametrize("by_scaffold", [True, False])
+def test_each_molecule_is_tested_in_one_fold_and_validates_another(by_scaffold):
+    folds = [fold_split(MOLECULES, k, 5, seed=3, by_scaffold=by_scaffold) for k in range(5)]
+    for parts in zip(*folds, strict=True):
+        assert Counter(parts) == {0: 3, 1: 1, 2: 1}
+    for fold in folds:
+        assert Counter(fold) == {0: 12, 1: 4, 2: 4}
+        if by_scaffold:
+            pairs = {
+                (MurckoScaffoldSmiles(s), part) for s, part in zip(MOLECULES, fold, strict=True)
+            }
+            assert len(pairs) == len(RINGS)
+
+
+def test_a_fold_is_part_of_the_data_sets_name(tmp_path):
+    rows = [f"{text},1" for text in MOLECULES]
+    data, _ = own(tmp_path, "\n".join(["smiles,y", *rows]), split="random", fold=(4, 5))
+    assert data.name == "my-fold-5-of-5"
+    assert data.split_sizes == {"train": 12, "val": 4, "test": 4}
