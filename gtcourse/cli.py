@@ -12,9 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import count, product
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
 import typer
 from typer import Argument, Option
@@ -41,6 +44,12 @@ COMPILE = Option(False, "--compile", help="torch.compile, with CUDA graphs for e
 BUCKETS = Option(1, min=1, help="parts of the data by size of graph")
 DATASET = Option(None, help="only recipes for this data set")
 SMILES = Option("smiles", help="the column of --csv with SMILES")
+LARGEST_FRAGMENT = Option(
+    False, "--largest-fragment", help="of salts and mixtures, read the largest piece only"
+)
+MAX_ATOMS = Option(None, min=1, help="leave out larger molecules")
+OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms", "start")
+"""Options of ``train`` that say how to read --csv."""
 
 
 @app.callback(invoke_without_command=True)
@@ -52,12 +61,15 @@ def options(version: bool = Option(False, "--version", help="print it")) -> None
 
 @app.command()
 def recipes(
-    name: str | None = Argument(None, help="describe this one"), dataset: str | None = DATASET
+    context: typer.Context,
+    name: str | None = Argument(None, help="describe this one"),
+    dataset: str | None = DATASET,
 ) -> None:
     """List the published configurations of the course, or describe one of them."""
     from gtcourse.recipes import RECIPES, get_recipe
 
     if name is not None:
+        _refuse(context, ("dataset",), "on one recipe", "a name or --dataset")
         import torch
 
         recipe = get_recipe(name)
@@ -78,6 +90,7 @@ def recipes(
 
 @app.command()
 def train(
+    context: typer.Context,
     recipe: str = RECIPE,
     data: str = DATA,
     budget: str = Option(
@@ -108,11 +121,19 @@ def train(
     csv: Path | None = Option(None, help="your own molecules, in place of --data"),
     smiles: str = SMILES,
     target: list[str] = Option([], help="a column of --csv to predict; repeat it for several"),
-    task: str = Option("regression", help="of --csv: regression or binary"),
-    split: str | None = Option(
-        None, help="a column of --csv with train, val, test; else by scaffold"
+    task: str = Option("regression", help="of --csv: regression, binary or classes"),
+    split: str = Option(
+        "scaffold", help="of --csv: scaffold, random, or a column with train, val and test"
     ),
-    start: str | None = Option(None, help="fine-tune this trained model, for instance csa/zinc"),
+    folds: int | None = Option(
+        None, min=3, help="cross-validate on --csv: a run for each of so many parts"
+    ),
+    fold: int | None = Option(None, min=1, help="run only this one of --folds, counted from 1"),
+    largest_fragment: bool = LARGEST_FRAGMENT,
+    max_atoms: int | None = MAX_ATOMS,
+    start: str | None = Option(
+        None, help="fine-tune this trained model on --csv, for instance csa/zinc"
+    ),
 ) -> None:
     """Train with a recipe; write logs, checkpoint, weights and a record.
 
@@ -120,8 +141,20 @@ def train(
 
     [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary[/]
     """
-    if len(seed) > 1:
-        raise typer.Exit(_run_each_seed([*dict.fromkeys(seed)], jobs))
+    if csv is None:
+        _refuse(context, OF_CSV, "without --csv", "--csv with your molecules")
+    else:
+        _refuse(context, ("data",), "with --csv", "one of the two")
+    if folds is None:
+        _refuse(context, ("fold",), "without --folds", "--folds as well")
+    elif fold is not None and fold > folds:
+        raise ValueError(f"--fold is {fold} of {folds}; expected at most {folds}.")
+    if resume and auto_resume:
+        raise ValueError("--resume and --auto-resume are both given; expected one of the two.")
+    if len(seed) > 1 or (folds is not None and fold is None):
+        each_fold = [fold] if folds is None or fold is not None else [*range(1, folds + 1)]
+        raise typer.Exit(_run_each([*dict.fromkeys(seed)], each_fold, jobs, out))
+    _refuse(context, ("jobs",), "on a single run", "several times --seed, or --folds")
     from gtcourse.recipes import get_recipe
     from gtcourse.recipes.csa import with_form
     from gtcourse.runs import record as records
@@ -134,7 +167,11 @@ def train(
     if csv is None:
         dataset = run.data_for(chosen, data)
     else:
-        chosen, dataset = _own_molecules(chosen, csv, smiles, target, task, split, start)
+        chosen, dataset = _own_molecules(
+            chosen, csv, smiles, target, task, start,
+            split=split, fold=None if folds is None else (fold - 1, folds),
+            largest_fragment=largest_fragment, max_atoms=max_atoms,
+        )  # fmt: skip
     chosen, dataset = run.at_budget(
         chosen, dataset, budget, epochs=epochs, batch_size=batch_size, graphs=graphs,
         learning_rate=learning_rate, cosine=cosine,
@@ -175,6 +212,7 @@ def results(
 
 @app.command()
 def data(
+    context: typer.Context,
     name: str | None = Argument(None, help="load this one (built or downloaded)"),
     source: str | None = Option(None, help="'download', or the path of a graph file"),
 ) -> None:
@@ -183,6 +221,7 @@ def data(
     from gtcourse.graphs.published import GENERATED, PUBLICATIONS, dataset_names
 
     if name is None:
+        _refuse(context, ("source",), "on the list", "a data set's name as well")
         for known in dataset_names():
             ways = {"without a network": known in GENERATED, "published": known in PUBLICATIONS}
             print(f"{known:16} {', '.join(way for way, exists in ways.items() if exists)}")
@@ -199,6 +238,7 @@ def data(
 
 @app.command()
 def prepare(
+    context: typer.Context,
     name: str = Argument(help="pcqm4mv2, or any other data set's name"),
     out: Path = Option(help="the folder to write, visible to all workers"),
     root: Path | None = Option(
@@ -223,6 +263,8 @@ def prepare(
     from gtcourse.graphs.published import data_root
     from gtcourse.recipes import get_recipe
 
+    if scheduler is not None:
+        _refuse(context, ("workers",), "with --scheduler", "one of the two")
     transforms = [each for one in recipe for each in get_recipe(one).transforms]
     stored = {repr(each): each for each in transforms if not computed_on_device(each)}
     stored = tuple(stored.values()) if recipe else (AddRings(18),)
@@ -242,12 +284,32 @@ def prepare(
 
 
 @app.command()
+def models() -> None:
+    """List the trained models that come with the package: what they predict, and how well."""
+    from gtcourse.predict import available_models
+
+    for card in available_models():
+        smallest, largest = card.atoms
+        print(f"{card.name:30} {card.target}, test MAE {card.test_error:.3f}")
+        print(f"{'':30} trained on {card.data} of {smallest} to {largest} atoms")
+    print("`gtcourse predict NAME SMILES` predicts with one; a run's folder is a model as well.")
+
+
+@app.command()
 def predict(
-    model: str = Argument(metavar="MODEL", help="for instance csa/zinc, or the folder of a run"),
+    context: typer.Context,
+    model: str = Argument(
+        metavar="MODEL", help="one of `gtcourse models`, such as csa/zinc, or the folder of a run"
+    ),
     molecules: list[str] | None = Argument(None, help="SMILES"),
     csv: Path | None = Option(None, help="a file with molecules"),
     smiles: str = SMILES,
     out: Path | None = Option(None, help="a CSV file for the predictions"),
+    logits: bool = Option(
+        False, "--logits", help="of a classification, the model's outputs, not probabilities"
+    ),
+    largest_fragment: bool = LARGEST_FRAGMENT,
+    max_atoms: int | None = MAX_ATOMS,
 ) -> None:
     """Predict with a trained model.
 
@@ -261,32 +323,71 @@ def predict(
 
     if (csv is None) == (not molecules):
         raise ValueError("expected SMILES or --csv FILE, one of the two.")
-    table = read_table(csv, smiles) if csv else pd.DataFrame({smiles: molecules})
-    predictions = load(model).predict_rows(table[smiles])
-    table = table.join(pd.DataFrame(predictions, index=table.index))
-    failed = int((table["reason"] != "").sum())
+    if csv is None:
+        _refuse(context, ("smiles",), "without --csv", "--csv as well")
+        table = pd.DataFrame({smiles: molecules})
+    else:
+        table = read_table(csv, smiles)
+        _say_separator(csv, table)
+    predictor = load(model)
+    if logits and predictor.task.kind == "value":
+        raise ValueError(f"--logits has no effect, {model} predicts values; expected a classifier.")
+    predictor.largest_fragment |= largest_fragment
+    found = predictor.predict_rows([*table[smiles]], logits=logits, max_atoms=max_atoms)
+    failed = sum(reason != "" for reason in found["reason"])
+    if out is None and not failed:
+        del found["reason"]
+    separator = table.attrs.get("separator", ",")
+    for name, values in found.items():
+        # A column of an earlier prediction keeps its name.
+        numbers = (f"{name} {number}" for number in count(2))
+        free = name if name not in table else next(n for n in numbers if n not in table)
+        table[free] = values
     if out is not None:
         with replacing(out) as temporary:
-            table.to_csv(temporary, index=False)
+            table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
         print(f"{len(table) - failed} predictions: {out}")
     else:
-        print((table if failed else table.drop(columns="reason")).to_string(index=False))
+        print(table.to_string(index=False))
     if failed:
-        print(f"{failed} of {len(table)} rows could not be read; see column 'reason'.")
+        print(f"{failed} of {len(table)} rows have no prediction; see column 'reason'.")
 
 
-def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, split, start):
+def _say_separator(csv: Path, table) -> None:
+    """Says on stderr how a file was read, if its columns are not separated by commas."""
+    separator = table.attrs["separator"]
+    if separator != ",":
+        name = {";": "semicolons", "\t": "tabs"}[separator]
+        typer.echo(f"{csv}: the columns are separated by {name}.", err=True)
+
+
+def _refuse(context: typer.Context, names: Sequence[str], when: str, expected: str) -> None:
+    """Raises a ValueError if one of these options was typed, where it has no effect."""
+    for name in names:
+        if context.get_parameter_source(name).name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise ValueError(f"{option} has no effect {when}; expected {expected}.")
+
+
+def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, start, **options):
     """The recipe and data set of a CSV file; prints which rows were skipped."""
-    from gtcourse.predict import fine_tuned
-    from gtcourse.recipes.adapt import own_recipe, read_csv
+    from gtcourse.graphs.tables import class_names, read_csv, read_table
+    from gtcourse.predict import features_of, fine_tuned
+    from gtcourse.recipes.adapt import own_recipe
 
     if not targets:
         raise ValueError("--csv needs a column to predict; expected --target NAME.")
-    features = "any" if start is None else "zinc"
-    recipe = own_recipe(recipe, task, targets, features)
+    if task not in ("regression", "binary", "classes"):
+        raise ValueError(f"--task is {task!r}; expected one of regression, binary, classes.")
+    features = "any" if start is None else features_of(start)
+    table, names = read_table(csv, smiles, *targets), targets
+    _say_separator(csv, table)
+    if task == "classes":
+        names = [f"{targets[0]} = {name}" for name in class_names(table, csv, targets[0])]
+    recipe = own_recipe(recipe, task, names, features, largest_fragment=options["largest_fragment"])
     if start is not None:
         recipe = fine_tuned(recipe, start)
-    data, skipped = read_csv(csv, smiles, targets, task, split, features=features)
+    data, skipped = read_csv(csv, smiles, targets, task, features=features, **options)
     for line in skipped[:5]:
         print(f"left out: {line}")
     if len(skipped) > 5:
@@ -294,9 +395,10 @@ def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str
     return recipe, data
 
 
-def _command() -> str:
-    """What to type to repeat this run."""
-    words = [word for word in sys.argv[1:] if word not in ("--resume", "--auto-resume")]
+def _command(words: Sequence[str] | None = None) -> str:
+    """What to type to repeat this run, or the one of these words."""
+    words = sys.argv[1:] if words is None else words
+    words = [word for word in words if word not in ("--resume", "--auto-resume")]
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return "gtcourse " + shlex.join(words)
     machines, each = os.environ["GROUP_WORLD_SIZE"], os.environ["LOCAL_WORLD_SIZE"]
@@ -304,28 +406,53 @@ def _command() -> str:
     return start + shlex.join(words)
 
 
-def _run_each_seed(seeds: list[int], jobs: int) -> int:
-    """The same command in a process for each seed, ``jobs`` at once; 1 if one of them failed."""
-    words = [word for word in sys.argv[1:] if not word.startswith("--seed=")]
+def _run_each(seeds: list[int], folds: list[int | None], jobs: int, out: Path) -> int:
+    """The same command in a process for each seed and fold, ``jobs`` at once.
+
+    Prints the means of their results; returns 1 if one of them failed.
+    """
+    words = [word for word in sys.argv[1:] if not word.startswith(("--seed=", "--jobs="))]
     # Some of several runs may be finished and others not begun when they are continued.
     words = ["--auto-resume" if word == "--resume" else word for word in words]
-    while "--seed" in words:
-        place = words.index("--seed")
-        del words[place : place + 2]
-    processes = []
+    for option in ("--seed", "--jobs"):
+        while option in words:
+            place = words.index(option)
+            del words[place : place + 2]
+    processes, commands = [], []
     try:
-        for seed in seeds:
+        for seed, fold in product(seeds, folds):
             while sum(process.poll() is None for process in processes) == jobs:
                 time.sleep(0.1)
-            command = [sys.executable, "-m", "gtcourse", *words, "--seed", str(seed)]
-            processes.append(subprocess.Popen(command))
+            one = [*words, "--seed", str(seed)]
+            if fold is not None and len(folds) > 1:
+                one += ["--fold", str(fold)]
+            processes.append(subprocess.Popen([sys.executable, "-m", "gtcourse", *one]))
+            commands.append(_command(one))
         codes = [process.wait() for process in processes]
-        return int(any(codes))
     finally:
         for process in processes:
             process.terminate()
         for process in processes:
             process.wait()
+    if any(codes):
+        return 1
+    _print_means(commands, out)
+    return 0
+
+
+def _print_means(commands: list[str], out: Path) -> None:
+    """Mean and standard deviation of each result over the runs of these commands."""
+    from gtcourse.runs.record import read_results
+
+    records = [record for record in read_results([out]) if record.command in commands]
+    if len(records) < 2:
+        return
+    print(f"mean ± standard deviation of {len(records)} runs:")
+    for metric in records[0].result:
+        values = [record.result[metric] for record in records if metric in record.result]
+        if metric.partition("_")[0] in ("test", "val", "train") and len(values) > 1:
+            missing = f" ({len(values)} runs)" if len(values) < len(records) else ""
+            print(f"{metric:>16} {mean(values):.5g} ± {stdev(values):.2g}{missing}")
 
 
 class Stopped(BaseException):
@@ -337,8 +464,15 @@ def _stop(number: int, frame) -> None:
     raise Stopped(number)
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning is one sentence on stderr, without the line of code that it comes from."""
+    typer.secho(f"gtcourse: {message}", fg="yellow", err=True)
+
+
 def main() -> None:
     """Errors are one sentence without a traceback; a signal's exit status is 128 and its number."""
+    warnings.filterwarnings("ignore", category=FutureWarning)  # of other libraries, to developers
+    warnings.showwarning = _show_warning
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
             signal.signal(number, _stop)

@@ -7,8 +7,9 @@ is a ``torch.export`` program or an ONNX file, for any number of graphs and node
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -22,111 +23,204 @@ from gtcourse.encodings import Encoding, encode
 from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.dataset import checked, collate
 from gtcourse.graphs.io import replacing
-from gtcourse.graphs.molecules import ogb_data, zinc_data
+from gtcourse.graphs.molecules import (
+    FEATURES,
+    Featurizer,
+    canonical_graph,
+    ogb_molecule,
+    zinc_data,
+)
 from gtcourse.interpret import between_nodes
 from gtcourse.recipes import RECIPES, get_recipe
-from gtcourse.recipes.adapt import FEATURES, own_recipe
+from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
-from gtcourse.runs.record import RECORDED, Record, read_record, read_weights
-from gtcourse.train.loop import device
+from gtcourse.runs.record import RECORDED, Record, read_record, read_weights, record_filename
+from gtcourse.train.loop import device, evaluating
+from gtcourse.train.tasks import Task, graph_regression
 
 # By the data set of a run; graphs of others are no molecules.
 FEATURIZERS = dict.fromkeys(("zinc", "zinc-full", "molecules"), zinc_data)
-FEATURIZERS |= dict.fromkeys(("pcqm4m", "pcqm4mv2", "molhiv", "molpcba"), ogb_data)
+FEATURIZERS |= dict.fromkeys(("pcqm4mv2", "ogbg-molhiv", "ogbg-molpcba"), ogb_molecule)
 
 
 @dataclass
 class Predictor:
-    """A trained model, in evaluation mode on :func:`gtcourse.device`, with the record of its run.
+    """A trained model on :func:`gtcourse.device`, with the record of its run.
 
     Attributes:
         transforms: the encodings that it reads.
-        featurize: SMILES to the graph that the model was trained on; None if it is no molecule.
-        targets: the names of the predicted columns, if there are several.
+        featurize: a molecule's graph as the model was trained on; None if it was not trained on
+            molecules.
+        targets: the names of the predicted columns, or of the classes; none for a published data
+            set.
+        task: what the model was trained on; None takes its outputs as values.
+        largest_fragment: of salts and mixtures, read the largest piece only.
     """
 
     name: str
     model: nn.Module = field(repr=False)
     transforms: tuple[Encoding, ...]
-    featurize: Callable[[str], Data] | None = field(repr=False)
+    featurize: Featurizer | None = field(repr=False)
     record: Record = field(repr=False)
     targets: tuple[str, ...] = ()
+    task: Task | None = field(default=None, repr=False)
+    largest_fragment: bool = False
 
     @torch.no_grad()
     def predict(
-        self, graphs: Sequence[str | Data], *, return_attention: bool = False, batch_size: int = 64
+        self,
+        graphs: Sequence[str | Data],
+        *,
+        return_attention: bool = False,
+        batch_size: int = 64,
+        logits: bool = False,
     ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
-        """The model's outputs, in the order given.
+        """Predictions, in the order given; the model is in evaluation mode meanwhile.
+
+        A prediction for SMILES is a function of the molecule, however it is written: the graph is
+        that of the canonical molecule (:func:`~gtcourse.graphs.molecules.canonical_molecule`).
 
         Args:
             graphs: SMILES, or PyG ``Data`` with the features the model was trained on.
             return_attention: also each graph's attention ``[L, H, n, n]`` without padding and
-                virtual nodes (of CSA one map per channel: ``[L, d, n, n]``).
+                virtual nodes (of CSA one map per channel: ``[L, d, n, n]``). A molecule's atoms are
+                in the order of its SMILES, as RDKit reads it.
+            batch_size: graphs that go through the model together.
+            logits: of a classification, the model's outputs instead of probabilities.
 
         Returns:
-            Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU, in the units of the training
-            targets: penalised logP for ZINC and the embedded molecules, logits for classification.
-            A model of node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
+            Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU: values in the unit of the
+            training targets (penalised logP for ZINC and the embedded molecules), the probability
+            of class 1 of a binary target, or the probabilities of C classes ``[G, C]``. A model of
+            node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
 
         Raises:
-            ValueError: an entry cannot be read or has an atom unknown to the model.
+            ValueError: an entry cannot be read or has an atom unknown to the model, or the model
+                has no attention to return.
         """
         if isinstance(graphs, str | Data) or not len(graphs):
             raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")
-        data = encode([self._graph(entry, i) for i, entry in enumerate(graphs)], *self.transforms)
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; expected 1 or more.")
+        if return_attention and "return_attention" not in signature(self.model.forward).parameters:
+            raise ValueError(
+                f"{self.name} has no attention to return, it passes messages along edges; expected "
+                "a Transformer."
+            )
+        read = [self._graph(entry, i) for i, entry in enumerate(graphs)]
+        places = [atoms for _, atoms in read]
+        data = encode([graph for graph, _ in read], *self.transforms)
         checked(data, None).check_features(self.model)
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
         predictions, attentions = [None] * len(data), [None] * len(data)
         starts = range(0, len(data), batch_size)
-        for start in tqdm(starts, unit="batch", delay=1, leave=False, disable=None):
-            members = order[start : start + batch_size]
-            batch = collate([data[i] for i in members]).to(device())
-            options = {"return_attention": True} if return_attention else {}
-            values = self.model(batch, **options)
-            values, attention = values if return_attention else (values, None)
-            for row, i in enumerate(members):
-                n = data[i].num_nodes
-                places = {"graph": ..., "node": slice(n), "edge": (*data[i].edge_index,)}
-                predictions[i] = values[row].cpu()[places[self.level]]
-                if return_attention:
-                    nodes = between_nodes(attention[row], attention.shape[-1] - batch.mask.shape[1])
-                    attentions[i] = nodes[..., :n, :n].cpu()
+        with evaluating(self.model):
+            for start in tqdm(starts, unit="batch", delay=1, leave=False, disable=None):
+                members = order[start : start + batch_size]
+                batch = collate([data[i] for i in members]).to(device())
+                options = {"return_attention": True} if return_attention else {}
+                values = self.model(batch, **options)
+                values, attention = values if return_attention else (values, None)
+                if self.task is not None and not logits:
+                    values = self.task.predictions(values)
+                for row, i in enumerate(members):
+                    predictions[i] = self._of_graph(values[row].cpu(), data[i], places[i])
+                    if return_attention:
+                        virtual = attention.shape[-1] - batch.mask.shape[1]
+                        nodes = between_nodes(attention[row], virtual)
+                        n = data[i].num_nodes
+                        attentions[i] = _as_written(nodes[..., :n, :n].cpu(), places[i])
         values = torch.stack(predictions) if self.level == "graph" else predictions
         return (values, attentions) if return_attention else values
+
+    def _of_graph(self, values: Tensor, graph: Data, written: Tensor | None) -> Tensor:
+        """The values of a graph, of its nodes (in the order written), or of its edges."""
+        if self.level == "node":
+            nodes = values[: graph.num_nodes]
+            return nodes if written is None else nodes[written]
+        if self.level == "edge":
+            source, destination = graph.edge_index
+            return values[source, destination]
+        return values
 
     @property
     def level(self) -> str:
         """Whether the model predicts for a "graph", "node" or "edge"."""
         return getattr(getattr(self.model, "config", None), "target", "graph")
 
-    def predict_rows(self, smiles: Sequence[str]) -> dict[str, list]:
-        """Columns "prediction", or "predicted NAME" for each target, and "reason".
+    def predict_rows(
+        self, smiles: Sequence[str], *, logits: bool = False, max_atoms: int | None = None
+    ) -> dict[str, list]:
+        """Columns for a table: a prediction for each target, and "reason".
 
-        Where a molecule cannot be read, its values are NaN, and the reason says why.
+        Values are called "prediction" or "predicted NAME", probabilities "probability NAME", and
+        logits "logit NAME". Where there is no prediction the value is NaN, and the reason says why.
+
+        Args:
+            max_atoms: leave out larger molecules.
+
+        Raises:
+            ValueError: the model was not trained on molecules, or does not predict for molecules
+                but for their atoms or bonds.
         """
+        self._check_molecules()
+        if self.level != "graph":
+            raise ValueError(
+                f"{self.name} predicts for each {self.level}; expected predict(), which returns a "
+                "tensor for each molecule, or a model that predicts for molecules."
+            )
         graphs, reasons = {}, [""] * len(smiles)
         for i, text in enumerate(smiles):
             try:
-                graphs[i] = self._graph(text, i)
+                graph, _ = canonical_graph(text, self.featurize, self.largest_fragment)
+                if max_atoms is not None and graph.num_nodes > max_atoms:
+                    raise ValueError(
+                        f"it has {graph.num_nodes} atoms; expected at most {max_atoms}."
+                    )
+                graphs[i] = graph
             except ValueError as error:
-                reasons[i] = str(error).partition(": ")[2]
-        names = [f"predicted {name}" for name in self.targets] or ["prediction"]
+                reasons[i] = str(error)
+        names = self._columns(logits)
         values = torch.full((len(reasons), len(names)), torch.nan)
         if graphs:
-            values[[*graphs]] = self.predict([*graphs.values()]).reshape(len(graphs), -1)
+            found = self.predict([*graphs.values()], logits=logits)
+            values[[*graphs]] = found.reshape(len(graphs), -1)
+        for i in graphs:
+            if not values[i].isfinite().all():
+                reasons[i] = "the model's output is no finite number; expected one."
         return dict(zip(names, values.T.tolist(), strict=True)) | {"reason": reasons}
 
-    def _graph(self, entry: str | Data, number: int) -> Data:
-        if isinstance(entry, Data):
-            return entry
+    def _columns(self, logits: bool) -> list[str]:
+        """The names of the columns of predictions."""
+        kind = "value" if self.task is None else self.task.kind
+        if kind == "value":
+            return [f"predicted {name}" for name in self.targets] or ["prediction"]
+        word = "logit" if logits else "probability"
+        count = self.task.num_classes if kind == "probabilities" else 1
+        names = self.targets or [f"class {i}" for i in range(count)]
+        return [f"{word} {name}" for name in names] if self.targets or count > 1 else [word]
+
+    def _check_molecules(self) -> None:
         if self.featurize is None:
             raise ValueError(f"{self.name} was not trained on molecules; expected PyG graphs.")
+
+    def _graph(self, entry: str | Data, number: int) -> tuple[Data, Tensor | None]:
+        """A graph; of a molecule also the node of each atom as written, ``[n]``."""
+        if isinstance(entry, Data):
+            return entry, None
+        self._check_molecules()
         try:
-            return self.featurize(entry)
+            graph, order = canonical_graph(entry, self.featurize, self.largest_fragment)
         except ValueError as error:
             raise ValueError(f"entry {number}: {error}") from None
+        return graph, torch.tensor(order).argsort()
+
+
+def _as_written(attention: Tensor, written: Tensor | None) -> Tensor:
+    """Attention ``[..., n, n]`` with a molecule's atoms in the order of its SMILES."""
+    return attention if written is None else attention[..., written[:, None], written]
 
 
 def load(name: str | Path, *, seed: int = 0) -> Predictor:
@@ -147,6 +241,41 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
     return _predictor(read_record(records[0]), folder)
 
 
+@dataclass(frozen=True)
+class Card:
+    """What is known of a shipped model, in one line of ``gtcourse models``.
+
+    Attributes:
+        target: what it predicts, with its unit; data: what it was trained on.
+        atoms: the sizes of the training molecules, smallest and largest.
+        test_error: mean absolute error on the data's test molecules.
+    """
+
+    name: str
+    target: str
+    data: str
+    atoms: tuple[int, int]
+    test_error: float
+
+
+TARGETS = dict.fromkeys(("zinc", "molecules"), "penalised logP (no unit)")
+SIZES = {"zinc": (9, 37), "molecules": (9, 37)}
+"""Atoms of the smallest and the largest training molecule, hydrogens not counted."""
+
+
+def available_models() -> list[Card]:
+    """A card for each shipped model, the most accurate first on each data set."""
+    cards = []
+    for name in available():
+        record = read_record(RECORDED / record_filename(name, 0))
+        data = record.data["name"]
+        count = record.data["sizes"]["train"]
+        described = f"{count:,} molecules of {'ZINC' if data == 'zinc' else 'RDKit (embedded)'}"
+        error = record.result["test_mae"]
+        cards.append(Card(name, TARGETS[data], described, SIZES[data], error))
+    return sorted(cards, key=lambda card: (card.data, card.test_error))
+
+
 def available() -> list[str]:
     """The names of the runs whose weights are shipped."""
     records = (RECORDED / f"{path.stem}.json" for path in (RECORDED / "weights").glob("*.pt"))
@@ -157,10 +286,63 @@ def fine_tuned(recipe: Recipe, name: str) -> Recipe:
     """The recipe with a model that starts from trained weights; its head starts anew.
 
     The recipe is one of :func:`gtcourse.recipes.adapt.own_recipe` with the features that the
-    trained model reads: ``features="zinc"`` for one that was trained on ZINC.
+    trained model reads, :func:`features_of`: "zinc" for one that was trained on ZINC.
+
+    Raises:
+        ValueError: the trained model is another one than the recipe's, or reads other features.
     """
+    _check_start(recipe, name)
     start = partial(with_weights, recipe.build_model, name)
     return replace(recipe, build_model=start, changed=recipe.changed | {"start": str(name)})
+
+
+def features_of(name: str | Path) -> str:
+    """The features that a trained model reads of a molecule, a key of ``FEATURES``.
+
+    Raises:
+        ValueError: it was not trained on molecules, or on others than these features.
+    """
+    featurize = load(name).featurize
+    for features, (known, *_) in FEATURES.items():
+        if featurize is known:
+            return features
+    raise ValueError(
+        f"{name} was not trained on molecules with features that a CSV file gives; expected a "
+        f"model trained on ZINC or on a CSV file, such as {', '.join(available()[:3])}."
+    )
+
+
+def _check_start(recipe: Recipe, name: str) -> None:
+    """Compares a trained model with the one that the recipe builds, except for their heads."""
+    trained = load(name)
+    with torch.device("meta"):  # without memory
+        built = recipe.build_model()
+    shapes = {key: value.shape for key, value in built.state_dict().items()}
+    found = {key: value.shape for key, value in trained.model.state_dict().items()}
+    differ = [
+        key
+        for key in sorted(shapes.keys() | found.keys())
+        if not key.startswith("head.") and shapes.get(key) != found.get(key)
+    ]
+    if not differ:
+        return
+    own, other = _settings(built), _settings(trained.model)
+    settings = [
+        f"{key} is {value!r}, not {own[key]!r}"
+        for key, value in other.items()
+        if key in own and own[key] != value and key not in ("num_targets", "target")
+    ]
+    what = ", ".join(settings[:6]) or f"other weights, such as {differ[0]}"
+    raise ValueError(
+        f"{name} ({type(trained.model).__name__}) cannot start a model of the recipe {recipe.name} "
+        f"({type(built).__name__}): {what}; expected a trained model of the same configuration."
+    )
+
+
+def _settings(model: nn.Module) -> dict[str, object]:
+    """A model's configuration by name; empty if it has none."""
+    config = getattr(model, "config", None)
+    return {each.name: getattr(config, each.name) for each in fields(config)} if config else {}
 
 
 def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
@@ -174,20 +356,28 @@ def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
 
 def _predictor(record: Record, folder: Path) -> Predictor:
     """The model is built as its recipe says: one on own data, of the leaderboard, or published."""
-    name, targets = record.name, ()
+    name, targets, largest_fragment = record.name, (), False
     if own := record.config.get("changed", {}).get("own_data"):
-        featurize, targets = FEATURES[own["features"]][0], tuple(own["targets"])
+        # Records written before January 2027 say "any" of graphs that are no molecules, too.
+        molecules = own["features"] is not None and not any("types" in key for key in own)
+        molecules = molecules and not any(key.endswith("columns") for key in own)
+        featurize = FEATURES[own["features"]][0] if molecules else None
+        targets, largest_fragment = tuple(own["targets"]), own.get("largest_fragment", False)
         recipe = own_recipe(**own | {"recipe": RECIPES[own["recipe"]]})
+        task = recipe.task
     elif name.rpartition("/")[0] in SMALL_MODELS:
         recipe, featurize = SMALL_MODELS[name.rpartition("/")[0]], zinc_data
+        task = graph_regression()
     else:
         # "csa/zinc-on-molecules" is the recipe csa/zinc trained on other data.
         recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
-        featurize = FEATURIZERS.get(record.data["name"])
+        featurize, task = FEATURIZERS.get(record.data["name"]), recipe.task
     model = recipe.build_model()
     model.load_state_dict(read_weights(record, folder))
     model.to(device()).eval()
-    return Predictor(name, model, recipe.transforms, featurize, record, targets)
+    return Predictor(
+        name, model, recipe.transforms, featurize, record, targets, task, largest_fragment
+    )
 
 
 EXAMPLES = ("CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1")
@@ -210,7 +400,7 @@ class OnTensors(nn.Module):
 
 def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
     """What the exported function takes, for SMILES or PyG graphs."""
-    data = [predictor.featurize(graph) if isinstance(graph, str) else graph for graph in graphs]
+    data = [predictor._graph(graph, i)[0] for i, graph in enumerate(graphs)]
     batch = collate(encode(data, *predictor.transforms))
     given = {name: getattr(batch, name) for name in AXES} | batch.encodings
     return {name: value for name, value in given.items() if value is not None}
@@ -219,25 +409,39 @@ def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
 def export(predictor: Predictor, graphs: list | None = None) -> torch.export.ExportedProgram:
     """The model as an ``ExportedProgram`` with dynamic batch and node axes.
 
-    ``graphs`` are two or more examples, needed if the model was not trained on molecules. Raises a
-    ValueError for a model on lists of edges, which cannot be exported.
+    The predictor's own model stays where it is. ``graphs`` are two or more examples of different
+    sizes, needed if the model was not trained on molecules. Raises a ValueError for a model on
+    lists of edges, which cannot be exported.
     """
+    graphs = list(EXAMPLES if graphs is None else graphs)
+    if len(graphs) < 2:
+        raise ValueError(
+            f"graphs has {len(graphs)} example(s); expected two or more, of different sizes, to "
+            "export a batch of any size."
+        )
     if "return_attention" not in signature(predictor.model.forward).parameters:
         raise ValueError(
             f"{predictor.name} cannot be exported: it runs on edges; expected a Transformer."
         )
-    tensors = tensors_of(predictor, list(graphs or EXAMPLES))
+    tensors = tensors_of(predictor, graphs)
     B, N = torch.export.Dim("B", max=1 << 20), torch.export.Dim("N", min=2, max=1 << 14)
     axes = {name: AXES.get(name, node_axes(name, value)) for name, value in tensors.items()}
     dynamic = {name: {0: B} | dict.fromkeys(range(1, axes[name] + 1), N) for name in tensors}
-    model = OnTensors(predictor.model.cpu()).eval()
+    model = OnTensors(copy.deepcopy(predictor.model).cpu()).eval()
     with torch.no_grad():
         return torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,), strict=False)
 
 
 def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
-    """Writes one ONNX file (needs onnx and onnxscript); returns the names of its inputs."""
-    program = torch.onnx.export(export(predictor), dynamo=True, verbose=False)
+    """Writes one ONNX file (needs onnx and onnxscript); returns the names of its inputs.
+
+    They are the names of :func:`tensors_of`, and the output is called "prediction".
+    """
+    names = [*tensors_of(predictor, list(EXAMPLES))]
+    program = torch.onnx.export(
+        export(predictor), dynamo=True, verbose=False, input_names=names,
+        output_names=["prediction"],
+    )  # fmt: skip
     with replacing(Path(path)) as temporary:
         program.save(str(temporary), external_data=False)
     return [value.name for value in program.model.graph.inputs]

@@ -3,16 +3,18 @@
 import pytest
 import torch
 from torch_geometric.data import Data
+from torch_geometric.utils import to_dense_adj
 
 import gtcourse
 from gtcourse import predict
+from gtcourse.course.commands import app
 from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphBatch, GraphDataset
-from gtcourse.graphs.molecules import zinc_data
+from gtcourse.graphs.molecules import canonical_graph, own_data, zinc_data
 from gtcourse.predict import available, fine_tuned, load
 from gtcourse.recipes import RECIPES
-from gtcourse.recipes.adapt import own_recipe, recipe_for, scaffold_split
+from gtcourse.recipes.adapt import own_recipe, recipe_for
 from gtcourse.runs.run import train
 from tests.process import gtcourse as call
 
@@ -64,6 +66,164 @@ def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
     assert third == "c,,,'' has no atoms; expected at least one."
 
 
+def test_cells_are_carried_along_as_they_are_and_earlier_predictions_keep_their_names(tmp_path):
+    table, once, twice = (tmp_path / name for name in ("in.csv", "once.csv", "twice.csv"))
+    table.write_text('smiles;well;cas;salt;note\nCCO;1E5;007;NA;"a; b"\nCCN;2E3;0012;;é\n')
+    call("predict", "csa-100k/molecules", "--csv", table, "--out", once)
+    call("predict", "csa/zinc", "--csv", once, "--out", twice)
+    head, first, second = twice.read_text().splitlines()
+    assert head == "smiles;well;cas;salt;note;prediction;reason;prediction 2;reason 2"
+    assert first.startswith('CCO;1E5;007;NA;"a; b";-0.526')
+    assert second.startswith("CCN;2E3;0012;;é;-0.62")
+
+
+def test_a_model_of_other_graphs_predicts_for_no_molecules(tmp_path):
+    graphs = [ring(n, torch.tensor([float(n)]), floats=False) for n in range(3, 13)]
+    own = GraphDataset("rings", "rings", graphs, torch.tensor([0, 0, 0, 1, 2]).repeat(2))
+    recipe = recipe_for("csa/zinc", graphs, "regression").at(epochs=1, batch_size=4)
+    train(recipe, own, command="train", out=str(tmp_path / "run"), progress=False)
+    with pytest.raises(ValueError, match="was not trained on molecules; expected PyG graphs"):
+        load(tmp_path / "run").predict_rows(["CCO"])
+
+
+def test_an_output_that_is_no_number_has_a_reason():
+    predictor = load("csa-100k/molecules")
+    with torch.no_grad():
+        next(predictor.model.parameters()).fill_(float("inf"))
+    rows = predictor.predict_rows(["CCO", "C1CC"])
+    assert rows["reason"][0] == "the model's output is no finite number; expected one."
+    assert "no molecule" in rows["reason"][1]
+
+
+def test_a_model_in_training_mode_predicts_in_evaluation_mode_and_stays_as_it_was():
+    predictor = load("signnet-100k/molecules")
+    expected, model = predictor.predict(SMILES), predictor.model
+    model.train()
+    frozen = next(module for module in model.modules() if isinstance(module, torch.nn.BatchNorm1d))
+    frozen.eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    assert predictor.predict(SMILES).equal(expected)
+    assert model.training
+    assert not frozen.training
+    for name, value in model.state_dict().items():
+        assert value.equal(before[name])
+
+
+# One molecule, one prediction.
+
+WRITINGS = {
+    "CO": ["OC", "[H]CO", "[CH3][OH]", "[CH3:1][OH:2]", "[H]C([H])([H])O[H]", " CO "],
+    "CC(C)O": ["C[CH](C)O", "OC(C)C", "C[C@H](C)O"],
+    "C[C@H](F)Cl": ["C[C@@H](Cl)F", "[C@@H](C)(Cl)F", "F[C@@H](C)Cl"],
+    "CC(=O)Oc1ccccc1C(=O)O": ["O=C(O)c1ccccc1OC(C)=O", "OC(=O)C1=CC=CC=C1OC(C)=O"],
+    "CC(=O)[O-].C[NH3+]": ["C[NH3+].CC(=O)[O-]"],
+}
+
+
+@pytest.mark.parametrize("name", available())
+def test_a_prediction_is_a_function_of_the_molecule(name):
+    predictor = load(name)
+    for smiles, writings in WRITINGS.items():
+        values = predictor.predict([smiles, *writings])
+        torch.testing.assert_close(values, values[:1].expand(len(values)), atol=1e-5, rtol=1e-5)
+
+
+def test_a_graph_is_that_of_the_molecule_with_its_atoms_in_the_order_written():
+    for featurize in (zinc_data, own_data):
+        canonical, order = canonical_graph("OC(=O)c1ccccc1OC(C)=O", featurize)
+        written = featurize("OC(=O)c1ccccc1OC(C)=O")
+        assert canonical.smiles == "CC(=O)Oc1ccccc1C(=O)O"
+        assert written.x[order].equal(canonical.x)
+        dense = [to_dense_adj(g.edge_index, edge_attr=g.edge_attr)[0] for g in (written, canonical)]
+        assert dense[0][order][:, order].equal(dense[1])
+    assert zinc_data("[CH3][OH]").x.flatten().tolist() == [0, 1]  # C and O, not "C H3"
+
+
+def test_attention_has_the_atoms_in_the_order_written():
+    predictor = load("csa/zinc")
+    _, (one, other) = predictor.predict(["CCOC(C)=O", "O=C(C)OCC"], return_attention=True)
+    order = torch.tensor([5, 3, 4, 2, 1, 0])  # of the second's atoms in the first
+    torch.testing.assert_close(one[..., order[:, None], order], other, atol=1e-5, rtol=1e-4)
+
+
+def test_the_largest_piece_of_a_salt_can_be_read_alone(tmp_path):
+    predictor = load("csa/zinc")
+    alone = predictor.predict(["CC(=O)[O-]"])
+    assert not predictor.predict(["CC(=O)[O-].C[NH3+]"]).equal(alone)
+    shown = call("predict", "csa/zinc", "CC(=O)[O-].[Na+]", "--largest-fragment")
+    assert f"{alone.item():.4f}"[:6] in shown
+
+
+# Own targets: their scale, probabilities and classes.
+
+
+def own_run(folder, words: dict[str, object], task: str, *more: str):
+    """A short run on a CSV file of molecules with these values, and its predictor."""
+    table = folder / "my.csv"
+    rows = [f"{smiles},{value}" for smiles, value in words.items()]
+    table.write_text("\n".join(["smiles,y", *rows]))
+    options = ["--csv", table, "--target", "y", "--task", task, "--split", "random", *more]
+    options += ["--batch-size", "8", "--out", folder / "runs", "--learning-rate", "0.003"]
+    shown = call("train", "egt-100k/zinc", *options)
+    (run,) = (folder / "runs").iterdir()
+    return shown, load(run)
+
+
+def test_targets_are_standardised_in_training_and_predicted_in_their_unit(tmp_path, molecules):
+    values = {graph.smiles: 250 + 10 * graph.y.item() for graph in molecules.train[:100]}
+    _, predictor = own_run(tmp_path, values, "regression", "--epochs", "3")
+    scale = predictor.record.config["changed"]["own_data"]["scale"]
+    assert scale["mean"][0] == pytest.approx(250, abs=15)
+    predictions = predictor.predict([*values])
+    y = torch.tensor([*values.values()])
+    assert (predictions - y).abs().mean() < 2 * (y - y.median()).abs().mean()
+    assert predictor.record.result["test_mae"] < 40
+
+
+def test_binary_targets_are_predicted_as_probabilities_or_logits(tmp_path, molecules):
+    values = {graph.smiles: i % 2 for i, graph in enumerate(molecules.train[:60])}
+    _, predictor = own_run(tmp_path, values, "binary", "--epochs", "1")
+    rows, logits = (predictor.predict_rows(SMILES, logits=logits) for logits in (False, True))
+    assert [*rows] == ["probability y", "reason"]
+    assert [*logits] == ["logit y", "reason"]
+    expected = torch.tensor(logits["logit y"]).sigmoid()
+    torch.testing.assert_close(torch.tensor(rows["probability y"]), expected)
+
+
+def test_classes_have_a_probability_each(tmp_path, molecules):
+    words = ("low", "high", "middle")
+    values = {g.smiles: words[i % 3] for i, g in enumerate(molecules.train[:60])}
+    _, predictor = own_run(tmp_path, values, "classes", "--epochs", "1")
+    rows = predictor.predict_rows(SMILES)
+    names = [f"probability y = {word}" for word in ("high", "low", "middle")]
+    assert [*rows] == [*names, "reason"]
+    sums = torch.tensor([rows[name] for name in names]).sum(dim=0)
+    torch.testing.assert_close(sums, torch.ones(len(SMILES)))
+
+
+def test_other_labels_in_a_file_of_the_same_name_are_another_run(tmp_path, molecules):
+    smiles = [graph.smiles for graph in molecules.train[:30]]
+    own_run(tmp_path, {text: i for i, text in enumerate(smiles)}, "regression", "--epochs", "1")
+    table = tmp_path / "my.csv"
+    table.write_text(table.read_text().replace(",29", ",1029"))
+    words = ["train", "egt-100k/zinc", "--csv", str(table), "--target", "y", "--split", "random"]
+    words += ["--epochs", "1", "--batch-size", "8", "--learning-rate", "0.003", "--auto-resume"]
+    with pytest.raises(ValueError, match="holds another run, different in changed, data"):
+        app([*words, "--out", str(tmp_path / "runs")], standalone_mode=False)
+
+
+@pytest.mark.slow
+def test_folds_are_runs_of_their_own_with_a_mean(tmp_path, molecules):
+    table = tmp_path / "my.csv"
+    rows = [f"{g.smiles},{g.y.item()}" for g in molecules.train[:30]]
+    table.write_text("\n".join(["smiles,y", *rows]))
+    words = ("train", "egt-100k/zinc", "--csv", table, "--target", "y", "--folds", "3")
+    shown = call(*words, "--epochs", "1", "--batch-size", "8", "--out", tmp_path / "runs")
+    assert "mean ± standard deviation of 3 runs:" in shown
+    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert names == [f"egt-100k-zinc-on-my-fold-{k}-of-3-seed0" for k in (1, 2, 3)]
+
+
 def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
     out = tmp_path / "page.html"
     call("explore", "csa/zinc,egt-100k/molecules", "CCO", "c1ccccc1O", "--out", out)
@@ -84,7 +244,7 @@ def test_training_on_a_csv_and_loading_the_run(recipe, tmp_path, molecules):
     targets = ["--target", "activity"]
     targets += ["--target", "other"] if recipe.startswith("csa") else []
     few = ("--epochs", 1, "--batch-size", 16, "--out", tmp_path / "runs")
-    assert "row 42: 'CCX'" in call("train", recipe, "--csv", table, *targets, *few)
+    assert "line 42: 'CCX'" in call("train", recipe, "--csv", table, *targets, *few)
     (folder,) = (tmp_path / "runs").iterdir()
     predictor = load(folder)
     assert len(predictor.targets) == len(targets) // 2
@@ -105,16 +265,8 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
     name = "layers.3.attention.query.weight"
     change = (tuned[name] - before[name]).norm() / before[name].norm()
     assert 0 < change < 0.1
-    with pytest.raises(RuntimeError, match="size mismatch"):
-        fine_tuned(own_recipe(RECIPES["csa/zinc"], "regression", ["y"]), "csa/zinc").build_model()
-
-
-def test_a_scaffold_is_in_one_part_alone():
-    smiles = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}C1CC1" for n in range(1, 4)]
-    smiles += ["C" * n for n in range(1, 21)]
-    parts = scaffold_split(smiles, seed=0)
-    assert len({*parts[:7]}) == len({*parts[7:10]}) == 1
-    assert parts == scaffold_split(smiles, seed=0)
+    with pytest.raises(ValueError, match=r"num_node_types is .*; expected a trained model of the"):
+        fine_tuned(own_recipe(RECIPES["csa/zinc"], "regression", ["y"]), "csa/zinc")
 
 
 def test_sizes_of_older_records_mean_the_same():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -368,7 +369,22 @@ class GraphDataset:
     def provenance(self) -> dict:
         """Which data these are, for the record of a run on them."""
         named = {name: getattr(self, name) for name in ("name", "source", "checksum")}
-        return named | {"sizes": self.split_sizes}
+        return named | {"sizes": self.split_sizes, "sha256": self.digest()}
+
+    def digest(self) -> str:
+        """SHA-256 of everything that a model is trained on: all tensors of the graphs, the split.
+
+        The same graphs in another order have another digest.
+        """
+        sha256 = hashlib.sha256(self.target.encode())
+        for graph in self.graphs:
+            for name, value in sorted(graph.to_dict().items()):
+                if isinstance(value, Tensor):
+                    header = f"{name} {value.dtype} {list(value.shape)}"
+                    sha256.update(header.encode())
+                    sha256.update(value.detach().cpu().contiguous().numpy().tobytes())
+        sha256.update(self.split.numpy().tobytes())
+        return sha256.hexdigest()
 
 
 @dataclass(kw_only=True)
@@ -384,6 +400,12 @@ class MappedGraphs(GraphDataset):
     folder: Path
     content: str
     stored: list[str]
+
+    def digest(self) -> str:
+        """SHA-256 of the folder's content and of which of its graphs are in which split."""
+        sha256 = hashlib.sha256(self.content.encode())
+        sha256.update(self.split.numpy().tobytes())
+        return sha256.hexdigest()
 
     def _select(self, rows: Tensor) -> RaggedGraphs:
         return self.graphs.select(rows)

@@ -12,8 +12,6 @@ from torch_geometric.data import Data
 from gtcourse.graphs.batch import GraphBatch, Target
 from gtcourse.graphs.dataset import RaggedGraphs, checked
 
-BUCKETS, FULL_BATCHES = 8, 8  #: buckets by default, if each has at least as many batches
-
 
 class DenseLoader:
     """Iterates over padded batches of many graphs.
@@ -30,8 +28,9 @@ class DenseLoader:
         shuffle: a new order each epoch, a function of ``seed`` and the epoch alone.
         buckets: the data are sorted by size into this many buckets of (almost) equal count, and
             each batch comes from one of them: less padding, but a batch's graphs are similar in
-            size. At most one for each full batch. By default 8 if graphs are shuffled and each
-            bucket has 8 batches or more, else 1, which keeps the order of the graphs.
+            size. At most one for each full batch. With 1, the default here and on the command
+            line, batches are drawn from all graphs; batch norm and a loss of few graphs suffer
+            from batches of one size.
         drop_last: leave out batches of fewer than ``batch_size`` graphs.
         static_shapes: all batches of a bucket are as wide as its largest graph, so that a compiled
             model meets as many shapes as there are buckets (with ``drop_last``, no more).
@@ -50,13 +49,13 @@ class DenseLoader:
         device: torch.device | str = "cpu",
         shuffle: bool = False,
         seed: int = 0,
-        buckets: int | None = None,
+        buckets: int = 1,
         drop_last: bool = False,
         static_shapes: bool = False,
         target: Target | None = None,
         then: Callable[[GraphBatch], GraphBatch] | None = None,
     ):
-        if batch_size < 1 or (buckets is not None and buckets < 1):
+        if batch_size < 1 or buckets < 1:
             raise ValueError(
                 f"batch_size is {batch_size} and buckets {buckets}; expected 1 or more of each."
             )
@@ -72,9 +71,6 @@ class DenseLoader:
         self.epoch, self.first_batch = 0, 0
         self._rank, self._world, self._even = 0, 1, False
         self._check: Callable[[Tensor, Tensor | None], None] | None = None
-        if buckets is None:
-            enough = shuffle and len(rows) >= BUCKETS * FULL_BATCHES * batch_size
-            buckets = BUCKETS if enough else 1
         # Without shuffling the order given is kept, unless buckets reorder it.
         if buckets > 1:
             rows = rows[self._data.num_nodes[rows].argsort(stable=True)]

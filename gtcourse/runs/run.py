@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -28,12 +29,16 @@ from gtcourse.graphs.published import (
 )
 from gtcourse.graphs.io import META, check_same, open_graphs
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
+from gtcourse.recipes import get_recipe
+from gtcourse.recipes.adapt import standardised
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.schedules import warmup_then_cosine
 from gtcourse.runs import record as records
 from gtcourse.train import loop
 from gtcourse.train.loop import device
+from gtcourse.train.tasks import Task
 from gtcourse.runs.record import Record
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
@@ -141,12 +146,12 @@ def run_name(recipe: Recipe, data: GraphDataset) -> str:
 
 
 def train(
-    recipe: Recipe,
+    recipe: Recipe | str,
     data: GraphDataset,
     *,
     command: str,
     seed: int = 0,
-    out: Path | None = None,
+    out: str | Path | None = None,
     resume: bool | None = False,
     buckets: int = 1,
     compile: bool = False,
@@ -154,7 +159,11 @@ def train(
 ) -> Record:
     """Trains with a recipe and evaluates the weights of the best validation epoch.
 
+    The targets of a regression on own data are standardised by the training split; errors are in
+    their unit. The state of the global random generators is as before afterwards.
+
     Args:
+        recipe: one, or the name of a published one.
         command: what to type for the same run; seed: of weights, order and dropout.
         out: the run's folder; None to write nothing.
         resume: continue the run that is there; a finished one is not run again. None: begin one
@@ -165,6 +174,8 @@ def train(
         ValueError: the recipe cannot take the data, or ``out`` holds a run that is not to be
             resumed, another one, or none to resume, or is in use.
     """
+    recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    out = None if out is None else Path(out)
     if resume and not (out / "run.json").exists():
         raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
     if torch.cuda.is_available():  # several processes have a GPU each
@@ -172,9 +183,12 @@ def train(
     devices = math.prod(loop.processes(options.get("devices", 1)))
     settings = {"buckets": buckets, "compile": compile, "devices": devices}
     settings["precision"] = options.get("precision", "32-true")
+    check_data(recipe, data)
+    recipe = standardised(recipe, data)
     name, commit = run_name(recipe, data), records.current_commit()
     what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
-    check_data(recipe, data)
+    for sentence in unranked(recipe, data):
+        warnings.warn(sentence, stacklevel=2)
     writes = out is not None and loop.is_first_process()
     with ExitStack() as stack:
         if writes:
@@ -189,6 +203,7 @@ def train(
         if out is not None and (out / records.record_filename(name, seed)).exists():
             return records.read_record(out / records.record_filename(name, seed))
         training, val, test = loaders(recipe, data, seed, buckets, static_shapes=compile)
+        stack.enter_context(loop.own_random_state())
         torch.manual_seed(seed)
         model = recipe.build_model()
         for loader in (training, val, test):  # before hours of training, and the test data too
@@ -219,8 +234,29 @@ def _result(
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
 
 
+def unranked(recipe: Recipe, data: GraphDataset) -> list[str]:
+    """A sentence for each split without a score, because its targets are all of one class.
+
+    A ranking (ROC AUC, average precision) needs a 0 and a 1.
+    """
+    if recipe.task.kind != "probability" or isinstance(data, MappedGraphs):
+        return []
+    sentences = []
+    for split in ("val", "test"):
+        y = torch.cat([graph.y for graph in data[split]])
+        y = y.reshape(len(y), -1) if data.target == "graph" else y.reshape(-1, 1)
+        known = y[~y.isnan()]
+        if len(known) and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
+            use = "the weights are those of the last epoch" if split == "val" else "none is reported"
+            sentences.append(
+                f"the {len(known)} known targets of the split {split!r} of {data.name} are all "
+                f"{known[0]:g}: there is no {recipe.task.monitor} of one class, and {use}."
+            )
+    return sentences
+
+
 def check_data(recipe: Recipe, data: GraphDataset) -> None:
-    """Puts a graph with the highest category of each column through the recipe's model.
+    """Checks labels, and puts a graph with the highest category of each column through the model.
 
     On a GPU a category without a row would be an error of the device in the middle of an epoch.
     """
@@ -230,6 +266,7 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
         )
     if isinstance(data, MappedGraphs):  # to find the highest, all files would have to be read
         return
+    check_labels(recipe.task, data)
     graph = data.graphs[0].clone()
     for name in {"x", "edge_attr"} & {*graph.keys()}:
         if len(values := torch.cat([each[name] for each in data.graphs])):
@@ -246,6 +283,22 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
             raise ValueError(f"{data.name} does not fit {recipe.name}: {reason}") from None
 
 
+def check_labels(task: Task, data: GraphDataset) -> None:
+    """Raises a ValueError for the first graph with a label that is no class of the task."""
+    if task.num_classes is None:
+        return
+    for index, graph in enumerate(data.graphs):
+        if graph.get("y") is None:
+            return  # the model's outputs are compared with it, and the message is of shapes
+        known = graph.y[~graph.y.isnan() & (graph.y != MISSING_LABEL)]
+        wrong = known[~torch.isin(known, torch.arange(task.num_classes, dtype=known.dtype))]
+        if len(wrong):
+            raise ValueError(
+                f"graph {index} of {data.name} has y = {wrong[0]:g}; expected classes, 0 to "
+                f"{task.num_classes - 1}."
+            )
+
+
 def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
     """Begins a run in its folder, or compares the run in it with this one: the commit at its start.
 
@@ -259,6 +312,8 @@ def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     begun = json.loads(path.read_text())
     what = json.loads(json.dumps(what))  # as it was read
+    if "sha256" not in begun["data"]:  # a run that was begun before its data were identified
+        what["data"].pop("sha256", None)
     ours, saved = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
     check_same(f"{out} holds another run", ours, saved)
     return begun["commit"]

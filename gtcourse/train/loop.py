@@ -95,6 +95,27 @@ class Epoch:
     seconds: float = 0.0
 
 
+@contextmanager
+def own_random_state() -> Iterator[None]:
+    """What happens inside leaves the global random generators of torch as they were."""
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices):
+        yield
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; each module's own mode is restored afterwards."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+@own_random_state()
 def fit(
     model: nn.Module,
     task: Task,
@@ -118,6 +139,9 @@ def fit(
     progress: bool = True,
 ) -> History:
     """Trains ``model`` in place and leaves it with its best weights by validation.
+
+    Validation is in float32, whatever the precision of training. The global random generators are
+    afterwards as they were.
 
     Args:
         train, val: loaders; fastest on :func:`gtcourse.device`, to which batches are moved.
@@ -156,8 +180,10 @@ def fit(
         val = None if val is None else val.shard(rank, world, even=False)
     torch.manual_seed(seed + rank)
     # The wrapped model shares its weights with the caller's.
-    wrapped, wrapped_optimizer = fabric.setup(compiled(model, compile), optimizer)
-    evaluated = wrapped if world == 1 else model  # DDP's forward waits for the other processes
+    trained = compiled(model, compile)
+    wrapped, wrapped_optimizer = fabric.setup(trained, optimizer)
+    # Validated in float32 like the test set, in any number of processes and in any precision.
+    evaluated = trained if world == 1 else model  # DDP's forward waits for the other processes
     history, best_weights, current = History(), None, None
     folder = None if out is None else Path(out)
     writes = folder is not None and rank == 0
@@ -275,14 +301,12 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
     """
     if isinstance(loader, DenseLoader):
         loader.check_features(model)
-    was_training = model.training
-    model.eval()
     where = next(model.parameters()).device
     metric = task.metric().to(where)
-    for batch in loader:
-        batch = batch.to(where)
-        task.update(metric, model(batch), batch)
-    model.train(was_training)
+    with evaluating(model):
+        for batch in loader:
+            batch = batch.to(where)
+            task.update(metric, model(batch), batch)
     return {task.monitor: float(metric.compute())}
 
 

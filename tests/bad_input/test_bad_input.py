@@ -1,5 +1,6 @@
 """Malformed input: one table, and one test that each row raises one sentence and leaves no file."""
 
+import gzip
 import json
 import pickle
 import re
@@ -46,7 +47,8 @@ from gtcourse.graphs import (
 )
 from gtcourse.graphs.io import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data
-from gtcourse.predict import load
+from gtcourse.graphs.tables import fold_split, read_table
+from gtcourse.predict import export, load
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
 from gtcourse.runs.record import Record, read_record, read_weights, recorded, write_weights
@@ -295,7 +297,7 @@ BATCHES = [
     ("a target of pairs", call(collate, CHAINS, target="pair"), "target is 'pair'; expected"),
     ("targets of nodes", call(collate, CHAINS, target="node"), "y has [1, 1, 1] rows in the first"),
     *((f"a loader of {given}", call(DenseLoader, CHAINS, **{"batch_size": 2} | given),
-       f"batch_size is {given.get('batch_size', 2)} and buckets {given.get('buckets')}; expected")
+       f"batch_size is {given.get('batch_size', 2)} and buckets {given.get('buckets', 1)}; expect")
       for given in [{"batch_size": 0}, {"buckets": 0}]),
     ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "dataset 'a' has 3 graphs a"),
     ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "dataset 'a' has 3 graphs"),
@@ -345,14 +347,14 @@ def scored(prediction: torch.Tensor, targets: list | None) -> Make:
     return call(tasks.graph_multiclass(3).loss, prediction, batch)
 
 
-def trained(change: Callable, name: str = "zinc", **options) -> Make:
+def trained(change: Callable, name: str = "zinc", recipe: str = "gin-100k/zinc", **options) -> Make:
     """A run on data of which something is changed."""
 
     def make(folder: Path) -> Callable:
         data = tiny(name, 6)
         change(data)
-        recipe = RECIPE.at(epochs=1, batch_size=4)
-        return lambda: train(recipe, data, command="none", out=folder / "run", **options)
+        chosen = get_recipe(recipe).at(epochs=1, batch_size=4)
+        return lambda: train(chosen, data, command="none", out=folder / "run", **options)
 
     return make
 
@@ -518,8 +520,22 @@ def own_csv(content: str, **options) -> Make:
     return make
 
 
-def predicted(entries: object) -> Make:
-    return lambda folder: partial(load("csa/zinc").predict, entries)
+def binary_csv(content: bytes) -> Make:
+    def make(folder: Path) -> Callable:
+        (folder / "my.csv").write_bytes(content)
+        return partial(read_table, folder / "my.csv", "smiles")
+
+    return make
+
+
+def for_labels(task: str, y: torch.Tensor | None) -> Make:
+    """A recipe for two graphs with the same target."""
+    graphs = [Data(x=zeros(2, 1), edge_index=EDGES, y=y) for _ in range(2)]
+    return call(recipe_for, get_recipe("csa/zinc"), graphs, task)
+
+
+def predicted(entries: object, **options) -> Make:
+    return lambda folder: partial(load("csa/zinc").predict, entries, **options)
 
 
 def explored(folder: Path) -> Callable:
@@ -543,12 +559,78 @@ OWN = [
     ("an unknown model", call(load, "csa/znic"), "expected one of csa"),
     ("a folder without a model", lambda folder: lambda: load(folder), "is no trained model"),
     ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
-    ("a table: no column", own_csv("smiles,y\nCCO,1\n", smiles="SMILES"), "no column 'SMILES'"),
-    ("a table: text for a target", own_csv("smiles,y\nCCO,high\n"), "text for a target ("),
-    ("a table: 2 for a class", own_csv("smiles,y\nCCO,2\n", task="binary"), "not all 0 or 1"),
-    ("a table: no molecule", own_csv("smiles,y\nCCX,1\n"), "no molecule that RDKit can read"),
-    ("a table: an unknown split", own_csv("smiles,y,part\nCCO,1,holdout\n", split="part"),
-     "holds 'holdout'"),
+    *((f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
+      for what, content, says, options in [
+          ("no column", "smiles,y\nCCO,1\n", " has no column 'SMILES'; expected one of smiles, y.",
+           {"smiles": "SMILES"}),
+          ("a column twice", "smiles,y,y\nCCO,1,2\n", " has more than one column 'y'; expecte", {}),
+          ("text for a target", "smiles,y\nCCN,1\nCCO,high\n",
+           ", line 3, column 'y' has 'high'; expected a number", {}),
+          ("an infinite target", 'name,smiles,y\n"two\nlines",C,1\n\nx,CCO,-inf\n',
+           ", line 5, column 'y' has '-inf'; expected a number", {}),
+          ("a target beyond float32", "smiles,y\nCCO,1e39\n",
+           ", line 2, column 'y' has '1e39'; expected a number", {}),
+          ("a decimal comma", "smiles;y\nCCO;3,5\n",
+           ", line 2, column 'y' has '3,5'; expected a decimal point (3.5)", {}),
+          ("a decimal comma between commas", "smiles,y\nCCO,3,5\n",
+           ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): a "
+           "cell that has the separator in it has to be in quotation marks, and a number has a",
+           {}),
+          ("2 for a class", "smiles,y\nCCO,2\n",
+           ", line 2, column 'y' has '2'; expected 0 or 1, for the task binary.",
+           {"task": "binary"}),
+          ("one class", "smiles,y\nCCO,a\nCCN,a\n", ", column 'y' has 1 classes (a); expected two",
+           {"task": "classes"}),
+          ("no molecule", "smiles,y\nCCX,1\n", " has no row with a molecule that RDKit can read in",
+           {}),
+          ("an unknown split", "smiles,y,part\nCCO,1,train\nCCN,1,holdout\n",
+           ", line 3, column 'part' has 'holdout'; expected train, val or test.",
+           {"split": "part"}),
+          ("one scaffold", "smiles,y\n" + "C,1\n" * 20,
+           ": the scaffold split of 20 molecules leaves none for validation (molecules of one ring "
+           "system stay together, and all without rings); expected more molecules, --split random,",
+           {}),
+          ("two molecules for a random split", "smiles,y\nC,1\nCC,2\n",
+           ": the random split of 2 molecules leaves none for training; expected",
+           {"split": "random"}),
+          ("a comma too many", "smiles,y\nCCO,1,\nCCN,2,\n",
+           ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): the "
+           "line ends in a comma.", {}),
+          ("a cell too few", "smiles,y\nCCO\n", ", line 2 has 1 cells; expected 2, one for ea", {}),
+          ("a quotation mark too few", 'smiles,y\n"CCO,1\nC,2\n',
+           ", line 2: unexpected end of data; expected a quotation mark only around a cell", {}),
+          ("nothing in it", "", " is empty; expected a header and a row for each molecule.", {}),
+      ]),
+    *((f"a table: {what}", binary_csv(content), "{folder}/my.csv" + says)
+      for what, content, says in [
+          ("another encoding", "smiles,name\nCCO,éthanol\n".encode("latin-1"),
+           ", line 2: byte 0xe9 is not UTF-8, the text is in another encoding; expected UTF-8"),
+          ("UTF-16", "smiles\nCCO\n".encode("utf-16"), " is UTF-16 text; expected UTF-8: in Excel"),
+          ("a workbook", b"PK\x03\x04\x14\0", " is an Excel workbook or a zip archive; expected a"),
+          ("half a gzip file", gzip.compress(b"smiles\nCCO\n")[:-9], " is compressed and damaged "),
+          ("an array", b"\x93NUMPY\x01\0smiles", " is no text (it has zero bytes); expected a CSV"),
+      ]),
+    ("a table that is not there", call(read_table, "lost.csv", "smiles"), "there is no file lost."),
+    ("four folds of three", call(fold_split, ["C"] * 9, 3, 3, seed=0, by_scaffold=False),
+     "fold is 3 of 3; expected three folds or more, from 0 on."),
+    ("several molecules in one string", predicted(["CCO CCN"]), "entry 0: 'CCO CCN' has a space"),
+    ("batches of no molecules", predicted(["CCO"], batch_size=0), "batch_size is 0; expected 1 or"),
+    ("attention of a GatedGCN", lambda folder: partial(load("signnet-100k/molecules").predict,
+     ["CCO"], return_attention=True), "has no attention to return, it passes messages along edges"),
+    ("an export of one example", lambda folder: partial(export, load("csa/zinc"), ["CCO"]),
+     "graphs has 1 example(s); expected two or more"),
+    ("labels below 0", for_labels("classes", torch.tensor([-1])), "graph 0 has y = -1; expected c"),
+    ("a label that is neither 0 nor 1", for_labels("binary", torch.tensor([2.0])),
+     "graph 0 has y = 2; expected 0 or 1."),
+    ("classes that are floats", for_labels("classes", torch.tensor([1.0])),
+     "graph 0 has y of torch.float32; expected integers, 0 or more for classes."),
+    ("integers for a regression", for_labels("regression", torch.tensor([1])),
+     "graph 0 has y of torch.int64; expected floats for regression."),
+    ("one class of graphs", for_labels("classes", torch.tensor([1])),
+     "the targets y have one class alone (1); expected two or more classes."),
+    ("graphs without targets", for_labels("regression", None), "the graphs have no targets y; exp"),
+    ("a class beyond the recipe's", trained(lambda data: data.graphs[7].y.fill_(2), name="cycles",
+     recipe="gin-pe/cycles"), "graph 7 of cycles has y = 2; expected classes, 0 to 1."),
     ("floats for atoms", for_floats("graphormer-slim/zinc", "graph"), "features are floats"),
     ("nodes for a GIN", for_floats("gin/zinc", "node"), "no targets of nodes"),
     ("edges for CSA", for_floats("csa/zinc", "edge"), "no targets of edges; expected a recipe of"),
@@ -571,6 +653,7 @@ def typed(*words: str) -> Make:
     def make(folder: Path) -> Callable:
         tiny_zinc_file(folder)
         (folder / "file").write_text("no graph file")
+        (folder / "my.csv").write_text("smiles,y\nCCO,1\nCCN,2\n")
         return lambda: command([str(folder / w[1:]) if w.startswith("@") else w for w in words])
 
     return make
@@ -607,13 +690,36 @@ COMMANDS = [
         ((*TRAIN, "--budget", "huge"), "budget is 'huge'; expected one of paper, short, smoke"),
         ((*TRAIN, "--epochs", "0"), "Invalid value for '--epochs'"),
         ((*TRAIN, "--seed", "9" * 20), "Invalid value for '--seed'"),
+        *(((*TRAIN, option, value), f"{option} has no effect without --csv; expected --csv with")
+          for option, value in [("--start", "csa/zinc"), ("--target", "y"), ("--task", "binary"),
+                                ("--split", "part"), ("--smiles", "s"), ("--folds", "5"),
+                                ("--max-atoms", "50")]),
+        ((*TRAIN, "--largest-fragment"), "--largest-fragment has no effect without --csv; expecte"),
+        ((*TRAIN, "--csv", "@file", "--target", "y"), "--data has no effect with --csv; expected "),
+        ((*TRAIN, "--fold", "1"), "--fold has no effect without --folds; expected --folds as well"),
+        ((*TRAIN, "--jobs", "2"), "--jobs has no effect on a single run; expected several times"),
+        ((*TRAIN, "--resume", "--auto-resume"), "--resume and --auto-resume are both given; expec"),
+        ((*TRAIN[:2], "--csv", "@file"), "--csv needs a column to predict; expected --target NAME"),
+        ((*TRAIN[:2], "--csv", "@file", "--target", "y", "--task", "classification"),
+         "--task is 'classification'; expected one of regression, binary, classes."),
+        ((*TRAIN[:2], "--csv", "@my.csv", "--target", "y", "--start", "egt-100k/molecules"),
+         "egt-100k/molecules (EGT) cannot start a model of the recipe gin-100k/zinc (GIN)"),
+        (("train", "egt-100k/zinc", "--csv", "@my.csv", "--target", "y", "--start",
+          "egt-100k/molecules", "--out", "@runs"), "d_model is 56, not 48"),
+        (("recipes", "csa/zinc", "--dataset", "zinc"), "--dataset has no effect on one recipe"),
+        (("data", "--source", "download"), "--source has no effect on the list; expected a data"),
+        (("predict", "csa/zinc"), "expected SMILES or --csv FILE, one of the two."),
+        (("predict", "csa/zinc", "C", "--smiles", "s"), "--smiles has no effect without --csv"),
+        (("predict", "csa/zinc", "C", "--logits"), "--logits has no effect, csa/zinc predicts val"),
         ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
         (("results", "@nowhere"), "Invalid value for 'folders'"),
         (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
         (("prepare", "csl", "--out", "@out", "--workers", "0"), "Invalid value for '--workers'"),
+        (("prepare", "csl", "--out", "@out", "--workers", "2", "--scheduler", "tcp://a:1"),
+         "--workers has no effect with --scheduler; expected one of the two."),
     ]
-]
+]  # fmt: skip
 
 TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *OWN, *COMMANDS]
 
