@@ -6,6 +6,7 @@ for PyTorch and PyG.
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import signal
@@ -48,6 +49,7 @@ LARGEST_FRAGMENT = Option(
     False, "--largest-fragment", help="of salts and mixtures, read the largest piece only"
 )
 MAX_ATOMS = Option(None, min=1, help="leave out larger molecules")
+SIMILAR = 0.4  # Tanimoto similarity of Morgan fingerprints, below which a prediction is a guess
 OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms", "start")
 """Options of ``train`` that say how to read --csv."""
 
@@ -157,8 +159,8 @@ def train(
     _refuse(context, ("jobs",), "on a single run", "several times --seed, or --folds")
     from gtcourse.recipes import get_recipe
     from gtcourse.recipes.csa import with_form
+    from gtcourse.runs import overview, run
     from gtcourse.runs import record as records
-    from gtcourse.runs import run
     from gtcourse.train import loop
 
     chosen = get_recipe(recipe)
@@ -180,6 +182,12 @@ def train(
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
     if first := loop.is_first_process():
         print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
+        alone = devices == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
+        if alone and not (folder / "run.json").exists():
+            _say_estimate(chosen, dataset)
+    simple = {}
+    if csv is not None and first:
+        simple = _say_overview(chosen, dataset)
     record = run.train(
         chosen, dataset, command=_command(), seed=seed[0], out=folder,
         resume=None if auto_resume else resume, checkpoint_every=checkpoint_every,
@@ -190,6 +198,10 @@ def train(
         paper = {metric: about.format(score[0]) for metric, score in records.printed(chosen)}
         for metric, value in record.result.items():
             print(f"{metric:>16} {value:.5g}{paper.get(metric, '')}")
+        if simple:
+            metric = chosen.task.monitor
+            simple[chosen.name] = record.result.get(f"test_{metric}", math.nan)
+            print("\n".join(overview.table(simple, metric)))
         print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
 
@@ -310,6 +322,9 @@ def predict(
     ),
     largest_fragment: bool = LARGEST_FRAGMENT,
     max_atoms: int | None = MAX_ATOMS,
+    ensemble: bool = Option(
+        False, "--ensemble", help="MODEL is a folder of runs: the mean of all, and its deviation"
+    ),
 ) -> None:
     """Predict with a trained model.
 
@@ -318,8 +333,8 @@ def predict(
     import pandas as pd
 
     from gtcourse.graphs.io import replacing
-    from gtcourse.predict import load
-    from gtcourse.recipes.adapt import read_table
+    from gtcourse.graphs.tables import read_table
+    from gtcourse.predict import load, load_ensemble
 
     if (csv is None) == (not molecules):
         raise ValueError("expected SMILES or --csv FILE, one of the two.")
@@ -329,10 +344,11 @@ def predict(
     else:
         table = read_table(csv, smiles)
         _say_separator(csv, table)
-    predictor = load(model)
+    predictor = load_ensemble(model) if ensemble else load(model)
     if logits and predictor.task.kind == "value":
         raise ValueError(f"--logits has no effect, {model} predicts values; expected a classifier.")
-    predictor.largest_fragment |= largest_fragment
+    for member in predictor.members if ensemble else [predictor]:
+        member.largest_fragment |= largest_fragment
     found = predictor.predict_rows([*table[smiles]], logits=logits, max_atoms=max_atoms)
     failed = sum(reason != "" for reason in found["reason"])
     if out is None and not failed:
@@ -349,8 +365,44 @@ def predict(
         print(f"{len(table) - failed} predictions: {out}")
     else:
         print(table.to_string(index=False))
+    unlike = sum(value < SIMILAR for value in found.get("similarity", ()))
+    if unlike:
+        print(
+            f"{unlike} of {len(table)} molecules are unlike the training molecules (similarity "
+            f"below {SIMILAR}): do not trust their predictions."
+        )
     if failed:
         print(f"{failed} of {len(table)} rows have no prediction; see column 'reason'.")
+
+
+def _say_estimate(recipe, data) -> None:
+    """Prints the time and memory of a run before it starts, in one line."""
+    from gtcourse.runs.estimate import estimate, memory_of_machine
+
+    found = estimate(recipe, data)
+    if found is None:
+        return
+    print(f"{found.sentence()}.", flush=True)
+    available = memory_of_machine()
+    if found.memory is not None and available is not None and found.memory > 0.8 * available:
+        print(
+            f"This machine has {available / 2**30:.1f} GiB: a smaller --batch-size needs less, and "
+            "--max-atoms leaves out large molecules of --csv.",
+            flush=True,
+        )
+
+
+def _say_overview(recipe, data) -> dict[str, float]:
+    """Prints what own molecules are, and what simple predictors reach; returns their scores."""
+    from gtcourse.runs import overview
+
+    names = recipe.changed["own_data"]["targets"]
+    print("\n".join(overview.overview(data, recipe.task, names, recipe.build_model())))
+    simple = overview.baselines(data, recipe.task)
+    print("\n".join(overview.table(simple, recipe.task.monitor)), flush=True)
+    if len(simple) == 1:
+        print("`pip install scikit-learn` adds ridge regression and boosted trees.", flush=True)
+    return simple
 
 
 def _say_separator(csv: Path, table) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -22,11 +23,13 @@ from tqdm import tqdm
 from gtcourse.encodings import Encoding, encode
 from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.dataset import checked, collate
-from gtcourse.graphs.io import replacing
+from gtcourse.graphs.io import read_npz, replacing
 from gtcourse.graphs.molecules import (
     FEATURES,
     Featurizer,
     canonical_graph,
+    fingerprints,
+    nearest_similarity,
     ogb_molecule,
     zinc_data,
 )
@@ -36,6 +39,7 @@ from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
 from gtcourse.runs.record import RECORDED, Record, read_record, read_weights, record_filename
+from gtcourse.runs.run import FINGERPRINTS
 from gtcourse.train.loop import device, evaluating
 from gtcourse.train.tasks import Task, graph_regression
 
@@ -56,6 +60,8 @@ class Predictor:
             set.
         task: what the model was trained on; None takes its outputs as values.
         largest_fragment: of salts and mixtures, read the largest piece only.
+        known: :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules, if they
+            were a reader's own.
     """
 
     name: str
@@ -66,6 +72,7 @@ class Predictor:
     targets: tuple[str, ...] = ()
     task: Task | None = field(default=None, repr=False)
     largest_fragment: bool = False
+    known: np.ndarray | None = field(default=None, repr=False)
 
     @torch.no_grad()
     def predict(
@@ -115,10 +122,9 @@ class Predictor:
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
         predictions, attentions = [None] * len(data), [None] * len(data)
-        starts = range(0, len(data), batch_size)
+        batches = _batches(order, [graph.num_nodes for graph in data], batch_size)
         with evaluating(self.model):
-            for start in tqdm(starts, unit="batch", delay=1, leave=False, disable=None):
-                members = order[start : start + batch_size]
+            for members in tqdm(batches, unit="batch", delay=1, leave=False, disable=None):
                 batch = collate([data[i] for i in members]).to(device())
                 options = {"return_attention": True} if return_attention else {}
                 values = self.model(batch, **options)
@@ -157,6 +163,8 @@ class Predictor:
 
         Values are called "prediction" or "predicted NAME", probabilities "probability NAME", and
         logits "logit NAME". Where there is no prediction the value is NaN, and the reason says why.
+        A model trained on own molecules adds "similarity", the largest Tanimoto similarity (Morgan
+        fingerprints of radius 2) to one of them: predictions far from all of them are guesses.
 
         Args:
             max_atoms: leave out larger molecules.
@@ -190,7 +198,14 @@ class Predictor:
         for i in graphs:
             if not values[i].isfinite().all():
                 reasons[i] = "the model's output is no finite number; expected one."
-        return dict(zip(names, values.T.tolist(), strict=True)) | {"reason": reasons}
+        columns = dict(zip(names, values.T.tolist(), strict=True))
+        if self.known is not None:
+            similarity = torch.full((len(reasons),), torch.nan)
+            if graphs:
+                bits = fingerprints(graph.smiles for graph in graphs.values())
+                similarity[[*graphs]] = torch.from_numpy(nearest_similarity(bits, self.known))
+            columns["similarity"] = similarity.tolist()
+        return columns | {"reason": reasons}
 
     def _columns(self, logits: bool) -> list[str]:
         """The names of the columns of predictions."""
@@ -218,6 +233,21 @@ class Predictor:
         return graph, torch.tensor(order).argsort()
 
 
+PAIRS_AT_ONCE = 2**18
+"""Of nodes in a batch, padding included: 64 graphs of 64 nodes, 4 of 256, or one that is larger."""
+
+
+def _batches(order: list[int], sizes: list[int], batch_size: int) -> list[list[int]]:
+    """Graphs by ascending size, as many to a batch as memory for their pairs allows."""
+    batches = [[]]
+    for i in order:
+        full = len(batches[-1]) == batch_size
+        if batches[-1] and (full or (len(batches[-1]) + 1) * sizes[i] ** 2 > PAIRS_AT_ONCE):
+            batches.append([])
+        batches[-1].append(i)
+    return batches
+
+
 def _as_written(attention: Tensor, written: Tensor | None) -> Tensor:
     """Attention ``[..., n, n]`` with a molecule's atoms in the order of its SMILES."""
     return attention if written is None else attention[..., written[:, None], written]
@@ -239,6 +269,72 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
             f"{', '.join(available())}, or the folder of one finished run."
         )
     return _predictor(read_record(records[0]), folder)
+
+
+@dataclass
+class Ensemble:
+    """Several runs of one recipe on one table, with other seeds or folds.
+
+    Attributes:
+        members: one predictor a run, with the same targets.
+    """
+
+    members: list[Predictor]
+
+    @property
+    def task(self) -> Task | None:
+        return self.members[0].task
+
+    def predict_rows(
+        self, smiles: Sequence[str], *, logits: bool = False, max_atoms: int | None = None
+    ) -> dict[str, list]:
+        """The columns of :meth:`Predictor.predict_rows`: means, and for each NAME "NAME sd".
+
+        This is the standard deviation over the members: how much the prediction depends on chance
+        in training. It says nothing of an error that all of them share. The similarity is that to
+        the nearest training molecule of any member.
+        """
+        rows = [
+            member.predict_rows(smiles, logits=logits, max_atoms=max_atoms)
+            for member in self.members
+        ]
+        columns = {}
+        for name in rows[0]:
+            if name == "reason":
+                continue
+            values = torch.tensor([each[name] for each in rows])  # [members, G]
+            if name == "similarity":
+                columns[name] = values.amax(dim=0).tolist()
+            else:
+                columns[name] = values.mean(dim=0).tolist()
+                columns[f"{name} sd"] = values.std(dim=0).tolist()
+        reasons = zip(*(each["reason"] for each in rows), strict=True)
+        columns["reason"] = [next(filter(None, of_row), "") for of_row in reasons]
+        return columns
+
+
+def load_ensemble(folder: str | Path) -> Ensemble:
+    """All finished runs in a folder and the folders in it, such as the seeds or folds of a run.
+
+    Raises:
+        ValueError: there are fewer than two, or they predict other targets or read other features.
+    """
+    paths = sorted(Path(folder).rglob("*-seed*.json"))
+    members = [load(path.parent) for path in paths]
+    if len(members) < 2:
+        raise ValueError(
+            f"{folder} holds {len(members)} finished run(s); expected two or more, such as those "
+            "of several --seed or of --folds."
+        )
+    first = members[0]
+    for member in members[1:]:
+        same = (member.targets, member.featurize, member.largest_fragment)
+        if same != (first.targets, first.featurize, first.largest_fragment):
+            raise ValueError(
+                f"{folder} holds {first.name} and {member.name}, which predict other targets or "
+                "read other features; expected the seeds or folds of one run."
+            )
+    return Ensemble(members)
 
 
 @dataclass(frozen=True)
@@ -375,8 +471,11 @@ def _predictor(record: Record, folder: Path) -> Predictor:
     model = recipe.build_model()
     model.load_state_dict(read_weights(record, folder))
     model.to(device()).eval()
+    known = None
+    if (folder / FINGERPRINTS).is_file():
+        known = read_npz(folder / FINGERPRINTS)["morgan"]
     return Predictor(
-        name, model, recipe.transforms, featurize, record, targets, task, largest_fragment
+        name, model, recipe.transforms, featurize, record, targets, task, largest_fragment, known
     )
 
 

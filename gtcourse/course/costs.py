@@ -1,100 +1,30 @@
 """What a training step costs: counted by tensors without numbers, and measured on this machine.
 
-On ``meta`` tensors, which have shapes and no numbers, a step is counted at any size, on any
-machine, in less than a second; ``scaled_dot_product_attention``, which a GPU may fuse, step by
-step, its N² weights held. What is held for a graph of N nodes is a + b N + c N² bytes at every
-moment of the step (:class:`StepFormula`), and the peak is the largest of these moments.
+Steps are counted by :mod:`gtcourse.train.costs`. What is held for a graph of N nodes is
+a + b N + c N² bytes at every moment of the step (:class:`StepFormula`), and the peak is the largest
+of these moments.
 """
 
 from __future__ import annotations
 
-import copy
 import json
-import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, repeat
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.optim import AdamW
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch import nn
 from torch.utils.benchmark import Timer
-from torch.utils.flop_counter import FlopCounterMode
 
-from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
+from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.runs.record import RECORDED, device_name
 from gtcourse.runs.run import loaders
+from gtcourse.train.costs import StepCosts, step_costs, stretched
 from gtcourse.train.loop import compiled, device, launch, train_step
 from gtcourse.train.tasks import Task
-
-
-@dataclass(frozen=True)
-class StepCosts:
-    """The costs of one training step; memory in bytes.
-
-    Attributes:
-        flops: of matrix products, forward and backward; a multiplication and an addition are two.
-        operations: calls of PyTorch's operators, about as many as a GPU gets kernels.
-        kept: what the forward pass keeps for the backward pass.
-        activations: the most that is held at a time besides parameters, gradients and optimizer,
-            without what an operator allocates and frees within itself.
-    """
-
-    flops: int
-    operations: int
-    allocations: int
-    parameters: int
-    gradients: int
-    optimizer: int
-    kept: int
-    activations: int
-
-    @property
-    def memory(self) -> int:
-        return self.parameters + self.gradients + self.optimizer + self.activations
-
-
-def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
-    """Counts one training step, of a copy of the model: forward, loss, backward and AdamW's step.
-
-    Raises:
-        NotImplementedError: the batch is on "meta", and the model reads values: lists of edges
-            (GIN, GAT, GatedGCN, SignNet, EGT with edge targets) or of paths (Graphormer with
-            ``path_tree``).
-    """
-    model = copy.deepcopy(model).to(batch.mask.device).train()
-    optimizer = AdamW(model.parameters())
-    with FlopCounterMode(display=False) as flops, _Ledger() as ledger:
-        loss = task.loss(model(batch, **task.model_options), batch)
-        kept = ledger.held
-        loss.backward()
-        optimizer.step()
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [*filter(torch.is_tensor, tree_leaves(optimizer.state_dict()["state"]))]
-    parts = ([*model.parameters()], gradients, state)
-    return StepCosts(
-        flops.get_total_flops(), ledger.operations, ledger.allocations,
-        *(sum(tensor.nbytes for tensor in part) for part in parts),
-        kept=kept, activations=ledger.peak_without([*gradients, *state]),
-    )  # fmt: skip
-
-
-def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
-    """A batch on ``meta`` with the fields of this one, but of B graphs of N nodes."""
-
-    def stretch(tensor: Tensor, num_axes: int) -> Tensor:
-        shape = (graphs, *[nodes] * num_axes, *tensor.shape[1 + num_axes :])
-        return torch.empty(shape, dtype=tensor.dtype, device="meta")
-
-    axes = {"x": 1, "mask": 1, "adjacency": 2, "edge_attr": 2, "y": TARGET_AXES[batch.target]}
-    fields = {n: stretch(t, axes[n]) for n, t in vars(batch).items() if isinstance(t, Tensor)}
-    encodings = {n: stretch(t, node_axes(n, t)) for n, t in batch.encodings.items()}
-    return replace(batch, **fields, encodings=encodings)
 
 
 def against_nodes(
@@ -136,49 +66,6 @@ def recorded_formulas() -> dict[str, StepFormula]:
     """Those of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
     stored = json.loads((RECORDED / "step-formulas.json").read_text(encoding="utf-8"))
     return {name: StepFormula(**formula) for name, formula in stored["formulas"].items()}
-
-
-class _Ledger(TorchDispatchMode):
-    """Follows the memory of every tensor that operators make, from its first use to its last."""
-
-    def __init__(self):
-        super().__init__()
-        self.operations = self.allocations = self.held = 0
-        self._alive: dict[int, int] = {}  # a storage's address to the number of its allocation
-        self._changes: list[tuple[int, int]] = []  # number of the allocation, bytes more or less
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        self._watch((args, kwargs), existed=True)
-        result = func(*args, **kwargs)
-        self.operations += 1
-        self._watch(result, existed=False)
-        return result
-
-    def _watch(self, tree, existed: bool) -> None:
-        """Follows the tensors that are not followed yet; those that existed take no memory."""
-        for tensor in filter(torch.is_tensor, tree_leaves(tree)):
-            storage = tensor.untyped_storage()
-            if storage._cdata in self._alive:
-                continue
-            number, size = (-1, 0) if existed else (self.allocations, storage.nbytes())
-            self.allocations += not existed
-            self._alive[storage._cdata] = number
-            self._change(number, size)
-            weakref.finalize(storage, self._release, storage._cdata, size).atexit = False
-
-    def _release(self, address: int, size: int) -> None:
-        self._change(self._alive.pop(address), -size)
-
-    def _change(self, number: int, size: int) -> None:
-        self.held += size
-        self._changes.append((number, size))
-
-    def peak_without(self, tensors: Sequence[Tensor]) -> int:
-        """The most bytes held at a time without these tensors, which have to be alive still."""
-        left_out = {self._alive.get(tensor.untyped_storage()._cdata) for tensor in tensors}
-        sizes = [size for number, size in self._changes if number not in left_out]
-        return int(max(np.cumsum(sizes), default=0))
 
 
 def measure(

@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes.small import SMALL_MODELS as LEADERBOARD
+from gtcourse.runs.overview import morgan_counts
 
 __all__ = ["LEADERBOARD", "line_to_beat", "morgan_counts", "simple_errors"]
 
@@ -67,24 +68,6 @@ def line_to_beat(data: str = "molecules", train: int = 10_000) -> dict[str, floa
     """
     record = json.loads((files("gtcourse") / "recorded" / "simple-predictors.json").read_text())
     return (record["test_mae"] | record["test_auroc"])[f"{data}, {train} molecules"]
-
-
-def morgan_counts(train: list[Data], test: list[Data]) -> list[csr_matrix]:
-    """How often each atom with its direct neighbours occurs, ``[G, K]`` for train and test.
-
-    The columns are the K environments of the training molecules (Morgan fingerprints of radius 1).
-    """
-    from rdkit.Chem import MolFromSmiles
-    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
-    from sklearn.feature_extraction import DictVectorizer
-
-    generator, columns = GetMorganGenerator(radius=1), DictVectorizer()
-
-    def counts(graph: Data) -> dict[int, int]:
-        molecule = MolFromSmiles(graph.smiles)
-        return generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
-
-    return [columns.fit_transform(map(counts, train)), columns.transform(map(counts, test))]
 
 
 def _counts(graphs: list[Data], attribute: str) -> csr_matrix:

@@ -342,6 +342,34 @@ def _as_written(smiles: str, featurize: Featurizer) -> Data:
     return graph
 
 
+FINGERPRINT_BITS = 2048
+
+
+def fingerprints(smiles: Iterable[str]) -> np.ndarray:
+    """Morgan fingerprints of radius 2, ``[G, 256]`` bytes of 2,048 bits in all."""
+    chemistry = rdkit_chem()
+    generators = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")
+    generator = generators.GetMorganGenerator(radius=2, fpSize=FINGERPRINT_BITS)
+    bits = [generator.GetFingerprintAsNumPy(chemistry.MolFromSmiles(text)) for text in smiles]
+    return np.packbits(np.stack(bits), axis=1)
+
+
+def nearest_similarity(queries: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The largest Tanimoto similarity of each query to a known molecule, ``[Q]`` from 0 to 1.
+
+    Both are :func:`fingerprints`. Tanimoto similarity is the share of common bits among all that
+    either molecule has.
+    """
+    wanted = torch.from_numpy(np.unpackbits(queries, axis=1)).float()  # [Q, 2048]
+    nearest = torch.zeros(len(wanted))
+    for start in range(0, len(known), 4096):
+        others = torch.from_numpy(np.unpackbits(known[start : start + 4096], axis=1)).float()
+        common = wanted @ others.T  # [Q, G]
+        either = wanted.sum(dim=1)[:, None] + others.sum(dim=1) - common
+        nearest = torch.maximum(nearest, (common / either.clamp(min=1)).amax(dim=1))
+    return nearest.numpy()
+
+
 Featurizer = Callable[[str, Any], Data]
 """From SMILES, for messages, and an RDKit molecule to the graph of that molecule."""
 

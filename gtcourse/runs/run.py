@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from torch import nn
@@ -27,8 +28,9 @@ from gtcourse.graphs.published import (
     PUBLICATIONS,
     dataset_names,
 )
-from gtcourse.graphs.io import META, check_same, open_graphs
+from gtcourse.graphs.io import META, check_same, open_graphs, replacing
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.molecules import fingerprints
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes import get_recipe
@@ -40,6 +42,9 @@ from gtcourse.train import loop
 from gtcourse.train.loop import device
 from gtcourse.train.tasks import Task
 from gtcourse.runs.record import Record
+
+FINGERPRINTS = "fingerprints.npz"
+"""In a run's folder: those of its training molecules, if they are a reader's own."""
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that have to be downloaded; others are generated anyway."""
@@ -216,8 +221,18 @@ def train(
         )  # fmt: skip
         if writes:
             records.write_weights(record, model.state_dict(), out)
+            _write_fingerprints(recipe, data, out)
             records.write_record(record, out / record.filename)
     return record
+
+
+def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
+    """Those of own training molecules, with which a prediction says how near it is to them."""
+    own = recipe.changed.get("own_data")
+    if own is not None and own["features"] is not None and "smiles" in data.graphs[0]:
+        bits = fingerprints(graph.smiles for graph in data.train)
+        with replacing(out / FINGERPRINTS) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(file, morgan=bits)
 
 
 def _result(

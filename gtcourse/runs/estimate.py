@@ -1,0 +1,133 @@
+"""What a run will take: time, by a few steps on this machine, and memory, counted without any."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from dataclasses import dataclass
+
+import torch
+
+from gtcourse.encodings import encode
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.recipes.recipe import Recipe
+from gtcourse.train.costs import step_costs, stretched
+from gtcourse.train.loop import device, launch, own_random_state, train_step
+
+TIMED = 3
+"""Steps that are timed, after one that is not."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The time and the memory of a run.
+
+    Attributes:
+        step: seconds of a training step on batches of ordinary size.
+        steps: of all epochs; epochs: at most, as the recipe says.
+        encoding: seconds for the encodings of all graphs.
+        memory: bytes of a step whose batch has the largest graph; None for models on lists of
+            edges, whose memory grows with the edges.
+        largest: nodes of that graph.
+    """
+
+    step: float
+    steps: int
+    epochs: int
+    encoding: float
+    memory: int | None
+    largest: int
+
+    @property
+    def seconds(self) -> float:
+        return self.encoding + self.step * self.steps
+
+    def sentence(self) -> str:
+        """For a terminal, in one line."""
+        text = (
+            f"estimate: {in_words(self.seconds)} for {self.epochs:,} epochs of "
+            f"{self.steps // max(self.epochs, 1):,} steps on this machine"
+        )
+        if self.memory is not None:
+            text += (
+                f"; {self.memory / 2**30:.1f} GiB for a batch with the largest graph "
+                f"({self.largest} nodes)"
+            )
+        return text
+
+
+@own_random_state()
+def estimate(recipe: Recipe, data: GraphDataset) -> Estimate | None:
+    """Takes a few steps with a new model; None for a folder, whose graphs are not in memory.
+
+    Memory is counted first, so that a batch that is too large is known before it is made.
+    """
+    if isinstance(data, MappedGraphs):
+        return None
+    graphs = data.train
+    batch_size = min(recipe.batch_size, len(graphs))
+    torch.manual_seed(0)
+    model = recipe.build_model()
+    memory, largest = memory_of(recipe, model, data, batch_size)
+    by_size = sorted(graphs, key=lambda graph: graph.num_nodes)
+    # Evenly spaced, and of ordinary size: the largest tenth is left to the count of memory.
+    most = max(int(0.9 * len(by_size)), 1)
+    count = min(batch_size * (1 + TIMED), most)
+    sample = [by_size[i * most // count] for i in range(count)]
+    start = time.perf_counter()
+    encoded = encode(sample, *recipe.transforms)
+    encoding = (time.perf_counter() - start) / count * len(data)
+    loader = DenseLoader(encoded, batch_size, shuffle=True, target=data.target, device=device())
+    steps_per_epoch = -(-len(graphs) // recipe.batch_size)
+    fabric = launch(device().type, 1, "32-true")
+    model, optimizer, schedule = recipe.start(copy.deepcopy(model), steps_per_epoch)
+    model, optimizer = fabric.setup(model, optimizer)
+    seconds = []
+    while len(seconds) < 1 + TIMED:
+        for batch in loader:
+            start = time.perf_counter()
+            rest = optimizer, schedule, recipe.grad_clip, recipe.flag
+            train_step(fabric, model, recipe.task, batch.to(device()), *rest)
+            if device().type == "cuda":
+                torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - start)
+    epochs = recipe.epochs
+    if recipe.steps is not None:
+        epochs = min(epochs, -(-recipe.steps // steps_per_epoch))
+    step = sum(seconds[1:]) / len(seconds[1:])
+    return Estimate(step, epochs * steps_per_epoch, epochs, encoding, memory, largest)
+
+
+def memory_of(
+    recipe: Recipe, model: torch.nn.Module, data: GraphDataset, batch_size: int
+) -> tuple[int | None, int]:
+    """Bytes of a step whose batch has the largest graph, and that graph's nodes."""
+    largest = max(graph.num_nodes for graph in data)
+    # Two small graphs show which tensors a batch has; they are not stretched in memory.
+    small = sorted(data.train, key=lambda graph: (graph.num_edges == 0, graph.num_nodes))[:2]
+    sample = collate(encode(small, *recipe.transforms), target=data.target)
+    try:
+        costs = step_costs(model, recipe.task, stretched(sample, batch_size, largest))
+    except NotImplementedError:
+        return None, largest
+    return costs.memory, largest
+
+
+def memory_of_machine() -> int | None:
+    """Bytes of memory of this machine, or of its GPU; None where the system does not say."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def in_words(seconds: float) -> str:
+    """Seconds, minutes or hours, to two digits."""
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} minutes"
+    return f"about {seconds / 3600:,.0f} hours"

@@ -1,0 +1,213 @@
+"""Own molecules before and after training: their split, their faults, and what is to be beaten."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from importlib.util import find_spec
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.dataset import SPLITS, GraphDataset
+from gtcourse.graphs.io import require
+from gtcourse.train.loop import count_parameters
+from gtcourse.train.tasks import Task
+
+MINIMUM = 5  # molecules in which a Morgan count occurs, for the trees, which take dense columns
+MOST_FOR_TREES = 20_000  # training molecules; their dense columns are gigabytes beyond that
+
+
+def overview(data: GraphDataset, task: Task, names: Iterable[str], model: torch.nn.Module) -> list:
+    """Lines on molecules with graph targets: sizes, classes, and everything that may mislead.
+
+    Args:
+        names: of the targets.
+        model: whose parameters are compared with the number of molecules.
+    """
+    names = [*names]
+    lines = [f"{part}: {_counted(data[part], task, names)}" for part in SPLITS]
+    lines += conflicts(data, task)
+    lines += constants(data, task, names)
+    parameters, molecules = count_parameters(model), len(data.train)
+    if parameters > 100 * molecules:
+        lines.append(
+            f"{molecules:,} training molecules for {parameters:,} parameters: compare the baselines "
+            "before you trust the model."
+        )
+    return lines
+
+
+def _counted(graphs: list[Data], task: Task, names: list[str]) -> str:
+    """How many molecules a part has, and how many targets are known, or of which class."""
+    y = _targets(graphs)
+    text = f"{len(graphs):,} molecules"
+    if task.kind == "probabilities":
+        counts = [int((y == number).sum()) for number in range(len(names))]
+        classes = (f"{count:,} {name}" for count, name in zip(counts, names, strict=True))
+        return f"{text} ({', '.join(classes)})"
+    parts = []
+    for name, column in zip(names, y.T, strict=True):
+        known = column[~column.isnan()]
+        if task.kind == "probability":
+            parts.append(f"{name}: {int((known == 1).sum()):,} of {len(known):,} are 1")
+        elif len(known) < len(column):
+            parts.append(f"{name}: {len(known):,} known")
+    return f"{text} ({'; '.join(parts)})" if parts else text
+
+
+def conflicts(data: GraphDataset, task: Task) -> list[str]:
+    """Sentences on molecules that are there more than once: other values, other parts."""
+    rows = defaultdict(list)
+    for i, graph in enumerate(data.graphs):
+        rows[graph.smiles].append(i)
+    repeated = {smiles: places for smiles, places in rows.items() if len(places) > 1}
+    if not repeated:
+        return []
+    conflicting, across = [], 0
+    for smiles, places in repeated.items():
+        y = _targets([data.graphs[i] for i in places]).double()
+        y = y.masked_fill(y == MISSING_LABEL, torch.nan) if task.kind == "probabilities" else y
+        for column in y.T:
+            values = column[~column.isnan()].unique().tolist()
+            if len(values) > 1:
+                conflicting.append((smiles, values))
+                break
+        across += len({int(data.split[i]) for i in places}) > 1
+    lines = [f"molecules that are there more than once: {len(repeated):,}"]
+    if conflicting:
+        smiles, values = conflicting[0]
+        shown = ", ".join(f"{value:g}" for value in values[:4])
+        lines[0] += f", {len(conflicting):,} with conflicting values, such as {smiles} ({shown})"
+    lines[0] += "."
+    if across:
+        lines.append(f"molecules in more than one split: {across:,}. The test error is too small.")
+    return lines
+
+
+def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
+    """Sentences on targets that are the same for all molecules of a part."""
+    lines = []
+    for part in SPLITS:
+        y = _targets(data[part])
+        columns = zip(names, y.T, strict=True)
+        if task.kind == "probabilities":
+            columns = [(names[0].partition(" = ")[0], y[:, 0])]
+        for name, column in columns:
+            known = column[~column.isnan() & (column != MISSING_LABEL)]
+            if len(known) == 0:
+                lines.append(f"{name} is unknown for all molecules of the split {part!r}.")
+            elif len(known) > 1 and (known == known[0]).all():
+                lines.append(f"{name} is {known[0]:g} for all molecules of the split {part!r}.")
+    return lines
+
+
+def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
+    """The task's metric on the test molecules, of predictors that are no neural network.
+
+    A constant (the median of each target, or the most frequent class), ridge regression with a
+    penalty of 1, and gradient-boosted trees with scikit-learn's default settings, both on Morgan
+    counts; chosen in advance. Classes are fitted one against the rest.
+
+    Without scikit-learn there is the constant alone; without a target known in the test split,
+    nothing.
+    """
+    train, test = data.train, data.test
+    y = _one_hot(_targets(train), task)
+    if task.kind == "value":
+        constant = y.nanmedian(dim=0).values
+    else:
+        constant = y.nanmean(dim=0)
+    scores = {"constant": _score(task, constant.expand(len(test), -1), test)}
+    if find_spec("sklearn") is None:
+        return scores
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import Ridge
+
+    x, x_test = morgan_counts(train, test)
+    ridge = Ridge(alpha=1.0, solver="sparse_cg", tol=1e-8)
+    scores["ridge on Morgan counts"] = _fitted(ridge, x, x_test, y, task, test)
+    if len(train) <= MOST_FOR_TREES:
+        common = (x > 0).sum(axis=0).A1 >= min(MINIMUM, len(train))
+        if common.any():
+            dense, dense_test = x[:, common].toarray(), x_test[:, common].toarray()
+            trees = HistGradientBoostingRegressor()
+            name = "boosted trees on Morgan counts"
+            scores[name] = _fitted(trees, dense, dense_test, y, task, test)
+    return scores
+
+
+def _fitted(model: object, x, x_test, y: Tensor, task: Task, test: list[Data]) -> float:
+    """The score of a regression that is fitted to each target where it is known."""
+    columns = []
+    for column in y.T:
+        known = (~column.isnan()).numpy()
+        if not known.any():
+            columns.append(np.zeros(len(test)))
+            continue
+        model.fit(x[known], column[known].double().numpy())
+        columns.append(model.predict(x_test))
+    predictions = torch.from_numpy(np.stack(columns, axis=1)).float()
+    return _score(task, predictions, test)
+
+
+def _score(task: Task, predictions: Tensor, test: list[Data]) -> float:
+    """The task's metric of predictions ``[G, T]`` in the targets' unit, or of C classes."""
+    y = torch.cat([graph.y for graph in test])
+    metric = task.metric()
+    if task.kind == "value":
+        y = y.reshape(predictions.shape)
+        known = ~y.isnan()
+        metric.update(predictions[known], y[known])
+    else:
+        predictions = predictions if y.dim() > 1 or task.kind == "probabilities" else predictions[:, 0]
+        task.update(metric, predictions, SimpleNamespace(y=y))
+    return float(metric.compute())
+
+
+def _one_hot(y: Tensor, task: Task) -> Tensor:
+    """Of classes ``[G, 1]`` a column for each, ``[G, C]``, NaN where unknown; numbers as they are."""
+    if task.kind != "probabilities":
+        return y
+    columns = (y == torch.arange(task.num_classes)).float()
+    return columns.masked_fill(y == MISSING_LABEL, torch.nan)
+
+
+def _targets(graphs: list[Data]) -> Tensor:
+    """``[G, T]``."""
+    y = torch.cat([graph.y for graph in graphs])
+    return y.reshape(len(graphs), -1)
+
+
+def morgan_counts(train: list[Data], test: list[Data]) -> list:
+    """How often each atom with its direct neighbours occurs, ``[G, K]`` for train and test, sparse.
+
+    The columns are the K environments of the training molecules (Morgan fingerprints of radius 1).
+    """
+    from sklearn.feature_extraction import DictVectorizer
+
+    chemistry = require("rdkit.Chem", "rdkit")
+    fingerprints = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")
+    generator, columns = fingerprints.GetMorganGenerator(radius=1), DictVectorizer()
+
+    def counts(graph: Data) -> dict[int, int]:
+        molecule = chemistry.MolFromSmiles(graph.smiles)
+        return generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
+
+    return [columns.fit_transform(map(counts, train)), columns.transform(map(counts, test))]
+
+
+def table(scores: dict[str, float], metric: str) -> list[str]:
+    """A line for each predictor, the best marked."""
+    known = {name: value for name, value in scores.items() if value == value}
+    best = (min if metric == "mae" else max)(known.values(), default=None)
+    width = max(map(len, scores), default=0)
+    lines = [f"{'':{width}}  test {metric}"]
+    for name, value in scores.items():
+        shown = f"{value:.4g}" if value == value else "none: one class in the test split"
+        lines.append(f"{name:{width}}  {shown}{'  (best)' if value == best else ''}")
+    return lines
