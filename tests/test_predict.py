@@ -1,5 +1,8 @@
 """Trained models: predictions, exports, and training on a CSV file of one's own."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -11,8 +14,14 @@ from gtcourse.course.commands import app
 from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphBatch, GraphDataset
-from gtcourse.graphs.molecules import canonical_graph, own_data, zinc_data
-from gtcourse.predict import available, fine_tuned, load
+from gtcourse.graphs.molecules import (
+    canonical_graph,
+    fingerprints,
+    nearest_similarity,
+    own_data,
+    zinc_data,
+)
+from gtcourse.predict import available, fine_tuned, load, load_ensemble
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.adapt import own_recipe, recipe_for
 from gtcourse.runs.run import train
@@ -184,8 +193,8 @@ def test_binary_targets_are_predicted_as_probabilities_or_logits(tmp_path, molec
     values = {graph.smiles: i % 2 for i, graph in enumerate(molecules.train[:60])}
     _, predictor = own_run(tmp_path, values, "binary", "--epochs", "1")
     rows, logits = (predictor.predict_rows(SMILES, logits=logits) for logits in (False, True))
-    assert [*rows] == ["probability y", "reason"]
-    assert [*logits] == ["logit y", "reason"]
+    assert [*rows] == ["probability y", "similarity", "reason"]
+    assert [*logits] == ["logit y", "similarity", "reason"]
     expected = torch.tensor(logits["logit y"]).sigmoid()
     torch.testing.assert_close(torch.tensor(rows["probability y"]), expected)
 
@@ -196,7 +205,7 @@ def test_classes_have_a_probability_each(tmp_path, molecules):
     _, predictor = own_run(tmp_path, values, "classes", "--epochs", "1")
     rows = predictor.predict_rows(SMILES)
     names = [f"probability y = {word}" for word in ("high", "low", "middle")]
-    assert [*rows] == [*names, "reason"]
+    assert [*rows] == [*names, "similarity", "reason"]
     sums = torch.tensor([rows[name] for name in names]).sum(dim=0)
     torch.testing.assert_close(sums, torch.ones(len(SMILES)))
 
@@ -220,8 +229,49 @@ def test_folds_are_runs_of_their_own_with_a_mean(tmp_path, molecules):
     words = ("train", "egt-100k/zinc", "--csv", table, "--target", "y", "--folds", "3")
     shown = call(*words, "--epochs", "1", "--batch-size", "8", "--out", tmp_path / "runs")
     assert "mean ± standard deviation of 3 runs:" in shown
-    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert names == [f"egt-100k-zinc-on-my-fold-{k}-of-3-seed0" for k in (1, 2, 3)]
+    folders = sorted((tmp_path / "runs").iterdir())
+    names = [f"egt-100k-zinc-on-my-fold-{k}-of-3-seed0" for k in (1, 2, 3)]
+    assert [folder.name for folder in folders] == names
+    together = load_ensemble(tmp_path / "runs").predict_rows(["CCO", "CCX"])
+    alone = torch.stack([load(folder).predict(["CCO"])[0] for folder in folders])
+    assert together["predicted y"][0] == pytest.approx(alone.mean().item(), abs=1e-5)
+    assert together["predicted y sd"][0] == pytest.approx(alone.std().item(), abs=1e-5)
+    assert "no molecule" in together["reason"][1]
+    with pytest.raises(ValueError, match="holds 1 finished run"):
+        load_ensemble(folders[0])
+
+
+def test_similarity_is_1_for_a_training_molecule_and_by_hand_for_others():
+    known = fingerprints(["CCO", "c1ccccc1"])
+    one, two, none = nearest_similarity(fingerprints(["OCC", "CCCO", "[Na+]"]), known)
+    assert one == 1
+    bits = [set(np.flatnonzero(np.unpackbits(fingerprints([s])[0]))) for s in ("CCCO", "CCO")]
+    assert two == pytest.approx(len(bits[0] & bits[1]) / len(bits[0] | bits[1]))
+    assert none == 0
+
+
+def test_a_prediction_says_how_near_the_molecule_is_to_the_training_molecules(tmp_path, molecules):
+    values = {graph.smiles: i for i, graph in enumerate(molecules.train[:30])}
+    _, predictor = own_run(tmp_path, values, "regression", "--epochs", "1")
+    similarity = predictor.predict_rows([*values, "CC[Si](C)(C)C", "CCX"])["similarity"]
+    assert sum(value == 1 for value in similarity[:30]) == 24  # the training split
+    assert similarity[30] < 0.4
+    assert math.isnan(similarity[31])
+
+
+def test_large_molecules_share_a_batch_with_few_others():
+    batches = predict._batches([0, 1, 2, 3, 4], [10, 10, 300, 400, 2000], batch_size=2)
+    assert batches == [[0, 1], [2], [3], [4]]
+    assert predict._batches([0, 1, 2], [200, 250, 256], batch_size=64) == [[0, 1, 2]]
+
+
+def test_every_shipped_model_has_a_card():
+    shown = call("models")
+    for card in predict.available_models():
+        assert f"{card.test_error:.3f}" in shown
+        smallest, largest = card.atoms
+        assert 0 < smallest < largest
+    assert {card.name for card in predict.available_models()} == {*available()}
 
 
 def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
@@ -382,6 +432,7 @@ def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
     pytest.importorskip("onnxscript")
     predictor, path = small(name), tmp_path / "model.onnx"
     names = predict.save_onnx(predictor, path)
+    assert names == [*predict.tensors_of(predictor, ["CCO"])]
     session = runtime.InferenceSession(str(path))
     for tensors, expected in cases(predictor):
         given = {own: value.numpy() for own, value in zip(names, tensors.values(), strict=True)}

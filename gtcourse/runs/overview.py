@@ -45,7 +45,7 @@ def overview(data: GraphDataset, task: Task, names: Iterable[str], model: torch.
 def _counted(graphs: list[Data], task: Task, names: list[str]) -> str:
     """How many molecules a part has, and how many targets are known, or of which class."""
     y = _targets(graphs)
-    text = f"{len(graphs):,} molecules"
+    text = f"{len(graphs):,} {'molecule' if len(graphs) == 1 else 'molecules'}"
     if task.kind == "probabilities":
         counts = [int((y == number).sum()) for number in range(len(names))]
         classes = (f"{count:,} {name}" for count, name in zip(counts, names, strict=True))
@@ -61,7 +61,7 @@ def _counted(graphs: list[Data], task: Task, names: list[str]) -> str:
 
 
 def conflicts(data: GraphDataset, task: Task) -> list[str]:
-    """Sentences on molecules that are there more than once: other values, other parts."""
+    """Sentences on repeated molecules: other values, other parts."""
     rows = defaultdict(list)
     for i, graph in enumerate(data.graphs):
         rows[graph.smiles].append(i)
@@ -78,7 +78,7 @@ def conflicts(data: GraphDataset, task: Task) -> list[str]:
                 conflicting.append((smiles, values))
                 break
         across += len({int(data.split[i]) for i in places}) > 1
-    lines = [f"molecules that are there more than once: {len(repeated):,}"]
+    lines = [f"repeated molecules: {len(repeated):,}"]
     if conflicting:
         smiles, values = conflicting[0]
         shown = ", ".join(f"{value:g}" for value in values[:4])

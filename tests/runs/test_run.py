@@ -1,12 +1,15 @@
 """A run from data to record: its budget, its folder, killed and continued."""
 
+import json
 import math
 
 import pytest
+import torch
 
 from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.encodings.prepare import prepare
 from gtcourse.recipes import get_recipe
+from gtcourse.recipes.adapt import own_recipe
 from gtcourse.runs.record import read_record, read_weights
 from gtcourse.runs.run import at_budget, data_for, loaders, train
 from tests.graphs.small import assert_same
@@ -86,7 +89,10 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(tmp_path, resume=True)
     monkeypatch.setattr("gtcourse.runs.record.current_commit", lambda: "first")
-    for where, seed in (("train.loop.evaluate", 1), ("runs.run._result", 0)):  # the first leaves no checkpoint
+    for where, seed in (
+        ("train.loop.evaluate", 1),
+        ("runs.run._result", 0),
+    ):  # the first leaves no checkpoint
         with monkeypatch.context() as patch:
             patch.setattr(f"gtcourse.{where}", raise_interrupt)
             with pytest.raises(KeyboardInterrupt):
@@ -103,6 +109,47 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
         assert run(tmp_path, resume=resume) == record
     with pytest.raises(ValueError, match="holds a run; expected --resume"):
         run(tmp_path)
+
+
+@pytest.mark.parametrize("change", ["y", "x", "split"])
+def test_other_content_under_the_same_name_is_another_run(tmp_path, change):
+    run(tmp_path)
+    data = tiny("zinc", 6)
+    if change == "split":
+        data.split[[0, 6]] = data.split[[6, 0]]
+    else:
+        graph = data.graphs[2]
+        graph[change] = graph[change].flip(0) if change == "x" else graph.y + 1
+    assert data.provenance["sizes"] == tiny("zinc", 6).provenance["sizes"]
+    with pytest.raises(ValueError, match="another run, different in data;"):
+        run(tmp_path, data=data, resume=None)
+
+
+def test_a_run_begun_before_its_content_was_recorded_is_continued(tmp_path):
+    record = run(tmp_path)
+    begun = json.loads((tmp_path / "run.json").read_text())
+    del begun["data"]["sha256"]
+    (tmp_path / "run.json").write_text(json.dumps(begun))
+    assert run(tmp_path, resume=True) == record
+
+
+def test_a_split_of_one_class_is_said_before_training(tmp_path):
+    data = tiny("zinc", 6)
+    for i, graph in enumerate(data):
+        graph.y = torch.tensor([float(i % 2 if data.split[i] == 0 else 0)])
+    recipe = own_recipe("csa/zinc", "binary", ["y"], "zinc").at(epochs=1, batch_size=4)
+    with pytest.warns(UserWarning, match="are all 0: there is no auroc of one class") as warned:
+        record = train(recipe, data, command="none", out=tmp_path, progress=False)
+    assert len(warned) == 2
+    assert "test_auroc" not in record.result
+
+
+def test_the_global_random_state_is_left_alone(tmp_path):
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    run(str(tmp_path))
+    assert torch.rand(2).equal(expected)
 
 
 def raise_interrupt(*_):

@@ -30,6 +30,32 @@ def test_a_run_continued_from_any_epoch_is_the_same_run(tmp_path, reference, sto
     assert not [*(tmp_path / "parts").glob(".*")]  # temporary files
 
 
+def test_the_global_random_state_is_left_alone_and_modes_are_restored():
+    model = small_model()
+    model.eval()
+    frozen = next(module for module in model.modules() if isinstance(module, torch.nn.Dropout))
+    loader = DenseLoader(graphs(8, seed=0), 4)
+    torch.manual_seed(7)
+    expected = torch.rand(4)
+    torch.manual_seed(7)
+    fit(model, graph_regression(), loader, loader, epochs=1, progress=False)
+    assert torch.rand(4).equal(expected)
+    model.train()
+    frozen.eval()
+    evaluate(model, graph_regression(), loader)
+    assert model.training
+    assert not frozen.training
+
+
+def test_validation_is_in_float32_whatever_the_precision_of_training():
+    model, val = small_model(dropout=0.0), DenseLoader(graphs(20, seed=9), 20)
+    loader = DenseLoader(graphs(8, seed=0), 4)
+    options = {"epochs": 1, "progress": False, "precision": "bf16-mixed"}
+    history = fit(model, graph_regression(), loader, val, **options)
+    expected = evaluate(model, graph_regression(), val)["mae"]
+    assert history.epochs[0]["val_mae"] == pytest.approx(expected, rel=1e-6)
+
+
 def run_until(stop: int, monkeypatch, folder, every: int | None) -> None:
     """A run that is interrupted after so many steps."""
     steps = iter(range(stop))

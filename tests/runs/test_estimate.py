@@ -1,0 +1,51 @@
+"""The time and memory of a run, before it starts."""
+
+import torch
+
+from gtcourse.encodings import encode
+from gtcourse.graphs import collate
+from gtcourse.recipes import get_recipe
+from gtcourse.runs.estimate import estimate, in_words, memory_of
+from gtcourse.train.costs import step_costs
+from tests.train.tiny_data import tiny
+
+RECIPE = get_recipe("csa-rings/zinc").at(epochs=3, batch_size=4)
+
+
+def test_the_memory_is_that_of_a_step_with_a_batch_of_the_largest_graphs():
+    data = tiny("zinc", 6)
+    model = RECIPE.build_model()
+    memory, largest = memory_of(RECIPE, model, data, 4)
+    assert largest == 7
+    graphs = [graph for graph in data if graph.num_nodes == 7][:1] * 4
+    batch = collate(encode(graphs, *RECIPE.transforms))
+    assert memory == step_costs(model, RECIPE.task, batch).memory
+
+
+def test_the_time_is_that_of_all_steps_and_the_random_state_is_left_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    found = estimate(RECIPE, tiny("zinc", 6))
+    assert torch.rand(3).equal(expected)
+    assert found.steps == 3 * 2
+    assert 0 < found.step < found.seconds
+    assert "for 3 epochs of 2 steps" in found.sentence()
+    assert "with the largest graph (7 nodes)" in found.sentence()
+
+
+def test_a_model_on_lists_of_edges_has_no_estimate_of_memory():
+    found = estimate(get_recipe("gin-100k/zinc").at(epochs=1, batch_size=4), tiny("zinc", 6))
+    assert found.memory is None
+    assert "GiB" not in found.sentence()
+
+
+def test_seconds_are_said_in_the_unit_that_fits():
+    words = [in_words(seconds) for seconds in (0.2, 80, 600, 7200, 560_000)]
+    assert words == [
+        "about 1 s",
+        "about 80 s",
+        "about 10 minutes",
+        "about 2 hours",
+        "about 156 hours",
+    ]

@@ -1,0 +1,100 @@
+"""What is said of own molecules before and after training, checked by hand on a few."""
+
+import math
+
+import pytest
+import torch
+
+from gtcourse.graphs import GraphDataset
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.molecules import zinc_data
+from gtcourse.runs.overview import baselines, conflicts, constants, overview, table
+from gtcourse.train.tasks import graph_classification, graph_multiclass, graph_regression
+
+TRAIN = ["C", "CC", "CCC", "CCCC", "CCCCC", "CO", "CCO", "CCCO", "CCCCO", "CCCCCO"]
+TEST = ["CCCCCC", "CCCCCCO"]
+SMILES = [*TRAIN, "CN", *TEST]
+SPLIT = torch.tensor([0] * len(TRAIN) + [1] + [2] * len(TEST))
+
+
+def molecules(y, smiles=SMILES, split=SPLIT):
+    graphs = [zinc_data(text) for text in smiles]
+    for graph, value in zip(graphs, y, strict=True):
+        graph.y = value.reshape(1, -1) if value.dim() else value.reshape(1)
+    return GraphDataset("own", "own", graphs, split)
+
+
+def carbons():
+    """A target that is a sum over atoms: the number of carbons, and ten for an oxygen."""
+    return torch.tensor([float(text.count("C") + 10 * text.count("O")) for text in SMILES])
+
+
+def test_the_constant_is_the_median_and_ridge_learns_a_sum_over_atoms():
+    scores = baselines(molecules(carbons()), graph_regression())
+    median = sorted(carbons()[: len(TRAIN)].tolist())[4]
+    expected = sum(abs(value - median) for value in (6.0, 16.0)) / 2
+    assert scores["constant"] == pytest.approx(expected)
+    assert scores["ridge on Morgan counts"] < 1
+    assert [*scores] == ["constant", "ridge on Morgan counts", "boosted trees on Morgan counts"]
+
+
+def test_unknown_targets_are_neither_fitted_nor_scored():
+    y = torch.stack([carbons(), carbons()], dim=1)
+    y[1::2, 0] = math.nan
+    y[-1, 1] = math.nan
+    scores = baselines(molecules(y), graph_regression())
+    assert all(math.isfinite(score) for score in scores.values())
+
+
+def test_baselines_of_binary_targets_are_ranked_and_of_classes_counted():
+    is_alcohol = torch.tensor([float("O" in text) for text in SMILES])
+    scores = baselines(molecules(is_alcohol), graph_classification())
+    assert scores["constant"] == 0.5
+    assert scores["ridge on Morgan counts"] == 1.0
+    scores = baselines(molecules(is_alcohol.long()), graph_multiclass(2))
+    assert scores["ridge on Morgan counts"] == 1.0
+    assert scores["constant"] == 0.5  # one of the two test molecules
+
+
+def test_repeated_molecules_with_other_values_and_in_other_splits_are_counted():
+    y = torch.arange(5.0)
+    data = molecules(y, ["CCO", "CCO", "CC", "CC", "C"], torch.tensor([0, 0, 0, 2, 1]))
+    for row in (2, 3):
+        data.graphs[row].y = torch.tensor([7.0])
+    lines = conflicts(data, graph_regression())
+    assert lines == [
+        "repeated molecules: 2, 1 with conflicting values, such as CCO (0, 1).",
+        "molecules in more than one split: 1. The test error is too small.",
+    ]
+
+
+def test_targets_that_are_constant_or_unknown_in_a_split_are_named():
+    y = torch.tensor([1.0, 1, 1, 2, math.nan])
+    data = molecules(y, ["C", "CC", "CCC", "CO", "CN"], torch.tensor([0, 0, 0, 1, 2]))
+    assert constants(data, graph_regression(), ["boiling point"]) == [
+        "boiling point is 1 for all molecules of the split 'train'.",
+        "boiling point is unknown for all molecules of the split 'test'.",
+    ]
+
+
+def test_the_lines_say_molecules_classes_and_parameters():
+    model = torch.nn.Linear(1000, 2)
+    y = torch.tensor([float(i % 2) for i in range(len(SMILES))])
+    y[0] = math.nan
+    lines = overview(molecules(y), graph_classification(), ["toxic"], model)
+    assert lines[:3] == [
+        "train: 10 molecules (toxic: 5 of 9 are 1)",
+        "val: 1 molecule (toxic: 0 of 1 are 1)",
+        "test: 2 molecules (toxic: 1 of 2 are 1)",
+    ]
+    assert lines[-1].startswith("10 training molecules for 2,002 parameters")
+    classes = torch.tensor([i % 2 for i in range(len(SMILES))])
+    classes[0] = MISSING_LABEL
+    lines = overview(molecules(classes), graph_multiclass(2), ["low", "high"], model)
+    assert lines[0] == "train: 10 molecules (4 low, 5 high)"
+
+
+def test_the_best_of_the_table_is_marked_and_a_missing_score_explained():
+    assert table({"constant": 2.0, "model": 1.0}, "mae")[-1] == "model     1  (best)"
+    assert table({"constant": 0.5, "model": 0.9}, "auroc")[-1] == "model     0.9  (best)"
+    assert table({"m": math.nan}, "auroc")[-1] == "m  none: one class in the test split"
