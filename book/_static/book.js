@@ -79,27 +79,27 @@ function resultFirst() {
   }
 }
 
-// On a phone, a figure whose letters are small opens at a size at which they are read.
-const READABLE = 10.5;  // pixels
+// On a phone, a figure that is drawn much smaller than it was made opens at its own size. Its viewBox
+// is in points, of which a pixel is three quarters.
+const SHRUNK = 0.7;
 
 function enlargeFigures() {
   if (!matchMedia("(max-width: 576px)").matches) return;
   for (const figure of document.querySelectorAll(".bd-article figure:has(.cell_output svg[role=img])")) {
     const drawing = figure.querySelector("svg[role=img]");
-    const sizes = [...drawing.querySelectorAll("text")].map((text) => text.getBoundingClientRect().height / 1.2);
-    const least = Math.min(...sizes.filter((size) => size > 1));
-    if (!(least < READABLE)) continue;
+    const own = drawing.viewBox.baseVal.width * 4 / 3;
+    if (drawing.clientWidth > SHRUNK * own) continue;
     const button = Object.assign(document.createElement("button"),
       { type: "button", className: "enlarge", textContent: "Enlarge this figure" });
-    button.addEventListener("click", () => show(drawing, READABLE * 1.25 / least));
+    button.addEventListener("click", () => show(drawing, own));
     figure.querySelector(".cell_output").after(button);
   }
 }
 
-function show(drawing, times) {
+function show(drawing, width) {
   const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
   const picture = drawing.cloneNode(true);
-  picture.style.cssText = `width: ${Math.round(times * drawing.clientWidth)}px; max-width: none; height: auto`;
+  picture.style.cssText = `width: ${Math.round(width)}px; max-width: none; height: auto`;
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => dialog.close());
   const frame = document.createElement("div");

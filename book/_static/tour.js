@@ -16,25 +16,25 @@ gtcourse.tour = (function () {
       title: "Where an atom looks", kind: "csa", i: 3, j: 1,
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
-      text: ({ most, uniform }) => `Its largest weight is on ${most.name}: ${two(most.weight)}, beside ${two(uniform)} for a uniform row.
+      text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, beside ${two(uniform)} for a uniform row.
         Every atom may look at every other; bonds do not limit it. Point at other atoms.`,
     },
     {
       title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1,
       ask: ["The square of a layer is a mean. Are the squares of its channels alike?", "yes", "no, each looks elsewhere"],
       right: () => 1,
-      text: () => "Row 2 has a square for every channel: CSA gives each channel its own attention, the other three models each head. Choose some, and see the molecule’s colours change.",
+      text: () => "No. Row 2 has a square for every channel: CSA gives each channel its own attention, the other three models each head. Choose some, and see the molecule’s colours change.",
     },
     {
       title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3,
       ask: ["Channel 35 of layer 1, from C1 to O3. Does the logit come from the atoms’ content (q·k) or from their place in the graph (E)?", "content", "place"],
       right: ({ terms: [content, pair] }) => (Math.abs(pair) > Math.abs(content) ? 1 : 0),
-      text: ({ terms: [content, pair] }) => `The path lists the terms of the logit, each with its colour: ${two(content)} from the content, ${two(pair)} from the pair.
+      text: ({ terms: [content, pair] }) => `From their place: the path lists the terms of the logit, each with its colour, ${two(content)} from the content and ${two(pair)} from the pair.
         E was learned from bonds, rings and random walks. Other pairs and channels differ.`,
     },
     {
       title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } },
-      ask: ["Now Graphormer. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing, they are not changed", "they fall", "they rise"],
+      ask: ["Now Graphormer. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
       right: () => 1,
       text: ({ now, before }) => `They fall, for the weights of a row add up to 1. Colours have one scale, so a paler atom has a smaller weight.
         The prediction moved from ${two(before)} to ${two(now)}. Move the slider.`,
@@ -43,7 +43,7 @@ gtcourse.tour = (function () {
       title: "Value and message", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 3, changes: { shift: { 1: 3 } },
       ask: ["A weight is not yet what arrives. Which part of the path can make a large weight count for little?", "a small value v", "the softmax"],
       right: () => 0,
-      text: () => "The message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
+      text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
     {
       title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, changes: { off: new Set(["value"]) },
@@ -63,7 +63,7 @@ gtcourse.tour = (function () {
       title: "Attention and importance", kind: "csa", i: 9, j: 3, effects: true,
       ask: ["Which atoms matter for the prediction: those that attention is on?", "yes, they must be", "not necessarily"],
       right: () => 1,
-      text: () => "Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how little the two agree.",
+      text: () => "Not necessarily. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
     },
     {
       title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", i: 4, j: 3,
@@ -85,9 +85,9 @@ gtcourse.tour = (function () {
       // Before the answer the page is as the step finds it: the same place, without its changes.
       const shown = await visit(asking ? { ...step, changes: {}, effects: false, beside: null } : step);
       if (step !== STEPS[at]) return;  // the reader was faster than the model's file
-      const title = `<b>${at + 1} of ${STEPS.length} · ${step.title}.</b>`;
+      const title = `<b>${at + 1} of ${STEPS.length} · ${step.title}${step.title.endsWith("?") ? "" : "."}</b>`;
       const answers = () => step.ask.slice(1).map((words, which) => `<button data-answer="${which}">${words}</button>`).join("");
-      const verdict = () => (step.right(shown) === guess ? "Yes. " : `Not so: ${step.ask[1 + step.right(shown)]}. `);
+      const verdict = () => (step.right(shown) === guess ? "<b>Right.</b> " : "<b>Not quite.</b> ");
       place.innerHTML = asking ?
         `<p role="status">${title} ${step.ask[0]}</p><div class="row">${answers()}<button data-tour="0">End the tour</button></div>` :
         `<p role="status">${title} ${step.ask ? verdict() : ""}${step.text(shown)}</p><div class="row"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>

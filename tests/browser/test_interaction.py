@@ -102,6 +102,20 @@ def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
     page.wait_for_url("**/notebooks/*.html*")
 
 
+def test_rook_and_shrikhande_stay_together_whatever_the_nodes_are_told(chapter):
+    page = chapter("04")
+    twins = page.locator("#twins")
+    rook = twins.locator(".pair").nth(4)
+    apart = []
+    for button in twins.locator("[data-encoding]").all():
+        button.press("Enter")
+        assert "apart" not in rook.get_attribute("class")
+        apart.append(twins.locator(".pair.apart").count())
+        assert f"tells {apart[-1]} of" in twins.locator(".score").inner_text()
+    assert apart[0] == 2  # degrees
+    assert max(apart) >= 7
+
+
 def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):
     page.goto(f"{book}/book/differs/index.html")
     page.locator(".filter input").fill("egt clip")

@@ -93,12 +93,13 @@ gtcourse.look = (function () {
     .strip svg { width: 100%; height: 3.2rem; display: block; pointer-events: none; }
     .strip button[aria-pressed="true"] { background: var(--soft); color: inherit; border: 2px solid ${COLORS.node}; }
     .small { stroke: var(--page); stroke-width: 8px; paint-order: stroke; }
+    .tour:empty { display: none; }
     .tour p { margin: 0 0 .35rem; }
     .tour:has(p) { flex: 1 0 100%; border-left: 5px solid ${COLORS.gate}; background: var(--soft); padding: .45rem .7rem; min-height: 6rem; font-size: .92rem; }
     .body { display: grid; grid-template-columns: minmax(18rem, 21.5rem) minmax(0, 1fr); gap: 1.2rem; }
     .prediction { margin: 0; font-variant-numeric: tabular-nums; min-height: 2rem; }
     .prediction b { font-size: 1.45rem; }
-    .axis { width: 100%; height: 2.4rem; display: block; overflow: visible; }
+    .axis { width: 100%; max-width: 21.5rem; height: 2.4rem; display: block; overflow: visible; }
     .chips { display: flex; flex-wrap: wrap; gap: .3rem; min-height: 1.75rem; align-items: center; }
     .chips button { border-radius: 1rem; background: var(--soft); padding: .05rem .6rem; font-size: .8rem; }
     fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: .3rem 0; padding: .15rem .6rem .5rem; min-width: 0; min-height: 6.4rem; }
@@ -139,7 +140,7 @@ gtcourse.look = (function () {
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
     .weight { display: grid; grid-template-columns: minmax(0, 6fr) minmax(0, 7fr); gap: 1rem; }
-    .matrix { cursor: crosshair; touch-action: manipulation; }
+    .matrix { max-width: 25rem; cursor: crosshair; touch-action: manipulation; }
     .matrix svg { width: 100%; display: block; }
     .matrix text { fill: currentColor; }
     .mark { fill: none; stroke: currentColor; }
@@ -155,15 +156,18 @@ gtcourse.look = (function () {
     .amount { display: inline-block; position: relative; width: 4rem; height: .6rem; background: var(--soft); margin-right: .4rem; border-radius: 2px; }
     .amount i { position: absolute; inset: 0 auto 0 0; background: ${ONE_SIDED[4]}; border-radius: 2px; }
     .amount u { position: absolute; top: -2px; bottom: -2px; border-left: 2px solid currentColor; }
-    .beside { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 1rem; align-items: center; }
+    .beside { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .5rem; align-items: center; }
     .beside svg { width: 100%; height: 16.5rem; }
-    .beside table { border-collapse: collapse; font-size: .85rem; }
-    .beside :is(th, td) { padding: .2rem .5rem; text-align: right; font-variant-numeric: tabular-nums; }
+    .beside table { border-collapse: collapse; font-size: .8rem; }
+    .beside :is(th, td) { padding: .2rem .35rem; text-align: right; font-variant-numeric: tabular-nums; }
     .beside th:first-child { text-align: left; }
     .right { min-width: 0; }
     .waiting { min-height: 20rem; display: grid; place-items: center; }
     @container (max-width: 820px) {
-      .body, .weight, .beside { grid-template-columns: minmax(0, 1fr); }
+      .body { grid-template-columns: minmax(0, 1fr); }
+    }
+    @container (max-width: 560px) {
+      .weight, .beside { grid-template-columns: minmax(0, 1fr); }
     }
     @container (max-width: 520px) {
       .flow { grid-template-columns: 3.6rem repeat(var(--layers), 4.6rem) 4rem 3.6rem; overflow-x: auto; }

@@ -46,7 +46,7 @@
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="bar"><div class="tour"></div><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <label>beside it <select data-beside><option value="">nothing</option></select></label>
+        <label>compare with <select data-beside><option value="">none</option></select></label>
         <button data-act="link">Copy link</button></div>
       <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg>
         <div class="chips" role="group" aria-label="changes"></div><fieldset></fieldset>
@@ -343,8 +343,9 @@
         return `<canvas class="vector" title="${[...values].slice(0, 8).map((x) => number(x, 2)).join(", ")}${values.length > 8 ? ", …" : ""}"></canvas>`;
       };
       const slice = (values, token) => values.subarray(token * d + state.channel * wide, token * d + (state.channel + 1) * wide);
-      const largest = (values) => values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9);
-      const [ofValues, ofTokens] = [largest(before.layers[state.layer].value), largest(before.layers[state.layer].after)];
+      // Vectors have one scale in a layer, whatever is changed: full colour at twice what is usual.
+      const usual = (values) => 2 * Math.sqrt(values.reduce((sum, x) => sum + x * x, 1e-9) / values.length);
+      const [ofValues, ofTokens] = [usual(before.layers[state.layer].value), usual(before.layers[state.layer].after)];
       const terms = here.terms.map(([key, map]) => {
         const { kind, text, name } = about().terms[key];
         return line(kind, text, name, number(mapOf(map)[at]));
@@ -394,7 +395,7 @@
       };
       state.distance = Math.min(state.distance, Math.max(...state.molecule.distance));
       find("fieldset").innerHTML = `<legend>Change it</legend><div class="row"><button data-act="remove"></button>
-        ${result.first ? "<button data-token='0'>[VNode]</button>" : ""}
+        ${result.first ? "<button data-token='0'>Choose [VNode]</button>" : ""}
         <button data-act="effects">Colour by contribution</button><button data-act="reset">Undo all</button></div><div class="row">${own[state.model.kind]}</div>`;
     }
 
@@ -430,7 +431,7 @@
       const token = state.i - result.first + other.first;
       const row = (model, found) => `<tr><th>${ABOUT[model.kind].title}</th><td>${number(found.prediction, 2)}</td>
         <td>${number(Math.abs(found.prediction - state.molecule.value), 2)}</td><td>${model.error ? number(model.error, 2) : ""}</td></tr>`;
-      place.innerHTML = `<div><h2>3 · ${ABOUT[state.beside.kind].title}: where ${nameOf(state.i)} looks <small class="quiet">mean over its layers</small></h2>
+      place.innerHTML = `<div><h2>3 · ${ABOUT[state.beside.kind].title}: where ${nameOf(state.i)} looks <small class="quiet">all layers</small></h2>
         ${gtcourse.molecule.drawing(state.molecule, state.molecule.symbols.map((symbol, at) => `${symbol}${at}`))}</div>
         <table><thead><tr><th></th><th>predicted</th><th>off by</th><th>test MAE</th></tr></thead><tbody>
         ${row(state.model, result)}${row(state.beside, other)}<tr><th>exact</th><td>${number(state.molecule.value, 2)}</td><td></td><td></td></tr></tbody></table>`;
@@ -482,8 +483,9 @@
       await fetched(model);
       const other = data.models.find((each) => each.kind === beside) ?? null;
       if (other) await fetched(other);
+      const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
       Object.assign(state, { model, molecule: data.molecules.find((each) => each.name === molecule) ?? data.molecules[0],
-        scope: "model", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1, j: 3, effects: false, beside: other }, place,
+        scope: "model", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: other }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
       state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
