@@ -18,6 +18,8 @@ INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
 
+UNUSED = ("thebe", "design-tabs", "sphinx_highlight")
+
 # Cells bring styles and scripts in their pages; file: is for a book that is read from the disk.
 POLICY = "default-src 'self' file: data: blob: 'unsafe-inline'"
 
@@ -41,10 +43,15 @@ def copy_mathjax(app, error) -> None:
             shutil.copyfile(source, copy)
 
 
-def drop_thebe(app, page, template, context, doctree) -> None:
-    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN; it is not used."""
+def drop_unused(app, page, template, context, doctree) -> None:
+    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN, and others' scripts
+    for tabs and for words that Sphinx's own search would mark. None is used."""
     for files in ("script_files", "css_files"):
-        context[files] = [f for f in context.get(files, []) if not is_from("thebe", f)]
+        context[files] = [
+            file
+            for file in context.get(files, [])
+            if not any(is_from(library, file) for library in UNUSED)
+        ]
 
 
 def is_from(library: str, file) -> bool:
@@ -90,7 +97,7 @@ def setup(app):
     # book.js typesets, a few formulas at a time, so that a long page answers meanwhile.
     settings.setdefault("startup", {})["typeset"] = False
     app.config.mathjax3_config = settings
-    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", drop_mathjax, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)
