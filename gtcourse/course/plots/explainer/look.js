@@ -131,7 +131,7 @@ gtcourse.look = (function () {
     .card.result { border-color: ${COLORS.node}; font-size: 1rem; font-weight: 600; }
     .into { font-size: .68rem; white-space: nowrap; text-align: center; color: var(--pairs); font-weight: 600; line-height: 1.3; padding: .1rem 0; }
     .into span { color: color-mix(in srgb, var(--pairs) 70%, currentColor); }
-    .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .1rem .5rem; min-height: 2.4rem; font-size: .76rem; background: color-mix(in srgb, var(--pairs) 22%, transparent);
+    .ribbon { align-content: center; grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .1rem .5rem; min-height: 2.4rem; font-size: .76rem; background: color-mix(in srgb, var(--pairs) 22%, transparent);
       border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
     .maps { display: grid; grid-auto-flow: column; grid-template-rows: repeat(var(--rows), auto); grid-auto-columns: var(--square); gap: .25rem; overflow-x: auto; padding: 2px 2px .3rem; }
