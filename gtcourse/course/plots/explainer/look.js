@@ -67,7 +67,7 @@ gtcourse.look = (function () {
 
   const CSS = `
     :host { display: block; color: inherit; font: inherit; line-height: 1.4; --line: color-mix(in srgb, currentColor 25%, transparent);
-            --soft: color-mix(in srgb, currentColor 7%, transparent); --page: var(--pst-color-background, Canvas); }
+            --soft: color-mix(in srgb, currentColor 7%, transparent); --ink: var(--pst-color-text-base, CanvasText); --page: var(--pst-color-background, Canvas); }
     * { box-sizing: border-box; }
     [hidden] { display: none !important; }
     .page { container-type: inline-size; font-size: .92rem; }
@@ -130,7 +130,7 @@ gtcourse.look = (function () {
     button.card[aria-pressed="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     .card.result { border-color: ${COLORS.node}; font-size: 1rem; font-weight: 600; }
     .into { font-size: .68rem; white-space: nowrap; text-align: center; color: var(--pairs); font-weight: 600; line-height: 1.3; padding: .1rem 0; }
-    .into span { color: color-mix(in srgb, var(--pairs) 70%, currentColor); }
+    .into span { color: color-mix(in srgb, var(--pairs) 60%, var(--ink)); }
     .ribbon { align-content: center; grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .1rem .5rem; min-height: 2.4rem; font-size: .76rem; background: color-mix(in srgb, var(--pairs) 22%, transparent);
       border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
