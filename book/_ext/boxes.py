@@ -63,7 +63,7 @@ def hold_short_code(app: Sphinx, document: nodes.document) -> None:
 
 def label(source: str) -> str:
     """What a cell is for, as far as its code shows it."""
-    if source.startswith("# Colab only"):
+    if source.startswith(("# Colab only", "# Finds the course")):
         return "Colab setup (skip elsewhere)"
     body = ast.parse(source).body
     imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]

@@ -22,6 +22,13 @@ HOME = "home"
 """The picture of the pages without one of their own: that of the chapter on CSA."""
 
 
+def set_address(app, config) -> None:
+    """Where GitHub publishes the repository's pages, unless the configuration says otherwise."""
+    if not config.html_baseurl:
+        owner, name = config.html_theme_options["repository_url"].rstrip("/").split("/")[-2:]
+        config.html_baseurl = f"https://{owner}.github.io/{name}/"
+
+
 def describe(app, page, template, context, doctree) -> None:
     text = "" if doctree is None else first_words(doctree)
     if not text:
@@ -75,6 +82,7 @@ def draw(app, error) -> None:
 
 
 def setup(app):
+    app.connect("config-inited", set_address)
     app.connect("html-page-context", describe)
     app.connect("build-finished", draw)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
