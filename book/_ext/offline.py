@@ -18,7 +18,14 @@ INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
 
-UNUSED = ("thebe", "design-tabs", "sphinx_highlight")
+MARKS = {
+    "thebe": "",  # live code from a CDN
+    "sphinx_highlight": "",  # marks the words of Sphinx's own search
+    "design-tabs": "sd-tab-set",
+    "togglebutton": "admonition dropdown",
+    "proof.css": 'class="proof',
+}
+"""What in a page needs a library; "" for one that no page needs."""
 
 # Cells bring styles and scripts in their pages; file: is for a book that is read from the disk.
 POLICY = "default-src 'self' file: data: blob: 'unsafe-inline'"
@@ -44,13 +51,14 @@ def copy_mathjax(app, error) -> None:
 
 
 def drop_unused(app, page, template, context, doctree) -> None:
-    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN, and others' scripts
-    for tabs and for words that Sphinx's own search would mark. None is used."""
+    """Extensions put their scripts and styles on every page; they stay where they have work."""
+    body = context.get("body", "")
+    unused = [library for library, mark in MARKS.items() if not mark or mark not in body]
     for files in ("script_files", "css_files"):
         context[files] = [
             file
             for file in context.get(files, [])
-            if not any(is_from(library, file) for library in UNUSED)
+            if not any(is_from(library, file) for library in unused)
         ]
 
 
