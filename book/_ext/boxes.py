@@ -38,7 +38,8 @@ def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
     for cell in document.findall(nodes.container):
         if cell.get("hide_mode") == "input":
             source = next(iter(cell.findall(nodes.literal_block))).astext()
-            cell["prompt_show"] = cell["prompt_hide"] = label(source)
+            cell["prompt_show"] = label(source)
+            cell["prompt_hide"] = cell["prompt_show"].replace("Show", "Hide", 1)
 
 
 def hold_punctuation(app: Sphinx, document: nodes.document) -> None:
@@ -62,24 +63,24 @@ def hold_short_code(app: Sphinx, document: nodes.document) -> None:
 
 def label(source: str) -> str:
     """What a cell is for, as far as its code shows it."""
-    if source.startswith("# Colab only"):
-        return "Set-up, in Colab only"
+    if source.startswith(("# Colab only", "# Finds the course")):
+        return "Colab setup (skip elsewhere)"
     body = ast.parse(source).body
     imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]
     if 2 * len(imports) > len(body):
-        return "Code: imports"
+        return "Show imports"
     if "plots.table(" in source or "plots.formula_table(" in source:
-        return "Code: this table"
+        return "Show the table’s code"
     if "plt." in source or "plots.show" in source or "plots.molecules" in source:
-        return "Code: this figure"
+        return "Show plotting code"
     if "plots.diagram(" in source:
-        return "Code: this diagram"
+        return "Show the diagram’s code"
     if "widget(" in source or "plots.calculator(" in source:
-        return "Code: this widget"
+        return "Show the widget’s code"
     if "assert" in source:
-        return "Code: the check"
+        return "Show the check"
     defined = [line.name for line in body if isinstance(line, (ast.FunctionDef, ast.ClassDef))]
-    return "Code: " + (", ".join(defined) or "these numbers")
+    return f"Show {', '.join(defined) or 'the code'}"
 
 
 def setup(app: Sphinx) -> dict:

@@ -79,7 +79,9 @@ def chapter(address: str) -> str | None:
 
 
 def is_card(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Element) and "sd-card" in node.get("classes", [])
+    """Doors are cards that lead to more than one page, and have no picture."""
+    classes = node.get("classes", []) if isinstance(node, nodes.Element) else []
+    return "sd-card" in classes and "door" not in classes
 
 
 def is_link(node: nodes.Node) -> bool:

@@ -34,6 +34,8 @@ MOLECULES = {
 }
 
 
+HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
+
 CHAPTERS = {
     "notebooks/06_graphormer": "graphormer",
     "notebooks/07_egt": "egt",
@@ -61,12 +63,10 @@ def write(app, error) -> None:
         (folder / f"{model['kind']}.js").write_text(script, encoding="utf-8")
         source = f"../_static/explainer/{model['kind']}.js"
         listed.append({key: model[key] for key in ("name", "kind", "error")} | {"src": source})
-    live = {
-        "drawing": shown[0]["drawing"],
-        "attention": attention(MODELS[0], MOLECULES["aspirin"]),
-    }
+    code = explorer.script("explainer/molecule").strip()
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
-    (folder / "home.js").write_text(f"{home}({explorer.as_script(live)});", encoding="utf-8")
+    live = explorer.as_script(first_page(shown[0]))
+    (folder / "home.js").write_text(f"{HOME}{code}\n{home}({live});", encoding="utf-8")
     data = explorer.as_script({"models": listed, "molecules": shown})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
     (folder / "data.js").write_text(start, encoding="utf-8")
@@ -88,12 +88,25 @@ def embed(app, document: nodes.document, page: str) -> None:
             return
 
 
-def attention(name: str, smiles: str) -> list[list[float]]:
-    """Of the last layer, the mean over heads or channels, ``[n, n]``."""
+def first_page(molecule: dict) -> dict:
+    """What the first page shows of a molecule: the models' predictions and where each atom looks.
+
+    Attention is of the last layer, the mean over heads or channels, ``[n, n]``.
+    """
     from gtcourse.predict import load
 
-    maps = load(name).predict([smiles], return_attention=True)[1][0]
-    return [[round(value, 3) for value in row] for row in maps[-1].mean(dim=0).tolist()]
+    shown = {key: molecule[key] for key in ("places", "symbols", "edge", "value", "name")}
+    shown["models"] = []
+    for name in MODELS:
+        values, attention = load(name).predict([molecule["smiles"]], return_attention=True)
+        mean = attention[0][-1].mean(dim=0)
+        rows = [[round(value, 3) for value in row] for row in mean.tolist()]
+        title = {"csa": "CSA", "graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE"}
+        kind = name.split("-")[0]
+        shown["models"].append(
+            {"title": title[kind], "kind": kind, "prediction": values.item(), "attention": rows}
+        )
+    return shown
 
 
 def setup(app):

@@ -79,7 +79,7 @@ def with_caption(output: nodes.Element) -> nodes.caption | None:
         return None
     caption = nodes.caption("", "", *paragraph[0].children)
     drawing = "".join(node.astext() for node in output.findall(nodes.raw))
-    classes = ["wide", "full-width"] if panels_in_a_row(drawing) > 2 else []
+    classes = ["wide"] if panels_in_a_row(drawing) > 2 else []
     figure = nodes.figure("", output.deepcopy(), caption, classes=classes)
     output.parent.replace(output, figure)
     paragraph.parent.remove(paragraph)
@@ -93,15 +93,6 @@ def panels_in_a_row(drawing: str) -> int:
         return len({left for left, right in frames if right - left > 20})
     panels = len(set(PANEL.findall(drawing)))
     return 3 if panels and panels % 3 == 0 else 1
-
-
-def widen_long_lines(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Printed source has up to 100 characters in a line, and the column about 85."""
-    for output in document.findall(is_output):
-        for block in output.findall(nodes.literal_block):
-            if 86 < max(map(len, block.astext().splitlines()), default=0) <= 101:
-                output["classes"] += ["wide", "full-width"]  # the latter hides the contents
-                break
 
 
 def count_seeds_once(caption: nodes.caption) -> None:
@@ -129,5 +120,4 @@ def hide_directives(app: Sphinx, document: nodes.document, page: str) -> None:
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", hide_directives)
-    app.connect("doctree-resolved", widen_long_lines)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,6 +18,15 @@ INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
 
+MARKS = {
+    "thebe": "",  # live code from a CDN
+    "sphinx_highlight": "",  # marks the words of Sphinx's own search
+    "design-tabs": "sd-tab-set",
+    "togglebutton": "admonition dropdown",
+    "proof.css": 'class="proof',
+}
+"""What in a page needs a library; "" for one that no page needs."""
+
 # Cells bring styles and scripts in their pages; file: is for a book that is read from the disk.
 POLICY = "default-src 'self' file: data: blob: 'unsafe-inline'"
 
@@ -41,10 +50,16 @@ def copy_mathjax(app, error) -> None:
             shutil.copyfile(source, copy)
 
 
-def drop_thebe(app, page, template, context, doctree) -> None:
-    """Jupyter Book always brings sphinx-thebe, whose script comes from a CDN; it is not used."""
+def drop_unused(app, page, template, context, doctree) -> None:
+    """Extensions put their scripts and styles on every page; they stay where they have work."""
+    body = context.get("body", "")
+    unused = [library for library, mark in MARKS.items() if not mark or mark not in body]
     for files in ("script_files", "css_files"):
-        context[files] = [f for f in context.get(files, []) if not is_from("thebe", f)]
+        context[files] = [
+            file
+            for file in context.get(files, [])
+            if not any(is_from(library, file) for library in unused)
+        ]
 
 
 def is_from(library: str, file) -> bool:
@@ -90,7 +105,7 @@ def setup(app):
     # book.js typesets, a few formulas at a time, so that a long page answers meanwhile.
     settings.setdefault("startup", {})["typeset"] = False
     app.config.mathjax3_config = settings
-    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", drop_mathjax, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)

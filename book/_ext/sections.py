@@ -1,7 +1,8 @@
 """The search page finds sections: their titles and prose, formulas as plain text, without code.
 
 Sphinx's own index finds pages and is dropped (``offline.py``). While pages are read, each section's
-title, address and prose are collected here, and ``_static/search.js`` ranks them.
+title, address and prose are collected here, and ``_static/search.js`` ranks them while
+the reader types, with the stemmer that Sphinx brings for its own search.
 """
 
 import json
@@ -14,7 +15,10 @@ from sphinx.addnodes import desc
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-GONE = (nodes.section, nodes.title, nodes.literal_block, nodes.system_message, desc)
+GONE = (
+    nodes.section, nodes.title, nodes.literal_block, nodes.system_message, desc,
+    nodes.comment, nodes.raw, nodes.image,
+)  # fmt: skip
 BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
 
 
@@ -50,7 +54,8 @@ def prose(section: nodes.section) -> str:
 
     lines = "".join(words(child) for child in section[1:]).split("\n")
     text = "\n".join(text for line in lines if (text := " ".join(line.split())))
-    return re.sub(r"\n…\n(?=[a-z])", " … ", text).replace("\n…", " …")  # in a sentence
+    text = re.sub(r"\n…\n(?=[a-z])", " … ", text).replace("\n…", " …")  # in a sentence
+    return re.sub(r" ([.,;:])(?=\s|$)", r"\1", text)  # where a citation stood before the stop
 
 
 def words(node: nodes.Node) -> str:
@@ -79,14 +84,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     Path(app.outdir, "_static", "sections.js").write_text(content, encoding="utf-8")
 
 
-def only_here(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    if page == "search":
-        app.add_js_file("sections.js")
-        app.add_js_file("search.js")
-
-
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", collect)
-    app.connect("html-page-context", only_here)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -42,11 +42,14 @@ async function typeset() {
 }
 
 // What scrolls sideways is reached with the keyboard, and nothing else becomes a stop on the way.
+// While there is more at the right, its edge fades (book.css).
 const SCROLLING = `.bd-article :is(pre, .highlight, .output, .math, mjx-container[display], table,
   .pst-scrollable-table-container, .cell_output div[style*="overflow-x"])`;
 
 function reachScrolling() {
   const all = [...document.querySelectorAll(SCROLLING)];
+  const fade = (place) => place.toggleAttribute("data-more", place.tabIndex === 0 &&
+    place.clientWidth > 100 && place.scrollLeft + place.clientWidth < place.scrollWidth - 8);
   const reach = (places) => {
     const scrolls = places.map((place) => place.scrollWidth > place.clientWidth &&
       getComputedStyle(place).overflowX !== "visible");
@@ -54,11 +57,58 @@ function reachScrolling() {
       if (scrolls[at]) place.tabIndex = 0;
       else if (place.tabIndex === 0) place.removeAttribute("tabindex");
     });
+    places.forEach(fade);
   };
   reach(all);
   const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
   all.forEach((place) => sizes.observe(place));
+  all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
   document.fonts.addEventListener("loadingdone", () => reach(all));
+}
+
+// On a phone, the column with a table's result stands beside the names of its rows.
+const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae)$/i;
+
+function resultFirst() {
+  if (!matchMedia("(max-width: 576px)").matches) return;
+  for (const table of document.querySelectorAll(".bd-article table:has(thead)")) {
+    const heads = [...table.tHead.rows].at(-1).cells;
+    const column = [...heads].findIndex((head) => RESULT.test(head.textContent.trim()));
+    if (column < 2 || table.querySelector("[colspan], [rowspan]")) continue;
+    for (const row of table.rows) row.cells[0]?.after(row.cells[column] ?? "");
+  }
+}
+
+// On a phone, a figure that is drawn much smaller than it was made opens at its own size. Its viewBox
+// is in points, of which a pixel is three quarters.
+const SHRUNK = 0.7;
+
+function enlargeFigures() {
+  if (!matchMedia("(max-width: 576px)").matches) return;
+  for (const figure of document.querySelectorAll(".bd-article figure:has(.cell_output svg[role=img])")) {
+    const drawing = figure.querySelector("svg[role=img]");
+    const own = drawing.viewBox.baseVal.width * 4 / 3;
+    if (drawing.clientWidth > SHRUNK * own) continue;
+    const button = Object.assign(document.createElement("button"),
+      { type: "button", className: "enlarge", textContent: "Enlarge this figure" });
+    button.addEventListener("click", () => show(drawing, own));
+    figure.querySelector(".cell_output").after(button);
+  }
+}
+
+function show(drawing, width) {
+  const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
+  const picture = drawing.cloneNode(true);
+  picture.style.cssText = `width: ${Math.round(width)}px; max-width: none; height: auto`;
+  const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
+  close.addEventListener("click", () => dialog.close());
+  const frame = document.createElement("div");
+  frame.tabIndex = 0;
+  frame.append(picture);
+  dialog.append(close, frame);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
 // The theme's arrows that unfold a part of the contents say nothing to a screen reader.
@@ -76,7 +126,7 @@ function addFilter() {
   const rows = [...document.querySelectorAll(".bd-article :is(table tbody tr, dl.glossary dt)")]
     .map((row) => (what === "terms" ? [row, row.nextElementSibling] : [row]));
   const label = Object.assign(document.createElement("label"),
-    { textContent: `Show ${what} with ` });
+    { textContent: `Filter ${what} ` });
   const field = Object.assign(document.createElement("input"), { type: "search" });
   const count = Object.assign(document.createElement("output"), { textContent: "" });
   label.append(field);
@@ -114,19 +164,61 @@ function addSorting() {
   }
 }
 
+const root = () => document.documentElement.dataset.content_root ?? "./";
+
+const load = (name) => new Promise((resolve, reject) => document.head.append(
+  Object.assign(document.createElement("script"),
+    { src: `${root()}_static/${name}.js`, onload: resolve, onerror: reject })));
+
+// Answers while the reader types: in the dialog of Ctrl+K, on the search page and where a page is
+// missing. What the search needs is loaded when a field is first used.
+let searching = null;
+const prepareSearch = () => (searching ??= ["language_data", "sections", "search"].reduce(
+  (done, name) => done.then(() => load(name)), Promise.resolve()));
+
+function searchWhileTyping() {
+  const dialog = document.getElementById("pst-search-dialog");
+  const page = document.getElementById("search-results");
+  const asked = new URLSearchParams(location.search).get("q") ?? "";
+  for (const form of document.querySelectorAll("form.bd-search")) {
+    const field = form.querySelector("input[name=q]");
+    const inDialog = dialog?.contains(form);
+    const place = Object.assign(document.createElement("div"), { className: "section-results" });
+    if (page && !inDialog) {
+      place.id = "section-results";
+      page.replaceWith(place);
+    } else form.after(place);
+    const show = async () => {
+      await prepareSearch();
+      answer(field.value, place, root(), inDialog ? 6 : 30);
+    };
+    field.autocomplete = "off";
+    field.addEventListener("focus", prepareSearch);
+    field.addEventListener("input", show);
+    if (!inDialog && asked) {
+      field.value = asked;
+      show();
+    }
+    form.parentElement.addEventListener("keydown", (event) => {  // up and down through what is found
+      const links = [field, ...place.querySelectorAll("a")];
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const at = links.indexOf(document.activeElement);
+      if (!step || at < 0) return;
+      event.preventDefault();
+      links[Math.max(0, Math.min(links.length - 1, at + step))].focus();
+    });
+  }
+}
+
 // The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
   const place = document.querySelector("#explainer[data-start]");
   if (!place) return;
-  const folder = `${document.documentElement.dataset.content_root}_static/explainer/`;
-  const load = (name) => new Promise((resolve, reject) => document.head.append(
-    Object.assign(document.createElement("script"),
-      { src: `${folder}${name}.js`, onload: resolve, onerror: reject })));
   const button = Object.assign(document.createElement("button"),
     { type: "button", className: "open-explainer", textContent: "Run the trained model here" });
   button.addEventListener("click", async () => {
     button.disabled = true;
-    for (const name of ["models", "view", "data"]) await load(name);
+    for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);
     button.remove();
   });
   place.before(button);
@@ -136,12 +228,15 @@ function embedExplainer() {
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
   nameArrows();
   addFilter();
+  resultFirst();
+  searchWhileTyping();
   addSorting();
   embedExplainer();
   try {
     await typeset();
   } finally {  // an error is the console's; who waits for the page does not wait for ever
     reachScrolling();
+    enlargeFigures();
     done();
   }
 }));

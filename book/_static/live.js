@@ -1,30 +1,68 @@
-// The picture of the first page: what each atom attends to in a trained model, as the pointer moves.
+// The picture of the first page: where each atom looks in four trained models. What the pointer is
+// on is shown; a click, a tap or an arrow key chooses an atom.
 (function (data) {
   "use strict";
-  const { drawing, attention } = data;
-  const link = document.getElementById("live");
+  const { models, symbols, value } = data;
+  const place = document.getElementById("live");
   const [LOW, HIGH] = [[191, 185, 173], [232, 121, 47]];
+  const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
+  let [model, chosen] = [models[0], 4];
 
-  link.innerHTML = `${drawing}<span>What one atom attends to in CSA, the model of chapter 09. Point at another,
-    or open the explainer.</span>`;
-  const svg = link.querySelector("svg");
-  svg.setAttribute("aria-hidden", "true");
-  const [discs, atoms] = [".disc", ".atom"].map((name) => [...svg.querySelectorAll(name)]);
+  place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
+    `<button type="button" data-model="${at}">${each.title}</button>`).join("")}</div>
+    ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`))}
+    <p class="said"><b>Orange: where the outlined atom looks</b>, in a trained <span class="which"></span>.
+      <span class="scale">0 <i></i> <span class="most"></span></span> <span class="hint"></span></p>
+    <p class="said result" role="status"></p>`;
+  const find = (selector) => [...place.querySelectorAll(selector)];
+  const [discs, atoms] = [find(".disc"), find(".atom")];
+  find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
 
   function show(i) {
-    const [least, largest] = [Math.min(...attention[i]), Math.max(...attention[i])];
+    const largest = Math.max(...model.attention.flat());  // one scale for all atoms of a model
     discs.forEach((disc, j) => {
-      const share = (attention[i][j] - least) / (largest - least);
+      const share = model.attention[i][j] / largest;
       disc.setAttribute("fill", `rgb(${LOW.map((low, c) => Math.round(low + share * (HIGH[c] - low)))})`);
     });
     atoms.forEach((atom, j) => {
-      for (const name of ["role", "tabindex", "aria-pressed", "aria-label"]) atom.removeAttribute(name);
       atom.setAttribute("fill", "transparent");
       atom.setAttribute("stroke", i === j ? "#3b82c4" : "none");
-      atom.setAttribute("stroke-width", 3);
+      atom.setAttribute("stroke-width", 3.5);
     });
+    find(".most")[0].textContent = number(largest);
   }
 
-  atoms.forEach((atom, i) => atom.addEventListener("pointerenter", () => show(i)));
-  show(4);
+  function choose(i) {
+    chosen = i;
+    atoms.forEach((atom, j) => {
+      atom.setAttribute("aria-pressed", i === j);
+      atom.setAttribute("tabindex", i === j ? 0 : -1);
+    });
+    show(i);
+  }
+
+  function change(to) {
+    model = to;
+    find("[data-model]").forEach((button, at) => button.setAttribute("aria-pressed", models[at] === to));
+    find(".which")[0].textContent = to.title;
+    find(".result")[0].innerHTML = `Predicted penalised logP of ${data.name}: <b>${number(to.prediction)}</b> · exact: <b>${number(value)}</b>`;
+    const link = document.querySelector("a.play");
+    if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;
+    choose(chosen);
+  }
+
+  atoms.forEach((atom, i) => {
+    atom.addEventListener("pointerenter", () => show(i));
+    atom.addEventListener("click", () => choose(i));
+    atom.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      choose((chosen + step + atoms.length) % atoms.length);
+      atoms[chosen].focus();
+    });
+  });
+  find("svg")[0].addEventListener("pointerleave", () => show(chosen));
+  find(".models")[0].addEventListener("click", ({ target }) => target.dataset.model && change(models[target.dataset.model]));
+  change(model);
 })

@@ -1,47 +1,126 @@
-// The search page: sections in order of relevance, each with the sentence that answers.
+// The search: sections in order of relevance, each with the sentence that answers, while the reader
+// types. book.js loads this file, the sections and Sphinx's stemmer when a search field is used.
 "use strict";
 
-function search(query, sections) {
-  const words = query.toLowerCase().match(/[\p{L}\p{N}-]+/gu) ?? [];
-  if (!words.length) return [];
-  const phrase = words.join(" ");
-  const stem = (word) => word.replace(/(?<=\w{3})(es|s|ing|ed)$/, "");
-  const patterns = words.map((word) => new RegExp(`(?<![\\p{L}])${stem(word)}`, "giu"));
-  const score = (section) => {
-    const title = section.title.toLowerCase(), text = section.text.toLowerCase();
-    const length = 200 + text.length;
-    let total = 0;
-    for (const pattern of patterns) {
-      const inTitle = title.match(pattern)?.length ?? 0, inText = text.match(pattern)?.length ?? 0;
-      const onPage = section.page.match(pattern) ? 1 : 0;
-      if (!inTitle && !inText && !onPage) return 0;
-      total += 8 * Math.min(inTitle, 1) + onPage + Math.min(6, 400 * inText / length);
+const WORD = /[\p{L}\p{N}]+/gu;
+const WRITTEN = /[\p{L}\p{N}]+(?:[-‑][\p{L}\p{N}]+)*/gu;  // with its hyphens
+
+/** A word in American spelling: "normalised" and "normalized", "neighbour" and "neighbor". */
+function american(word) {
+  return word.toLowerCase()
+    .replace(/^(\p{L}{3,})is(e|es|ed|er|ers|ing|ation|ations)$/u, "$1iz$2")
+    .replace(/^(\p{L}{2,})our/u, "$1or")
+    .replace(/ys(e|es|ed|er|ing)$/, "yz$1")
+    .replace(/tre(s|d)?$/, "ter$1")
+    .replace(/ll(ed|ing|er|ers)$/, "l$1")
+    .replace(/^grey/, "gray");
+}
+
+const stems = new Map();
+function stem(word) {
+  if (!stems.has(word)) stems.set(word, new Stemmer().stemWord(word));
+  return stems.get(word);
+}
+
+/** The words of a text, and each word with hyphens also as one: "over-smoothing", "oversmoothing". */
+function wordsOf(text) {
+  const found = new Map();
+  const add = (word) => found.set(word, (found.get(word) ?? 0) + 1);
+  for (const [written] of text.matchAll(WRITTEN)) {
+    const parts = written.match(WORD).map(american);
+    parts.forEach(add);
+    if (parts.length > 1) add(american(parts.join("")));
+  }
+  return found;
+}
+
+let index = null;
+function indexed() {
+  if (index) return index;
+  const vocabulary = new Set();
+  const sections = SECTIONS.map((section) => {
+    const [title, text, page] = [section.title, section.text, section.page].map(wordsOf);
+    for (const words of [title, text, page]) for (const word of words.keys()) vocabulary.add(word);
+    return { section, title, text, page };
+  });
+  index = { sections, vocabulary: [...vocabulary] };
+  return index;
+}
+
+/** For each word that is asked for, the words of the book that count as it. */
+function terms(query) {
+  const { vocabulary } = indexed();
+  const like = (word) => vocabulary.filter((other) =>
+    (word.length > 1 && other.startsWith(word)) || stem(other) === stem(word));
+  const asked = (query.match(WRITTEN) ?? []).map((word) => american(word.replace(/[-‑]/g, "")));
+  return asked.flatMap((word) => {
+    const found = like(word);
+    if (found.length) return [new Set(found)];
+    for (let at = 3; at <= word.length - 3; at++) {  // "layernorm" is "layer norm"
+      const parts = [word.slice(0, at), word.slice(at)];
+      if (parts.every((part) => vocabulary.includes(part) || vocabulary.some((other) => stem(other) === stem(part))))
+        return parts.map((part) => new Set(like(part)));
     }
-    if (words.length > 1) {
-      if (title.includes(phrase)) total += 20;
-      total += Math.min(12, 3000 * (text.split(phrase).length - 1) / length);
+    return [new Set()];
+  });
+}
+
+// Chapters come before the pages on data and results, those before reference, errata are the last.
+const WEIGHTS = [[/^notebooks\/\d/, 1], [/^notebooks\/errata/, 0.2], [/^notebooks/, 0.8],
+  [/^book\/(api|differs|ledger|bibliography)/, 0.3], [/^book/, 0.6], [/^/, 0.3]];
+
+function search(query) {
+  const asked = terms(query);
+  if (!asked.length || asked.some((words) => !words.size)) return [];
+  const phrase = (query.match(WORD) ?? []).map(american).join(" ");
+  const count = (words, term) => {
+    let total = 0;
+    for (const word of term) total += words.get(word) ?? 0;
+    return total;
+  };
+  const score = ({ section, title, text, page }) => {
+    const length = 200 + section.text.length;
+    let total = 0;
+    for (const term of asked) {
+      const [inTitle, inText, onPage] = [title, text, page].map((words) => count(words, term));
+      if (!inTitle && !inText && !onPage) return 0;
+      total += 8 * Math.min(inTitle, 1) + Math.min(onPage, 1) + Math.min(6, 400 * inText / length);
+    }
+    if (!section.url.includes("#")) total *= 1.3;  // a page's own title and beginning
+    if (asked.length > 1) {
+      const plain = (words) => (words.match(WORD) ?? []).map(american).join(" ");
+      if (plain(section.title).includes(phrase)) total += 20;
+      total += Math.min(12, 3000 * (plain(section.text).split(phrase).length - 1) / length);
     }
     if (section.title.startsWith("Exercise")) total /= 2;
-    return section.url.startsWith("notebooks/") ? total : total / 3;  // reference pages come later
+    return total * WEIGHTS.find(([pattern]) => pattern.test(section.url))[1];
   };
-  return sections.map((section) => ({ section, score: score(section), patterns }))
+  return indexed().sections.map((each) => ({ section: each.section, score: score(each), asked }))
     .filter((found) => found.score > 0).sort((a, b) => b.score - a.score).slice(0, 30);
 }
 
+/** Which of the words that were asked for this one is, as written; -1 for none. */
+function which(written, asked) {
+  const forms = [...written.match(WORD).map(american), american(written.replace(/[-‑]/g, ""))];
+  return asked.findIndex((term) => forms.some((form) => term.has(form)));
+}
+
 /** The sentence with most of the words, rather one without a hole where a formula cannot be shown. */
-function excerpt(text, patterns) {
+function excerpt(text, asked) {
   const sentences = text.split(/\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u);
-  const worth = (sentence) => patterns.filter((pattern) => sentence.search(pattern) >= 0).length -
-    (sentence.includes("…") ? .9 : 0) - (sentence.includes(" · ") ? .5 : 0) - (sentence.length < 30 ? .5 : 0);
-  const best = sentences.reduce((a, b) => (worth(b) > worth(a) ? b : a)).trim();
+  const worth = (sentence) => new Set((sentence.match(WRITTEN) ?? []).map((word) => which(word, asked))
+    .filter((at) => at >= 0)).size - (sentence.includes("…") ? .9 : 0) -
+    (sentence.includes(" · ") ? .5 : 0) - (sentence.length < 30 ? .5 : 0);
+  const worths = sentences.map(worth);
+  const best = sentences[worths.indexOf(Math.max(...worths))].trim();
   return best.length > 240 ? `${best.slice(0, 240).replace(/\s\S*$/, "")} …` : best;
 }
 
-function marked(text, patterns) {
-  const any = new RegExp(patterns.map((pattern) => `${pattern.source}[\\p{L}]*`).join("|"), "giu");
+function marked(text, asked) {
   const paragraph = document.createElement("p");
   let end = 0;
-  for (const match of text.matchAll(any)) {
+  for (const match of text.matchAll(WRITTEN)) {
+    if (which(match[0], asked) < 0) continue;
     paragraph.append(text.slice(end, match.index));
     paragraph.append(Object.assign(document.createElement("mark"), { textContent: match[0] }));
     end = match.index + match[0].length;
@@ -50,26 +129,21 @@ function marked(text, patterns) {
   return paragraph;
 }
 
-document.addEventListener("DOMContentLoaded", () => {
-  const query = new URLSearchParams(location.search).get("q") ?? "";
-  const place = document.getElementById("search-results");
-  if (!query || !place || typeof SECTIONS === "undefined") return;
-  document.querySelectorAll('input[name="q"]').forEach((field) => { field.value = query; });
-  const found = search(query, SECTIONS);
-  const results = document.createElement("div");
-  results.id = "section-results";
+/** Shows the sections that answer in a place of the page; the fewer, the less they say. */
+function answer(query, place, root, most = 30) {
+  const found = query.trim() ? search(query) : [];
   const count = document.createElement("p");
   count.setAttribute("role", "status");
-  count.textContent = found.length ? `${found.length} sections` : "No section has these words.";
-  results.append(count);
-  for (const { section, patterns } of found) {
-    const heading = document.createElement("h2");
-    const link = Object.assign(document.createElement("a"), { href: section.url });
-    link.textContent = section.title;
-    heading.append(link);
+  const sections = found.length === 30 ? "The 30 best sections" : `${found.length} section${found.length > 1 ? "s" : ""}`;
+  const none = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
+  if (found.length) count.textContent = sections;
+  else if (query.trim()) count.append("No results. Check the spelling or see the ", none, ".");
+  place.replaceChildren(count);
+  for (const { section, asked } of found.slice(0, most)) {
+    const heading = Object.assign(document.createElement(most > 10 ? "h2" : "p"), { className: "found" });
+    heading.append(Object.assign(document.createElement("a"), { href: root + section.url, textContent: section.title }));
     const page = Object.assign(document.createElement("p"), { className: "page" });
     page.textContent = section.page === section.title ? "" : section.page;
-    results.append(heading, page, marked(excerpt(section.text, patterns), patterns));
+    place.append(heading, page, marked(excerpt(section.text, asked), asked));
   }
-  place.replaceWith(results);
-});
+}

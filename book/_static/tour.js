@@ -1,63 +1,114 @@
-// A short tour of the explainer: each step is a text and a state of the page.
-// gtcourse.tour(place, visit) shows it; visit(step) sets the page and returns [prediction, without].
+// A tour of the explainer: most steps ask for a prediction first, then show what the model does.
+// gtcourse.tour(place, visit) shows it; visit(step) sets the page and returns what it shows.
 gtcourse.tour = (function () {
   "use strict";
 
-  const { number } = gtcourse.layers;
+  const two = (x) => gtcourse.layers.number(x, 2);
+
+  // `ask` is a question with answers, `right` says which is, given the page before and after the step.
   const STEPS = [
     {
-      title: "The prediction", kind: "graphormer", level: "model", i: 2,
-      text: (now) => `Graphormer reads aspirin's atoms and bonds and predicts its penalised logP: ${now}.
-        Colours show what the outlined atom, C1, attends to. Choose other atoms and see the colours change.`,
+      title: "What the model says", kind: "csa",
+      text: ({ now, exact }) => `A trained CSA reads aspirin’s atoms and bonds and predicts its penalised logP: ${two(now)}. RDKit computes
+        ${two(exact)}. On new molecules this CSA is off by 0.20 on average. The line shows both. The next nine steps follow one number of this prediction, and then change it.`,
     },
     {
-      title: "A distance bias", kind: "graphormer", level: "model", i: 2, changes: { shift: { 1: 3 } },
-      text: (now, before) => `Each logit contains a learned bias for the distance of its two atoms. Here 3 is added
-        at distance 1, so atoms attend to their neighbours, and the prediction moves from ${before} to ${now}.
-        Move the slider.`,
+      title: "Where an atom looks", kind: "csa", i: 3, j: 1,
+      ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
+      right: ({ most }) => Math.min(2, most.distance),
+      text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, beside ${two(uniform)} for a uniform row.
+        Every atom may look at every other; bonds do not limit it. Point at other atoms.`,
     },
     {
-      title: "A gate", kind: "egt", level: "layer", channel: 1, i: 1, changes: { closed: new Set(["0,1"]) },
-      text: (now, before) => `EGT multiplies each weight by a gate between 0 and 1. The gate of head 2 in this
-        layer is closed, so its square is empty. Without that head's messages the prediction
-        is ${now} instead of ${before}. Tick or untick the box.`,
+      title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1,
+      ask: ["The square of a layer is a mean. Are the squares of its channels alike?", "yes", "no, each looks elsewhere"],
+      right: () => 1,
+      text: () => "No. Row 2 has a square for every channel: CSA gives each channel its own attention, the other three models each head. Choose some, and see the molecule’s colours change.",
     },
     {
-      title: "One weight", kind: "csa", level: "weight", channel: 34, i: 1, j: 3,
-      text: () => `This is one of the numbers behind a square: the weight of one pair of atoms in one channel of
-        CSA. The terms of the paper's equation add up to the logit, and the softmax turns the row's logits into
-        weights. In this channel the pair's own term decides. Choose other pairs in the matrix, with the pointer or the arrow
-        keys.`,
+      title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3,
+      ask: ["Channel 35 of layer 1, from C1 to O3. Does the logit come from the atoms’ content (q·k) or from their place in the graph (E)?", "content", "place"],
+      right: ({ terms: [content, pair] }) => (Math.abs(pair) > Math.abs(content) ? 1 : 0),
+      text: ({ terms: [content, pair] }) => `From their place: the path lists the terms of the logit, each with its colour, ${two(content)} from the content and ${two(pair)} from the pair.
+        E was learned from bonds, rings and random walks. Other pairs and channels differ.`,
+    },
+    {
+      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } },
+      ask: ["Now Graphormer. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
+      right: () => 1,
+      text: ({ now, before }) => `They fall, for the weights of a row add up to 1. Colours have one scale, so a paler atom has a smaller weight.
+        The prediction moved from ${two(before)} to ${two(now)}. Move the slider.`,
+    },
+    {
+      title: "Value and message", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 3, changes: { shift: { 1: 3 } },
+      ask: ["A weight is not yet what arrives. Which part of the path can make a large weight count for little?", "a small value v", "the softmax"],
+      right: () => 0,
+      text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
+    },
+    {
+      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, changes: { off: new Set(["value"]) },
+      ask: ["GRPE adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
+      right: () => 1,
+      text: ({ now, before }) => `All but the first: its weights come from queries and keys alone. Later layers read other vectors.
+        The prediction goes from ${two(before)} to ${two(now)}. Tick the box again and compare.`,
+    },
+    {
+      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) },
+      ask: ["EGT multiplies each weight by a gate. We close head 2 of layer 1. Do its weights still add up to 1?", "yes", "no, they are all 0"],
+      right: () => 1,
+      text: ({ now, before }) => `They are 0: a gate comes after the softmax, so a head can send nothing. Without that head’s messages the
+        prediction is ${two(now)} instead of ${two(before)}. Reopen it with × beside “gate of head 2”.`,
+    },
+    {
+      title: "Attention and importance", kind: "csa", i: 9, j: 3, effects: true,
+      ask: ["Which atoms matter for the prediction: those that attention is on?", "yes, they must be", "not necessarily"],
+      right: () => 1,
+      text: () => "Not necessarily. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
+    },
+    {
+      title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", i: 4, j: 3,
+      ask: ["A last one: caffeine. Which of these two models is nearer to the exact value?", "CSA", "Graphormer"],
+      right: ({ now, exact, other }) => (Math.abs(now - exact) <= Math.abs(other - exact) ? 0 : 1),
+      text: ({ now, exact, other }) => `CSA predicts ${two(now)}, Graphormer ${two(other)}; exact is ${two(exact)}. One molecule decides nothing: the column
+        “test MAE” is the mean over all test molecules. Now choose your own molecule, and remove an atom.`,
     },
   ];
 
   return function (place, visit) {
     let at = -1;
-    const start = `<button data-tour="1">Take a tour in ${STEPS.length} steps</button>`;
-    const box = `<p role="status"></p><div class="row"><button data-tour="-1">Back</button>
-      <button data-tour="1">Next</button><button data-tour="0">End the tour</button></div>`;
-    place.innerHTML = start;
-    place.addEventListener("click", async ({ target }) => {
-      const turn = target.closest("[data-tour]")?.dataset.tour;
-      if (turn === undefined) return;
-      const before = at;
-      at = turn === "0" ? -1 : at + Number(turn);
-      if (at < 0 || at >= STEPS.length) {
-        at = -1;
-        place.innerHTML = start;
-        place.querySelector("button").focus();
-        return visit({});
-      }
+    let guess = null;
+    const start = `<button data-tour="1">Take the ${STEPS.length}-step tour</button>`;
+
+    async function show() {
       const step = STEPS[at];
-      const values = await visit(step);
+      const asking = step.ask && guess === null;
+      // Before the answer the page is as the step finds it: the same place, without its changes.
+      const shown = await visit(asking ? { ...step, changes: {}, effects: false, beside: null } : step);
       if (step !== STEPS[at]) return;  // the reader was faster than the model's file
-      if (before < 0) place.innerHTML = box;
-      place.querySelector("p").innerHTML = `<b>${at + 1} of ${STEPS.length} · ${step.title}.</b>
-        ${step.text(...values.map((value) => number(value, 2)))}`;
-      const [back, next] = place.querySelectorAll("button");
-      back.disabled = !at;
-      next.textContent = at + 1 < STEPS.length ? "Next" : "Finish";
-      if (before < 0) next.focus();
+      const title = `<b>${at + 1} of ${STEPS.length} · ${step.title}${step.title.endsWith("?") ? "" : "."}</b>`;
+      const answers = () => step.ask.slice(1).map((words, which) => `<button data-answer="${which}">${words}</button>`).join("");
+      const verdict = () => (step.right(shown) === guess ? "<b>Right.</b> " : "<b>Not quite.</b> ");
+      place.innerHTML = asking ?
+        `<p role="status">${title} ${step.ask[0]}</p><div class="row">${answers()}<button data-tour="0">End the tour</button></div>` :
+        `<p role="status">${title} ${step.ask ? verdict() : ""}${step.text(shown)}</p><div class="row"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>
+        <button data-tour="1" class="next">${at + 1 < STEPS.length ? "Next" : "Finish"}</button><button data-tour="0">End the tour</button></div>`;
+      place.querySelector("button.next, [data-answer]").focus({ preventScroll: true });
+    }
+
+    place.innerHTML = start;
+    place.addEventListener("click", ({ target }) => {
+      const { tour: turn, answer } = target.closest("button")?.dataset ?? {};
+      if (answer !== undefined) guess = Number(answer);
+      else if (turn === undefined) return;
+      else {
+        guess = null;
+        at = turn === "0" ? -1 : at + Number(turn);
+      }
+      if (at >= 0 && at < STEPS.length) return void show();
+      at = -1;
+      place.innerHTML = start;
+      place.querySelector("button").focus({ preventScroll: true });
+      visit({});
     });
   };
 })();

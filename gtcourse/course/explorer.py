@@ -17,7 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from gtcourse.course.plots.interactive import as_script, script
-from gtcourse.course.plots.molecules import drawing
+from gtcourse.course.plots.molecules import places
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPaths, AddSVD, encode
 from gtcourse.graphs import collate
 from gtcourse.graphs.molecules import penalized_logp, zinc_data
@@ -64,8 +64,8 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 
 def code() -> list[str]:
     """The scripts of the page, in order: the models with their layers, and the view."""
-    layers, models, view = (script(f"explainer/{name}") for name in ("layers", "models", "view"))
-    return [layers + models, view]
+    run = script("explainer/layers") + script("explainer/models")
+    return [run, script("explainer/molecule") + script("explainer/look") + script("explainer/view")]
 
 
 def model(predictor: Predictor) -> dict:
@@ -123,7 +123,7 @@ def _molecule(name: str, smiles: str) -> dict:
         "smiles": smiles,
         "value": round(penalized_logp(mol), 3),
         "symbols": [atom.GetSymbol() for atom in mol.GetAtoms()],
-        "drawing": drawing(mol, (380, 300)),
+        "places": places(mol),
         "x": batch.x[0, :, 0].tolist(),
         "degree": of["out_degree"].tolist(),
         "distance": of["distance"].flatten().tolist(),

@@ -66,7 +66,7 @@
   const faults = [];
   const judged = new Set();
   // The names of a molecule's atoms are dark, on discs that are light in both modes.
-  const exempt = "svg[role=img] *, .molecule .name, :disabled, [aria-disabled=true], option, script, style, noscript";
+  const exempt = "svg[role=img] *, text.name, :disabled, [aria-disabled=true], option, script, style, noscript";
   while (roots.length) {
     const root = roots.pop();
     for (const element of root.querySelectorAll("*")) {

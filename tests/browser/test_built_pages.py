@@ -104,6 +104,21 @@ def pages() -> dict[str, Page]:
     return {p.relative_to(HTML).as_posix(): read(p.read_text(encoding="utf-8")) for p in files}
 
 
+def test_a_shared_link_shows_a_chapters_first_sentence_and_picture():
+    if not (HTML / "index.html").exists():
+        pytest.skip("there is no built book: make book builds it")
+    for path in sorted((HTML / "notebooks").glob("0[39]*.html")):
+        soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        said = soup.select_one('meta[property="og:description"]')["content"]
+        first = soup.select_one("article p:not(:has(img))").get_text()
+        assert said[:40] == " ".join(first.split())[:40]
+        address = urlsplit(soup.select_one('meta[property="og:image"]')["content"])
+        assert address.scheme == "https"
+        picture = HTML / "_static/previews" / f"{path.name[:2]}.png"
+        assert address.path.endswith(f"/_static/previews/{picture.name}")
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_no_page_has_a_fault(pages):
     assert {name: page.faults for name, page in pages.items() if page.faults} == {}
 

@@ -53,13 +53,13 @@ def test_the_folder_opens_at_the_first_page(page, book):
 
 
 @pytest.mark.parametrize("chapter", ["04_positional_encodings", "09_csa", "11_what_attention_sees"])
-def test_no_figure_and_no_code_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
+def test_no_figure_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
     page.set_viewport_size(PHONE)
     page.route("**/mathjax/**", lambda route: route.abort())
     page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
     for mode in ("light", "dark"):
         show_in(page, mode)
-        assert page.locator(".cell_output svg[role=img], .line").evaluate_all(CUT) == [], mode
+        assert page.locator(".cell_output svg[role=img]").evaluate_all(CUT) == [], mode
 
 
 def test_repository_book_and_a_page_with_all_that_it_loads_are_light(page, book):

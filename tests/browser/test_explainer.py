@@ -11,6 +11,7 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import load
+from tools.chromium import PHONE
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
@@ -118,34 +119,159 @@ def test_the_page_has_the_colours_of_the_figures():
         assert f'{name}: "{MEANING[name]}"' in view
 
 
-def test_the_page_goes_from_the_model_to_one_weight_and_back(page, book):
+@pytest.mark.parametrize("name", MODELS[:4])
+def test_the_path_of_a_weight_is_whole(browser, name):
+    """What a layer leaves is what the next one meets, and messages add up to what is gathered."""
+    page = browser.new_page()
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
+    faults = page.evaluate(
+        """([model, molecule]) => {
+          const { layers, parts, prediction } = gtcourse.models.run(model, molecule, {});
+          const apart = (a, b) => Math.max(...[...a].map((x, at) => Math.abs(x - b[at])));
+          const found = layers.slice(1).map((layer, l) => apart(layer.before, layers[l].after));
+          const T = Math.round(layers[0].before.length / model.shapes[Object.keys(model.shapes)
+            .find((name) => name.endsWith("norm.weight"))][0]);
+          for (const { attention, value, extra, z } of layers) {
+            const d = value.length / T, wide = d * T * T / attention.length;
+            const sum = new Float64Array(d);
+            for (let c = 0; c < d; c++) for (let j = 0; j < T; j++)
+              sum[c] += attention[(Math.floor(c / wide) * T + 1) * T + j] *
+                (value[j * d + c] + (extra ? extra(c, 1, j) : 0));
+            found.push(apart(sum, z.subarray(d, 2 * d)));
+          }
+          if (parts) found.push(Math.abs(parts.reduce((a, b) => a + b, 0) - prediction));
+          return found;
+        }""",
+        [explorer.model(load(name)), explorer.molecules({"": SMILES[0]})[0]],
+    )
+    page.close()
+    assert len(faults) >= 7
+    assert max(faults) < 1e-9
+
+
+@pytest.fixture
+def explainer(page, book):
+    """Opens the page at an address's state; errors in its scripts fail the test."""
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{book}/book/explainer.html")
-    host = page.locator("#explainer")
-    before = host.locator(".prediction b").inner_text()
-    assert host.locator("[data-molecule]").count() >= 20
-    host.locator("[data-layer]").nth(1).click()
-    host.locator("[data-channel]").nth(2).click()
-    matrix = host.locator(".matrix")
-    matrix.focus()
-    equation = host.locator(".equation").inner_text()
-    page.keyboard.press("ArrowRight")
-    assert host.locator(".equation").inner_text() != equation
-    host.locator(".molecule .atom").nth(4).click()
-    host.locator("[data-act=remove]").click()
-    assert host.locator(".prediction b").inner_text() != before
-    host.locator("[data-act=reset]").click()
-    assert host.locator(".prediction b").inner_text() == before
+
+    def opened(said=""):
+        page.goto("about:blank")
+        page.goto(f"{book}/book/explainer.html{said}")
+        host = page.locator("#explainer")
+        host.locator(".flow .result").wait_for()
+        return host
+
+    yield opened
     assert not errors
 
 
-def test_the_tour_goes_by_key_through_three_models_and_undoes_its_changes(page, book):
-    page.goto(f"{book}/book/explainer.html")
-    tour = page.locator("#explainer .tour")
+def test_the_page_goes_from_the_model_to_one_weight_and_back_without_moving(explainer, page):
+    host = explainer()
+    before = host.locator(".prediction b").inner_text()
+    assert host.locator("[data-molecule]").count() >= 20
+    host.locator(".matrix").scroll_into_view_if_needed()
+    place = page.evaluate("scrollY")
+    host.locator(".flow [data-layer]").nth(1).click()
+    host.locator("[data-channel]").nth(2).click()
+    assert page.evaluate("scrollY") == place
+    host.locator(".matrix").focus()
+    path = host.locator(".path").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert host.locator(".path").inner_text() != path
+    host.locator(".molecule .atom").nth(4).click()
+    host.locator("[data-act=remove]").click()
+    assert host.locator(".prediction b").inner_text() != before
+    assert host.locator(".molecule .atom").nth(4).get_attribute("aria-pressed") == "false"
+    host.get_by_role("button", name="undo: without C4").click()
+    assert host.locator(".prediction b").inner_text() == before
+
+
+def test_pointing_previews_an_atom_and_a_click_keeps_it(explainer, page):
+    host = explainer()
+    legend, atoms = host.locator(".legend"), host.locator(".molecule .atom")
+    kept = legend.inner_text()
+    atoms.nth(9).hover()
+    assert "C9" in legend.inner_text()
+    page.mouse.move(1, 1)
+    assert legend.inner_text() == kept
+    atoms.nth(9).click()
+    page.mouse.move(1, 1)
+    assert "C9" in legend.inner_text()
+
+
+def test_an_atom_whose_weight_rises_is_never_paler(explainer):
+    """The blue of an atom's colour falls from grey to orange."""
+    blues = """discs => discs.map((disc) => Number(disc.getAttribute("fill").match(/\\d+/g)[2]))"""
+    state = "#model=graphormer&molecule=aspirin&show=weight&layer=1&weight=1&i=5&j=4"
+    host = explainer(state)
+    near = [3, 5, 9]  # bonded to C4, the token 5
+    before = host.locator(".molecule .disc").evaluate_all(blues)
+    for _ in range(10):
+        host.locator("input[type=range]").press("ArrowRight")
+    assert host.locator("output").inner_text() == "+1.0"
+    after = host.locator(".molecule .disc").evaluate_all(blues)
+    assert all(after[atom] <= before[atom] for atom in near)
+    assert any(after[atom] < before[atom] for atom in near)
+
+
+def test_an_address_holds_what_was_chosen_and_changed(explainer, page):
+    host = explainer()
+    host.locator("[data-model]").nth(2).click()
+    host.get_by_text("Close the gate of head 1, layer 1").click()
+    host.locator("[data-flip]").nth(3).click()
+    host.locator("[data-channel]").nth(5).click()
+    host.locator("[data-beside]").select_option(label="CSA")
+    shown = [host.locator(part).inner_text() for part in (".prediction", ".chips", ".beside")]
+    assert "gate of head 1" in shown[1]
+    assert "pair 4 flipped" in shown[1]
+    again = explainer(page.evaluate("location.hash"))
+    parts = (".prediction", ".chips", ".beside")
+    assert [again.locator(part).inner_text() for part in parts] == shown
+
+
+def test_an_address_that_names_nothing_known_shows_the_start(explainer):
+    host = explainer("#model=none&molecule=none&layer=99&i=-1&shift=x&beside=none")
+    assert host.locator(".prediction b").inner_text() == "1.07"
+
+
+def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_changes(
+    explainer, page
+):
+    host = explainer()
+    tour = host.locator(".tour")
     tour.get_by_role("button").press("Enter")
-    for words in ("penalised logP: 1.07", "from 1.07 to 0.59", "instead of 1.28", "4 of 4"):
-        tour.get_by_text(words).wait_for()
+    models, asked = set(), 0
+    for step in range(1, 11):
+        tour.get_by_text(f"{step} of 10").wait_for()
+        if tour.locator("[data-answer]").count():
+            asked += 1
+            assert host.locator(".chips button").count() == 0  # not before the answer
+            page.keyboard.press("Enter")
+            tour.locator(".next").wait_for()
+        models.add(host.locator("[data-model][aria-pressed=true]").inner_text())
         page.keyboard.press("Enter")
-    tour.get_by_text("Take a tour").wait_for()
-    assert "by your changes" not in page.locator("#explainer .prediction").inner_text()
+    tour.get_by_text("Take the 10-step tour").wait_for()
+    assert asked == 9
+    assert models == {"CSA", "Graphormer", "EGT", "GRPE"}
+    assert host.locator(".chips button").count() == 0
+
+
+def test_on_a_phone_a_tap_on_the_first_page_chooses_an_atom_and_a_link_opens_the_explainer(
+    browser, book
+):
+    phone = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = phone.new_page()
+    page.goto(f"{book}/book/intro.html")
+    atom = page.locator("#live .atom").nth(9)
+    colors = page.locator("#live .disc").evaluate_all("all => all.map((disc) => disc.outerHTML)")
+    atom.tap()
+    assert page.url.endswith("intro.html")
+    assert atom.get_attribute("aria-pressed") == "true"
+    assert colors != page.locator("#live .disc").evaluate_all(
+        "all => all.map((disc) => disc.outerHTML)"
+    )
+    page.locator("#live").get_by_text("EGT").tap()
+    page.get_by_role("link", name="Play with the models").tap()
+    page.wait_for_url("**/explainer.html#model=egt*")
+    phone.close()

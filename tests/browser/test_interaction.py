@@ -60,12 +60,60 @@ def test_searching_for_attention_bias_finds_the_section_on_it_first_and_for_nons
     page.keyboard.type("attention bias")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=attention*bias")
-    first = page.locator("#section-results a").first
+    first = page.locator("#section-results .found a").first
     assert "06_graphormer.html#distance-as-an-attention-bias" in first.get_attribute("href")
     excerpts = page.locator("#section-results mark").locator("xpath=..").all_text_contents()
     assert [bool(re.search(r"[\\…^$]", text)) for text in excerpts[:10]] == [False] * 10
     page.goto(f"{book}/search.html?q=qqqzzz")
-    page.get_by_text("No section has these words").wait_for()
+    page.get_by_text("No results.").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("query", "page_of_first"),
+    [
+        ("penalized logp", "notebooks/"),  # the book writes "penalised"
+        ("oversmoothing", "03_message_passing.html#over-smoothing"),  # and "over-smoothing"
+        ("normalization", "notebooks/"),
+        ("csa", "09_csa.html"),  # before the errata of its paper
+    ],
+)
+def test_the_search_answers_while_typing_in_either_spelling(page, book, query, page_of_first):
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(query)
+    results = page.locator("#pst-search-dialog .section-results .found a")
+    results.first.wait_for()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.tagName") == "A"
+    assert page_of_first in results.first.get_attribute("href")
+
+
+def test_an_excerpt_shows_no_comment_of_the_source(page, book):
+    page.goto(f"{book}/search.html?q=graphormer+centrality")
+    page.locator("#section-results mark").first.wait_for()
+    assert "make tables" not in page.locator("#section-results").inner_text()
+
+
+def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
+    page.goto(f"{book}/404.html")
+    field = page.locator(".bd-search-container input")
+    field.fill("virtual node")
+    page.locator(".section-results .found a").first.click()
+    page.wait_for_url("**/notebooks/*.html*")
+
+
+def test_rook_and_shrikhande_stay_together_whatever_the_nodes_are_told(chapter):
+    page = chapter("04")
+    twins = page.locator("#twins")
+    rook = twins.locator(".pair").nth(4)
+    apart = []
+    for button in twins.locator("[data-encoding]").all():
+        button.press("Enter")
+        assert "apart" not in rook.get_attribute("class")
+        apart.append(twins.locator(".pair.apart").count())
+        assert f"tells {apart[-1]} of" in twins.locator(".score").inner_text()
+    assert apart[0] == 2  # degrees
+    assert max(apart) >= 7
 
 
 def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):

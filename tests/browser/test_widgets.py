@@ -105,7 +105,8 @@ def test_the_calculator_evaluates_the_formulas(shown):
         assert any(name in row and text in row for row in page.locator("tr").all_inner_texts())
     said = page.locator("p").last.inner_text()
     assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in said
-    wide, many = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:nodes e|at m)", said))
+    limits = re.search(r"Limits: 100 graphs of ([\d,]+) nodes, or ([\d,]+) of 200", said)
+    wide, many = (int(number.replace(",", "")) for number in limits.groups())
     assert formula.memory(100, wide) <= 2**28 < formula.memory(100, wide + 1)
     assert formula.memory(many, 200) <= 2**28 < formula.memory(many + 1, 200)
     page.locator("input[name=nodes]").fill("1.5")

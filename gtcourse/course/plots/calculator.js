@@ -160,9 +160,10 @@
         number.toLocaleString("en");
       find("p").textContent = `${model.name}: ${graphs.toLocaleString("en")} graphs of ` +
         `${nodes.toLocaleString("en")} nodes ${fits ? "fit" : "do not fit"} into ${gigabytes} ` +
-        `GiB. As many would fit ${wide ? `with up to ${count(wide, data.largest.nodes)} nodes ` +
-        "each" : "at no size"}; of this size, ${many ? `${count(many, data.largest.graphs)} at ` +
-        "most" : "not a single one"}.`;
+        `GiB. Limits: ${wide ? `${graphs.toLocaleString("en")} graphs of ` +
+        `${count(wide, data.largest.nodes)} nodes` : `not ${graphs.toLocaleString("en")} graphs of any size`}, or ${
+        many ? `${count(many, data.largest.graphs)} of ${nodes.toLocaleString("en")}` :
+          `not one of ${nodes.toLocaleString("en")}`}.`;
     }
 
     function draw() {

@@ -77,42 +77,16 @@ def molecules(
     return HTML(accessible_svg(svg, alt) + bar)
 
 
-def drawing(mol, cell: tuple[int, int]) -> str:
-    """The molecule as SVG, its atoms numbered, on each a disc and, on top, a place to choose it."""
-    from rdkit.Chem import Mol
-    from rdkit.Chem.Draw import rdMolDraw2D
+def places(mol) -> list[list[float]]:
+    """Where RDKit draws each atom, ``[n, 2]``, in lengths of a bond; y points down, as in SVG."""
+    from rdkit.Chem import Mol, rdDepictor
 
     mol = Mol(mol)
-    for atom in mol.GetAtoms():
-        if atom.GetAtomicNum() != 6 and not atom.GetFormalCharge():
-            atom.SetProp("_displayLabel", atom.GetSymbol())  # the H of HO would miss the disc
-    drawer = rdMolDraw2D.MolDraw2DSVG(*cell)
-    options = draw_options(drawer, {-1: INK})
-    options.addAtomIndices, options.annotationFontScale = True, 0.75
-    drawer.DrawMolecule(mol)
-    drawer.FinishDrawing()
-    svg = drawer.GetDrawingText()
-    body = svg[svg.index("<!-- END OF HEADER -->") + 22 : svg.rindex("</svg>")]
-    body = re.sub(r"<!--.*?-->|<rect[^>]*>\s*</rect>", "", body, flags=re.S)
-    body = re.sub(r"(class='note'[^>]*fill=')#\w{6}", rf"\g<1>{INK}", dark_letters(body))
-    body = re.sub(re.escape(INK), PAGE_INK, body, flags=re.IGNORECASE)
-    places = np.array([(p.x, p.y) for p in map(drawer.GetDrawCoords, range(mol.GetNumAtoms()))])
+    rdDepictor.Compute2DCoords(mol)
+    at = mol.GetConformer().GetPositions()[:, :2] * [1, -1]
     ends = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=int)
-    steps = places[ends[:, 0]] - places[ends[:, 1]] if len(ends) else np.array([[40.0, 0.0]])
-    bond = float(np.median(np.linalg.norm(steps, axis=1)))
-    corner, size = places.min(axis=0) - 0.9 * bond, np.ptp(places, axis=0) + 1.8 * bond
-    box = " ".join(f"{number:.0f}" for number in (*corner, *size))
-    circles = [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{0.36 * bond:.1f}'" for x, y in places]
-    discs = "".join(f"{circle} class='disc'/>" for circle in circles)
-    buttons = "".join(
-        f"{circle} class='atom' data-atom='{i}' role='button' tabindex='-1' aria-pressed='false' "
-        f"aria-label='atom {i}, {atom.GetSymbol()}'/>"
-        for i, (circle, atom) in enumerate(zip(circles, mol.GetAtoms(), strict=True))
-    )
-    return (
-        f"<svg viewBox='{box}' role='group' aria-label='the molecule'>"
-        f"{discs}{body.strip()}{buttons}</svg>"
-    )
+    steps = at[ends[:, 0]] - at[ends[:, 1]] if len(ends) else np.array([[1.0, 0.0]])
+    return (at / np.median(np.linalg.norm(steps, axis=1))).round(2).tolist()
 
 
 def draw_options(drawer, palette: dict[int, str]):

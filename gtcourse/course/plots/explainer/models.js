@@ -3,8 +3,12 @@
 // Shapes: n atoms, T tokens (n, or n + 1 with [VNode] first), H heads, d width, K = d / H, C weights
 // of a pair (H, or d in CSA). Arrays are flat: h is [T, d], a map of weights [C, T, T].
 //
-// run(model, molecule, changes) returns {prediction, first, layers}: `first` is the token of atom 0,
-// and each layer has {terms, logits, attention, gates}, where `terms` is a list of [name, map].
+// run(model, molecule, changes) returns {prediction, first, layers, parts}: `first` is the token of
+// atom 0, and `parts` is what each atom adds to the prediction where the read-out is a sum (CSA).
+// Each layer has {terms, logits, attention, gates, value, extra, z, before, after}: `terms` is a list
+// of [name, map]; value [T, d] are the tokens' values; extra(c, i, j), if any, joins a value; z [T, d]
+// is each token's weighted sum; before and after [T, d] are the tokens as the layer meets and leaves
+// them.
 // `changes` is what a reader has changed:
 //   removed: Set of atoms; shift: {distance: number} added to Graphormer's bias; closed: Set of
 //   "layer,head" whose EGT gate is shut; flips: Set of EGT's singular pairs; off: Set of GRPE's
@@ -46,11 +50,14 @@ gtcourse.models = (function () {
 
   function preNorm(h, w, name, attend, second) {
     const norm = (x, part) => layerNorm(x, w[`${name}.${part}.weight`], w[`${name}.${part}.bias`], 1e-5);
-    h = plus(h, attend(norm(h, "attention_norm")));
+    const before = h;
+    const found = attend(norm(h, "attention_norm"));
+    h = plus(h, output(found.z, w, `${name}.attention`));
     const inner = linear(norm(h, "feed_forward_norm"), w[`${name}.feed_forward.0.weight`],
       w[`${name}.feed_forward.0.bias`]);
     const net = `${name}.feed_forward.${second}`;
-    return plus(h, linear(gelu(inner), w[`${net}.weight`], w[`${net}.bias`]));
+    const after = plus(h, linear(gelu(inner), w[`${net}.weight`], w[`${net}.bias`]));
+    return { ...found, before, after };
   }
 
   function projections(x, w, name) {
@@ -93,14 +100,16 @@ gtcourse.models = (function () {
     });
     const layers = [];
     for (let l = 0; l < model.layers; l++) {
-      h = preNorm(h, w, `layers.${l}`, (x) => {
+      const layer = preNorm(h, w, `layers.${l}`, (x) => {
         const [query, key, value] = projections(x, w, `layers.${l}.attention`);
         const dot = dots(query, key, T, H);
         const logits = sum(dot, spatial, edges);
         const attention = softmax(logits, T, removed);
-        layers.push({ terms: [["dot", dot], ["b", spatial], ["c", edges]], logits, attention });
-        return output(gather(attention, value, T), w, `layers.${l}.attention`);
+        const terms = [["dot", dot], ["b", spatial], ["c", edges]];
+        return { terms, logits, attention, value, z: gather(attention, value, T) };
       }, 2);
+      layers.push(layer);
+      h = layer.after;
     }
     h = layerNorm(h, w["norm.weight"], w["norm.bias"], 1e-5);
     const d = h.length / T;
@@ -138,7 +147,7 @@ gtcourse.models = (function () {
     const R = far + 3;
     const layers = [];
     for (let l = 0; l < model.layers; l++) {
-      h = preNorm(h, w, `layers.${l}`, (x) => {
+      const layer = preNorm(h, w, `layers.${l}`, (x) => {
         const [query, key, value] = projections(x, w, `layers.${l}.attention`);
         const d = x.length / T;
         const K = d / H;
@@ -157,9 +166,11 @@ gtcourse.models = (function () {
         const attention = softmax(logits, T, removed);
         const extra = changes.off.has("value") ? null :
           (c, i, j) => tables.value[relation[i * T + j] * d + c];
-        layers.push({ terms: [["dot", dot], ["query", ofQuery], ["key", ofKey]], logits, attention });
-        return output(gather(attention, value, T, extra), w, `layers.${l}.attention`);
+        const terms = [["dot", dot], ["query", ofQuery], ["key", ofKey]];
+        return { terms, logits, attention, value, extra, z: gather(attention, value, T, extra) };
       }, 3);
+      layers.push(layer);
+      h = layer.after;
     }
     h = layerNorm(h, w["norm.weight"], w["norm.bias"], 1e-5);
     const d = h.length / T;
@@ -208,9 +219,12 @@ gtcourse.models = (function () {
         sigmoid(inputs[(i * T + j) * 2 * H + H + head])));
       const logits = sum(dot, bias);
       const attention = softmax(logits, T, removed).map((weight, at) => weight * gates[at]);
-      layers.push({ terms: [["dot", dot], ["E", bias]], logits, attention, gates });
-      h = plus(h, output(gather(attention, value, T), w, `layers.${l}.attention`));
+      const before = h;
+      const z = gather(attention, value, T);
+      h = plus(h, output(z, w, `layers.${l}.attention`));
       h = plus(h, network(h, `layers.${l}.node_network`));
+      const terms = [["dot", dot], ["E", bias]];
+      layers.push({ terms, logits, attention, gates, value, z, before, after: h });
       if (part("edge_output.weight")) { // the last layer has none: no head reads the pairs
         const seen = new Float64Array(T * T * H).map((_, at) => logits[at % H * T * T + Math.floor(at / H)]);
         e = plus(e, linear(seen, part("edge_output.weight"), part("edge_output.bias")));
@@ -298,19 +312,20 @@ gtcourse.models = (function () {
       const dot = fill(d, T, (c, i, j) => ofHead[(Math.floor(c / K) * T + i) * T + j]);
       const logits = sum(dot, bias);
       const attention = softmax(logits, T, removed);
-      layers.push({ terms: [["dot", dot], ["E", bias]], logits, attention });
-      const z = gather(attention, value, T, (c, i, j) => values[(c * T + i) * T + j]);
+      const before = h;
+      const extra = (c, i, j) => values[(c * T + i) * T + j];
+      const z = gather(attention, value, T, extra);
       h = batchNorm(plus(h, output(z, w, name)), w, `layers.${l}.attention_norm`);
       const net = `layers.${l}.feed_forward`;
       const inner = relu(linear(h, w[`${net}.0.weight`], w[`${net}.0.bias`]));
       h = plus(h, linear(inner, w[`${net}.3.weight`], w[`${net}.3.bias`]));
       h = batchNorm(h, w, `layers.${l}.feed_forward_norm`);
+      const terms = [["dot", dot], ["E", bias]];
+      layers.push({ terms, logits, attention, value, extra, z, before, after: h });
     }
-    let prediction = 0;
-    for (let i = 0; i < T; i++) {
-      if (!removed[i]) prediction += readOut(h.subarray(i * d, (i + 1) * d), w, relu)[0];
-    }
-    return { prediction, first: 0, layers };
+    const parts = Array.from({ length: T }, (_, i) =>
+      (removed[i] ? 0 : readOut(h.subarray(i * d, (i + 1) * d), w, relu)[0]));
+    return { prediction: parts.reduce((a, b) => a + b, 0), first: 0, layers, parts };
   }
 
   /** Weights by name, {shape, data}, from the base64 of float32 numbers. */

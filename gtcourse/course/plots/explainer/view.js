@@ -1,128 +1,16 @@
-// The explainer's page: the whole model, one layer, one weight, and beside them the molecule.
+// The explainer's page: the whole model, one layer and one weight, and beside them the molecule.
 // gtcourse.explain(host, {models, molecules}); a model with `src` is fetched when it is chosen, by a
 // script that calls gtcourse.deliver(name, model).
+//
+// What the pointer is on is previewed, what is clicked stays. Everything has its place from the
+// start, so that nothing moves. What is chosen and changed stands in the page's address.
 (function () {
   "use strict";
 
-  const COLORS = { node: "#3b82c4", edge: "#d97706", bias: "#c2559b", gate: "#b8962e", value: "#199e77" };
-  const ONE_SIDED = ["#bfb9ad", "#cfb184", "#dfa95c", "#e49145", "#e8792f"];
-  const TWO_SIDED = ["#3f8fd0", "#7fa4be", "#bfb9ad", "#d4996d", "#e8792f"];
-
-  // What the page says of each model. A term has its colour, its formula and what it is.
-  const DOT = { kind: "node", text: "q<sub>i</sub> · k<sub>j</sub> / √K", name: "content" };
-  const ABOUT = {
-    graphormer: {
-      title: "Graphormer", weights: "head", tokens: "[VNode] and the atoms, with their degrees",
-      pairs: ["bias", "b + c", "a bias for each pair and head, from distance and bonds on the way. All layers add the same one"],
-      terms: { dot: DOT, b: { kind: "bias", text: "b<sub>φ(i,j)</sub>", name: "distance" },
-        c: { kind: "edge", text: "c<sub>ij</sub>", name: "bonds on the way" } },
-      source: "Graphormer, Eqs. 6 and 7", end: "[VNode] → linear",
-    },
-    egt: {
-      title: "EGT", weights: "head", tokens: "the atoms, with singular vectors",
-      pairs: ["edge", "e<sub>ij</sub>", "a vector for each pair, which every layer updates"],
-      terms: { dot: { ...DOT, text: `clip(${DOT.text})` }, E: { kind: "edge", text: "E<sub>ij</sub>", name: "pair" } },
-      source: "EGT, Eqs. 4 and 5", end: "mean → MLP",
-    },
-    grpe: {
-      title: "GRPE", weights: "head", tokens: "[VNode] and the atoms",
-      pairs: ["bias", "r(i, j)", "a relation for each pair, whose vectors meet queries, keys and values in every layer"],
-      terms: { dot: DOT, query: { kind: "bias", text: "q<sub>i</sub> · R<sup>key</sup><sub>r</sub> / √K", name: "query context" },
-        key: { kind: "edge", text: "k<sub>j</sub> · R<sup>query</sup><sub>r</sub> / √K", name: "key context" } },
-      source: "GRPE, Eqs. 6 to 8", end: "[VNode] → linear",
-    },
-    csa: {
-      title: "CSA", weights: "channel", tokens: "the atoms, with random walks",
-      pairs: ["edge", "E<sub>ij</sub>", "a number for each pair and channel, from bonds, rings and random walks. All layers share it"],
-      terms: { dot: DOT, E: { kind: "edge", text: "E<sub>ij,c</sub>", name: "pair, this channel" } },
-      source: "CSA, Eqs. 5 to 7", end: "MLP → sum",
-    },
-  };
-
-  const CSS = `
-    :host { display: block; color: inherit; font: inherit; line-height: 1.4; --line: color-mix(in srgb, currentColor 25%, transparent);
-            --soft: color-mix(in srgb, currentColor 7%, transparent); }
-    * { box-sizing: border-box; }
-    button, select, input { font: inherit; color: inherit; }
-    button { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .25rem .6rem; cursor: pointer; }
-    button:hover { background: var(--soft); }
-    button:disabled { opacity: .6; cursor: default; }
-    button[aria-pressed="true"], button[aria-current="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
-    :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
-    .models { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center; }
-    .tour { margin-bottom: .6rem; } .tour p { margin: 0; }
-    .tour:has(p) { border-left: 5px solid ${COLORS.gate}; background: var(--soft); padding: .5rem .7rem; }
-    .strip { display: flex; gap: .4rem; overflow-x: auto; padding: .5rem 2px; }
-    .strip button { flex: none; width: 7rem; padding: .2rem; font-size: .75rem; }
-    .strip svg { width: 100%; height: 3.4rem; display: block; pointer-events: none; }
-    .strip path { stroke: currentColor !important; stroke-width: 4px !important; }
-    .strip path[class^="atom"] { fill: currentColor !important; stroke: none !important; }
-    .strip button[aria-pressed="true"] { background: var(--soft); color: inherit; border-width: 2px; }
-    .body { display: grid; grid-template-columns: minmax(17rem, 5fr) minmax(0, 8fr); gap: 1.2rem; }
-    .page { container-type: inline-size; }
-    @container (max-width: 680px) { .body { grid-template-columns: minmax(0, 1fr); } }
-    .molecule svg { width: 100%; height: auto; max-height: 17rem; display: block; }
-    .molecule .note { display: none; }
-    .molecule .name { fill: #1b1d20; text-anchor: middle; dominant-baseline: central; }
-    svg text { fill: currentColor; }
-    .atom { fill: transparent; cursor: pointer; outline: none; }
-    .atom.chosen { stroke: ${COLORS.node}; stroke-width: 3; }
-    .atom:focus-visible { stroke: ${COLORS.node}; stroke-width: 4; stroke-dasharray: 4 2; }
-    .atom.other { stroke: ${COLORS.edge}; stroke-width: 3; }
-    .atom.removed { fill: color-mix(in srgb, Canvas 75%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
-    .prediction { font-size: 1.05rem; margin: .3rem 0; }
-    .prediction b { font-size: 1.5rem; font-variant-numeric: tabular-nums; }
-    .quiet { font-size: .85rem; opacity: .8; }
-    fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0 0; padding: .4rem .7rem .7rem; min-width: 0; }
-    legend { font-size: .85rem; padding: 0 .3rem; }
-    .row { display: flex; flex-wrap: wrap; gap: .4rem .7rem; align-items: center; margin-top: .35rem; font-size: .9rem; }
-    input[type="range"] { flex: 1 1 7rem; min-width: 6rem; accent-color: ${COLORS.bias}; }
-    nav { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; margin-bottom: .5rem; }
-    .flow { display: flex; flex-wrap: wrap; gap: .5rem; align-items: stretch; }
-    .card { border: 1px solid var(--line); border-radius: .5rem; padding: .4rem; flex: 1 1 5.4rem; max-width: 7.2rem; text-align: center; font-size: .8rem;
-            border-top: 5px solid ${COLORS.node}; }
-    .card.pairs { border-bottom: 5px solid var(--pairs); }
-    .card canvas { width: 100%; }
-    .stream { border-left: 5px solid var(--pairs); padding: .2rem .6rem; margin: .6rem 0; font-size: .9rem; }
-    .maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(5.2rem, 1fr)); gap: .4rem; }
-    .maps button { padding: .25rem; font-size: .75rem; }
-    .maps canvas { width: 100%; }
-    canvas { image-rendering: pixelated; display: block; border-radius: 2px; aspect-ratio: 1; background: var(--soft); }
-    .matrix { position: relative; max-width: 22rem; cursor: crosshair; touch-action: manipulation; }
-    .matrix canvas { width: 100%; }
-    .mark { position: absolute; pointer-events: none; border: 2px solid; }
-    .weight { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); gap: 1rem; }
-    @container (max-width: 880px) { .weight { grid-template-columns: minmax(0, 1fr); } }
-    .equation { font-size: .95rem; }
-    .term { display: grid; grid-template-columns: 1fr auto; gap: .6rem; border-left: 5px solid var(--of); padding: .15rem .5rem; margin: .2rem 0;
-            background: var(--soft); font-variant-numeric: tabular-nums; }
-    .term small, .equation sub, .equation sup { line-height: 0; }
-    .term small { opacity: .8; margin-left: .4rem; }
-    .share { font-size: .85rem; }
-    .total { border-top: 1px solid var(--line); --of: transparent; background: none; font-weight: 600; }
-    .scale { white-space: nowrap; }
-    .ramp { display: inline-block; width: 5rem; height: .6rem; vertical-align: middle; }
-    .level { animation: zoom .25s ease-out; }
-    @keyframes zoom { from { opacity: 0; transform: scale(.96); } }
-    @media (prefers-reduced-motion: reduce) { .level { animation: none; } }`;
-
-  const { number, paint } = gtcourse.layers;
-  const rgb = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-  const css = (parts) => `rgb(${parts.join(",")})`;
-
-  /** The colour of a number from 0 to 1 between stops, [r, g, b]. */
-  function shade(stops, share) {
-    const place = Math.max(0, Math.min(share, 1)) * (stops.length - 1);
-    const below = Math.min(Math.floor(place), stops.length - 2);
-    const [low, high] = [rgb(stops[below]), rgb(stops[below + 1])];
-    return low.map((x, c) => Math.round(x + (place - below) * (high[c] - x)));
-  }
-
-  function meanMap(attention, T) {
-    const mean = new Float64Array(T * T);
-    attention.forEach((value, at) => { mean[at % (T * T)] += value * T * T / attention.length; });
-    return mean;
-  }
+  const { number } = gtcourse.layers;
+  const { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
+  const EFFECT = 1;  // the contribution of an atom whose colour is full
+  const FIRST = { csa: 34 };  // the head or channel that is shown first: in CSA one that follows bonds
 
   gtcourse.waiting = {};
   gtcourse.deliver = (name, model) => gtcourse.waiting[name](model);
@@ -137,310 +25,600 @@
     });
   }
 
+  const means = new WeakMap();  // of a layer over its heads or channels, [T, T]
+  function meanMap(layer, T) {
+    if (!means.has(layer)) {
+      const mean = new Float64Array(T * T);
+      layer.attention.forEach((value, at) => { mean[at % (T * T)] += value * T * T / layer.attention.length; });
+      means.set(layer, mean);
+    }
+    return means.get(layer);
+  }
+
+  const toggle = (set, value) => set.delete(value) || set.add(value);
+
   gtcourse.explain = function (host, data) {
     const root = host.attachShadow({ mode: "open" });
-    const state = { model: null, molecule: data.molecules[0], level: "model", layer: 0, channel: 0, i: 0, j: 1,
-      effects: false, changes: gtcourse.models.unchanged() };
-    let [result, before] = [null, null];
+    const state = { model: null, molecule: data.molecules[0], scope: "model", layer: 0, channel: 0, i: 1, j: 3,
+      distance: 1, effects: false, beside: null, changes: gtcourse.models.unchanged(), removed: new Map() };
+    let [result, before, hover] = [null, null, null];
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
     root.innerHTML = `<style>${CSS}</style>
-      <div class="page"><div class="tour"></div><div class="models" role="group" aria-label="model"></div>
-      <div class="strip" role="group" aria-label="molecule"></div>
-      <div class="body"><div><p class="prediction" role="status"></p><div class="molecule"></div>
-        <p class="quiet legend"></p><fieldset></fieldset></div>
-        <div><nav aria-label="level of detail"></nav><div class="view"></div></div></div></div>`;
+      <div class="page"><div class="bar"><div class="tour"></div><div class="models" role="group" aria-label="model"></div>
+        <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
+        <label>compare with <select data-beside><option value="">none</option></select></label>
+        <button data-act="link">Copy link</button></div>
+      <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg>
+        <div class="chips" role="group" aria-label="changes"></div><fieldset></fieldset>
+        <div class="molecule"></div><p class="legend"></p></div>
+        <div class="right"><div class="waiting">loading the model …</div><div class="levels" hidden>
+          <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
+          <h2 class="of-layer"></h2><div class="maps" tabindex="0" role="group"></div>
+          <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
+            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div></div>
+          <div class="beside" hidden></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
+    const all = (selector) => [...root.querySelectorAll(selector)];
     const about = () => ABOUT[state.model.kind];
-    const tokens = () => state.molecule.x.length + result.first;
-    const name = (token) => (token < result.first ? "[VNode]" :
-      `${state.molecule.symbols[token - result.first]}${token - result.first}`);
+    const n = () => state.molecule.x.length;
+    const tokens = () => n() + result.first;
+    const nameOf = (token, first = result.first) => (token < first ? "[VNode]" :
+      `${state.molecule.symbols[token - first]}${token - first}`);
     const layer = () => result.layers[state.layer];
     const mapOf = (values, T = tokens()) => values.subarray(state.channel * T * T, (state.channel + 1) * T * T);
     const channels = () => layer().attention.length / tokens() ** 2;
+    const [i, j] = [() => hover?.i ?? state.i, () => hover?.j ?? state.j];
+    const removed = () => state.removed.get(state.molecule) ?? new Set();
+    const isRemoved = (token) => removed().has(token - result.first);
+    const changes = () => ({ ...state.changes, removed: removed() });
 
-    find(".models").innerHTML = data.models.map((model, at) =>
-      `<button data-model="${at}">${ABOUT[model.kind].title} <small>${model.error ? `test MAE ${number(model.error, 2)}` : ""}</small></button>`).join("");
+    find(".models").innerHTML = data.models.map((model, at) => `<button data-model="${at}">${ABOUT[model.kind].title}</button>`).join("");
     find(".strip").innerHTML = data.molecules.map((molecule, at) =>
-      `<button data-molecule="${at}" title="${molecule.smiles}">${molecule.drawing
-        .replace(/<circle[^>]*>/g, "").replace(/<path class='note'[^>]*>/g, "").replace("role='group'", "aria-hidden='true'")}
+      `<button data-molecule="${at}" title="${molecule.smiles}">${gtcourse.molecule.small(molecule)}
         ${molecule.name.length > 16 ? `molecule ${at + 1}` : molecule.name}</button>`).join("");
+    find("[data-beside]").innerHTML += data.models.map((model, at) => `<option value="${at}">${ABOUT[model.kind].title}</option>`).join("");
+    showMolecule();
+    all("[data-molecule]").forEach(press);
+
+    function press(button) {
+      const pressed = button.dataset.model ? data.models[button.dataset.model] === state.model :
+        data.molecules[button.dataset.molecule] === state.molecule;
+      button.setAttribute("aria-pressed", pressed);
+    }
+
+    function showMolecule() {
+      find(".picker > summary").textContent = `${state.molecule.name}`;
+      find(".molecule").innerHTML = gtcourse.molecule.drawing(state.molecule,
+        state.molecule.symbols.map((symbol, at) => `${symbol}${at}`));
+    }
 
     async function choose(model) {
-      if (state.model === model) return;
-      state.model = await fetched(model);
-      Object.assign(state, { layer: 0, channel: 0, changes: { ...gtcourse.models.unchanged(), removed: state.changes.removed } });
-      if (state.level !== "model") state.level = "layer";
-      calculate();
+      const wanted = await fetched(model);
+      if (state.model !== wanted) {
+        const first = result?.first ?? 0;
+        Object.assign(state, { model: wanted, layer: Math.min(state.layer, wanted.layers - 1), channel: FIRST[wanted.kind] ?? 0 });
+        calculate();
+        state.i += result.first - first;  // the same atoms, whether [VNode] stands before them or not
+        state.j += result.first - first;
+      }
       start();
     }
 
     /** After another model or molecule: everything is drawn again. */
     function start() {
-      const first = result.first;
-      [state.i, state.j] = [Math.min(Math.max(state.i, first), tokens() - 1), Math.min(Math.max(state.j, first), tokens() - 1)];
-      root.querySelectorAll("[data-model]").forEach((button) =>
-        button.setAttribute("aria-pressed", data.models[button.dataset.model] === state.model));
-      root.querySelectorAll("[data-molecule]").forEach((button) =>
-        button.setAttribute("aria-pressed", data.molecules[button.dataset.molecule] === state.molecule));
-      find(".molecule").innerHTML = state.molecule.drawing;
-      nameAtoms();
-      drawChanges();
+      calculate();
+      const inside = (token) => Math.max(0, Math.min(token, tokens() - 1));
+      Object.assign(state, { i: inside(state.i), j: inside(state.j), channel: Math.min(state.channel, channels() - 1) });
+      find(".waiting").hidden = true;
+      find(".levels").hidden = false;
+      all("[data-model], [data-molecule]").forEach(press);
+      showMolecule();
+      buildChanges();
+      buildFlow();
+      buildMaps();
+      buildMatrix();
       draw();
-    }
-
-    /** Every atom's name on its disc, above the bonds, in place of the drawing's own letters. */
-    function nameAtoms() {
-      const svg = find(".molecule svg");
-      const [discs, atoms] = [".disc", ".atom"].map((each) => [...svg.querySelectorAll(each)]);
-      const names = discs.map((disc, at) => {
-        const text = document.createElementNS(svg.namespaceURI, "text");
-        [["x", "cx"], ["y", "cy"]].forEach(([to, from]) => text.setAttribute(to, disc.getAttribute(from)));
-        text.setAttribute("font-size", disc.getAttribute("r") * 0.72);
-        text.setAttribute("class", "name");
-        text.textContent = name(at + result.first);
-        return text;
-      });
-      svg.append(...discs, ...names, ...atoms);
     }
 
     function calculate() {
       before = gtcourse.models.run(state.model, state.molecule, {});
-      result = gtcourse.models.run(state.model, state.molecule, state.changes);
+      result = gtcourse.models.run(state.model, state.molecule, changes());
+      hover = null;
+    }
+
+    function recalculate() {
+      result = gtcourse.models.run(state.model, state.molecule, changes());
+      draw();
     }
 
     function draw() {
       drawPrediction();
+      drawChips();
+      drawChanges();
+      drawFlow();
+      drawMaps();
+      drawMatrix();
+      drawBeside();
+      drawPair();
+      remember();
+    }
+
+    /** What depends on the pair that is chosen or that the pointer is on. */
+    function drawPair() {
       drawMolecule();
-      drawTrail();
-      const view = find(".view");
-      view.style.setProperty("--pairs", COLORS[about().pairs[0]]);
-      ({ model: drawModel, layer: drawLayer, weight: drawWeight })[state.level](view);
+      drawMark();
+      drawPath();
     }
 
     function drawPrediction() {
-      const change = result.prediction - before.prediction;
-      const moved = Math.abs(change) > 5e-4 ? ` (${change > 0 ? "+" : "−"}${number(Math.abs(change), 2)} by your changes)` : "";
-      find(".prediction").innerHTML = `predicted penalised logP <b>${number(result.prediction, 2)}</b>${moved}<br>
-        <span class="quiet">${state.molecule.smiles} · computed by RDKit: ${number(state.molecule.value, 2)}</span>`;
+      const { value } = state.molecule;
+      const now = result.prediction;
+      const moved = Math.abs(now - before.prediction) > 5e-4;
+      find(".prediction").innerHTML = `penalised logP ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
+        · exact ${number(value, 2)}`;
+      const values = data.molecules.map((molecule) => molecule.value);
+      const [low, high] = [Math.min(...values) - 1.5, Math.max(...values) + 1.5];
+      const place = (x) => 6 + 328 * Math.max(0, Math.min(1, (x - low) / (high - low)));
+      const ticks = Array.from({ length: 40 }, (_, at) => at - 20).filter((x) => x % 2 === 0 && x > low && x < high);
+      const axis = find(".axis");
+      axis.setAttribute("viewBox", "0 0 340 36");
+      axis.innerHTML = `<path d="M0 14H340" stroke="currentColor" opacity=".4"/>
+        ${ticks.map((x) => `<path d="M${place(x)} 11v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
+          font-size="11" fill="currentColor" opacity=".8">${number(x, 0)}</text>`).join("")}
+        <path d="M${place(value)} 3v22" stroke="${COLORS.value}" stroke-width="3"/>
+        ${moved ? `<circle cx="${place(before.prediction)}" cy="14" r="5" fill="none" stroke="currentColor"/>` : ""}
+        <circle cx="${place(now)}" cy="14" r="5.5" fill="${COLORS.node}"/>
+        <text x="0" y="3" font-size="10.5" fill="currentColor" opacity=".85">● predicted ${moved ? "○ before " : ""}┃ exact (RDKit)</text>`;
     }
 
-    /** The row of the chosen atom, as its level shows it: one head, a layer's mean, or all layers'. */
-    function shownRow() {
-      const T = tokens();
-      const maps = state.level === "weight" ? [mapOf(layer().attention)] :
-        (state.level === "layer" ? [layer()] : result.layers).map((each) => meanMap(each.attention, T));
-      return Array.from({ length: T }, (_, j) =>
-        maps.reduce((total, map) => total + map[state.i * T + j], 0) / maps.length);
+    const mine = {
+      graphormer: () => Object.entries(state.changes.shift).filter(([, by]) => by).map(([distance, by]) =>
+        [`shift:${distance}`, `${by > 0 ? "+" : "−"}${number(Math.abs(by), 1)} at distance ${distance}`]),
+      egt: () => [...[...state.changes.closed].map((gate) => [`closed:${gate}`,
+        `gate of head ${Number(gate.split(",")[1]) + 1}, layer ${Number(gate.split(",")[0]) + 1} closed`]),
+      ...[...state.changes.flips].map((pair) => [`flips:${pair}`, `pair ${pair + 1} flipped`])],
+      grpe: () => [...state.changes.off].map((term) => [`off:${term}`, `no ${term} term`]),
+      csa: () => (state.changes.perHead ? [["perHead:", "one weight per head"]] : []),
+    };
+
+    function drawChips() {
+      const list = [...[...removed()].map((atom) => [`removed:${atom}`, `without ${nameOf(atom + result.first)}`]), ...mine[state.model.kind]()];
+      find(".chips").innerHTML = list.length ? list.map(([undo, text]) =>
+        `<button data-undo="${undo}" aria-label="undo: ${text}">${text} ×</button>`).join("") :
+        "<span class='quiet'>The model as it was trained.</span>";
+    }
+
+    function undo(what) {
+      const [kind, value] = what.split(":");
+      if (kind === "removed") removed().delete(Number(value));
+      else if (kind === "shift") state.changes.shift = { ...state.changes.shift, [value]: 0 };
+      else if (kind === "perHead") state.changes.perHead = false;
+      else if (kind === "flips") state.changes.flips.delete(Number(value));
+      else state.changes[kind].delete(value);
+    }
+
+    /** The row of an atom as the molecule shows it: of one head, of a layer's mean, or of all layers. */
+    function shownRow(of, token, scope = state.scope) {
+      const T = n() + of.first;
+      const maps = scope === "weight" ? [mapOf(of.layers[state.layer].attention)] :
+        (scope === "layer" ? [of.layers[state.layer]] : of.layers).map((each) => meanMap(each, T));
+      return Array.from({ length: T }, (_, to) => maps.reduce((total, map) => total + map[token * T + to], 0) / maps.length);
+    }
+
+    function colorAtoms(svg, colors) {
+      svg.querySelectorAll(".disc").forEach((disc, at) => disc.setAttribute("fill", css(colors[at])));
     }
 
     function drawMolecule() {
-      const row = shownRow().slice(result.first);
+      const T = tokens();
+      const row = shownRow(result, i());
       if (state.effects && !worth.has(result)) findEffects();
-      const found = state.effects ? worth.get(result) ?? row.map(() => 0) : row;
-      const largest = Math.max(...found.map(Math.abs), 1e-9);
-      const color = (value) => css(state.effects ? shade(TWO_SIDED, 0.5 + value / largest / 2) : shade(ONE_SIDED, value / largest));
-      root.querySelectorAll(".molecule .disc").forEach((disc, at) => disc.setAttribute("fill", color(found[at])));
-      root.querySelectorAll(".molecule .atom").forEach((atom, at) => {
+      const found = state.effects ? worth.get(result) : row.slice(result.first);
+      colorAtoms(find(".molecule"), found.map((value) => (state.effects ? ofNumber(value, EFFECT) : ofWeight(value, T))));
+      all(".molecule .atom").forEach((atom, at) => {
         const token = at + result.first;
-        atom.setAttribute("class", ["atom", token === state.i && "chosen", token === state.j && state.level === "weight" && "other",
-          state.changes.removed.has(at) && "removed"].filter(Boolean).join(" "));
+        atom.setAttribute("class", ["atom", token === i() && "chosen", token === j() && state.scope === "weight" && "other",
+          removed().has(at) && "removed"].filter(Boolean).join(" "));
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
-      const ramp = (low, stops) => `<span class="scale">${low} <span class="ramp" style="background:linear-gradient(to right,${
-        stops.join(",")})"></span> ${number(largest, 2)}</span>`;
       const what = { model: "mean over all layers", layer: `mean of layer ${state.layer + 1}`,
-        weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}` }[state.level];
+        weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}` }[state.scope];
+      const unit = (share) => number(share / T, 2);
       find(".legend").innerHTML = state.effects ?
-        `What each atom adds to the prediction: ${ramp(`−${number(largest, 2)}`, TWO_SIDED)}` :
-        `What <b>${name(state.i)}</b> attends to (${what}): ${ramp(0, ONE_SIDED)}`;
+        `What each atom adds to the prediction:<br><span class="scale">${ramp(TWO_SIDED)}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span></span>` :
+        `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It is removed: no other atom sees it." : ""}<br>
+        <span class="scale">${ramp(ONE_SIDED)}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${unit(FULL)}</span></span>`;
     }
 
     /** The prediction less that without the atom, atom by atom, so that the page answers meanwhile. */
     async function findEffects() {
-      const [of, model, molecule, changes] = [result, state.model, state.molecule, state.changes];
-      const found = [];
-      worth.set(of, molecule.x.map(() => 0));
+      const [of, model, molecule, now] = [result, state.model, state.molecule, changes()];
+      const found = molecule.x.map(() => 0);
+      worth.set(of, found);
       for (const atom of molecule.x.keys()) {
-        const removed = new Set([...changes.removed, atom]);
-        found.push(of.prediction - gtcourse.models.run(model, molecule, { ...changes, removed }).prediction);
+        const without = new Set([...now.removed, atom]);
+        found[atom] = of.prediction - gtcourse.models.run(model, molecule, { ...now, removed: without }).prediction;
         await new Promise((done) => setTimeout(done));
         if (of !== result) return worth.delete(of);
       }
-      worth.set(of, found);
       if (state.effects) drawMolecule();
     }
 
-    function drawTrail() {
-      const steps = [["model", "The model"], ["layer", `Layer ${state.layer + 1}`],
-        ["weight", `${about().weights} ${state.channel + 1}, one weight`]];
-      const shown = steps.slice(0, { model: 1, layer: 2, weight: 3 }[state.level]);
-      find("nav").innerHTML = shown.map(([level, words]) =>
-        `<button data-level="${level}" aria-current="${level === state.level}">${words}</button>`).join(" › ");
+    function buildFlow() {
+      const { pairs: [kind, title, words], into, tokens: given, end } = about();
+      const flow = find(".flow");
+      flow.style.setProperty("--layers", result.layers.length);
+      flow.style.setProperty("--pairs", COLORS[kind]);
+      flow.innerHTML = `<div class="card"><b>input</b>${given}</div>
+        ${result.layers.map((_, at) => `<button class="card" data-layer="${at}"><canvas></canvas>layer ${at + 1}</button>`).join("")}
+        <div class="card"><b>read-out</b>${end}</div><div class="card result"></div>
+        <div></div>${result.layers.map((_, at) => `<div class="into"><span>${state.model.kind === "egt" && at + 1 === result.layers.length ?
+          "▲ bias, gate" : into}</span></div>`).join("")}<div></div><div></div>
+        <div class="ribbon"><b>${title}</b>: ${words}.</div>`;
     }
 
-    function drawModel(view) {
+    /** While a row of squares goes on at the right, its edge fades. */
+    const fade = (row) => row.toggleAttribute("data-more", row.scrollLeft + row.clientWidth < row.scrollWidth - 8);
+    for (const row of [find(".flow"), find(".maps")]) {
+      row.addEventListener("scroll", () => fade(row), { passive: true });
+      new ResizeObserver(() => fade(row)).observe(row);
+    }
+
+    function drawFlow() {
       const T = tokens();
-      const [, symbol, words] = about().pairs;
-      view.innerHTML = `<div class="level">
-        <p class="quiet">Blue: a vector for each token, ${about().tokens}. ${about().weights === "channel" ? "Each channel has its own attention." : ""}
-        Choose a layer to look inside.</p>
-        <div class="stream"><b>${symbol}</b>: ${words}.</div><div class="flow">
-        <div class="card pairs"><b>input</b><br>${T} tokens<br>${T} × ${T} pairs</div>
-        ${result.layers.map((_, at) => `<button class="card pairs" data-layer="${at}"><canvas></canvas>layer ${at + 1}</button>`).join("")}
-        <div class="card"><b>read-out</b><br>${about().end}<br>→ ${number(result.prediction, 2)}</div></div>
-        <p class="quiet">Each square is a layer's attention, the mean over its ${about().weights}s: row i is the token that attends, column j the one
-        it attends to${result.first ? "; [VNode] comes first" : ""}.</p></div>`;
-      view.querySelectorAll("canvas").forEach((canvas, at) => paint(canvas, meanMap(result.layers[at].attention, T), T));
+      all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, (value) => ofWeight(value, T)));
+      all("[data-layer]").forEach((button, at) => button.setAttribute("aria-pressed", at === state.layer));
+      find(".result").textContent = number(result.prediction, 2);
+      fade(find(".flow"));
     }
 
-    function drawLayer(view) {
+    function buildMaps() {
+      const [C, { weights }] = [channels(), about()];
+      const maps = find(".maps");
+      maps.setAttribute("aria-label", `${weights}s of the layer`);
+      maps.style.setProperty("--rows", C > 16 ? 2 : 1);
+      maps.style.setProperty("--square", C > 16 ? "2.35rem" : "4rem");
+      maps.innerHTML = Array.from({ length: C }, (_, c) =>
+        `<button data-channel="${c}" aria-label="${weights} ${c + 1}"><canvas></canvas>${c + 1}</button>`).join("");
+    }
+
+    function drawMaps() {
       const T = tokens();
-      const kind = about().weights;
-      view.innerHTML = `<div class="level"><p class="quiet">The ${channels()} ${kind}s of layer ${state.layer + 1}. Choose one to see its weights.
-        ${kind === "channel" ? `Every ${channels() / state.model.heads} channels share a dot product.` : ""}</p><div class="maps">
-        ${Array.from({ length: channels() }, (_, c) => `<button data-channel="${c}"><canvas></canvas>${kind} ${c + 1}</button>`).join("")}</div></div>`;
-      view.querySelectorAll("canvas").forEach((canvas, c) =>
-        paint(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T));
+      const { weights } = about();
+      find(".of-layer").innerHTML = `2 · Layer ${state.layer + 1} <small class="quiet">its ${channels()} ${weights}s${
+        weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one. Rows look, columns are looked at</small>`;
+      all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value, T)));
+      all("[data-channel]").forEach((button, c) => button.setAttribute("aria-pressed", c === state.channel));
+      fade(find(".maps"));
     }
 
-    function drawWeight(view) {
+    const CELL = 10, MARGIN = 32;
+
+    function buildMatrix() {
       const T = tokens();
-      const old = view.querySelector(".matrix");
-      if (!old) {
-        view.innerHTML = `<div class="level weight"><div><div class="matrix" tabindex="0" role="group"
-          aria-label="attention matrix: arrow keys choose a pair"><canvas></canvas><div class="mark"></div></div>
-          <p class="quiet"></p></div><div class="equation"></div></div>`;
-      }
-      const largest = paint(view.querySelector("canvas"), mapOf(layer().attention), T);
-      const mark = view.querySelector(".mark").style;
-      [mark.left, mark.top] = [`${100 * state.j / T}%`, `${100 * state.i / T}%`];
-      [mark.width, mark.height, mark.borderColor] = [`${100 / T}%`, `${100 / T}%`, "currentColor"];
-      view.querySelector(".quiet").innerHTML = `Row: ${name(state.i)} attends; column: to ${name(state.j)}. Largest weight ${number(largest, 2)}.`;
-      view.querySelector(".equation").innerHTML = equation(T);
+      const side = MARGIN + T * CELL + 1;
+      const names = Array.from({ length: T }, (_, token) => nameOf(token).replace("[VNode]", "VN"));
+      const step = T > 17 ? 2 : 1;
+      const size = Math.min(9, 0.034 * side);
+      const label = (token) => (token % step ? "" : names[token]);
+      find(".matrix").innerHTML = `<svg viewBox="0 0 ${side} ${side}">
+        <text x="${MARGIN + T * CELL / 2}" y="${size}" font-size="${size}" text-anchor="middle">is looked at →</text>
+        <text transform="rotate(-90)" x="${-MARGIN - T * CELL / 2}" y="${size}" font-size="${size}" text-anchor="middle">← looks</text>
+        ${names.map((_, token) => `<text class="at-row" x="${MARGIN - 2}" y="${MARGIN + (token + 0.5) * CELL}" font-size="${size}" text-anchor="end"
+          dominant-baseline="central">${label(token)}</text><text class="at-column" font-size="${size}" dominant-baseline="central"
+          transform="translate(${MARGIN + (token + 0.5) * CELL},${MARGIN - 2}) rotate(-90)">${label(token)}</text>`).join("")}
+        <g class="cells">${Array.from({ length: T * T }, (_, at) => `<rect x="${MARGIN + at % T * CELL}" y="${MARGIN + Math.floor(at / T) * CELL}"
+          width="${CELL - 0.6}" height="${CELL - 0.6}"/>`).join("")}</g><rect class="mark" width="${CELL}" height="${CELL}" stroke-width="1.6"/></svg>`;
     }
 
-    /** The paper's equation for the chosen pair, with its numbers. */
-    function equation(T) {
-      const at = state.i * T + state.j;
-      const line = (kind, text, label, value) => `<div class="term" style="--of:${COLORS[kind]}"><span>${text}<small>${label}</small></span><span>${value}</span></div>`;
-      const terms = layer().terms.map(([key, map]) => {
-        const { kind, text, name: label } = about().terms[key];
-        return line(kind, text, label, number(mapOf(map)[at]));
-      });
-      const logit = mapOf(layer().logits)[at];
-      const total = Array.from({ length: T }, (_, j) => (state.changes.removed.has(j - result.first) ? 0 :
-        Math.exp(mapOf(layer().logits)[state.i * T + j]))).reduce((a, b) => a + b, 0);
-      const gone = state.changes.removed.has(state.j - result.first);
-      const share = gone ? 0 : Math.exp(logit) / total;
-      const gate = layer().gates ? line("gate", "σ(G<sub>ij</sub>)", "gate", number(mapOf(layer().gates)[at])) : "";
-      const weight = mapOf(layer().attention)[at];
-      return `<p><b>${name(state.i)} → ${name(state.j)}</b>, layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}
-        <small>(${about().source})</small></p>${terms.join("")}
-        <div class="term total"><span>logit s<sub>ij</sub></span><span>${number(logit)}</span></div>
-        <div class="term share"><span>exp s<sub>ij</sub> / Σ<sub>m</sub> exp s<sub>im</sub>${gone ? "<small>removed</small>" : ""}</span>
-        <span>${gone ? "0" : `${number(Math.exp(logit), 2)} / ${number(total, 2)}`} = ${number(share)}</span></div>${gate}
-        <div class="term total"><span>weight of v<sub>j</sub></span><span>${number(weight)}</span></div>
-        <p class="quiet">An even share of ${T - state.changes.removed.size} tokens would be ${number(1 / (T - state.changes.removed.size))}.</p>`;
+    function drawMatrix() {
+      const T = tokens();
+      const map = mapOf(layer().attention);
+      find(".cells").childNodes.forEach((cell, at) => cell.setAttribute("fill", css(ofWeight(map[at], T))));
     }
 
-    /** What can be changed in this model. */
-    function drawChanges() {
-      const { changes } = state;
-      const atom = state.i - result.first;
-      const farthest = Math.max(...state.molecule.distance);
-      const check = (key, words, on) => `<label><input type="checkbox" data-change="${key}" ${on ? "checked" : ""}> ${words}</label>`;
-      const own = {
-        graphormer: () => `<div class="row"><label>Add to the bias at distance <select data-distance>${Array.from({ length: farthest + 1 }, (_, d) =>
-          `<option ${d === (state.distance ?? 1) ? "selected" : ""}>${d}</option>`).join("")}</select></label>
-          <input type="range" min="-4" max="4" step="0.1" value="${changes.shift[state.distance ?? 1] || 0}" aria-label="added to the bias"><output></output></div>`,
-        egt: () => `<div class="row">${check("gate", `close the gate of head ${state.channel + 1} in layer ${state.layer + 1}`,
-          changes.closed.has(`${state.layer},${state.channel}`))}</div>
-          <div class="row">Flip the sign of singular pair ${Array.from({ length: 8 }, (_, m) =>
-            `<button data-flip="${m}" aria-pressed="${changes.flips.has(m)}">${m + 1}</button>`).join("")}</div>`,
-        grpe: () => `<div class="row">Terms: ${["query", "key", "value"].map((term) => check(term, term, !changes.off.has(term))).join("")}</div>`,
-        csa: () => `<div class="row">${check("perHead", "one weight per head (each channel gets its head's mean E<sub>ij</sub>)", changes.perHead)}</div>`,
+    function drawMark() {
+      const mark = find(".mark");
+      mark.setAttribute("x", MARGIN + j() * CELL - 0.3);
+      mark.setAttribute("y", MARGIN + i() * CELL - 0.3);
+      [[".at-row", i()], [".at-column", j()]].forEach(([which, token]) =>
+        all(which).forEach((text, at) => text.setAttribute("font-weight", at === token ? 700 : 400)));
+    }
+
+    /** The complete path of the chosen weight, from the scores to the prediction. */
+    function drawPath() {
+      const T = tokens();
+      const [from, to] = [i(), j()];
+      const at = from * T + to;
+      const here = layer();
+      const d = here.value.length / T;
+      const wide = d / channels();
+      const vectors = [];
+      const line = (kind, text, label, value, more = "") =>
+        `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}<small>${label}</small></span><span>${value}</span></li>`;
+      const vector = (values, limit) => {
+        if (values.length === 1) return `<i class="one" style="background:${css(ofNumber(values[0], limit))}"></i>${number(values[0])}`;
+        vectors.push([values, limit]);
+        return `<canvas class="vector" title="${[...values].slice(0, 8).map((x) => number(x, 2)).join(", ")}${values.length > 8 ? ", …" : ""}"></canvas>`;
       };
-      find("fieldset").innerHTML = `<legend>Change it and watch the prediction</legend><div class="row">
-        <button data-act="remove" ${atom < 0 ? "disabled" : ""}>${atom < 0 ? "Choose an atom to remove" : `${changes.removed.has(atom) ? "Restore" : "Remove"} ${name(state.i)}`}</button>
-        <button data-act="effects" aria-pressed="${state.effects}">What each atom adds</button>
-        <button data-act="reset">Undo all</button></div>${own[state.model.kind]()}`;
+      const slice = (values, token) => values.subarray(token * d + state.channel * wide, token * d + (state.channel + 1) * wide);
+      // Vectors have one scale in a layer, whatever is changed: full colour at twice what is usual.
+      const usual = (values) => 2 * Math.sqrt(values.reduce((sum, x) => sum + x * x, 1e-9) / values.length);
+      const [ofValues, ofTokens] = [usual(before.layers[state.layer].value), usual(before.layers[state.layer].after)];
+      const terms = here.terms.map(([key, map]) => {
+        const { kind, text, name } = about().terms[key];
+        return line(kind, text, name, number(mapOf(map)[at]));
+      });
+      const logit = mapOf(here.logits)[at];
+      const total = Array.from({ length: T }, (_, m) => (isRemoved(m) ? 0 : Math.exp(mapOf(here.logits)[from * T + m]))).reduce((a, b) => a + b, 0);
+      const gone = isRemoved(to);
+      const share = gone ? 0 : Math.exp(logit) / total;
+      const weight = mapOf(here.attention)[at];
+      const value = slice(here.value, to).map((x, k) => x + (here.extra ? here.extra(state.channel * wide + k, from, to) : 0));
+      const { reads } = about();
+      const last = state.layer + 1 === result.layers.length;
+      const counts = { vnode: "[VNode] alone is read", mean: `the mean of ${T - removed().size} atoms is read`,
+        sum: from >= result.first && result.parts ? `${nameOf(from)} adds ${number(result.parts[from], 2)}` : "" }[reads];
+      find(".of-pair").innerHTML = `${nameOf(from)} looks at ${nameOf(to)} <small class="quiet">${about().source}</small>`;
+      find(".path").innerHTML = `${terms.join("")}
+        ${line("", "logit s<sub>ij</sub>", "the sum", number(logit), "total")}
+        ${line("", "softmax over the row", gone ? `${nameOf(to)} is removed` : `${number(Math.exp(logit), 1)} of ${number(total, 1)}`, number(share))}
+        ${here.gates ? line("gate", "× σ(G<sub>ij</sub>)", "gate", number(mapOf(here.gates)[at])) : ""}
+        ${line("", "weight a<sub>ij</sub>", `${number(weight * T, 1)} × uniform`, `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u
+          style="left:${100 / FULL}%"></u></span>${number(weight)}`, "total")}
+        ${line("value", about().value, `value of ${nameOf(to)}`, vector(value, ofValues))}
+        ${line("value", "a<sub>ij</sub> × value", "message", vector(value.map((x) => x * weight), ofValues))}
+        ${line("node", "Σ<sub>j</sub> messages", `${nameOf(from)} gathers`, vector(slice(here.z, from), ofValues))}
+        ${line("node", `h<sub>i</sub> before`, `${nameOf(from)}, ${d} numbers`, vector(here.before.subarray(from * d, (from + 1) * d), ofTokens))}
+        ${line("node", "h<sub>i</sub> after", "layer’s output", vector(here.after.subarray(from * d, (from + 1) * d), ofTokens))}
+        ${last ? line("node", "read-out", counts, about().end) :
+          line("node", "next layer", "reads h<sub>i</sub>", `<button data-layer="${state.layer + 1}">layer ${state.layer + 2} →</button>`)}
+        ${line("", "prediction", `exact ${number(state.molecule.value, 2)}`, number(result.prediction, 2), "total")}`;
+      all(".vector").forEach((canvas, which) => {
+        const [values, limit] = vectors[which];
+        pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
+      });
     }
 
-    function recalculate() {
-      result = gtcourse.models.run(state.model, state.molecule, state.changes);
-      draw();
+    /** What can be changed in this model; drawChanges says how it is. */
+    function buildChanges() {
+      const check = (key, words) => `<label><input type="checkbox" data-change="${key}"> <span>${words}</span></label>`;
+      const distances = Array.from({ length: Math.max(...state.molecule.distance) + 1 }, (_, d) => `<option>${d}</option>`).join("");
+      const own = {
+        graphormer: `<label>Bias at distance <select data-distance>${distances}</select></label>
+          <input type="range" min="-4" max="4" step="0.1" aria-label="added to the bias"><output></output>`,
+        egt: `${check("gate", "")}</div><div class="row">Flip singular pair ${Array.from({ length: 8 }, (_, m) =>
+          `<button data-flip="${m}">${m + 1}</button>`).join("")}`,
+        grpe: `Terms: ${["query", "key", "value"].map((term) => check(term, term)).join("")}`,
+        csa: check("perHead", "Average E over each head’s channels"),
+      };
+      state.distance = Math.min(state.distance, Math.max(...state.molecule.distance));
+      find("fieldset").innerHTML = `<legend>Change it</legend><div class="row"><button data-act="remove"></button>
+        ${result.first ? "<button data-token='0'>Choose [VNode]</button>" : ""}
+        <button data-act="effects">Colour by contribution</button><button data-act="reset">Undo all</button></div><div class="row">${own[state.model.kind]}</div>`;
     }
 
-    function toggle(set, value) {
-      if (!set.delete(value)) set.add(value);
+    function drawChanges() {
+      const atom = state.i - result.first;
+      const remove = find('[data-act="remove"]');
+      remove.disabled = atom < 0;
+      remove.textContent = atom < 0 ? "Remove an atom" : `${removed().has(atom) ? "Restore" : "Remove"} ${nameOf(state.i)}`;
+      find('[data-act="effects"]').setAttribute("aria-pressed", state.effects);
+      find("[data-token]")?.setAttribute("aria-pressed", state.i === 0);
+      const slider = find('input[type="range"]');
+      if (slider) {
+        const by = state.changes.shift[state.distance] || 0;
+        find("[data-distance]").value = state.distance;
+        slider.value = by;
+        find("output").textContent = `${by > 0 ? "+" : ""}${number(by, 1)}`;
+      }
+      all("[data-flip]").forEach((button) => button.setAttribute("aria-pressed", state.changes.flips.has(Number(button.dataset.flip))));
+      const on = { gate: state.changes.closed.has(`${state.layer},${state.channel}`), perHead: state.changes.perHead };
+      all("[data-change]").forEach((box) => { box.checked = on[box.dataset.change] ?? !state.changes.off.has(box.dataset.change); });
+      const gate = find('[data-change="gate"] + span');
+      if (gate) gate.textContent = `Close the gate of head ${state.channel + 1}, layer ${state.layer + 1}`;
     }
 
-    function go(level, more) {
-      Object.assign(state, more, { level });
-      if (level !== "weight") find(".view").replaceChildren();
+    /** Another model with the same molecule, the same atom and the same atoms removed. */
+    function drawBeside() {
+      const place = find(".beside");
+      find("[data-beside]").value = state.beside ? data.models.indexOf(state.beside) : "";
+      place.hidden = !state.beside;
+      find(".weight").hidden = Boolean(state.beside);
+      if (!state.beside) return;
+      const other = gtcourse.models.run(state.beside, state.molecule, { removed: removed() });
+      const token = state.i - result.first + other.first;
+      const row = (model, found) => `<tr><th>${ABOUT[model.kind].title}</th><td>${number(found.prediction, 2)}</td>
+        <td>${number(Math.abs(found.prediction - state.molecule.value), 2)}</td><td>${model.error ? number(model.error, 2) : ""}</td></tr>`;
+      place.innerHTML = `<div><h2>3 · ${ABOUT[state.beside.kind].title}: where ${nameOf(state.i)} looks <small class="quiet">all layers</small></h2>
+        ${gtcourse.molecule.drawing(state.molecule, state.molecule.symbols.map((symbol, at) => `${symbol}${at}`))}</div>
+        <table><thead><tr><th></th><th>predicted</th><th>off by</th><th>test MAE</th></tr></thead><tbody>
+        ${row(state.model, result)}${row(state.beside, other)}<tr><th>exact</th><td>${number(state.molecule.value, 2)}</td><td></td><td></td></tr></tbody></table>`;
+      if (token >= 0) {
+        const T = n() + other.first;
+        colorAtoms(place, shownRow(other, token, "model").slice(other.first).map((value) => ofWeight(value, T)));
+      }
+      place.querySelectorAll(".atom").forEach((atom, at) => {
+        atom.setAttribute("class", `atom${at + other.first === token ? " chosen" : ""}${removed().has(at) ? " removed" : ""}`);
+      });
+    }
+
+    // What is chosen and changed, as the page's address has it.
+    const LISTS = { closed: String, flips: Number, off: String };
+
+    function remember() {
+      if (host.dataset.start !== undefined) return;
+      const said = new URLSearchParams({ model: state.model.kind, molecule: state.molecule.name, show: state.scope,
+        layer: state.layer + 1, weight: state.channel + 1, i: state.i, j: state.j });
+      if (removed().size) said.set("without", [...removed()]);
+      const shifts = Object.entries(state.changes.shift).filter(([, by]) => by).map((pair) => pair.join(":"));
+      if (shifts.length) said.set("shift", shifts);
+      for (const name of Object.keys(LISTS)) if (state.changes[name].size) said.set(name, [...state.changes[name]].join(";"));
+      if (state.changes.perHead) said.set("perHead", 1);
+      if (state.effects) said.set("effects", 1);
+      if (state.beside) said.set("beside", state.beside.kind);
+      history.replaceState(null, "", `#${said}`);
+    }
+
+    /** The state that an address names; what it does not name, or names wrongly, is as at the start. */
+    function remembered() {
+      const said = new URLSearchParams(location.hash.slice(1));
+      if (!said.has("model") || host.dataset.start !== undefined) return null;
+      const whole = (name, low) => (/^\d+$/.test(said.get(name) ?? "") ? Math.max(0, Number(said.get(name)) - low) : 0);
+      const split = (name, sign) => (said.get(name) ?? "").split(sign).filter(Boolean);
+      const lists = Object.entries(LISTS).map(([name, as]) => [name, new Set(split(name, ";").map(as))]);
+      return {
+        kind: said.get("model"), molecule: said.get("molecule"), layer: whole("layer", 1), channel: whole("weight", 1),
+        scope: ["model", "layer", "weight"].find((scope) => scope === said.get("show")) ?? "model", i: whole("i", 0), j: whole("j", 0),
+        effects: said.has("effects"), beside: said.get("beside"), without: split("without", ",").map(Number),
+        changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"),
+          shift: Object.fromEntries(split("shift", ",").map((pair) => pair.split(":").map(Number))) },
+      };
+    }
+
+    /** A step of the tour, or what an address says; of what is not given, the start. */
+    async function visit({ kind, molecule, changes: changed, without, beside, ...place }) {
+      const model = data.models.find((each) => each.kind === kind) ?? state.model ?? data.models[0];
+      await fetched(model);
+      const other = data.models.find((each) => each.kind === beside) ?? null;
+      if (other) await fetched(other);
+      const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
+      Object.assign(state, { model, molecule: data.molecules.find((each) => each.name === molecule) ?? data.molecules[0],
+        scope: "model", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: other }, place,
+      { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
+      state.layer = Math.min(state.layer, model.layers - 1);
+      state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
+      start();
+      scrollToChannel();
+      return seen();
+    }
+
+    /** What the tour says numbers of. */
+    function seen() {
+      const T = tokens();
+      const row = shownRow(result, state.i);
+      const most = row.indexOf(Math.max(...row));
+      return {
+        now: result.prediction, before: before.prediction, exact: state.molecule.value, uniform: 1 / T,
+        other: state.beside && gtcourse.models.run(state.beside, state.molecule, {}).prediction,
+        most: { name: nameOf(most), weight: row[most],
+          distance: state.molecule.distance[(state.i - result.first) * n() + most - result.first] },
+        terms: layer().terms.map(([, map]) => mapOf(map)[state.i * T + state.j]),
+      };
+    }
+
+    function scrollToChannel() {
+      const [maps, button] = [find(".maps"), find(`[data-channel="${state.channel}"]`)];
+      const away = button.offsetLeft - maps.offsetLeft;
+      if (away < maps.scrollLeft || away > maps.scrollLeft + maps.clientWidth - 60) maps.scrollLeft = away - maps.clientWidth / 2;
+    }
+
+    function select(from, to = state.j) {
+      Object.assign(state, { i: from, j: to });
+      hover = null;
       drawChanges();
-      draw();
-      find('nav [aria-current="true"]').focus({ preventScroll: true });  // the button that was pressed is gone
+      drawBeside();
+      drawPair();
+      remember();
     }
 
-    function select(i, j = state.j) {
-      Object.assign(state, { i, j });
-      drawChanges();
-      draw();
+    /** The pair under the pointer in the matrix. */
+    function pairAt(event) {
+      const box = find(".matrix svg").getBoundingClientRect();
+      const unit = (MARGIN + tokens() * CELL + 1) / box.width;
+      const [to, from] = [event.clientX - box.left, event.clientY - box.top].map((at) => Math.floor((at * unit - MARGIN) / CELL));
+      return [from, to].every((token) => token >= 0 && token < tokens()) ? { i: from, j: to } : null;
     }
 
     root.addEventListener("click", (event) => {
       const target = event.target.closest("button, .atom, .matrix");
-      if (!target) return;
-      const { model, molecule, level, layer: at, channel, act, flip, atom } = target.dataset;
+      if (!event.target.closest(".picker")) find(".picker").open = false;
+      if (!target || !result) return;
+      const { model, molecule, layer: at, channel, act, flip, atom, token, undo: what } = target.dataset;
       if (model) choose(data.models[model]);
       else if (molecule) {
         Object.assign(state, { molecule: data.molecules[molecule], effects: false });
-        state.changes.removed = new Set();
-        calculate();
+        find(".picker").open = false;
+        find(".picker > summary").focus();
         start();
-      } else if (level) go(level);
-      else if (at) go("layer", { layer: Number(at), channel: 0 });
-      else if (channel) go("weight", { channel: Number(channel) });
-      else if (atom) select(Number(atom) + result.first);
-      else if (flip) {
+      } else if (at) {
+        Object.assign(state, { layer: Number(at), scope: "layer" });
+        draw();
+      } else if (channel) {
+        Object.assign(state, { channel: Number(channel), scope: "weight" });
+        draw();
+      } else if (atom) select(Number(atom) + result.first);
+      else if (token) select(Number(token));
+      else if (what) {
+        undo(what);
+        recalculate();
+        (find(".chips button") ?? find('[data-act="reset"]')).focus({ preventScroll: true });
+      } else if (flip) {
         toggle(state.changes.flips, Number(flip));
-        drawChanges();
         recalculate();
-        find(`[data-flip="${flip}"]`).focus();
-      } else if (act === "remove" && state.i >= result.first) {
-        toggle(state.changes.removed, state.i - result.first);
-        drawChanges();
-        recalculate();
-        find('[data-act="remove"]').focus();
-      } else if (act === "effects") {
+      } else if (act === "remove" && state.i >= result.first) remove(state.i - result.first);
+      else if (act === "effects") {
         state.effects = !state.effects;
-        target.setAttribute("aria-pressed", state.effects);
-        drawMolecule();
+        draw();
       } else if (act === "reset") {
         state.changes = gtcourse.models.unchanged();
-        drawChanges();
+        state.removed.delete(state.molecule);
         recalculate();
-        find('[data-act="reset"]').focus();
-      } else if (target.className === "matrix") {
-        const box = target.getBoundingClientRect();
-        const place = (x, size) => Math.max(0, Math.min(tokens() - 1, Math.floor(x / size * tokens())));
-        select(place(event.clientY - box.top, box.height), place(event.clientX - box.left, box.width));
+      } else if (act === "link") copyLink(target);
+      else if (target.className === "matrix") {
+        const pair = pairAt(event);
+        if (!pair) return;
+        state.scope = "weight";
+        select(pair.i, pair.j);
       }
     });
 
-    root.addEventListener("input", (event) => {
-      const { target } = event;
-      const slider = find('input[type="range"]');
-      if (target === slider) {
-        state.changes.shift = { ...state.changes.shift, [state.distance ?? 1]: Number(slider.value) };
-        find("output").textContent = number(Number(slider.value), 1);
+    /** A removed atom looks nowhere, so its neighbour is chosen instead. */
+    function remove(atom) {
+      const set = new Set(removed());
+      toggle(set, atom);
+      state.removed.set(state.molecule, set);
+      const left = [...Array(n()).keys()].filter((each) => !set.has(each));
+      if (set.has(atom) && left.length) {
+        const away = (each) => state.molecule.distance[atom * n() + each];
+        state.i = result.first + left.reduce((best, each) => (away(each) >= 0 && away(each) < away(best) ? each : best));
+      }
+      recalculate();
+    }
+
+    async function copyLink(button) {
+      try {
+        await navigator.clipboard.writeText(location.href);
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "It is in the address bar";  // a page from the disk may not use the clipboard
+      }
+      setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+    }
+
+    function preview(pair) {
+      if (!result || (pair?.i === hover?.i && pair?.j === hover?.j)) return;
+      hover = pair;
+      drawPair();
+    }
+
+    root.addEventListener("pointerover", (event) => {
+      if (event.pointerType !== "mouse") return;
+      const atom = event.target.closest(".molecule .atom");
+      if (atom) preview({ i: Number(atom.dataset.atom) + result.first });
+      else if (!event.target.closest(".matrix")) preview(null);
+    });
+    find(".matrix").addEventListener("pointermove", (event) => event.pointerType === "mouse" && preview(pairAt(event)));
+    host.addEventListener("pointerleave", () => preview(null));
+
+    root.addEventListener("input", ({ target }) => {
+      if (target.matches('input[type="range"]')) {
+        state.changes.shift = { ...state.changes.shift, [state.distance]: Number(target.value) };
         recalculate();
       } else if (target.matches("[data-distance]")) {
         state.distance = Number(target.value);
-        slider.value = state.changes.shift[state.distance] || 0;
-        find("output").textContent = number(Number(slider.value), 1);
+        drawChanges();
       } else if (target.dataset.change) {
         const key = target.dataset.change;
         if (key === "gate") toggle(state.changes.closed, `${state.layer},${state.channel}`);
@@ -450,33 +628,29 @@
       }
     });
 
+    find("[data-beside]").addEventListener("change", async ({ target }) => {
+      state.beside = target.value === "" ? null : await fetched(data.models[target.value]);
+      if (state.beside) state.scope = "model";
+      draw();
+    });
+
     root.addEventListener("keydown", (event) => {
       const [down, right] = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key] || [0, 0];
+      if (event.key === "Escape") find(".picker").open = false;
       if (!down && !right) return;
       const T = tokens();
       if (event.target.closest(".matrix")) {
         event.preventDefault();
+        state.scope = "weight";
         select((state.i + down + T) % T, (state.j + right + T) % T);
-      } else if (event.target.closest(".atom")) {
+      } else if (event.target.closest(".molecule .atom")) {
         event.preventDefault();
-        const n = state.molecule.x.length;
-        select((state.i - result.first + down + right + n) % n + result.first);
+        select((state.i - result.first + down + right + n()) % n() + result.first);
         find('.molecule .atom[tabindex="0"]').focus();
       }
     });
 
-    /** A step of the tour, or with nothing in it the page without changes. */
-    async function visit({ kind, changes, ...place }) {
-      if (kind) await choose(data.models.find((model) => model.kind === kind));
-      Object.assign(state, { molecule: data.molecules[0], level: "model", layer: 0, channel: 0, distance: 1, effects: false },
-        place, { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changes) } });
-      find(".view").replaceChildren();
-      calculate();
-      start();
-      return [result.prediction, before.prediction];
-    }
-
     gtcourse.tour?.(find(".tour"), visit);  // in the book
-    return choose(data.models.find((model) => model.kind === host.dataset.start) || data.models[0]);
+    return visit(remembered() ?? { kind: host.dataset.start });
   };
 })();

@@ -1,0 +1,106 @@
+"""The wall of twins: below the table of what each encoding tells apart, its pairs drawn.
+
+The table is ``experiments.encoding_table``; here each node of its graphs gets a colour for each
+encoding, the same for the same encoding in both graphs. ``_static/twins.js`` draws them. Without
+scripts the table above says the same.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from docutils import nodes
+from sphinx.util import logging
+
+PAGE, TABLE = "notebooks/04_positional_encodings", "table-4-1"
+PLACE = '<div id="twins"></div>\n<script src="../_static/twins/wall.js" defer></script>'
+logger = logging.getLogger(__name__)
+
+CIRCULAR = ("CSL", "rook", "ring of 6", "3 steps")
+
+
+def embed(app, document: nodes.document, page: str) -> None:
+    if page != PAGE or app.builder.format != "html":
+        return
+    for figure in document.findall(nodes.figure):
+        if TABLE in figure["ids"]:
+            at = figure.parent.index(figure) + 1
+            figure.parent.insert(at, nodes.raw("", PLACE, format="html"))
+            return
+    logger.warning("there is no %s to put the wall of twins below", TABLE, location=PAGE)
+
+
+def write(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir, "_static", "twins")
+    folder.mkdir(parents=True, exist_ok=True)
+    code = Path(app.srcdir, "book/_static/twins.js").read_text(encoding="utf-8").strip()
+    data = json.dumps(wall(str(app.srcdir)), separators=(",", ":"), ensure_ascii=False)
+    (folder / "wall.js").write_text(f"{code}({data});", encoding="utf-8")
+
+
+def wall(root: str) -> dict:
+    """The pairs with their drawings, and for each encoding a verdict and the colours of nodes."""
+    sys.path.insert(0, root)
+    from experiments import encoding_table
+
+    told = {row["pair"]: row for row in encoding_table.table()["rows"]}
+    pairs = []
+    for name, compared in encoding_table.examples().items():
+        encoded = [encoding_table.encoded(graph) for graph, *_ in compared]
+        colors = {
+            column: shared(encoding[1], encoded)
+            for column, encoding in encoding_table.COLUMNS.items()
+            if 1 in encoding and told[name]["cells"][column] is not None
+        }
+        pairs.append(
+            {
+                "name": name,
+                "kind": told[name]["kind"],
+                "told": told[name]["cells"],
+                "colors": colors,
+                "graphs": [drawn(graph, chosen, name) for graph, *chosen in compared],
+            }
+        )
+    return {"encodings": [*encoding_table.COLUMNS], "pairs": pairs}
+
+
+def shared(code, encoded: list) -> list[list[int]]:
+    """For each graph a number for each node: equal numbers for equal codes, in both graphs."""
+    codes = [[code(data, node) for node in range(data.num_nodes)] for data in encoded]
+    numbers = {}
+    for each in sorted({*codes[0], *codes[1]}, key=repr):
+        numbers[each] = len(numbers)
+    return [[numbers[each] for each in graph] for graph in codes]
+
+
+def drawn(graph: nx.Graph, chosen: list[int], name: str) -> dict:
+    """Places from -1 to 1, edges, and the nodes that are compared."""
+    around = (
+        name.startswith(CIRCULAR)
+        and nx.is_connected(graph)
+        and min(dict(graph.degree).values()) > 1
+    )
+    parts = [graph.subgraph(part) for part in nx.connected_components(graph)]
+    places = {}
+    for number, part in enumerate(parts):
+        layout = (
+            nx.circular_layout(part)
+            if around or nx.is_regular(part)
+            else nx.kamada_kawai_layout(part)
+        )
+        for node, place in layout.items():
+            places[node] = np.asarray(place) * (0.8 if len(parts) > 1 else 1) + [2.0 * number, 0]
+    at = np.array([places[node] for node in range(len(graph))])
+    at = at - (at.max(axis=0) + at.min(axis=0)) / 2
+    at = at / np.abs(at).max()
+    return {"places": at.round(2).tolist(), "edges": [*map(list, graph.edges)], "chosen": chosen}
+
+
+def setup(app):
+    app.connect("doctree-resolved", embed, priority=900)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

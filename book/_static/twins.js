@@ -1,0 +1,46 @@
+// The wall of twins: an encoding colours the nodes of each pair; what it tells apart springs apart,
+// the others slide together. `data` is what book/_ext/twins.py writes.
+(function (data) {
+  "use strict";
+  const place = document.getElementById("twins");
+  const { encodings, pairs } = data;
+  const COLORS = ["#3b82c4", "#e8792f", "#199e77", "#c2559b", "#b8962e", "#7b6fd0", "#d1495b", "#5fa8a0"];
+  const colorOf = (number) => COLORS[number] ?? `hsl(${(137.5 * number) % 360} 45% 55%)`;
+  const SIZE = 34;
+
+  const graph = ({ places, edges, chosen }, which) => {
+    const at = places.map((spot) => spot.map((x) => (x * SIZE).toFixed(1)));
+    const radius = Math.max(2.2, Math.min(6, 26 / Math.sqrt(places.length)));
+    return `<g class="twin" data-which="${which}"><path class="edges" d="${edges.map(([i, j]) => `M${at[i]}L${at[j]}`).join("")}"/>
+      ${at.map(([x, y], node) => `<circle class="node" cx="${x}" cy="${y}" r="${radius.toFixed(1)}"/>${chosen.includes(node) ?
+        `<circle class="ring" cx="${x}" cy="${y}" r="${(radius + 3.5).toFixed(1)}"/>` : ""}`).join("")}</g>`;
+  };
+
+  place.innerHTML = `<p><b>The wall of twins.</b> Choose what the nodes are told. Nodes with the same encoding have the same colour, in both
+      drawings. Pairs that it tells apart spring apart, the others slide together. Rings mark the nodes that are compared.</p>
+    <div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
+    <p class="score" role="status"></p>
+    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"><svg viewBox="-100 -48 200 96" aria-hidden="true">
+      ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
+
+  function show(encoding) {
+    place.querySelectorAll("[data-encoding]").forEach((button) => button.setAttribute("aria-pressed", button.dataset.encoding === encoding));
+    let [told, asked] = [0, 0];
+    pairs.forEach((pair, at) => {
+      const cell = place.querySelector(`[data-pair="${at}"]`);
+      const verdict = pair.told[encoding];
+      asked += verdict !== null;
+      told += verdict === true;
+      cell.className = `pair ${verdict === null ? "none" : verdict ? "apart" : "alike"}`;
+      cell.querySelector(".told").textContent = verdict === null ? "cannot be compared" : verdict ? "told apart" : "alike";
+      pair.graphs.forEach((_, which) => cell.querySelectorAll(`[data-which="${which}"] .node`).forEach((node, number) => {
+        const color = pair.colors[encoding]?.[which][number];
+        node.setAttribute("fill", color === undefined ? "#8a8f98" : colorOf(color));
+      }));
+    });
+    place.querySelector(".score").innerHTML = `<b>${encoding}</b> tells ${told} of ${asked} pairs apart.`;
+  }
+
+  place.addEventListener("click", ({ target }) => target.dataset.encoding && show(target.dataset.encoding));
+  show("degrees");
+})

@@ -1,0 +1,39 @@
+"""The wall of twins draws what its table says."""
+
+import json
+import runpy
+
+import pytest
+
+from tools.paths import PACKAGE, ROOT
+
+
+@pytest.fixture(scope="module")
+def wall():
+    return runpy.run_path(str(ROOT / "book/_ext/twins.py"))["wall"](str(ROOT))
+
+
+def test_its_verdicts_are_those_of_the_recorded_table(wall):
+    recorded = json.loads((PACKAGE / "recorded/encoding-table.json").read_text(encoding="utf-8"))
+    assert {pair["name"]: pair["told"] for pair in wall["pairs"]} == {
+        row["pair"]: row["cells"] for row in recorded["rows"]
+    }
+
+
+def test_twins_have_equal_colours_exactly_where_they_are_alike(wall):
+    """Graphs by the multiset of their nodes' colours, nodes by their own."""
+    compared = 0
+    for pair in wall["pairs"]:
+        for encoding, colors in pair["colors"].items():
+            if pair["kind"] == "pairs":  # of two nodes; colours are of one
+                continue
+            if pair["kind"] == "graphs":
+                first, second = map(sorted, colors)
+            else:
+                first, second = (
+                    [colors[which][node] for node in graph["chosen"]]
+                    for which, graph in enumerate(pair["graphs"])
+                )
+            assert (first != second) == pair["told"][encoding], (pair["name"], encoding)
+            compared += 1
+    assert compared > 50
