@@ -20,21 +20,21 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
+from gtcourse.graphs.io import META, check_same, open_graphs
+from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.published import (
     DOWNLOAD,
     GENERATED,
     PUBLICATIONS,
     dataset_names,
 )
-from gtcourse.graphs.io import META, check_same, open_graphs
-from gtcourse.graphs.loader import DenseLoader
-from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes.recipe import Recipe
-from gtcourse.train.schedules import warmup_then_cosine
 from gtcourse.runs import record as records
+from gtcourse.runs.record import Record
 from gtcourse.train import loop
 from gtcourse.train.loop import device
-from gtcourse.runs.record import Record
+from gtcourse.train.schedules import warmup_then_cosine
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that have to be downloaded; others are generated anyway."""
@@ -49,7 +49,8 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
     Args:
         source: "embedded", what stands in for the recipe's data set without a network; "real", the
             published graphs, downloaded; the name of another data set; or the path of an ``.npz``
-            graph file, of a publisher's folder, or of one from :func:`gtcourse.encodings.prepare.prepare`.
+            graph file, of a publisher's folder, or of one that
+            :func:`gtcourse.encodings.prepare.prepare` wrote.
     """
     name = recipe.dataset
     if source == "embedded":
@@ -194,9 +195,15 @@ def train(
         history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
         result = _result(recipe, model, history, training, test)
         record = Record(
-            name, **what, seconds=round(history.seconds, 1), parameters=loop.count_parameters(model),
-            curve=history.epochs, result=result, command=command, commit=commit,
-        )  # fmt: skip
+            name,
+            **what,
+            seconds=round(history.seconds, 1),
+            parameters=loop.count_parameters(model),
+            curve=history.epochs,
+            result=result,
+            command=command,
+            commit=commit,
+        )
         if writes:
             records.write_weights(record, model.state_dict(), out)
             records.write_record(record, out / record.filename)

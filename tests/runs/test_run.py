@@ -86,7 +86,10 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(tmp_path, resume=True)
     monkeypatch.setattr("gtcourse.runs.record.current_commit", lambda: "first")
-    for where, seed in (("train.loop.evaluate", 1), ("runs.run._result", 0)):  # the first leaves no checkpoint
+    for where, seed in (
+        ("train.loop.evaluate", 1),
+        ("runs.run._result", 0),
+    ):  # the first leaves no checkpoint
         with monkeypatch.context() as patch:
             patch.setattr(f"gtcourse.{where}", raise_interrupt)
             with pytest.raises(KeyboardInterrupt):
