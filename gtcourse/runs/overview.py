@@ -132,7 +132,7 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
     ridge = Ridge(alpha=1.0, solver="sparse_cg", tol=1e-8)
     scores["ridge on Morgan counts"] = _fitted(ridge, x, x_test, y, task, test)
     if len(train) <= MOST_FOR_TREES:
-        common = (x > 0).sum(axis=0).A1 >= min(MINIMUM, len(train))
+        common = min(MINIMUM, len(train)) <= (x > 0).sum(axis=0).A1
         if common.any():
             dense, dense_test = x[:, common].toarray(), x_test[:, common].toarray()
             trees = HistGradientBoostingRegressor()
@@ -164,7 +164,9 @@ def _score(task: Task, predictions: Tensor, test: list[Data]) -> float:
         known = ~y.isnan()
         metric.update(predictions[known], y[known])
     else:
-        predictions = predictions if y.dim() > 1 or task.kind == "probabilities" else predictions[:, 0]
+        predictions = (
+            predictions if y.dim() > 1 or task.kind == "probabilities" else predictions[:, 0]
+        )
         task.update(metric, predictions, SimpleNamespace(y=y))
     return float(metric.compute())
 

@@ -22,26 +22,26 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
+from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
+from gtcourse.graphs.io import META, check_same, open_graphs, replacing
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.graphs.molecules import fingerprints
 from gtcourse.graphs.published import (
     DOWNLOAD,
     GENERATED,
     PUBLICATIONS,
     dataset_names,
 )
-from gtcourse.graphs.io import META, check_same, open_graphs, replacing
-from gtcourse.graphs.loader import DenseLoader
-from gtcourse.graphs.molecules import fingerprints
-from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import standardised
 from gtcourse.recipes.recipe import Recipe
-from gtcourse.train.schedules import warmup_then_cosine
 from gtcourse.runs import record as records
+from gtcourse.runs.record import Record
 from gtcourse.train import loop
 from gtcourse.train.loop import device
+from gtcourse.train.schedules import warmup_then_cosine
 from gtcourse.train.tasks import Task
-from gtcourse.runs.record import Record
 
 FINGERPRINTS = "fingerprints.npz"
 """In a run's folder: those of its training molecules, if they are a reader's own."""
@@ -59,7 +59,8 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
     Args:
         source: "embedded", what stands in for the recipe's data set without a network; "real", the
             published graphs, downloaded; the name of another data set; or the path of an ``.npz``
-            graph file, of a publisher's folder, or of one from :func:`gtcourse.encodings.prepare.prepare`.
+            graph file, of a publisher's folder, or of one that
+            :func:`gtcourse.encodings.prepare.prepare` wrote.
     """
     name = recipe.dataset
     if source == "embedded":
@@ -216,9 +217,15 @@ def train(
         history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
         result = _result(recipe, model, history, training, test)
         record = Record(
-            name, **what, seconds=round(history.seconds, 1), parameters=loop.count_parameters(model),
-            curve=history.epochs, result=result, command=command, commit=commit,
-        )  # fmt: skip
+            name,
+            **what,
+            seconds=round(history.seconds, 1),
+            parameters=loop.count_parameters(model),
+            curve=history.epochs,
+            result=result,
+            command=command,
+            commit=commit,
+        )
         if writes:
             records.write_weights(record, model.state_dict(), out)
             _write_fingerprints(recipe, data, out)
@@ -262,7 +269,9 @@ def unranked(recipe: Recipe, data: GraphDataset) -> list[str]:
         y = y.reshape(len(y), -1) if data.target == "graph" else y.reshape(-1, 1)
         known = y[~y.isnan()]
         if len(known) and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
-            use = "the weights are those of the last epoch" if split == "val" else "none is reported"
+            use = (
+                "the weights are those of the last epoch" if split == "val" else "none is reported"
+            )
             sentences.append(
                 f"the {len(known)} known targets of the split {split!r} of {data.name} are all "
                 f"{known[0]:g}: there is no {recipe.task.monitor} of one class, and {use}."

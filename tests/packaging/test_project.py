@@ -9,12 +9,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import gtcourse
-from tools.paths import ROOT
+from tools.paths import PACKAGE, ROOT
 
 CONDA_NAMES = {"pytorch-cpu": "torch"}
 ONLY_IN_PYPROJECT = {  # the tests' own
-    *("pytest", "pytest-xdist", "nbval", "hypothesis", "import-linter", "ruff"),
-    *("playwright", "axe-playwright-python", "build", "setuptools"),
+    *("pytest", "pytest-xdist", "nbval", "hypothesis", "ruff", "import-linter", "deptry"),
+    *("playwright", "axe-playwright-python", "build", "setuptools", "packaging", "requests"),
 }
 
 
@@ -54,6 +54,17 @@ def test_the_oldest_versions_are_exactly_the_lower_bounds():
         for name, requirement in PROJECT.items()
     }
     assert {name: str(pin.specifier) for name, pin in OLDEST.items()} == bounds
+
+
+def test_what_the_package_imports_by_name_is_required_by_an_extra():
+    """deptry cannot read these imports: ``require("sklearn.datasets", "scikit-learn")``."""
+    extras = SETTINGS["optional-dependencies"]
+    of_users = [line for name in {*extras} - {"book", "test"} for line in extras[name]]
+    declared = by_name(SETTINGS["dependencies"] + of_users)
+    text = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    named = by_name(re.findall(r'\brequire\("[\w.]+", "([^"]+)"\)', text))
+    assert {*named} >= {"rdkit", "ogb", "dask"}
+    assert {*named} <= {*declared}
 
 
 # Versions.

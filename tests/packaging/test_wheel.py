@@ -1,18 +1,25 @@
 """The course as others get it: a wheel, and a notebook's first cell."""
 
+import ast
 import importlib.util
-import os
+import json
 import re
+import shlex
 import shutil
 import sys
 import zipfile
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import jupytext
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 
 import gtcourse
+from tests.packaging.environments import Environment
 from tests.process import run
 from tools.paths import README, ROOT, TEXTS, slug
 
@@ -49,20 +56,103 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel, sources
     assert "gtcourse/py.typed" in tracked
 
 
-def test_the_wheel_runs_far_from_the_sources(wheel, tmp_path):
-    """README's lines, the command, and recorded weights."""
-    shutil.unpack_archive(wheel.filename, tmp_path / "site", "zip")
-    there = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path / "site")}}
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
+# Installed with the README's extras, and without anything that these do not require.
+
+README_TEXT = README.read_text(encoding="utf-8")
+COMMANDS = [
+    shlex.split(line, comments=True)
+    for block in re.findall(r"```bash\n(.*?)```", README_TEXT, re.S)
+    for line in block.splitlines()
+]
+EXTRAS = re.compile(r"gtcourse\[([\w,]+)\] @ ")
+
+
+@pytest.fixture(scope="module")
+def environment(wheel, tmp_path_factory) -> Callable[..., Environment]:
+    """The environment with the wheel and the named extras."""
+
+    @cache
+    def created(*extras: str) -> Environment:
+        folder = tmp_path_factory.mktemp("environment")
+        return Environment(folder, Path(wheel.filename), extras)
+
+    return created
+
+
+@pytest.mark.slow
+def test_the_readmes_layer_needs_no_extras(environment, tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", README_TEXT, re.S)
     code += """
 import gtcourse
 from gtcourse.runs.record import read_weights, recorded
 print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0])) > 0)"""
-    shapes, found = run(sys.executable, "-c", code, **there).splitlines()
+    plain = environment()
+    shapes, found = plain.run(plain.python, "-c", code, cwd=tmp_path).splitlines()
     assert shapes == "torch.Size([2, 3, 32]) torch.Size([2, 4, 3, 3])"
-    assert found == f"{tmp_path}/site/gtcourse/__init__.py True"
-    version = run(sys.executable, "-m", "gtcourse", "--version", **there)
+    file, are_weights = found.split()
+    assert Path(file).is_relative_to(plain.folder)
+    assert are_weights == "True"
+    version = plain.run("gtcourse", "--version", cwd=tmp_path)
     assert version == f"gtcourse {gtcourse.__version__}\n"
+
+
+@pytest.mark.slow
+def test_the_readmes_commands_run_with_the_extras_that_it_installs(environment, tmp_path):
+    """What trains on the real ZINC checks the same recipe, because that needs no network."""
+    (extras,) = [EXTRAS.match(words[-1])[1] for words in COMMANDS if words[:1] == ["pip"]]
+    installed = environment(*extras.split(","))
+    rings = [f"CC1{'C' * size}{last}1" for size in range(1, 9) for last in ("C", "N", "O", "S")]
+    rows = [f"{ring},{number % 2}" for number, ring in enumerate(rings)]
+    for name in ("molecules.csv", "my.csv"):
+        (tmp_path / name).write_text("\n".join(["smiles,activity", *rows]))
+    for words in COMMANDS:
+        if words[:1] == ["gtcourse"]:
+            if "real" in words:
+                words = [*words, "--budget", "smoke", "--graphs", "32", "--out", "seeds"]
+                words[words.index("real")] = "embedded"
+            installed.run(*words, cwd=tmp_path)
+    predictions = (tmp_path / "predictions.csv").read_text()
+    assert len(predictions.splitlines()) == len(rows) + 1
+    assert "<script" in (tmp_path / "aspirin.html").read_text()
+    assert len([*tmp_path.glob("runs/*/*-seed0.json")]) == 2
+    assert len([*tmp_path.glob("seeds/*/*-seed?.json")]) == 2
+
+
+def code_cells(text: Path) -> list[str]:
+    return [cell.source for cell in jupytext.read(text).cells if cell.cell_type == "code"]
+
+
+@pytest.mark.slow
+def test_a_notebooks_imports_are_in_the_extras_that_its_first_cell_installs(environment, tmp_path):
+    imports = defaultdict(list)
+    for text in sorted(TEXTS.glob("*.md")):
+        first, *cells = code_cells(text)
+        for cell in cells:
+            for node in ast.walk(ast.parse(TransformerManager().transform_cell(cell))):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    imports[EXTRAS.search(first)[1]].append(f"{ast.unparse(node)}  # {text.stem}")
+    for extras, lines in imports.items():
+        script = tmp_path / f"{extras}.py"
+        script.write_text("\n".join(dict.fromkeys(lines)))
+        installed = environment(*extras.split(","))
+        installed.run(installed.python, script, cwd=tmp_path)
+
+
+RUN_CELLS = """
+import json, os, sys
+from IPython.core.interactiveshell import InteractiveShell
+os.environ["GTCOURSE_BUDGET"] = "smoke"
+for cell in json.load(sys.stdin):
+    InteractiveShell.instance().run_cell(cell).raise_error()
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("text", sorted(TEXTS.glob("*.md")), ids=lambda text: text.stem)
+def test_a_notebook_runs_with_the_extras_that_its_first_cell_installs(environment, text, tmp_path):
+    cells = code_cells(text)
+    installed = environment(*EXTRAS.search(cells[0])[1].split(","))
+    installed.run(installed.python, "-c", RUN_CELLS, cwd=tmp_path, input=json.dumps(cells))
 
 
 # The first cell of a notebook installs the course where it is not there, as on Colab.
@@ -70,8 +160,7 @@ print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0])) > 
 
 @pytest.fixture(scope="module")
 def installs() -> set[str]:
-    cells = [jupytext.read(path).cells for path in sorted(TEXTS.glob("*.md"))]
-    return {next(c.source for c in chapter if c.cell_type == "code") for chapter in cells}
+    return {code_cells(text)[0] for text in TEXTS.glob("*.md")}
 
 
 def test_all_notebooks_begin_with_the_same_cell_but_for_the_extras(installs):
