@@ -25,6 +25,7 @@ from gtcourse.runs.record import (
     write_record,
     write_weights,
 )
+from gtcourse.train.flag import Flag
 from gtcourse.train.loop import count_parameters, evaluate, fit
 from gtcourse.train.tasks import Task, graph_regression
 
@@ -44,6 +45,7 @@ class Run:
         data: the name of the data set, for the chapter's own ``load``.
         peak: the highest learning rate of the schedule.
         faster: the part of the model that learns at ``RATIO`` times the rate, if any.
+        flag: perturbs the node embeddings in training, if given.
         scores: of the trained model on the test loader, beside the task's.
     """
 
@@ -56,6 +58,7 @@ class Run:
     buckets: int = 4
     peak: float = PEAK_LR
     faster: Callable[[nn.Module], nn.Module] | None = None
+    flag: Flag | None = None
     scores: Callable[[nn.Module, DenseLoader], dict] = lambda model, test: {}
 
     def groups(self, model: nn.Module) -> list[dict]:
@@ -90,7 +93,7 @@ def train(
     schedule = OneCycleLR(optimizer, peaks, total_steps=run.epochs * len(training))
     history = fit(
         model, task, training, val, epochs=run.epochs, optimizer=optimizer, schedule=schedule,
-        seed=seed,
+        seed=seed, flag=run.flag,
     )  # fmt: skip
     settings = {
         "epochs": run.epochs,
@@ -100,6 +103,8 @@ def train(
         "optimizer": "AdamW, weight decay 0.01",
         "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
     }
+    if run.flag is not None:
+        settings["flag"] = repr(run.flag)
     record = Record(
         name=name,
         config=run.config | settings,
