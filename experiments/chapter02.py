@@ -2,10 +2,12 @@
 
 python -m experiments.chapter02 smiles --seed 0
 python -m experiments.chapter02 smiles-parts --seed 0     the same without some of its parts
+python -m experiments.chapter02 smiles-learned --seed 0     the same with learned positions
 python -m experiments.chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
 """
 
 import argparse
+import math
 import re
 import time
 from dataclasses import asdict
@@ -20,12 +22,16 @@ from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 from experiments.runs import store
 from gtcourse import device, load_dataset
 from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder, sinusoidal_encoding
+from gtcourse.models.transformer import TokenEmbedding
 from gtcourse.runs.record import Record
 from gtcourse.train.loop import count_parameters
 
 PAD, BEGIN, END = 0, 1, 2
 SYMBOL = re.compile(r"\[[^\]]+\]|Br|Cl|.")
 MAX_ATOMS, BATCH_SIZE, MAX_LR, BETAS = 16, 64, 3e-3, (0.9, 0.98)
+MAX_LENGTH = 64
+"""Positions with a learned vector; no sequence of these molecules is as long."""
+
 DEPTH, DIGITS, LENGTH, WIDTH, DEEP_LR, WARM_UP = 10, 10, 8, 32, 2e-3, 300
 
 
@@ -50,6 +56,27 @@ def record_parts(seed: int, steps: int) -> Record:
         return model, curve, result
 
     return record("smiles-parts", seed, steps, run)
+
+
+class LearnedPositions(TokenEmbedding):
+    """Word vectors plus a learned vector for each position, instead of a sinusoidal one."""
+
+    def __init__(self, vocabulary: int, d_model: int, dropout: float):
+        super().__init__(vocabulary, d_model, dropout)
+        self.positions = nn.Embedding(MAX_LENGTH, d_model)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        words = self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim)
+        return self.dropout(words + self.positions.weight[: tokens.shape[1]])
+
+
+def record_learned_positions(seed: int, steps: int) -> Record:
+    def run(fitted, splits):
+        with patch("gtcourse.models.transformer.TokenEmbedding", LearnedPositions):
+            model, curve = fitted()
+        return model, curve, {"test_exact": exact_match(model, *splits["test"])}
+
+    return record("smiles-learned", seed, steps, run)
 
 
 def record(name: str, seed: int, steps: int, run) -> Record:
@@ -199,7 +226,11 @@ def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> li
     return losses
 
 
-SMILES = {"smiles": (record_smiles, 2000), "smiles-parts": (record_parts, 700)}
+SMILES = {
+    "smiles": (record_smiles, 2000),
+    "smiles-parts": (record_parts, 700),
+    "smiles-learned": (record_learned_positions, 700),
+}
 RECORDERS = SMILES | {"warm-up": (record_warm_up, 600)}
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     recipe = get_recipe("graphormer-slim/zinc")
     config = {name: recipe.config()[name] for name in ("build_model", "transforms")}
     data = encode(load_dataset("zinc", source=args.zinc), *recipe.transforms)
-    settings = {"epochs": args.epochs, "batch_size": 32, "buckets": 8}
+    settings = {"epochs": args.epochs, "batch_size": 32, "buckets": 8, "peak": 5e-4}
     run = Run(recipe.build_model, config, faster=lambda model: model.bias, **settings)
     command = f"python -m experiments.graphormer_zinc --zinc {args.zinc.name} --epochs {run.epochs}"
-    store(train("graphormer-slim-fast-bias/zinc", run, data, 0, command, peak=5e-4))
+    store(train("graphormer-slim-fast-bias/zinc", run, data, 0, command))

@@ -48,10 +48,10 @@ def record(name: str, seed: int, rate: float, out: Path, epochs: int) -> Record:
         return read_record(path)
     entry = ENTRIES[name]
     config = {"model": as_text(entry.build_model), "transforms": as_text(entry.transforms)}
-    run = Run(entry.build_model, config, epochs=epochs, batch_size=64)
+    run = Run(entry.build_model, config, epochs=epochs, batch_size=64, peak=rate)
     command = f"python -m experiments.leaderboard {name} --epochs {epochs}"
     title, data = f"{name}/molecules-rate{rate:g}", load(entry.transforms)
-    found = train(title, run, data, seed, command, peak=rate, weights=out)
+    found = train(title, run, data, seed, command, weights=out)
     write_record(found, path)
     print(f"{found.name}, seed {seed}: {found.result}, {found.seconds} s", flush=True)
     return found

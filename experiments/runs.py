@@ -25,6 +25,7 @@ from gtcourse.runs.record import (
     write_record,
     write_weights,
 )
+from gtcourse.train.flag import Flag
 from gtcourse.train.loop import count_parameters, evaluate, fit
 from gtcourse.train.tasks import Task, graph_regression
 
@@ -42,7 +43,9 @@ class Run:
         build: makes the model, after the seed is set.
         config: what the record says of the model.
         data: the name of the data set, for the chapter's own ``load``.
+        peak: the highest learning rate of the schedule.
         faster: the part of the model that learns at ``RATIO`` times the rate, if any.
+        flag: perturbs the node embeddings in training, if given.
         scores: of the trained model on the test loader, beside the task's.
     """
 
@@ -53,14 +56,16 @@ class Run:
     epochs: int = 20
     batch_size: int = 128
     buckets: int = 4
+    peak: float = PEAK_LR
     faster: Callable[[nn.Module], nn.Module] | None = None
+    flag: Flag | None = None
     scores: Callable[[nn.Module, DenseLoader], dict] = lambda model, test: {}
 
-    def groups(self, model: nn.Module, peak: float) -> list[dict]:
+    def groups(self, model: nn.Module) -> list[dict]:
         """The optimizer's groups of parameters, each with its peak rate."""
         fast = [*self.faster(model).parameters()] if self.faster else []
         others = [p for p in model.parameters() if not any(p is q for q in fast)]
-        groups = [{"params": others, "lr": peak}, {"params": fast, "lr": RATIO * peak}]
+        groups = [{"params": others, "lr": self.peak}, {"params": fast, "lr": RATIO * self.peak}]
         return [group for group in groups if group["params"]]
 
 
@@ -71,7 +76,6 @@ def train(
     seed: int,
     command: str,
     *,
-    peak: float = PEAK_LR,
     weights: Path | None = None,
 ) -> Record:
     """The record of one run; ``weights`` is the folder of records that keeps its weights too."""
@@ -84,12 +88,12 @@ def train(
     )
     torch.manual_seed(seed)
     model = run.build()
-    optimizer = AdamW(run.groups(model, peak))
+    optimizer = AdamW(run.groups(model))
     peaks = [group["lr"] for group in optimizer.param_groups]
     schedule = OneCycleLR(optimizer, peaks, total_steps=run.epochs * len(training))
     history = fit(
         model, task, training, val, epochs=run.epochs, optimizer=optimizer, schedule=schedule,
-        seed=seed,
+        seed=seed, flag=run.flag,
     )  # fmt: skip
     settings = {
         "epochs": run.epochs,
@@ -99,6 +103,8 @@ def train(
         "optimizer": "AdamW, weight decay 0.01",
         "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
     }
+    if run.flag is not None:
+        settings["flag"] = repr(run.flag)
     record = Record(
         name=name,
         config=run.config | settings,

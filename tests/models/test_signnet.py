@@ -98,6 +98,32 @@ def test_a_function_is_even_if_and_only_if_it_is_phi_of_v_plus_phi_of_minus_v(nu
     assert_close(half, even_function(v))
 
 
+@pytest.mark.holds("CS224W, S14")
+@given(seed=st.integers(0, 10_000))
+def test_every_sign_invariant_function_of_two_unit_vectors_is_signnet_with_projectors(seed):
+    generator = torch.Generator().manual_seed(seed)
+    numbers = torch.randn(5, 2, generator=generator, dtype=torch.float64)
+    U = torch.linalg.qr(numbers).Q  # [5, 2]
+
+    def invariant(u, v):
+        return u[0] * u[1] * v[2] * v[3] + (u @ v.abs()) ** 2 - v.abs().max()
+
+    def up_to_signs(row):
+        """The two vectors of a node's rows of u uᵀ and v vᵀ, each u or -u."""
+        return nn.functional.normalize(row.view(2, 5), dim=1)
+
+    def combined(rows):
+        return torch.stack([invariant(*up_to_signs(row)) for row in rows])[:, None]
+
+    model = signnet(replace(SMALL, k=2))
+    model.phi.forward = lambda u, real, adjacency: torch.einsum("bim,bjm->bimj", u, u) / 2
+    model.rho.forward = combined
+    for signs in product((1.0, -1.0), repeat=2):
+        vectors = (U * torch.tensor(signs))[None]
+        got = model.encode(vectors, torch.zeros(1, 5, 5).bool(), torch.ones(1, 5).bool())
+        assert_close(got[0, :, 0], invariant(*U.T).expand(5))
+
+
 @EVERY_KIND
 @EVERY_MODE
 def test_none_of_the_sign_patterns_of_six_eigenvectors_changes_anything(config, training):

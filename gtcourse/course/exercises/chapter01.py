@@ -1,4 +1,4 @@
-"""Checks of chapter 01. Shapes: B sequences, N queries, M keys, K width of a head, V of a value."""
+"""Checks of chapter 01. Shapes: B sequences, N queries, M keys, d_k and d_v: widths in a head."""
 
 import math
 
@@ -22,7 +22,10 @@ LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a log
 @mistake("the scale is missing: divide the logits by sqrt(d_k), here 3.", scale=1)
 @mistake("the logits are divided by d_k; it should be its square root.", scale=1 / 9)
 @mistake("the logits are divided by sqrt(d_v); use d_k, the rows of Q.", scale=3**-0.5)
-@mistake("softmax over the wrong axis: a query is a column of K^T Q, which sums to one.", axis=1)
+@mistake(
+    "the softmax is over the wrong axis: each column of K^T Q has to sum to one.",
+    axis=1,
+)
 def check_columns(Q, K, V, scale=None, axis=0):
     """Attention on columns is V softmax(K^T Q / sqrt(d_k)), where each column sums to one."""
     return V @ ((scale or len(Q) ** -0.5) * K.T @ Q).softmax(axis)
@@ -52,13 +55,13 @@ def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1
     (*random((3, 7, 10), *[(10, 10)] * 4, seed=2), 2),
     atol=1e-3,
 )
-@mistake("the split mixes tokens: reshape to [B, N, H, K] and swap two axes.", mixed=True)
+@mistake("the split mixes tokens: reshape to [B, N, H, d_k] and swap two axes.", mixed=True)
 @mistake("the merge mixes tokens: swap heads and tokens before you flatten.", merge=(1, 1))
-@mistake("the logits are divided by sqrt(d); a head is only K = d / H wide.", scale=12**-0.5)
-@mistake("the scale is missing: divide the logits by sqrt(K).", scale=1)
+@mistake("the logits are divided by sqrt(d); a head is only d_k = d / H wide.", scale=12**-0.5)
+@mistake("the scale is missing: divide the logits by sqrt(d_k).", scale=1)
 @mistake("W_O is missing.", given=lambda *a: (*a[:4], torch.eye(12), a[5]))
 def check_multi_head(h, W_Q, W_K, W_V, W_O, num_heads, mixed=False, merge=(1, 2), scale=None):
-    """Each head has its own K channels, and W_O mixes the heads."""
+    """Each head has its own d_k channels, and W_O mixes the heads."""
     heads = [(h @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V)]
     q, k, v = [(h @ W).view_as(heads[0]) for W in (W_Q, W_K, W_V)] if mixed else heads
     logits = q @ k.mT * (scale or q.shape[-1] ** -0.5)

@@ -1,4 +1,4 @@
-"""Checks of chapter 02. Shapes: B sequences, M target tokens, d width, H heads, K = d / H."""
+"""Checks of chapter 02. Shapes: B sequences, M target tokens, d width, H heads, d_k = d / H."""
 
 import numpy as np
 import torch
@@ -93,7 +93,7 @@ def _one_after_another(step, attention, x):
 )
 @mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))
-@mistake("the logits are not divided by sqrt(K).", scale=1.0)
+@mistake("the logits are not divided by sqrt(d_k).", scale=1.0)
 @mistake("the output projection is missing.", project=False)
 def check_cached_step(attention, x, keys, values, scale=None, project=True, seen=slice(None)):
     """One token at a time equals the causal mask, and no key is computed twice."""

@@ -1,4 +1,4 @@
-"""Checks of chapter 03. Shapes: N nodes, E edges, F features, K width of a head."""
+"""Checks of chapter 03. Shapes: N nodes, E edges, F features, d_k width of a head."""
 
 import torch
 import torch.nn.functional as F
@@ -10,10 +10,10 @@ LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
 
 
 @compare((EDGES, 5), (LOOPS, 8))
-@mistake("rows and columns are swapped: an edge from j to i is entry (i, j).", then=torch.t)
+@mistake("rows and columns are swapped: an edge from j to i belongs in entry (i, j).", then=torch.t)
 @mistake("the self-loops are missing: node i attends to itself as well.", loops=False)
 @mistake("edges are entered in both directions; this graph is directed.", then=lambda m: m | m.T)
-@mistake("a node without edges is missing; the mask has num_nodes rows.", given=lambda e, n: (e, 4))
+@mistake("a node without edges is missing: the mask has num_nodes rows.", given=lambda e, n: (e, 4))
 def check_mask(edge_index, num_nodes, loops=True):
     """Along an edge the target attends to the source, and every node to itself."""
     mask = torch.eye(num_nodes, dtype=torch.bool) & loops
