@@ -36,8 +36,8 @@ def overview(data: GraphDataset, task: Task, names: Iterable[str], model: torch.
     parameters, molecules = count_parameters(model), len(data.train)
     if parameters > 100 * molecules:
         lines.append(
-            f"{molecules:,} training molecules for {parameters:,} parameters: compare the baselines "
-            "before you trust the model."
+            f"{molecules:,} training molecules for {parameters:,} parameters: compare the "
+            "baselines before you trust the model."
         )
     return lines
 
@@ -118,10 +118,7 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
     """
     train, test = data.train, data.test
     y = _one_hot(_targets(train), task)
-    if task.kind == "value":
-        constant = y.nanmedian(dim=0).values
-    else:
-        constant = y.nanmean(dim=0)
+    constant = y.nanmedian(dim=0).values if task.kind == "value" else y.nanmean(dim=0)
     scores = {"constant": _score(task, constant.expand(len(test), -1), test)}
     if find_spec("sklearn") is None:
         return scores
@@ -172,7 +169,7 @@ def _score(task: Task, predictions: Tensor, test: list[Data]) -> float:
 
 
 def _one_hot(y: Tensor, task: Task) -> Tensor:
-    """Of classes ``[G, 1]`` a column for each, ``[G, C]``, NaN where unknown; numbers as they are."""
+    """Of classes ``[G, 1]`` a column for each, ``[G, C]``, NaN where unknown; numbers stay."""
     if task.kind != "probabilities":
         return y
     columns = (y == torch.arange(task.num_classes)).float()
