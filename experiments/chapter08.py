@@ -57,6 +57,7 @@ ONE_TERM = {
 """One head that knows the distance in one way alone, or in all ways in its logits."""
 
 LONGER = {"one-head-value-30-epochs": ONE_TERM["one-head-value"]}
+EIGHT = {"eight-heads-bias": ONE_TERM["one-head-bias"]}
 ON_TREES = {
     "logits": LOGITS,
     "logits-virtual": LOGITS | {"virtual_node": True},
@@ -80,6 +81,8 @@ RUNS = {
     ),
     **runs_on("listener", LISTENER, ONE_TERM, **DIALS),
     **runs_on("speaker", SPEAKER, ONE_TERM, **DIALS),
+    **runs_on("listener", replace(LISTENER, num_heads=8), EIGHT, **DIALS),
+    **runs_on("speaker", replace(SPEAKER, num_heads=8), EIGHT, **DIALS),
     **runs_on("listener", LISTENER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on("speaker", SPEAKER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on(
