@@ -10,7 +10,7 @@ from statistics import mean, stdev
 
 from gtcourse.course.leaderboard import line_to_beat
 from gtcourse.recipes import RECIPES
-from gtcourse.recipes.base import as_text
+from gtcourse.recipes.recipe import as_text
 from gtcourse.runs.record import Record, Result, read_results, recorded, results, row, spread
 from tools.pages import folded, markdown, short
 from tools.paths import PACKAGE, ROOT
