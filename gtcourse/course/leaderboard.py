@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes.small import SMALL_MODELS as LEADERBOARD
 
-__all__ = ["LEADERBOARD", "line_to_beat", "morgan_counts", "simple_errors"]
+__all__ = ["LEADERBOARD", "colour_counts", "line_to_beat", "morgan_counts", "simple_errors"]
 
 MINIMUM = 5  # molecules in which a Morgan count occurs, for the trees, which take dense columns
 
