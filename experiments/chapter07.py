@@ -14,7 +14,7 @@ from torch import nn
 
 from experiments.runs import Run, first_graphs, main
 from gtcourse import DenseLoader, load_dataset
-from gtcourse.course.tasks import cluster, pattern
+from gtcourse.course.tasks import cluster, pattern, tsp
 from gtcourse.encodings import AddShortestPaths, AddSVD, encode
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.interpret import attention_by_hop
@@ -37,6 +37,7 @@ PATTERN = replace(MOLECULES, num_node_types=(3,), num_edge_types=(), target="nod
 CLUSTER = replace(PATTERN, num_node_types=(7,), num_targets=6)
 COORDINATES = replace(MOLECULES, num_node_types=(), num_edge_types=(), num_edge_features=1)
 TOURS = replace(COORDINATES, num_node_features=2, target="edge", num_targets=2)
+FEW_TOURS = replace(TOURS, d_model=32)
 DIGITS = replace(COORDINATES, num_node_features=3, num_targets=10)
 
 
@@ -85,6 +86,9 @@ RUNS = {
     "egt-spe-do/molecules": with_objective("sum"),
     "egt-spe-do-mean/molecules": with_objective("mean"),
     **variants("tsp", TOURS, task=tasks.edge_classification, batch_size=32, epochs=15),
+    **variants(
+        "few-tours", FEW_TOURS, task=tasks.edge_classification, batch_size=16, epochs=10, buckets=1
+    ),
     **variants("pattern", PATTERN, task=ON_PATTERN, batch_size=8, epochs=15),
     "egt/cluster": run_of(CLUSTER, "cluster", task=ON_CLUSTER, batch_size=8, epochs=30),
     "egt/digits": run_of(
@@ -98,7 +102,12 @@ def load(name: str) -> GraphDataset:
     if name == "molecules":
         data = first_graphs(load_dataset(name), TRAIN_MOLECULES)
         return encode(data, AddSVD(RANK), AddShortestPaths())
-    data = COMMUNITIES[name](COMMUNITIES_SPLIT) if name in COMMUNITIES else load_dataset(name)
+    if name == "few-tours":  # the chapter's, for ten seeds
+        data = tsp((400, 30, 100), range(12, 17), k=8)
+    elif name in COMMUNITIES:
+        data = COMMUNITIES[name](COMMUNITIES_SPLIT)
+    else:
+        data = load_dataset(name)
     return encode(data, AddShortestPaths())
 
 

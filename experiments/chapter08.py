@@ -45,15 +45,19 @@ ABLATION = {
 }
 """What the logits know of a pair, and whether the values know it."""
 
+LOGITS = {"terms": ("query", "key"), "bias": True}
 ONE_TERM = {
     "one-head-bias": {"terms": (), "bias": True},
     "one-head-query": {"terms": ("query",)},
     "one-head-key": {"terms": ("key",)},
     "one-head-key-row": {"terms": ("key",), "key_context": "query_row"},
+    "one-head-value": {"terms": ("value",)},
+    "one-head-logits": LOGITS,
 }
-"""One head whose logits know the distance in one way alone."""
+"""One head that knows the distance in one way alone, or in all ways in its logits."""
 
-LOGITS = {"terms": ("query", "key"), "bias": True}
+LONGER = {"one-head-value-30-epochs": ONE_TERM["one-head-value"]}
+EIGHT = {"eight-heads-bias": ONE_TERM["one-head-bias"]}
 ON_TREES = {
     "logits": LOGITS,
     "logits-virtual": LOGITS | {"virtual_node": True},
@@ -77,6 +81,10 @@ RUNS = {
     ),
     **runs_on("listener", LISTENER, ONE_TERM, **DIALS),
     **runs_on("speaker", SPEAKER, ONE_TERM, **DIALS),
+    **runs_on("listener", replace(LISTENER, num_heads=8), EIGHT, **DIALS),
+    **runs_on("speaker", replace(SPEAKER, num_heads=8), EIGHT, **DIALS),
+    **runs_on("listener", LISTENER, LONGER, **DIALS | {"epochs": 30}),
+    **runs_on("speaker", SPEAKER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on(
         "edge_labels", TREES, ON_TREES, task=partial(graph_multiclass, LABELS), batch_size=64,
         epochs=15,

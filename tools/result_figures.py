@@ -6,35 +6,35 @@ python -m tools.result_figures check    they show today's records
 
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
 from statistics import mean, stdev
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from gtcourse.course.leaderboard import line_to_beat
 from gtcourse.course.plots.figures import COLORS, INK, MEANING, use_style
-from gtcourse.recipes import RECIPES
-from gtcourse.runs.record import read_results, recorded, results
+from gtcourse.runs.record import read_results, results
 from tools.paths import ROOT
-from tools.tables import RESULTS, benchmark
+from tools.result_tables import AUTHORS, RESULTS, complete, curves, molecules_seen, share
+from tools.tables import benchmark
 
 PAPER, OURS = MEANING["paper"], MEANING["ours"]
 TICKS = [0.05, 0.1, 0.2, 0.5, 1]
-BESIDE = {"gat-100k": (-9, -4), "gin": (9, 6), "gatedgcn-100k": (9, -7), "gin-100k": (-9, -6),
-          "gatedgcn": (-9, -3), "gatedgcn-pe": (9, -6)}  # fmt: skip
-"""Where labels would touch each other: their offsets from the dots, in points."""
+BEST_LINEAR = "ridge on 1-WL colour counts"
+POINTS = {"textcoords": "offset points"}
 STYLE = "svg{color:#5b6069}@media(prefers-color-scheme:dark){svg{color:#a7aeb8}}*{"
 """The ink of book.css: pictures follow the mode of the page that shows them."""
 
 
 class Row(NamedTuple):
-    """A recipe, the paper's mean and standard deviation, our values, and steps where drawn."""
+    """A recipe, the paper's mean and standard deviation, and our values."""
 
     name: str
     paper: tuple[float, float | None]
     ours: list[float]
-    steps: float | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: paper {self.paper[0]:g}, ours {mean(self.ours):.3f}"
@@ -43,21 +43,35 @@ class Row(NamedTuple):
 def rows_of(dataset: str) -> list[Row]:
     """The recipes that were run, by the paper's value."""
     runs = [result for result in results(read_results([RESULTS]), dataset) if result.records]
-    rows = []
-    for result in sorted(runs, key=lambda result: result.paper[0]):
-        steps = mean(record.result["steps"] for record in result.records)
-        rows.append(Row(result.recipe.name.split("/")[0], result.paper, result.values, steps))
-    return rows
-
-
-def cycles() -> list[Row]:
-    """Each recipe for CYCLES with each number of training graphs."""
     return [
-        Row(f"{name}, {size} graphs", paper, [r.result["test_accuracy"] for r in runs])
-        for name in ("gin", "gin-pe", "gatedgcn", "gatedgcn-pe")
-        for size, paper in RECIPES[f"{name}/cycles"].paper_result["test_accuracy"].items()
-        for runs in [recorded(f"{name}/cycles-{size}")]
+        Row(result.recipe.name.split("/")[0], result.paper, result.values)
+        for result in sorted(runs, key=lambda result: result.paper[0])
     ]
+
+
+class Line(NamedTuple):
+    """A run by the molecules seen: its best validation error, its paper's budget and test error."""
+
+    name: str
+    seen: list[float]
+    errors: list[float]
+    paper: tuple[float, float]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.errors[-1]:.3f} after {self.seen[-1]:.0f}, paper {self.paper}"
+
+
+def shortened_runs() -> list[Line]:
+    """The runs on ZINC that had less than the paper's budget, by the share of it."""
+    ran = [result for result in results(read_results([RESULTS]), "zinc") if result.records]
+    lines = []
+    for result in sorted((r for r in ran if not complete(r)), key=share, reverse=True):
+        record = result.records[0]
+        seen = [(n + 1) * record.data["sizes"]["train"] for n in range(len(record.curve))]
+        errors = [*accumulate((epoch["val_mae"] for epoch in record.curve), min)]
+        published = (molecules_seen(result)[1], result.paper[0])
+        lines.append(Line(result.recipe.name.split("/")[0], seen, errors, published))
+    return lines
 
 
 def dots(ax: Axes, rows: list[Row]) -> None:
@@ -77,7 +91,7 @@ def dots(ax: Axes, rows: list[Row]) -> None:
 def errors(ax: Axes, rows: list[Row]) -> None:
     """The dots of ZINC between the errors of two linear fits."""
     dots(ax, rows)
-    for name, side in (("ridge on Morgan counts", "right"), ("ridge on atom counts", "left")):
+    for name, side in ((BEST_LINEAR, "right"), ("ridge on atom counts", "left")):
         error, above = line_to_beat("zinc")[name], {"xycoords": ("data", "axes fraction")}
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
         ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, fontsize=9, **above)
@@ -86,21 +100,39 @@ def errors(ax: Axes, rows: list[Row]) -> None:
     ax.minorticks_off()
 
 
-def steps(ax: Axes, rows: list[Row]) -> None:
-    """Each run at its number of optimizer steps, with a dashed line to its paper's error."""
-    for row, color in zip(rows, [*COLORS.values()] * 2, strict=False):
-        x, y = row.steps, mean(row.ours)
-        ax.plot([x, x], [row.paper[0], y], "_--", color=color, markersize=12, linewidth=1)
-        ax.plot(x, y, "o", color=color)
-        place, style = BESIDE.get(row.name, (9, 4)), {"textcoords": "offset points"}
-        side = "left" if place[0] > 0 else "right"
-        ax.annotate(row.name, (x, y), place, fontsize=9, ha=side, **style)
-    ax.set(xscale="log", yscale="log", xlabel="optimiser steps of our run", ylabel="test MAE")
-    ax.set_xticks([1e4, 2e4, 5e4], labels=["10,000", "20,000", "50,000"])
-    ax.set_yticks(TICKS[:-1], labels=[f"{tick:g}" for tick in TICKS[:-1]])
+def budgets(ax: Axes, lines: list[Line]) -> None:
+    """Best validation error so far of each shortened run, and its paper at its budget."""
+    for line, color in zip(lines, COLORS.values(), strict=False):
+        ax.plot(line.seen, line.errors, color=color, linewidth=1.4, label=line.name)
+        end = (line.seen[-1], line.errors[-1])
+        ax.plot(*zip(end, line.paper, strict=True), "--", color=color, linewidth=0.9)
+        ax.plot(*line.paper, "o", color=color, markerfacecolor="none")
+    error = line_to_beat("zinc")[BEST_LINEAR]
+    ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
+    ax.annotate(f"{BEST_LINEAR}, test", (2.7e8, error), (0, 4), ha="right", fontsize=9, **POINTS)
+    ax.set(xscale="log", yscale="log", xlabel="training molecules seen", ylabel="MAE")
+    ax.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
+    ax.set(ylim=(0.05, 1.5), xlim=(9e3, 3e8))
     ax.minorticks_off()
-    ax.grid(axis="x", visible=False)
-    ax.set_xlim(7e3, 7e4)
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.1, 1), ncols=3, fontsize=9, columnspacing=1)
+
+
+def beside_authors(axes: np.ndarray, names: list[str]) -> None:
+    """Training loss and validation error of the authors' code and of ours, by epoch."""
+    scores = {"train_loss": "training loss", "val_mae": "validation MAE"}
+    for column, name in zip(axes.T, names, strict=True):
+        for ax, (score, label) in zip(column, scores.items(), strict=True):
+            theirs, ours = ([row[score] for row in curve] for curve in curves(name))
+            ax.plot(ours, color=OURS, label="ours", linewidth=1.4)
+            ax.plot(theirs, color=PAPER, label="the authors' code", linewidth=1.8)
+            ax.set(yscale="log", ylim=(0.12, 1.6))
+            ax.set_yticks([0.2, 0.5, 1], labels=["0.2", "0.5", "1"])
+            ax.minorticks_off()
+            if name == names[0]:
+                ax.set_ylabel(label)
+        column[0].set_title(name, fontsize=10)
+        column[1].set_xlabel("epoch")
+    axes[0, 0].legend(fontsize=9)
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
@@ -121,9 +153,19 @@ def main() -> int:
     zinc, models = rows_of("zinc"), sorted(benchmark()["rows"], key=lambda row: row["step"]["ms"])
     figures = {
         "dots": (errors, zinc, {"figsize": (5.7, 4.2)}),
+        "budgets": (budgets, shortened_runs(), {"figsize": (5.7, 4.6)}),
+        "authors": (
+            beside_authors,
+            list(AUTHORS),
+            {
+                "nrows": 2,
+                "ncols": 2,
+                "sharex": True,
+                "sharey": "row",
+                "figsize": (5.7, 4.4),
+            },
+        ),
         "pattern": (dots, rows_of("pattern"), {"figsize": (5.7, 1.6)}),
-        "cycles": (dots, cycles(), {"figsize": (5.7, 5)}),
-        "steps": (steps, zinc, {"figsize": (5.7, 4.6)}),
         "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
     }
     use_style()

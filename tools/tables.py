@@ -8,124 +8,29 @@ python -m tools.tables measure    measure the memory of a training step on ZINC 
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
 
 from gtcourse import load_dataset
 from gtcourse.course.costs import step_costs
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import RECIPES
-from gtcourse.runs.record import Record, Result, read_results, recorded, results, row, spread
+from gtcourse.runs.record import read_results, results
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
-from tools.pages import markdown_table, placed, run
+from tools.pages import markdown, placed, run, short
 from tools.paths import NOTEBOOKS, PACKAGE, ROOT, RUN_TIMES, TEXTS
+from tools.result_tables import MEMORY, RESULTS, results_tables
 
-RESULTS = ROOT / "book" / "results"
-MEMORY = RESULTS / "memory.json"
-CYCLES_SIZES = (200, 500, 1000, 5000)
 WORDS_A_MINUTE = 150
 HEADER, CODE = re.compile(r"\A---\n.*?\n---\n", re.S), re.compile(r"^```.*?^```$", re.M | re.S)
-
-
-def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    return f"\n{markdown_table([*columns], rows)}\n"
-
-
-def folded(title: str, table: str) -> str:
-    return f"\n```{{dropdown}} {title}\n{table}\n```\n"
-
-
-def short(commit: str) -> str:
-    """Seven figures of each commit, with the "+changes" that it may have had."""
-    return re.sub(r"\b([0-9a-f]{7})[0-9a-f]{33}\b", r"\1", commit)
 
 
 def title(chapter: Path) -> str:
     return re.search(r"^# (.+)$", chapter.read_text(encoding="utf-8"), re.M)[1]
 
 
-# Results: what the recorded runs reached.
-
-
-def results_tables() -> dict[str, str]:
-    found = results(read_results([RESULTS]))
-    return {
-        "zinc": papers(found, ("zinc",)),
-        "communities": papers(found, ("pattern", "cluster")),
-        "not-run": not_run(found),
-        "cycles": cycles(),
-        "runs": runs(found),
-    }
-
-
-def papers(found: list[Result], datasets: tuple[str, ...]) -> str:
-    """Paper and recorded runs of each recipe that was run, and what the runs took."""
-    memories, rows = json.loads(MEMORY.read_text()), []
-    for result in (r for r in found if r.recipe.dataset in datasets and r.records):
-        name, _, paper, recorded, *_ = row(result)
-        first, memory = result.records[0], memories.get(name)
-        speed = mean(graphs_per_second(record) for record in result.records)
-        epochs = result.budget.split(" epochs")[0].replace("the paper's", "all")
-        rows.append((f"`{name.split('/')[0]}`", paper, alone(recorded),
-                     f"{first.result['steps']:,}", epochs, f"{first.parameters:,}",
-                     f"{speed:,.0f}", f"{memory:,}" if memory else ""))  # fmt: skip
-    columns = ("recipe", "paper", "ours", "steps", "epochs", "parameters", "graphs/s", "MiB")
-    end = None if any(memory for *_, memory in rows) else -1
-    return markdown(columns[:end], [row[:end] for row in rows])
-
-
-def alone(number: str) -> str:
-    """Without the number of seeds, which the text above each table states."""
-    return re.sub(r" \(\d+ seeds?\)", "", number)
-
-
-def graphs_per_second(record: Record) -> float:
-    """Training graphs by the wall time of the run, validation included."""
-    return len(record.curve) * record.data["sizes"]["train"] / record.seconds
-
-
-def not_run(found: list[Result]) -> str:
-    """The recipes with a printed result and no recorded run."""
-    rows = [
-        (f"`{name}`", metric, paper)
-        for name, metric, paper, recorded, *_ in map(row, found)
-        if recorded == "not yet run"
-    ]
-    table = markdown(("recipe", "metric", "paper"), rows)
-    return folded(f"{len(rows)} published results without a recorded run", table)
-
-
-def runs(found: list[Result]) -> str:
-    """Where the numbers are from."""
-    rows = [
-        (f"`{record.name}`", record.data["source"], duration(record.seconds), record.device,
-         f"`{short(record.commit)}`", record.date)
-        for result in found
-        for record in result.records
-    ]  # fmt: skip
-    table = markdown(("run", "data", "time", "device", "commit", "date"), rows)
-    return folded("Data, time, device and commit of each run", table)
-
-
-def duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-
-
-def cycles() -> str:
-    """The lecture's table: accuracy in percent, the lecture's and ours below each other."""
-    rows = []
-    for name in (name for name in RECIPES if name.endswith("/cycles")):
-        printed = RECIPES[name].paper_result["test_accuracy"].values()
-        theirs = (f"{100 * value:.1f} ± {100 * deviation:.1f}" for value, deviation in printed)
-        ours = [
-            spread([100 * run.result["test_accuracy"] for run in recorded(f"{name}-{size}")])
-            for size in CYCLES_SIZES
-        ]
-        rows.append((f"`{name}`", "lecture", *theirs))
-        rows.append(("", "recorded", *(re.sub(r"(\.\d)\d\d", r"\1", alone(s)) for s in ours)))
-    return markdown(("recipe", "", *map(str, CYCLES_SIZES)), rows)
+# Results: the memory of a training step.
 
 
 def measure() -> None:

@@ -6,7 +6,13 @@ from torch_geometric.data import Data
 
 from experiments.runs import first_graphs
 from gtcourse import load
-from gtcourse.course.leaderboard import LEADERBOARD, line_to_beat, morgan_counts, simple_errors
+from gtcourse.course.leaderboard import (
+    LEADERBOARD,
+    colour_counts,
+    line_to_beat,
+    morgan_counts,
+    simple_errors,
+)
 from gtcourse.predict import available
 from gtcourse.recipes.small import SIZES
 from gtcourse.runs.record import recorded
@@ -61,6 +67,26 @@ def test_morgan_counts_are_those_of_the_training_environments():
     assert train[0].sum() == 6  # each of three atoms, alone and with its neighbours
     assert (train[1] != test[0]).nnz == 0
     assert test[1].sum() == 0  # methane's carbon has four hydrogens, which neither of them has
+
+
+def test_colours_are_equal_where_neighbours_are_and_differ_where_a_bond_does():
+    def chain(atoms: list[int], bonds: list[int]) -> Data:
+        ends = torch.arange(len(bonds))
+        edges = torch.stack([ends, ends + 1])
+        return Data(
+            x=torch.tensor(atoms)[:, None],
+            edge_index=torch.cat([edges, edges.flip(0)], dim=1),
+            edge_attr=torch.tensor(bonds * 2)[:, None],
+        )
+
+    single, double = chain([0, 0, 1], [1, 1]), chain([0, 0, 1], [1, 2])
+    turned = chain([1, 0, 0], [1, 1])
+    train, test = colour_counts([single, double], [turned, chain([1], [])], rounds=2)
+    assert train.sum(axis=1).A1.tolist() == [9, 9]  # three atoms, in rounds 0, 1 and 2
+    assert (train[0] != test[0]).nnz == 0  # the order of the nodes does not matter
+    # Equal in round 0; in round 1 the first atom alone does not see the other bond.
+    assert train[0].minimum(train[1]).sum() == 3 + 1
+    assert test[1].sum() == 1  # a single atom: its own colour, and no round without neighbours
 
 
 @pytest.mark.slow

@@ -1,0 +1,317 @@
+"""The tables of book/results/index.md: what the recorded runs reached, beside the papers' numbers.
+
+Every number is a record's or a recipe's, and so is every "differs".
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+from gtcourse.course.leaderboard import line_to_beat
+from gtcourse.recipes import RECIPES
+from gtcourse.recipes.recipe import as_text
+from gtcourse.runs.record import Record, Result, read_results, recorded, results, row, spread
+from tools.pages import folded, markdown, short
+from tools.paths import PACKAGE, ROOT
+
+RESULTS = ROOT / "book" / "results"
+MEMORY = RESULTS / "memory.json"
+CYCLES_SIZES = (200, 500, 1000, 5000)
+PUBLISHED = {"zinc": 10_000, "pattern": 10_000, "cluster": 10_000}
+"""Training graphs of the published data sets."""
+TESTED = {"pattern": 2_000, "cluster": 1_000}
+"""Test graphs of those that are generated here in another number."""
+CONTROLS = {
+    "`gin-100k`": "gin-100k/zinc",
+    "`gin-100k`, 8 size buckets": "gin-100k/zinc-buckets8",
+    "`gat-100k`": "gat-100k/zinc",
+    "`gat-100k`, 8 size buckets": "gat-100k/zinc-buckets8",
+    "`gatedgcn-pe`": "gatedgcn-pe/zinc",
+    "`gatedgcn-pe`, signs drawn for each molecule": "gatedgcn-pe/zinc-signs-per-graph",
+    "`gatedgcn-pe`, a cosine of as many steps": "gatedgcn-pe/zinc-cosine",
+    "`graphormer-slim`, 90 epochs": "graphormer-slim/zinc",
+    "`graphormer-slim`, one cycle, no clipping, bias 10 × as fast": (
+        "graphormer-slim-fast-bias/zinc"
+    ),
+}
+AUTHORS = ("graphormer-slim", "grpe-small")
+AGREEMENT = 12
+"""Epochs from this one on are compared, when the first fast fall of the error is over."""
+SMALL = {
+    "egt/cluster": ("the community of a node, CLUSTER", "1/6"),
+    "egt/digits": ("a handwritten digit", "1/10"),
+    "grpe/digits": ("a handwritten digit", "1/10"),
+}
+
+
+def results_tables() -> dict[str, str]:
+    found = results(read_results([RESULTS]))
+    ran = [result for result in found if result.records]
+    zinc = [result for result in ran if result.recipe.dataset == "zinc"]
+    nodes = [result for result in ran if result.recipe.dataset in ("pattern", "cluster")]
+    return {
+        "reproductions": reproductions([result for result in zinc if complete(result)]),
+        "shortened": shortened([result for result in zinc if not complete(result)]),
+        "colours": colours(),
+        "controls": controls(),
+        "authors": authors(),
+        "communities": shortened(nodes),
+        "small": small(),
+        "cycles": cycles(),
+        "not-run": not_run(found),
+        "runs": runs(ran),
+        "notes": notes(ran),
+    }
+
+
+def complete(result: Result) -> bool:
+    """With the published epochs, batches, rates and schedule."""
+    return not result.records[0].config["changed"]
+
+
+def reproductions(found: list[Result]) -> str:
+    """Complete runs of ZINC below what is reached without a neural network."""
+    rows = [(name, "", f"{error:.3f}", *[""] * 8) for name, error in line_to_beat("zinc").items()]
+    for result in found:
+        name, _, paper, ours, gap, *_ = row(result)
+        epochs = mean(len(record.curve) for record in result.records)
+        rows.append((recipe_name(name), paper, alone(ours), gap.replace("-", "\N{MINUS SIGN}"),
+                     str(len(result.records)), f"{epochs:.0f}", best_and_last(result),
+                     buckets(result), *size_and_speed(result)))  # fmt: skip
+    columns = ("recipe", "paper", "ours", "difference", "seeds", "epochs", "validation: best, last",
+               "differs", "parameters", "graphs/s", "MiB")  # fmt: skip
+    return markdown(*without_empty_columns(columns, rows))
+
+
+def best_and_last(result: Result) -> str:
+    """Validation error of the epoch whose weights are tested, and of the last one."""
+    monitor = f"val_{result.recipe.task.monitor}"
+    best = mean(record.result[monitor] for record in result.records)
+    last = mean(record.curve[-1][monitor] for record in result.records)
+    return f"{best:.3f}, {last:.3f}"
+
+
+def buckets(result: Result) -> str:
+    """Batches of similar sizes, which no paper has."""
+    count = result.records[0].config["buckets"]
+    return f"{count} size buckets" if count > 1 else ""
+
+
+def size_and_speed(result: Result) -> tuple[str, str, str]:
+    """Parameters, training graphs a second, MiB of a training step where that was measured."""
+    memory = json.loads(MEMORY.read_text()).get(result.recipe.name)
+    speed = mean(graphs_per_second(record) for record in result.records)
+    parameters = result.records[0].parameters
+    return f"{parameters:,}", f"{speed:,.0f}", f"{memory:,}" if memory else ""
+
+
+def shortened(found: list[Result]) -> str:
+    """Runs with less training than the paper's, by the share of it that they had."""
+    rows = []
+    for result in sorted(found, key=share, reverse=True):
+        name, _, paper, ours, *_ = row(result)
+        seen = f"{100 * share(result):.2g} %"
+        if result.recipe.stop_below_lr:
+            seen = f"at least {seen}"
+        epochs = f"{len(result.records[0].curve)} of {result.recipe.epochs:,}"
+        rows.append((recipe_name(name), paper, alone(ours), seen, epochs, differs(result),
+                     *size_and_speed(result)))  # fmt: skip
+    columns = ("recipe", "paper", "ours", "share", "epochs", "what else differs", "parameters",
+               "graphs/s", "MiB")  # fmt: skip
+    return markdown(*without_empty_columns(columns, rows))
+
+
+def without_empty_columns(
+    columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    filled = [n for n in range(len(columns)) if any(row[n] for row in rows)]
+    return [columns[n] for n in filled], [[row[n] for n in filled] for row in rows]
+
+
+def molecules_seen(result: Result) -> tuple[float, float]:
+    """Training graphs that our run saw, and at most the paper's, each as often as it was seen."""
+    recipe, record = result.recipe, result.records[0]
+    ours = len(record.curve) * record.data["sizes"]["train"]
+    published = recipe.epochs * PUBLISHED[recipe.dataset]
+    if recipe.steps is not None:
+        published = min(published, recipe.steps * recipe.batch_size)
+    return ours, published
+
+
+def share(result: Result) -> float:
+    """Of the paper's training graphs, how many our run saw."""
+    ours, published = molecules_seen(result)
+    return ours / published
+
+
+def differs(result: Result) -> str:
+    """What the record has otherwise than the recipe, apart from its epochs."""
+    recipe, config = result.recipe, result.records[0].config
+    changed, found = config["changed"], []
+    if "graphs" in changed:
+        sizes = result.records[0].data["sizes"]
+        found.append(
+            f"{changed['graphs']:,} training graphs for {PUBLISHED[recipe.dataset]:,}, "
+            f"{sizes['test']:,} test graphs for {TESTED[recipe.dataset]:,}, generated here"
+        )
+    if "batch_size" in changed:
+        found.append(f"batches of {changed['batch_size']} for {recipe.batch_size}")
+    if "optimizer" in changed:
+        rate = float(re.search(r"lr=([\d.e-]+)", changed["optimizer"])[1])
+        if rate != (published := recipe.optimizer.keywords["lr"]):
+            found.append(f"rate {rate:g} for {published:g}")
+    if "schedule" in changed:
+        names = {"warmup_then_cosine": "a cosine", "halve_on_plateau": "halving on a plateau"}
+        new, old = (names[x.split("(")[0]] for x in (changed["schedule"], as_text(recipe.schedule)))
+        found.append(f"{new} for {old}")
+    if buckets(result):
+        found.append(buckets(result))
+    return ", ".join(found)
+
+
+def recipe_name(name: str) -> str:
+    return f"`{name.split('/')[0]}`"
+
+
+def alone(number: str) -> str:
+    """Without the number of seeds, which a column or the text above each table states."""
+    return re.sub(r" \(\d+ seeds?\)", "", number)
+
+
+def graphs_per_second(record: Record) -> float:
+    """Training graphs by the wall time of the run, validation included."""
+    return len(record.curve) * record.data["sizes"]["train"] / record.seconds
+
+
+def colours() -> str:
+    """Ridge regression on counts of 1-WL colours by rounds, with and without bond types."""
+    record = json.loads((PACKAGE / "recorded" / "colour-counts.json").read_text())
+    found = {(row["bonds"], row["rounds"]): row for row in record["rows"]}
+    rows = []
+    for rounds in sorted({rounds for _, rounds in found}):
+        read, blind = found[True, rounds], found[False, rounds]
+        rows.append((str(rounds), f"{read['colours']:,}", f"{read['train_mae']:.3f}",
+                     f"{read['test_mae']:.3f}", f"{blind['test_mae']:.3f}",
+                     f"{read['equal_pairs']}", f"{read['largest_gap']:.2f}"))  # fmt: skip
+    columns = ("rounds", "colours", "training MAE", "test MAE", "test MAE, bond types ignored",
+               "pairs with equal counts", "their largest difference in target")  # fmt: skip
+    return markdown(columns, rows)
+
+
+def controls() -> str:
+    """Runs on ZINC in which one thing was changed, each below the run that it is compared with."""
+    rows = []
+    for name, of in CONTROLS.items():
+        records = recorded(of)
+        training = mean(record.curve[-1]["train_loss"] for record in records)
+        validation = mean(record.result["val_mae"] for record in records)
+        errors = [record.result["test_mae"] for record in records]
+        each = ", ".join(f"{error:.3f}" for error in errors) if len(errors) > 1 else ""
+        rows.append((name, str(len(records[0].curve)), f"{training:.3f}", f"{validation:.3f}",
+                     alone(spread(errors)), each))  # fmt: skip
+    columns = ("run", "epochs", "training, last", "validation, best", "test", "each seed's test")
+    return markdown(columns, rows)
+
+
+def authors() -> str:
+    """The authors' own code, trained here, beside our recorded run at the same budget."""
+    rows = []
+    for name in AUTHORS:
+        theirs, ours = curves(name)
+        first, last = AGREEMENT, len(theirs) - 1
+        columns = []
+        for score in ("train_loss", "val_mae"):
+            gaps = [theirs[n][score] - ours[n][score] for n in range(first, last + 1)]
+            columns.append(f"{mean(gaps):+.3f} ± {stdev(gaps):.3f}".replace("-", "\N{MINUS SIGN}"))
+        reached = [
+            f"{theirs[last][score]:.3f}, {ours[last][score]:.3f}"
+            for score in ("train_loss", "val_mae")
+        ]
+        rows.append((recipe_name(name), f"{len(theirs)} of {len(ours)}", *reached, *columns))
+    columns = ("recipe", "epochs", "training loss then: theirs, ours", "validation: theirs, ours",
+               "difference in training", "difference in validation")  # fmt: skip
+    return markdown(columns, rows)
+
+
+def curves(name: str) -> tuple[list[dict], list[dict]]:
+    """By epoch, the scores of the authors' code and of our run of the recipe."""
+    theirs = json.loads((RESULTS / f"authors-{name.split('-')[0]}.json").read_text())["curve"]
+    return theirs, recorded(f"{name}/zinc")[0].curve
+
+
+def small() -> str:
+    """Small models of chapters 07 and 08 on data that the papers have in another size."""
+    rows = []
+    for name, (what, chance) in SMALL.items():
+        records = recorded(name)
+        scores = [record.result["test_accuracy"] for record in records]
+        sizes = records[0].data["sizes"]
+        rows.append((f"`{name}`", what, chance, alone(spread(scores)), str(len(records)),
+                     f"{len(records[0].curve)}", f"{sizes['train']:,}, {sizes['test']:,}",
+                     f"{records[0].parameters:,}"))  # fmt: skip
+    columns = ("run", "predicts", "chance", "test accuracy", "seeds", "epochs",
+               "graphs: training, test", "parameters")  # fmt: skip
+    return markdown(columns, rows)
+
+
+def not_run(found: list[Result]) -> str:
+    """The recipes with a printed result and no recorded run."""
+    rows = [
+        (f"`{name}`", metric, paper)
+        for name, metric, paper, recorded, *_ in map(row, found)
+        if recorded == "not yet run"
+    ]
+    table = markdown(("recipe", "metric", "paper"), rows)
+    return folded(f"{len(rows)} published results without a recorded run", table)
+
+
+def runs(found: list[Result]) -> str:
+    """Where the numbers are from."""
+    rows = [
+        (f"`{record.name}`", str(record.seed), record.data["source"], duration(record.seconds),
+         record.device, f"`{short(record.commit)}`", record.date)
+        for result in found
+        for record in result.records
+    ]  # fmt: skip
+    table = markdown(("run", "seed", "data", "time", "device", "commit", "date"), rows)
+    return folded("Data, time, device and commit of each run", table)
+
+
+def notes(found: list[Result]) -> str:
+    """Where a recipe, at its complete budget, still differs from the published run."""
+    rows = [(f"`{result.recipe.name}`", result.recipe.notes) for result in found]
+    table = markdown(("recipe", "differs from the published run"), rows)
+    return folded("Where the recipes themselves differ from the published runs", table)
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def cycles() -> str:
+    """The order of the models on CYCLES: the lecture's, and ours with its accuracies in percent."""
+    names = [name for name in RECIPES if name.endswith("/cycles")]
+    rows = []
+    for size in CYCLES_SIZES:
+        printed = {n: RECIPES[n].paper_result["test_accuracy"][size] for n in names}
+        ours = {
+            name: [run.result["test_accuracy"] for run in recorded(f"{name}-{size}")]
+            for name in names
+        }
+        reached = {name: (mean(values), stdev(values)) for name, values in ours.items()}
+        rows.append((f"{size:,}", order(printed), order(reached, percent=True)))
+    return markdown(("training graphs", "lecture", "here, with our accuracies in percent"), rows)
+
+
+def order(scores: dict[str, tuple[float, float]], percent: bool = False) -> str:
+    """From the best to the worst; "≈" between neighbours closer than the larger deviation."""
+    best_first = sorted(scores, key=lambda name: scores[name][0], reverse=True)
+    text = ""
+    for before, name in zip([None, *best_first], best_first, strict=False):
+        value, deviation = scores[name]
+        if before is not None:
+            gap = scores[before][0] - value
+            text += " ≈ " if gap <= max(deviation, scores[before][1]) else " > "
+        text += recipe_name(name) + (f" {100 * value:.1f}" if percent else "")
+    return text
