@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
+from gtcourse.encodings.paths import shortest_paths
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, checked
 
@@ -82,28 +83,6 @@ class Pairs:
     @cached_property
     def distance(self) -> Tensor:
         return shortest_paths(self.adjacency)
-
-
-def shortest_paths(adjacency: Tensor) -> Tensor:
-    r"""Distances ``[B, N, N]`` by products of boolean matrices, a step of all searches at a time.
-
-    .. math:: R_0 = I, \qquad R_{t+1} = R_t \lor R_t A, \qquad
-              d_{ij} = \min \{ t : (R_t)_{ij} \}
-
-    On a GPU all N - 1 steps are made: to ask whether any node is new would wait for the answer.
-    """
-    N = adjacency.shape[-1]
-    # A sum of ones beyond a half's largest number is infinite, which is as true as any above 0.
-    step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
-    reached = torch.eye(N, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
-    distance = torch.zeros_like(adjacency, dtype=torch.int64)
-    for _ in range(N - 1):
-        further = reached | (reached.to(step.dtype) @ step > 0)
-        if not adjacency.is_cuda and torch.equal(further, reached):
-            break
-        distance += ~reached
-        reached = further
-    return distance.masked_fill(~reached, UNREACHABLE)
 
 
 @dataclass(eq=False)
