@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import groupby
 from numbers import Integral
 from typing import get_type_hints
 
@@ -42,9 +43,45 @@ def encode(
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {transform!r}.")
-        encoding = isinstance(transform, Encoding) and graphs
-        graphs = transform.encode(graphs) if encoding else [transform(graph) for graph in graphs]
+    for are_encodings, following in groupby(transforms, lambda each: isinstance(each, Encoding)):
+        if are_encodings and graphs:
+            graphs = _encoded(graphs, list(following))
+        else:
+            for transform in following:
+                graphs = [transform(graph) for graph in graphs]
     return graphs
+
+
+def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
+    """Copies of all graphs with several encodings, which share distances."""
+    reads_edge_attr = any(encoding.reads_edge_attr for encoding in encodings)
+    ragged = checked([_edges_of(graph, reads_edge_attr) for graph in graphs], "graph")
+    encoded = [copy.copy(graph) for graph in graphs]
+    # Shown where it takes more than a second, in a terminal.
+    options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
+    names = ", ".join(type(encoding).__name__ for encoding in encodings)
+    with tqdm(total=len(graphs), desc=names, **options) as bar:
+        for members in _of_one_size(ragged.num_nodes):
+            batch = ragged.batch(members)
+            pairs = Pairs(batch.adjacency, batch.edge_attr)
+            for encoding in encodings:
+                for name, values in encoding.compute(pairs).items():
+                    # A copy each: a view would keep the whole stack alive, and be saved with it.
+                    for i, value in zip(members.tolist(), values, strict=True):
+                        encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
+            bar.update(len(members))
+    return encoded
+
+
+def _edges_of(graph: Data, reads_edge_attr: bool) -> Data:
+    """What encodings read of a graph, on the CPU."""
+    if not isinstance(graph, Data):
+        return graph
+    read = Data(x=torch.zeros(graph.num_nodes or 0, 1))
+    for name in ("edge_index", "edge_attr") if reads_edge_attr else ("edge_index",):
+        value = graph.get(name)
+        read[name] = value.cpu() if isinstance(value, Tensor) else value
+    return read
 
 
 def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
@@ -117,25 +154,7 @@ class Encoding(BaseTransform):
 
     def encode(self, graphs: list[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
-        bare = [self._bare(graph) if isinstance(graph, Data) else graph for graph in graphs]
-        ragged, encoded = checked(bare, "graph"), [copy.copy(graph) for graph in graphs]
-        # Shown where it takes more than a second, in a terminal.
-        options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
-        with tqdm(total=len(graphs), desc=type(self).__name__, **options) as bar:
-            for members in _of_one_size(ragged.num_nodes):
-                batch = ragged.batch(members)
-                for name, values in self.compute(Pairs(batch.adjacency, batch.edge_attr)).items():
-                    # A copy each: a view would keep the whole stack alive, and be saved with it.
-                    for i, value in zip(members.tolist(), values, strict=True):
-                        encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
-                bar.update(len(members))
-        return encoded
-
-    def _bare(self, graph: Data) -> Data:
-        """What is read of a graph, on the CPU."""
-        x, edge_attr = torch.zeros(graph.num_nodes or 0, 1), graph.get("edge_attr")
-        edge_attr = edge_attr if self.reads_edge_attr else None
-        return Data(x=x, edge_index=graph.get("edge_index"), edge_attr=edge_attr).cpu()
+        return _encoded(graphs, [self])
 
 
 def _of_one_size(num_nodes: Tensor) -> Iterator[Tensor]:

@@ -13,7 +13,7 @@ from tools.paths import ROOT
 
 CONDA_NAMES = {"pytorch-cpu": "torch"}
 ONLY_IN_PYPROJECT = {  # the tests' own
-    *("pytest", "pytest-xdist", "nbval", "hypothesis", "import-linter", "ruff"),
+    *("pytest", "pytest-xdist", "nbval", "hypothesis", "import-linter", "mypy", "ruff"),
     *("playwright", "axe-playwright-python", "build", "setuptools"),
 }
 
