@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gtcourse.encodings.paths import path_edges, path_tree
 from gtcourse.encodings.spectral import undirected
-from gtcourse.encodings.transform import Encoding, Pairs
+from gtcourse.encodings.transform import Encoding, Pairs, WeightedEncoding
 from gtcourse.graphs.batch import UNREACHABLE
 from gtcourse.graphs.io import require
 
@@ -99,23 +99,30 @@ class AddDegrees(Encoding):
         return {"in_degree": pairs.adjacency.sum(dim=-2), "out_degree": pairs.adjacency.sum(dim=-1)}
 
 
-@dataclass(eq=False)
-class AddRandomWalks(Encoding):
+@dataclass(eq=False, repr=False)
+class AddRandomWalks(WeightedEncoding):
     r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
 
     The chance that a walk from i is at j after k steps, up to ``steps``: what CSA, Eq. 10, is made
     of, and what tells the pairs of CSA, Figure 2, apart. Directions are obeyed and loops are taken;
     a node without an edge out has a row of zeros. Without ``pairs`` it sets only the diagonal, the
     node encoding ``rwse`` ``[n, p]``, for large graphs.
+
+    With ``weight``, the name of an edge attribute of numbers that are not negative, A holds these
+    weights: a walk takes an edge with a chance that is proportional to its weight.
     """
 
     on_device = True
     steps: int
     pairs: bool = True
+    weight: str | None = None
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        edges, powers = pairs.adjacency.double(), []
-        walk = power = edges / edges.sum(dim=-1, keepdim=True).clamp(min=1)
+        weights = self.matrix(pairs)
+        degree = weights.sum(dim=-1, keepdim=True)
+        walk = weights / degree.where(degree > 0, 1)
+        power = walk
+        powers = []
         for step in range(self.steps):
             power = power @ walk if step else walk
             entries = power if self.pairs else power.diagonal(dim1=-2, dim2=-1)
