@@ -44,7 +44,8 @@ def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
         returns: ``[B, n, n]`` int64
     """
     if adjacency.device.type == "cpu":
-        features = edge_attr[adjacency].detach().double()  # [E, F]
+        features = edge_attr[adjacency].detach()  # [E, F]
+        features = features.double() if features.is_floating_point() else features.long()
         tree = tree_by_search(adjacency.numpy(), features.numpy(), distance.numpy())
         return torch.from_numpy(tree)
     return tree_by_scatter(adjacency, edge_attr, distance)
@@ -97,7 +98,7 @@ def tree_by_search(adjacency: np.ndarray, features: np.ndarray, distance: np.nda
     distance = distance.astype(np.min_scalar_type(-n - 1))  # NumPy sorts small types by radix
 
     graph, source, destination = adjacency.nonzero()  # [E] each
-    kind = lexicographic_rank(features)  # [E]
+    kind = lexicographic_order(features)  # [E]
     kind_bits = int(kind.max(initial=0)).bit_length()
     last_step = kind << node_bits | source
     key_bits = kind_bits + node_bits
@@ -178,13 +179,17 @@ def by_length(length: np.ndarray) -> list[np.ndarray]:
     return [order[start:end] for start, end in pairwise(ends)]
 
 
-def lexicographic_rank(features: np.ndarray) -> np.ndarray:
-    """The place of each row of ``[E, F]`` among the different rows, in lexicographic order."""
-    rank = np.zeros(len(features), dtype=np.int64)
-    for column in features.T:
-        values, place = np.unique(column, return_inverse=True)
-        rank = np.unique(rank * len(values) + place, return_inverse=True)[1]
-    return rank
+def lexicographic_order(features: np.ndarray) -> np.ndarray:
+    """A number for each row of ``[E, F]``, from 0, in the lexicographic order of the rows."""
+    order = np.zeros(len(features), dtype=np.int64)
+    for column in features.T if len(features) else ():
+        if column.dtype.kind == "f" or np.ptp(column) >= 2**16:
+            column = np.unique(column, return_inverse=True)[1]
+        column = column - column.min()
+        order = order << int(column.max()).bit_length() | column
+        if order.max() >= 2**16:  # too many bits of a path for an edge
+            order = np.unique(order, return_inverse=True)[1]
+    return order
 
 
 # On a GPU.

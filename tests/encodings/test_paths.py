@@ -11,7 +11,7 @@ from gtcourse.encodings.paths import (
     distances_by_products,
     distances_by_search,
     edges_by_index,
-    lexicographic_rank,
+    lexicographic_order,
     path_edges,
     path_tree,
     tree_by_scatter,
@@ -83,10 +83,19 @@ def test_edges_of_a_path_keep_their_type_and_values(dtype):
     assert paths[0, 2].eq(0).all()
 
 
-def test_rows_are_ranked_as_python_compares_lists():
-    rows = torch.randint(3, (50, 3), generator=torch.manual_seed(0)).tolist()
-    different = sorted({tuple(row) for row in rows})
-    assert lexicographic_rank(np.array(rows)).tolist() == [different.index((*r,)) for r in rows]
+@pytest.mark.parametrize("scale", [1, 1000, 2**40, 0.5])
+def test_rows_are_numbered_in_the_order_in_which_python_compares_lists(scale):
+    rows = scale * np.random.default_rng(0).integers(-3, 3, (50, 3))
+    order = lexicographic_order(rows)
+    assert order.min() >= 0
+    assert order.max() < 2**20
+    for row, number in zip(rows.tolist(), order, strict=True):
+        for other, another in zip(rows.tolist(), order, strict=True):
+            assert (row < other) == (number < another)
+
+
+def test_no_rows_have_no_numbers():
+    assert lexicographic_order(np.zeros((0, 2), dtype=np.int64)).shape == (0,)
 
 
 def test_places_are_listed_by_length_without_zero_and_negative_ones():
