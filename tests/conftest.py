@@ -1,5 +1,7 @@
 """One thread, and the same random examples each time; of a nightly run, other ones each night."""
 
+import socket
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -28,3 +30,12 @@ settings.load_profile("ci")
 def molecules() -> GraphDataset:
     """From the reader's own cache, so that tests and chapters build them once together."""
     return load_dataset("molecules")
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args, **kwargs):
+        raise OSError("there is no network in this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)

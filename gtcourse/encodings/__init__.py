@@ -1,5 +1,6 @@
 """Where a node is, and how two nodes are related: PyG transforms, computed once for each graph."""
 
+from gtcourse.encodings.paths import shortest_paths
 from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD
 from gtcourse.encodings.structure import (
     AddAnchorDistances,
@@ -15,5 +16,4 @@ from gtcourse.encodings.transform import (
     computed_on_device,
     encode,
     encode_batch,
-    shortest_paths,
 )

@@ -14,14 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.encodings.transform import Encoding, Pairs
+from gtcourse.encodings.transform import Pairs, WeightedEncoding
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
 
 
-@dataclass(eq=False)
-class AddLaplacianEigenvectors(Encoding):
+@dataclass(eq=False, repr=False)
+class AddLaplacianEigenvectors(WeightedEncoding):
     """Sets ``laplacian_eigenvectors`` ``[n, k]`` and ``laplacian_eigenvalues`` ``[k]``.
 
     (CS224W, S10.) Of the k smallest eigenvalues, ascending, of the graph without directions and
@@ -31,11 +31,15 @@ class AddLaplacianEigenvectors(Encoding):
 
     The normalization is that of :func:`laplacian`; ``skip_first`` leaves out the first eigenvector,
     which in a connected graph tells nothing.
+
+    With ``weight``, the name of an edge attribute of numbers that are not negative, A holds these
+    weights and D their sums. Of two directions with different weights the larger counts.
     """
 
     k: int
     normalization: Normalization = "combinatorial"
     skip_first: bool = False
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -43,7 +47,7 @@ class AddLaplacianEigenvectors(Encoding):
             raise ValueError(f"normalization is {self.normalization!r}; expected {NORMALIZATIONS}.")
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        values, vectors = laplacian_eigenvectors(pairs.adjacency, self.normalization)
+        values, vectors = laplacian_eigenvectors(self.matrix(pairs), self.normalization)
         first = int(self.skip_first)
         return {
             "laplacian_eigenvectors": _columns(vectors[..., first:], self.k),
@@ -51,8 +55,8 @@ class AddLaplacianEigenvectors(Encoding):
         }
 
 
-@dataclass(eq=False)
-class AddSVD(Encoding):
+@dataclass(eq=False, repr=False)
+class AddSVD(WeightedEncoding):
     r"""Sets ``svd`` ``[n, 2r]``: :math:`\hat U \Vert \hat V`, also for directed graphs.
 
     (EGT, Eqs. 8 and 9.) :math:`A + I \approx \hat U \hat V^T` with :math:`\hat U = U\sqrt{\Sigma}`
@@ -60,16 +64,23 @@ class AddSVD(Encoding):
     alone without ``self_loops``. The entry of each :math:`u_k` largest in magnitude (the first of
     equals) is positive; :math:`v_k` takes its sign along. A graph with fewer than r nodes gets
     zeros at the end of both halves.
+
+    With ``weight``, the name of an edge attribute of any finite numbers, A holds these weights: the
+    paper allows any matrix of the graph's structure (Section 3.2). The diagonal is 1 with
+    ``self_loops``; without them it has the weights of loops.
     """
 
+    negative_weights = True
     rank: int
     self_loops: bool = True
+    weight: str | None = None
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        A = pairs.adjacency
-        A = A | torch.eye(A.shape[-1]).bool() if self.self_loops else A
+        A = self.matrix(pairs)
+        if self.self_loops:
+            A = A.masked_fill(torch.eye(A.shape[-1]).bool(), 1)
         with _one_thread():
-            U, S, Vh = _each(torch.linalg.svd, A.double())
+            U, S, Vh = _each(torch.linalg.svd, A)
         scale = S.sqrt()[..., None, :] * largest_entry_sign(U)
         halves = [_columns(vectors * scale, self.rank) for vectors in (U, Vh.mT)]
         return {"svd": torch.cat(halves, dim=-1)}
@@ -78,14 +89,16 @@ class AddSVD(Encoding):
 def laplacian(adjacency: Tensor, normalization: Normalization = "combinatorial") -> Tensor:
     """L of the graph without directions and loops (CS224W, S10), ``[B, n, n]`` in float64.
 
+    ``adjacency`` ``[B, n, n]`` is bool, or holds the weights of the edges.
+
     "combinatorial" is D - A, "symmetric" I - D^(-1/2) A D^(-1/2), "random_walk" I - D^(-1) A; the
     last two have a 1 where a node has no edge, as PyG's have.
     """
-    A = undirected(adjacency).double()
+    A = undirected_weights(adjacency)
     degree = A.sum(dim=-1)
     if normalization == "combinatorial":
         return degree.diag_embed() - A
-    scale = degree.clamp(min=1) ** (-0.5 if normalization == "symmetric" else -1)
+    scale = degree.where(degree > 0, 1) ** (-0.5 if normalization == "symmetric" else -1)
     walk = scale[..., :, None] * A
     if normalization == "symmetric":
         walk = walk * scale[..., None, :]
@@ -99,7 +112,8 @@ def laplacian_eigenvectors(
     if normalization == "random_walk":
         # D^(-1) A is similar to the symmetric form: its eigenvectors are those times D^(-1/2).
         values, vectors = laplacian_eigenvectors(adjacency, "symmetric")
-        degree = undirected(adjacency).double().sum(dim=-1).clamp(min=1)
+        degree = undirected_weights(adjacency).sum(dim=-1)
+        degree = degree.where(degree > 0, 1)
         vectors = F.normalize(vectors * degree[..., None] ** -0.5, dim=-2)
     else:
         with _one_thread():
@@ -117,6 +131,12 @@ def largest_entry_sign(vectors: Tensor) -> Tensor:
 def undirected(adjacency: Tensor) -> Tensor:
     """Edges in both directions, without loops."""
     return (adjacency | adjacency.mT) & ~torch.eye(adjacency.shape[-1]).bool()
+
+
+def undirected_weights(weights: Tensor) -> Tensor:
+    """The larger weight of both directions, without loops: float64."""
+    weights = weights.double()
+    return torch.maximum(weights, weights.mT).masked_fill(torch.eye(weights.shape[-1]).bool(), 0)
 
 
 @contextmanager

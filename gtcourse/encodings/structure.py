@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gtcourse.encodings.paths import path_edges, path_tree
 from gtcourse.encodings.spectral import undirected
-from gtcourse.encodings.transform import Encoding, Pairs
+from gtcourse.encodings.transform import Encoding, Pairs, WeightedEncoding
 from gtcourse.graphs.batch import UNREACHABLE
 from gtcourse.graphs.io import require
 
@@ -48,18 +49,13 @@ class AddPathEdges(Encoding):
     max_length: int
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        edge_attr, distance, before = pairs.edge_attr, pairs.distance, path_tree(pairs)
+        edge_attr = pairs.edge_attr
+        before = path_tree(pairs.adjacency, edge_attr, pairs.distance)
         if not edge_attr.is_floating_point():
             if (largest := int(edge_attr.max())) >= 2**15:
                 raise ValueError(f"edge_attr holds {largest}; expected whole numbers below 2**15.")
             edge_attr = edge_attr.short()
-        path = edge_attr.new_zeros(*distance.shape, self.max_length, edge_attr.shape[-1])
-        for length in range(1, int(distance.max()) + 1):  # near pairs first
-            graph, start, end = (distance == length).nonzero(as_tuple=True)
-            previous = before[graph, start, end]
-            path[graph, start, end] = path[graph, start, previous]
-            if length <= self.max_length:
-                path[graph, start, end, length - 1] = edge_attr[graph, previous, end]
+        path = path_edges(before, edge_attr, pairs.distance, self.max_length)
         return {"path_edges": path}
 
 
@@ -74,7 +70,8 @@ class AddPathTree(Encoding):
     reads_edge_attr = on_device = True
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        return {"path_tree": path_tree(pairs).short()}
+        before = path_tree(pairs.adjacency, pairs.edge_attr, pairs.distance)
+        return {"path_tree": before.short()}
 
 
 @dataclass(eq=False)
@@ -102,23 +99,30 @@ class AddDegrees(Encoding):
         return {"in_degree": pairs.adjacency.sum(dim=-2), "out_degree": pairs.adjacency.sum(dim=-1)}
 
 
-@dataclass(eq=False)
-class AddRandomWalks(Encoding):
+@dataclass(eq=False, repr=False)
+class AddRandomWalks(WeightedEncoding):
     r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
 
     The chance that a walk from i is at j after k steps, up to ``steps``: what CSA, Eq. 10, is made
     of, and what tells the pairs of CSA, Figure 2, apart. Directions are obeyed and loops are taken;
     a node without an edge out has a row of zeros. Without ``pairs`` it sets only the diagonal, the
     node encoding ``rwse`` ``[n, p]``, for large graphs.
+
+    With ``weight``, the name of an edge attribute of numbers that are not negative, A holds these
+    weights: a walk takes an edge with a chance that is proportional to its weight.
     """
 
     on_device = True
     steps: int
     pairs: bool = True
+    weight: str | None = None
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        edges, powers = pairs.adjacency.double(), []
-        walk = power = edges / edges.sum(dim=-1, keepdim=True).clamp(min=1)
+        weights = self.matrix(pairs)
+        degree = weights.sum(dim=-1, keepdim=True)
+        walk = weights / degree.where(degree > 0, 1)
+        power = walk
+        powers = []
         for step in range(self.steps):
             power = power @ walk if step else walk
             entries = power if self.pairs else power.diagonal(dim1=-2, dim2=-1)
@@ -150,40 +154,6 @@ class AddRings(Encoding):
                     members = torch.tensor(nodes)[cycle]
                     graph[members[:, None], members] = True
         return {"ring": ring & ~torch.eye(ring.shape[-1]).bool()}
-
-
-def path_tree(pairs: Pairs) -> Tensor:
-    """The node before j on the chosen shortest path from i to j, or -1; near pairs first.
-
-    Every first part of a path that comes first in lexicographic order does so itself. A path of
-    length l therefore is the best, over the edges (k, j) that end one, of: the rank of the path to
-    k among the paths of length l - 1, then the rank of the edge's features.
-    """
-    distance, n = pairs.distance, pairs.distance.shape[-1]
-    graph, source, destination = pairs.adjacency.nonzero(as_tuple=True)
-    features = pairs.edge_attr[pairs.adjacency].double()
-    kind = features.unique(dim=0, return_inverse=True)[1]  # its rank in lexicographic order
-    # One row for each edge (source, destination), one column for each start i.
-    to_source, to_destination = distance.mT[graph, source], distance.mT[graph, destination]
-    edge, start = ((to_source >= 0) & (to_source + 1 == to_destination)).nonzero(as_tuple=True)
-    row = graph[edge] * n + start
-    parent, pair = row * n + source[edge], row * n + destination[edge]
-
-    best = torch.full_like(distance, torch.iinfo(torch.int64).max).flatten()
-    rank = torch.zeros_like(best)
-    ways, ends = by_length(to_destination[edge, start]), by_length(distance.flatten())
-    for way, end in zip(ways[1:], ends[1:], strict=True):
-        # The node's number in the last digit: of paths with the same features, any will do.
-        key = (rank[parent[way]] * len(kind) + kind[edge[way]]) * n + source[edge[way]]
-        best.scatter_reduce_(0, pair[way], key, "amin")
-        rank[end] = (best[end] // n).unique(return_inverse=True)[1]
-    return torch.where(distance > 0, best.view_as(distance) % n, -1)
-
-
-def by_length(length: Tensor) -> list[Tensor]:
-    """Where ``length`` ``[n]`` is 0, 1, 2, … up to the largest; negative ones are left out."""
-    counts = (length + 1).bincount().tolist()  # of -1, 0, 1, …
-    return list(length.argsort().split(counts)[1:])
 
 
 def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:

@@ -10,8 +10,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import groupby
 from numbers import Integral
-from typing import get_type_hints
+from typing import ClassVar, get_type_hints
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
+from gtcourse.encodings.paths import shortest_paths
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, checked
 
@@ -41,9 +43,80 @@ def encode(
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {transform!r}.")
-        encoding = isinstance(transform, Encoding) and graphs
-        graphs = transform.encode(graphs) if encoding else [transform(graph) for graph in graphs]
+    for are_encodings, following in groupby(transforms, lambda each: isinstance(each, Encoding)):
+        if are_encodings and graphs:
+            graphs = _encoded(graphs, list(following))
+        else:
+            for transform in following:
+                graphs = [transform(graph) for graph in graphs]
     return graphs
+
+
+def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
+    """Copies of all graphs with several encodings; those that read the same share distances."""
+    encoded = [copy.copy(graph) for graph in graphs]
+    # Shown where it takes more than a second, in a terminal.
+    options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
+    names = ", ".join(type(encoding).__name__ for encoding in encodings)
+    attributes = {encoding.reads for encoding in encodings}
+    if "edge_attr" in attributes:
+        attributes -= {None}  # what reads nothing of the edges is computed along with the rest
+    with tqdm(total=len(graphs) * len(attributes), desc=names, **options) as bar:
+        for attribute in sorted(attributes, key=str):
+            together = [
+                encoding
+                for encoding in encodings
+                if encoding.reads == attribute
+                or (encoding.reads is None and attribute == "edge_attr")
+            ]
+            ragged = checked(_edges_of(graphs, attribute), "graph")
+            for members in _of_one_size(ragged.num_nodes):
+                batch = ragged.batch(members)
+                pairs = Pairs(batch.adjacency, batch.edge_attr)
+                for encoding in together:
+                    for name, values in encoding.compute(pairs).items():
+                        # A copy each: a view would keep the whole stack alive, and be saved too.
+                        for i, value in zip(members.tolist(), values, strict=True):
+                            encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
+                bar.update(len(members))
+    return encoded
+
+
+def _edges_of(graphs: list[Data], attribute: str | None) -> list[Data]:
+    """What encodings read of graphs, on the CPU; ``attribute`` of the edges as ``edge_attr``."""
+    read = []
+    for index, graph in enumerate(graphs):
+        if isinstance(graph, Data):
+            edges = Data(x=torch.zeros(graph.num_nodes or 0, 1))
+            edges.edge_index = _on_cpu(graph.get("edge_index"))
+            if attribute == "edge_attr":
+                edges.edge_attr = _on_cpu(graph.get("edge_attr"))
+            elif attribute is not None:
+                edges.edge_attr = _weights(graph, attribute, index)
+            graph = edges
+        read.append(graph)
+    return read
+
+
+def _on_cpu(value: object) -> object:
+    return value.cpu() if isinstance(value, Tensor) else value
+
+
+def _weights(graph: Data, name: str, index: int) -> Tensor:
+    """A number for each edge of graph ``index``, ``[E, 1]`` float64."""
+    values = graph.get(name)
+    if not isinstance(values, Tensor):
+        raise ValueError(
+            f"graph {index} has no {name}; expected a tensor with a weight for each edge."
+        )
+    if values.shape not in ((graph.num_edges,), (graph.num_edges, 1)) or values.is_complex():
+        raise ValueError(
+            f"graph {index} has {name} of {values.dtype} {list(values.shape)}; expected a weight "
+            f"for each edge, [{graph.num_edges}] or [{graph.num_edges}, 1]."
+        )
+    if not values.isfinite().all():
+        raise ValueError(f"graph {index} has {name} with NaN or infinity; expected finite weights.")
+    return values.detach().cpu().double().reshape(-1, 1)
 
 
 def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
@@ -54,6 +127,11 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
             raise ValueError(
                 f"{transform!r} is not computed for a whole batch; expected it to be stored with "
                 "the graphs: encode(graphs, transform), or a folder that is prepared with it."
+            )
+        if transform.reads not in (None, "edge_attr"):
+            raise ValueError(
+                f"{transform!r} reads {transform.reads!r}, which a batch does not hold; expected "
+                'weight="edge_attr", or the encoding stored with the graphs.'
             )
         encodings |= transform.compute(pairs)
     if "distance" in encodings:  # a padded node has none, not even to itself
@@ -76,34 +154,14 @@ class Pairs:
     @property
     def edge_attr(self) -> Tensor:
         if self.features is None:
-            raise ValueError("the graphs have no edge_attr; expected it, for the edges of paths.")
+            raise ValueError(
+                "the graphs have no edge_attr; expected it, for the encoding reads it."
+            )
         return self.features
 
     @cached_property
     def distance(self) -> Tensor:
         return shortest_paths(self.adjacency)
-
-
-def shortest_paths(adjacency: Tensor) -> Tensor:
-    r"""Distances ``[B, N, N]`` by products of boolean matrices, a step of all searches at a time.
-
-    .. math:: R_0 = I, \qquad R_{t+1} = R_t \lor R_t A, \qquad
-              d_{ij} = \min \{ t : (R_t)_{ij} \}
-
-    On a GPU all N - 1 steps are made: to ask whether any node is new would wait for the answer.
-    """
-    N = adjacency.shape[-1]
-    # A sum of ones beyond a half's largest number is infinite, which is as true as any above 0.
-    step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
-    reached = torch.eye(N, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
-    distance = torch.zeros_like(adjacency, dtype=torch.int64)
-    for _ in range(N - 1):
-        further = reached | (reached.to(step.dtype) @ step > 0)
-        if not adjacency.is_cuda and torch.equal(further, reached):
-            break
-        distance += ~reached
-        reached = further
-    return distance.masked_fill(~reached, UNREACHABLE)
 
 
 @dataclass(eq=False)
@@ -114,8 +172,11 @@ class Encoding(BaseTransform):
     ``DataLoader``: PyG joins graphs along one axis, and these have two.
     """
 
-    reads_edge_attr = False
-    on_device = False
+    reads_edge_attr: ClassVar[bool] = False
+    """Whether it is computed from the edges' features, beside the edges themselves."""
+
+    on_device: ClassVar[bool] = False
+    """Whether :func:`encode_batch` computes it."""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))  # a field's own type may be text, or not
@@ -128,6 +189,15 @@ class Encoding(BaseTransform):
                 raise ValueError(
                     f"{each.name} is {value!r}; expected a whole number, {least} or more."
                 )
+            if hint is bool and not isinstance(value, bool):
+                raise ValueError(f"{each.name} is {value!r}; expected True or False.")
+            if hint == (str | None) and not isinstance(value, str | None):
+                raise ValueError(f"{each.name} is {value!r}; expected a name, or None.")
+
+    @property
+    def reads(self) -> str | None:
+        """The name of the edge attribute that it is computed from, or None."""
+        return "edge_attr" if self.reads_edge_attr else None
 
     @abstractmethod
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
@@ -138,25 +208,49 @@ class Encoding(BaseTransform):
 
     def encode(self, graphs: list[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
-        bare = [self._bare(graph) if isinstance(graph, Data) else graph for graph in graphs]
-        ragged, encoded = checked(bare, "graph"), [copy.copy(graph) for graph in graphs]
-        # Shown where it takes more than a second, in a terminal.
-        options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
-        with tqdm(total=len(graphs), desc=type(self).__name__, **options) as bar:
-            for members in _of_one_size(ragged.num_nodes):
-                batch = ragged.batch(members)
-                for name, values in self.compute(Pairs(batch.adjacency, batch.edge_attr)).items():
-                    # A copy each: a view would keep the whole stack alive, and be saved with it.
-                    for i, value in zip(members.tolist(), values, strict=True):
-                        encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
-                bar.update(len(members))
-        return encoded
+        return _encoded(graphs, [self])
 
-    def _bare(self, graph: Data) -> Data:
-        """What is read of a graph, on the CPU."""
-        x, edge_attr = torch.zeros(graph.num_nodes or 0, 1), graph.get("edge_attr")
-        edge_attr = edge_attr if self.reads_edge_attr else None
-        return Data(x=x, edge_index=graph.get("edge_index"), edge_attr=edge_attr).cpu()
+
+class WeightedEncoding(Encoding):
+    """An encoding of the matrix of edge weights, or of the adjacency where there are none.
+
+    ``weight`` is the name of an edge attribute ``[E]`` or ``[E, 1]`` of finite numbers.
+    """
+
+    weight: str | None
+    negative_weights: ClassVar[bool] = False
+
+    @property
+    def reads(self) -> str | None:
+        return self.weight
+
+    def matrix(self, pairs: Pairs) -> Tensor:
+        """The weight of each edge, and 0 where there is none: ``[B, N, N]`` float64."""
+        if self.weight is None:
+            return pairs.adjacency.double()
+        weights = pairs.edge_attr.double()
+        if weights.shape[-1] != 1:
+            raise ValueError(
+                f"{self.weight} has {weights.shape[-1]} columns; expected one weight for each edge."
+            )
+        weights = torch.where(pairs.adjacency, weights[..., 0], 0.0)
+        if not self.negative_weights and (weights < 0).any():
+            raise ValueError(
+                f"{self.weight} has the weight {weights.min():g}; expected weights of 0 or more "
+                f"for {type(self).__name__}."
+            )
+        return weights
+
+    def __repr__(self) -> str:
+        """As of a dataclass; without weights as it was before there were any.
+
+        Folders of prepared graphs and records of runs name their encodings in this way.
+        """
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self.weight is None:
+            del named["weight"]
+        arguments = ", ".join(f"{name}={value!r}" for name, value in named.items())
+        return f"{type(self).__name__}({arguments})"
 
 
 def _of_one_size(num_nodes: Tensor) -> Iterator[Tensor]:

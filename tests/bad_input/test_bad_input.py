@@ -20,7 +20,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
-from gtcourse import budget
+from gtcourse import budget, load_dataset
 from gtcourse.course import explorer
 from gtcourse.course.commands import main
 from gtcourse.course.tasks import build_cycles
@@ -40,7 +40,6 @@ from gtcourse.graphs import (
     DenseLoader,
     GraphDataset,
     collate,
-    load_dataset,
     open_graphs,
     read_graphs,
     write_graphs,

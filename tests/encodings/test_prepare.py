@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from gtcourse import load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, AddRings, AddSVD, encode
 from gtcourse.encodings import prepare as module
 from gtcourse.encodings.prepare import pcqm4mv2, prepare, process_pool
@@ -19,9 +20,8 @@ from gtcourse.graphs import (
     DenseLoader,
     GraphDataset,
     collate,
-    datasets,
-    load_dataset,
     open_graphs,
+    published,
 )
 from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
 from tests.graphs.served import content as answers_of
@@ -165,7 +165,7 @@ def publication(monkeypatch):
     """As if 12, 4 and 8 molecules were published, without a digest."""
     publication = replace(module.PUBLISHED, split_sizes=(12, 4, 8), digest=None)
     monkeypatch.setattr(module, "PUBLISHED", publication)
-    monkeypatch.setitem(datasets.PUBLICATIONS, "pcqm4mv2", publication)
+    monkeypatch.setitem(published.PUBLICATIONS, "pcqm4mv2", publication)
     return publication
 
 

@@ -57,28 +57,42 @@ def path_edges_loop(graph: Data, i: int, j: int) -> list[list]:
     return min(paths_to(j)) if distance[i][j] > 0 else []
 
 
-def walk_loop(graph: Data, start: int, steps: int) -> list[list[float]]:
+def weights_of(graph: Data, weight: str | None) -> dict[tuple[int, int], float]:
+    """Each edge once, with the weight that it was first given with; 1 without weights."""
+    weights = {}
+    for e, (i, j) in enumerate(graph.edge_index.T.tolist()):
+        weights.setdefault((i, j), float(graph[weight][e]) if weight else 1.0)
+    return weights
+
+
+def walk_loop(graph: Data, start: int, steps: int, weight: str | None = None) -> list[list[float]]:
     """After 1, 2, … steps: the chance to be at each node. A walk that cannot move is lost."""
-    edges, n = edges_of(graph), graph.num_nodes
+    weights, n = weights_of(graph, weight), graph.num_nodes
     here, history = {start: 1.0}, []
     for _ in range(steps):
         there = {}
         for i, chance in here.items():
-            ways = [j for j in range(n) if (i, j) in edges]
+            ways = [j for j in range(n) if weights.get((i, j), 0) > 0]
+            total = sum(weights[i, j] for j in ways)
             for j in ways:
-                there[j] = there.get(j, 0.0) + chance / len(ways)
+                there[j] = there.get(j, 0.0) + chance * weights[i, j] / total
         here = there
         history.append([here.get(j, 0.0) for j in range(n)])
     return history
 
 
-def laplacian_loop(graph: Data, normalization: str) -> Tensor:
-    edges, n = undirected(graph), graph.num_nodes
-    degree = [sum((i, j) in edges for j in range(n)) for i in range(n)]
+def laplacian_loop(graph: Data, normalization: str, weight: str | None = None) -> Tensor:
+    weights, n = weights_of(graph, weight), graph.num_nodes
+
+    def between(i: int, j: int) -> float:
+        """The larger weight of both directions."""
+        return max(weights.get((i, j), 0.0), weights.get((j, i), 0.0)) if i != j else 0.0
+
+    degree = [sum(between(i, j) for j in range(n)) for i in range(n)]
     L = torch.zeros(n, n, dtype=torch.float64)
     for i in range(n):
         for j in range(n):
-            a = 1.0 if (i, j) in edges else 0.0
+            a = between(i, j)
             if normalization == "combinatorial":
                 L[i, j] = (degree[i] if i == j else 0.0) - a
             elif normalization == "symmetric":

@@ -17,6 +17,7 @@ from tests.loops.encodings import (
     path_edges_loop,
     rings_loop,
     walk_loop,
+    weights_of,
 )
 
 
@@ -84,7 +85,9 @@ def path_trees(encoding: enc.AddPathTree, graph: Data) -> list[tuple]:
 
 def walks(encoding: enc.AddRandomWalks, graph: Data) -> list[tuple]:
     n = graph.num_nodes
-    expected = torch.tensor([walk_loop(graph, i, encoding.steps) for i in range(n)])  # [n, p, n]
+    expected = torch.tensor(
+        [walk_loop(graph, i, encoding.steps, encoding.weight) for i in range(n)]
+    )  # [n, p, n]
     if encoding.pairs:
         return [(graph.random_walks, expected.mT)]
     return [(graph.rwse, expected.diagonal(dim1=0, dim2=2).T)]
@@ -93,7 +96,7 @@ def walks(encoding: enc.AddRandomWalks, graph: Data) -> list[tuple]:
 def eigenvectors(encoding: enc.AddLaplacianEigenvectors, graph: Data) -> list[tuple]:
     """L v = λ v, and the eigenvalues are the smallest; columns of length 1, for a symmetric L
     orthogonal to each other, and with a positive entry where they are largest."""
-    L, n = laplacian_loop(graph, encoding.normalization), graph.num_nodes
+    L, n = laplacian_loop(graph, encoding.normalization, encoding.weight), graph.num_nodes
     vectors, values = graph.laplacian_eigenvectors, graph.laplacian_eigenvalues
     smallest = torch.linalg.eigvals(L).real.sort().values[int(encoding.skip_first) :]
     smallest = torch.nn.functional.pad(smallest, (0, encoding.k))[: encoding.k]
@@ -115,9 +118,10 @@ def singular_vectors(encoding: enc.AddSVD, graph: Data) -> list[tuple]:
     """A v̂ = s û and Aᵀ û = s v̂ for the largest s, which both kinds of columns share."""
     n = graph.num_nodes
     A = torch.zeros(n, n, dtype=torch.float64)
-    loops = [(i, i) for i in range(n)] if encoding.self_loops else []
-    for i, j in [*edges_of(graph), *loops]:
-        A[i, j] = 1
+    for (i, j), value in weights_of(graph, encoding.weight).items():
+        A[i, j] = value
+    for i in range(n) if encoding.self_loops else []:
+        A[i, i] = 1
     left, right = graph.svd.chunk(2, dim=-1)
     sizes = torch.nn.functional.pad(torch.linalg.svdvals(A), (0, encoding.rank))[: encoding.rank]
     return [
@@ -155,19 +159,35 @@ EVERY = {
     "AddShortestPaths": Subject((enc.AddShortestPaths(), enc.AddShortestPaths(2)), distances),
     "AddPathEdges": Subject((enc.AddPathEdges(1), enc.AddPathEdges(5)), path_edges),
     "AddPathTree": Subject((enc.AddPathTree(),), path_trees, by_number=True),
-    "AddRandomWalks": Subject((enc.AddRandomWalks(4), enc.AddRandomWalks(4, pairs=False)), walks),
+    "AddRandomWalks": Subject(
+        (
+            enc.AddRandomWalks(4),
+            enc.AddRandomWalks(4, pairs=False),
+            enc.AddRandomWalks(3, weight="edge_attr"),
+        ),
+        walks,
+    ),
     "AddLaplacianEigenvectors": Subject(
         (
             enc.AddLaplacianEigenvectors(3),
             enc.AddLaplacianEigenvectors(45),
             enc.AddLaplacianEigenvectors(5, "symmetric", skip_first=True),
             enc.AddLaplacianEigenvectors(4, "random_walk"),
+            enc.AddLaplacianEigenvectors(4, weight="edge_attr"),
+            enc.AddLaplacianEigenvectors(3, "symmetric", weight="edge_attr"),
+            enc.AddLaplacianEigenvectors(3, "random_walk", weight="edge_attr"),
         ),
         eigenvectors,
         by_number=True,
     ),
     "AddSVD": Subject(
-        (enc.AddSVD(2), enc.AddSVD(45), enc.AddSVD(4, self_loops=False)),
+        (
+            enc.AddSVD(2),
+            enc.AddSVD(45),
+            enc.AddSVD(4, self_loops=False),
+            enc.AddSVD(3, weight="edge_attr"),
+            enc.AddSVD(4, self_loops=False, weight="edge_attr"),
+        ),
         singular_vectors,
         by_number=True,
     ),

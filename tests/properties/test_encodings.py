@@ -24,7 +24,10 @@ HALF = 0.5
 def drawn(data, name: str, **sizes):
     """One of an encoding's settings, and graphs with edge features if it reads them."""
     transform = data.draw(st.sampled_from(EVERY[name].settings), label="encoding")
-    edges = data.draw(EDGES) if transform.reads_edge_attr else NONE
+    if transform.reads_edge_attr:
+        edges = data.draw(EDGES)
+    else:
+        edges = BONDS if transform.reads == "edge_attr" else NONE  # weights from 0 to 3
     return transform, data.draw(examples(edges=edges, **sizes))
 
 
