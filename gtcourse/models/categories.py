@@ -80,32 +80,48 @@ class CategoryEmbedding(nn.Module):
         return f"sizes={self.sizes}, dim={self.weight.shape[1]}"
 
     def forward(self, values: Tensor, which: Tensor | None = None) -> Tensor:
-        vectors = F.embedding(self.rows(values, which), self.table())  # [..., F, dim]
+        table = self.weight if can_raise(values) else self.table()
+        vectors = F.embedding(self.rows(values, which), table)  # [..., F, dim]
         return vectors.sum(dim=-2)  # [..., dim]
 
     def rows(self, values: Tensor, which: Tensor | None = None) -> Tensor:
         """The row of :meth:`table` for each value, ``[..., F]``."""
         check_columns(values, self.sizes, self.name)
-        values = values.long()
-        is_unknown = (values < 0) | (values >= self.num_categories)
-        if can_raise(values) and bool(is_unknown.any()):
-            raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
-        rows = self.first_row + values
+        rows = values.long()
+        if len(self.sizes) > 1:
+            rows = rows + self.first_row
         if which is not None:
             rows = rows + which[..., None] * sum(self.sizes)
+        if can_raise(values):
+            self.check(values)
+            return rows
         row_of_nan = self.weight.shape[0]
-        return rows.masked_fill(is_unknown, row_of_nan)
+        return rows.masked_fill(self.is_unknown(values), row_of_nan)
 
     def table(self) -> Tensor:
         """The rows of all categories and, as the last, one of NaN: ``[rows + 1, dim]``."""
         return F.pad(self.weight, (0, 0, 0, 1), value=torch.nan)
 
+    def is_unknown(self, values: Tensor) -> Tensor:
+        """True for each value that is not in the vocabulary of its column, ``[..., F]``."""
+        values = values.long()
+        return (values < 0) | (values >= self.num_categories.to(values.device))
+
+    def knows(self, values: Tensor) -> bool:
+        """Whether all values, ``[..., F]``, are in the vocabularies of their columns."""
+        for column, size in enumerate(self.sizes):
+            of_column = values[..., column]
+            if of_column.numel() > 0:
+                lowest, highest = of_column.aminmax()
+                if lowest < 0 or highest >= size:
+                    return False
+        return True
+
     def check(self, values: Tensor) -> None:
         """Raises a ValueError if a value, ``[..., F]``, has no vector; it reads all values."""
         check_columns(values, self.sizes, self.name)
-        values = values.long()
-        is_unknown = (values < 0) | (values >= self.num_categories.to(values.device))
-        if bool(is_unknown.any()):
+        if not self.knows(values):
+            is_unknown = self.is_unknown(values)
             raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
 
 

@@ -34,6 +34,7 @@ from gtcourse.models.attention import MultiHeadAttention, check_choice
 from gtcourse.models.categories import (
     CategoryEmbedding,
     NumberEmbedding,
+    can_raise,
     edge_features,
     feature_embedding,
     real_edge_features,
@@ -215,9 +216,9 @@ class EdgeEncoding(nn.Module):
         path_edges = batch.encoding("path_edges")[..., : len(w), :]  # [B, N, N, L, F]
         place = torch.arange(path_edges.shape[-2], device=distance.device)  # [L]
         is_behind = place >= distance[..., None]  # [B, N, N, L]; without a path, everywhere
-        path_edges = path_edges.masked_fill(is_behind[..., None], 0)
         if isinstance(self.edges, NumberEmbedding):
-            x = self.edges(path_edges).masked_fill(is_behind[..., None], 0.0)  # [B, N, N, L, H]
+            path_edges = path_edges.masked_fill(is_behind[..., None], 0.0)
+            x = self.edges(path_edges)  # [B, N, N, L, H], 0 behind the end, for there is no bias
             total = torch.einsum("bijnk,nkh->bijh", x, w[: x.shape[-2]])
             length = (~is_behind).sum(dim=-1, keepdim=True)  # [B, N, N, 1]
             return total / length.clamp(min=1)
@@ -228,6 +229,9 @@ class EdgeEncoding(nn.Module):
         rows_per_place = table.shape[1]
         behind = table.shape[0] * rows_per_place
         table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [L (types + 1) + 1, H]
+        if not can_raise(path_edges) or not self.edges.knows(path_edges):
+            # Behind the end of a path, and in padding, anything may stand.
+            path_edges = path_edges.masked_fill(is_behind[..., None], 0)
         rows = self.edges.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, L, F]
         rows = rows.masked_fill(is_behind[..., None], behind)
         bags = rows.flatten(0, 2).flatten(1)  # [B N², L F]

@@ -46,6 +46,17 @@ def gated_gcn_layer_loop(
     )
 
 
+def gcn_layer_loop(layer, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
+    """The sum of W h_j over the root of both degrees, a node and its senders at a time."""
+    projected = linear(layer.conv.lin, h)
+    between = [(j, i) for j, i in edges if j != i] + [(i, i) for i in range(len(h))]
+    degree = [sum(1 for _, i in between if i == node) for node in range(len(h))]
+    z = torch.zeros_like(h)
+    for j, i in between:
+        z[i] += projected[j] / math.sqrt(degree[j] * degree[i])
+    return h + relu(batch_norm(layer.norm, z))
+
+
 def gat_layer_loop(layer, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     """a_ij = softmax over j → i of LeakyReLU(a_src · W h_j + a_dst · W h_i), a head at a time."""
     conv = layer.conv
@@ -110,3 +121,9 @@ def aggregate_loop(h: Tensor, adjacency: Tensor, kind: str) -> Tensor:
             results = {"mean": sum(found) / len(found), "sum": sum(found), "max": max(found)}
             out[i, t] = results[kind]
     return out
+
+
+def gcn_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
+    for layer in model.layers:
+        h = gcn_layer_loop(layer, h, edges)
+    return network(model.head, readout(model, h), relu)

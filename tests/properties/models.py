@@ -194,6 +194,7 @@ MODELS = {
         prediction_attention,
     ),
     "GIN": message_passing(models.GIN, models.GINConfig(**SIZE)),
+    "GCN": message_passing(models.GCN, models.GCNConfig(**SIZE)),
     "GAT": message_passing(models.GAT, models.GATConfig(**SIZE, num_heads=2)),
     "GatedGCN": message_passing(models.GatedGCN, GATED, replace(GATED, num_edge_types=())),
 }

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphBatch, collate
 from tests.loops.attention import bag_loop
-from tests.loops.convolutions import gat_loop, gated_gcn_loop, gin_loop
+from tests.loops.convolutions import gat_loop, gated_gcn_loop, gcn_loop, gin_loop
 from tests.loops.csa import cgt_loop
 from tests.loops.egt import egt_loop
 from tests.loops.graphormer import graphormer_loop
@@ -123,6 +123,7 @@ LOOPS = {
     "BagTransformer": bag,
     "NeighbourTransformer": bag,
     "GIN": message_passing(gin_loop),
+    "GCN": message_passing(gcn_loop),
     "GAT": message_passing(gat_loop),
     "GatedGCN": message_passing(gated_gcn_loop),
 }

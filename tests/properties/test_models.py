@@ -14,6 +14,7 @@ from tests.models.small import encoded as with_encodings
 from tests.properties.graphs import Example, renumbered
 from tests.properties.models import MODELS, Variant, assert_same, in_use, try_on_graphs
 
+WITH_BATCH_NORMS = ("CGT", "SignNet", "GCN", "GIN", "GAT", "GatedGCN")
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
 """Encodings that are one of several right ones: renumbering moves the one that was stored."""
@@ -108,7 +109,7 @@ def padding_and_company(
             assert_same(got, expected[0], what)
 
 
-@pytest.mark.parametrize("name", ["CGT", "SignNet", "GIN", "GAT", "GatedGCN"])  # with batch norms
+@pytest.mark.parametrize("name", WITH_BATCH_NORMS)
 def test_in_training_padding_changes_neither_predictions_nor_gradients_nor_statistics(name):
     dropout = [variant for variant in MODELS[name].variants if "dropout" in variant]
     try_on_graphs(training, name, {"extra": st.integers(1, 3)}, without=dropout)

@@ -1,0 +1,214 @@
+"""Configurations check themselves when they are made, and can be read off graphs."""
+
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gtcourse import collate, models
+from gtcourse.models import (
+    CGT,
+    EGT,
+    GIN,
+    GRPE,
+    BagTransformer,
+    BagTransformerConfig,
+    CGTConfig,
+    ChromaticSelfAttention,
+    EdgeEncoding,
+    EGTAttention,
+    EGTConfig,
+    EGTLayer,
+    GATConfig,
+    GatedGCN,
+    GatedGCNConfig,
+    GINConfig,
+    Graphormer,
+    GraphormerConfig,
+    GraphormerLayer,
+    GRPEAttention,
+    GRPEConfig,
+    LaplacianEncoding,
+    MultiHeadAttention,
+    NeighbourTransformer,
+    SignNetConfig,
+    SVDEncoding,
+    TransformerConfig,
+    TransformerEncoder,
+)
+from tests.models.small import encoded
+
+CONFIGS = [
+    value() if name != "TransformerConfig" else value(7, 7)
+    for name, value in vars(models).items()
+    if name.endswith("Config")
+]
+
+WRONG = [
+    (
+        CGTConfig,
+        {"rings": "catagorical"},
+        "rings is 'catagorical'; expected one of 'additive', 'ca",
+    ),
+    (CGTConfig, {"score": "add"}, "score is 'add'; expected one of 'dot', 'additive'"),
+    (CGTConfig, {"readout": "avg"}, "readout is 'avg'; expected one of 'sum', 'mean'"),
+    (CGTConfig, {"form": "factorized"}, "form is 'factorized'; expected one of 'factorised'"),
+    (CGTConfig, {"relative": "walk"}, "relative is 'walk'; expected one of 'walks', 'distances'"),
+    (CGTConfig, {"d_model": 30}, "d_model is 30 and num_heads is 4; expected a d_model that is a"),
+    (CGTConfig, {"node_steps": 0}, "node_steps is 0 and d_position is 28; expected both above 0"),
+    (CGTConfig, {"d_position": 64}, "d_position below d_model, 64"),
+    (CGTConfig, {"activation": "selu"}, "activation is 'selu'; expected one of 'relu', 'gelu'"),
+    (EGTConfig, {"variant": "simpel"}, "variant is 'simpel'; expected one of 'full', 'simple'"),
+    (EGTConfig, {"structure": "distances"}, "expected one of 'adjacency', 'distance'"),
+    (EGTConfig, {"flip_signs": "node"}, "flip_signs is 'node'; expected one of 'pairs', 'nodes'"),
+    (EGTConfig, {"target": "graphs"}, "expected one of 'graph', 'node', 'edge'"),
+    (EGTConfig, {"d_model": 60}, "d_model is 60 and num_heads is 8"),
+    (EGTConfig, {"d_model": 64.0}, "d_model is 64.0; expected a whole number above 0"),
+    (EGTConfig, {"num_layers": 0}, "num_layers is 0; expected a number above 0"),
+    (EGTConfig, {"clip": -1.0}, "clip is -1.0; expected a number above 0"),
+    (EGTConfig, {"node_dropout": 1.5}, "node_dropout is 1.5; expected a number from 0 to 1"),
+    (EGTConfig, {"head_widths": (32, 0)}, "expected each a number above 0"),
+    (EGTConfig, {"head_widths": (32,)}, "head_widths is (32,); expected two values"),
+    (EGTConfig, {"num_node_types": (28, 0)}, "expected each a number above 0"),
+    (EGTConfig, {"num_node_types": [28]}, "num_node_types is [28]; expected a tuple"),
+    (EGTConfig, {"num_node_features": 2}, "expected only one of the two"),
+    (EGTConfig, {"gated": "no"}, "gated is 'no'; expected True or False"),
+    (GraphormerConfig, {"edges": "nodes"}, "edges is 'nodes'; expected one of 'bias', 'node'"),
+    (GraphormerConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),
+    (GraphormerConfig, {"num_edge_features": 1}, "expected only one of the two"),
+    (GRPEConfig, {"terms": ("query", "keys")}, "expected each one of 'query', 'key', 'value'"),
+    (GRPEConfig, {"key_context": "row"}, "expected one of 'key_column', 'query_row'"),
+    (GRPEConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),
+    (GRPEConfig, {"edge_step": 0.0}, "edge_step is 0.0; expected a number above 0"),
+    (SignNetConfig, {"phi": "GIN"}, "phi is 'GIN'; expected one of 'gin', 'mlp'"),
+    (SignNetConfig, {"rho": "Sum"}, "rho is 'Sum'; expected one of 'mlp', 'sum'"),
+    (SignNetConfig, {"k": None}, "k is None and rho is 'mlp'; expected rho 'sum'"),
+    (GINConfig, {"readout": "add"}, "readout is 'add'; expected one of 'sum', 'mean'"),
+    (GINConfig, {"num_node_types": 28}, "num_node_features is 1; expected only one of the two"),
+    (GATConfig, {"d_model": 100}, "d_model is 100 and num_heads is 8"),
+    (BagTransformerConfig, {"num_heads": 5}, "d_model is 64 and num_heads is 5"),
+    (BagTransformerConfig, {"num_heads": -4}, "num_heads is -4; expected a number above 0"),
+]
+
+
+@pytest.mark.parametrize(("config", "change", "sentence"), WRONG)
+def test_a_setting_that_does_not_exist_is_refused_in_one_sentence(config, change, sentence):
+    for make in (lambda: config(**change), lambda: replace(config(), **change)):
+        with pytest.raises(ValueError) as error:
+            make()
+        assert sentence in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
+def test_every_field_of_every_configuration_refuses_nonsense(config):
+    for field in fields(config):
+        with pytest.raises(ValueError, match=rf"{field.name} is "):
+            replace(config, **{field.name: "no such thing"})
+
+
+def test_arguments_that_do_not_exist_are_refused_by_modules_too():
+    for make in (
+        lambda: LaplacianEncoding(4, 8, flip_signs="batches"),
+        lambda: SVDEncoding(4, 8, flip_signs="pair"),
+        lambda: EdgeEncoding(4, 4, 8, 5, reduce="avg"),
+        lambda: ChromaticSelfAttention(16, 4, form="chunk"),
+        lambda: ChromaticSelfAttention(16, 4, score="add"),
+        lambda: GRPEAttention(16, 4, key_context="row"),
+        lambda: TransformerEncoder(1, 8, 2, 8, activation="selu"),
+    ):
+        with pytest.raises(ValueError, match=r" is .*; expected one of "):
+            make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: MultiHeadAttention(10, 4),
+        lambda: GraphormerLayer(10, 4),
+        lambda: EGTAttention(10, 3, 4),
+        lambda: EGTLayer(10, 3, 4),
+        lambda: GRPEAttention(10, 4),
+        lambda: ChromaticSelfAttention(10, 4),
+        lambda: TransformerConfig(7, 7, d_model=10, num_heads=4),
+        lambda: MultiHeadAttention(8, 0),
+    ],
+)
+def test_heads_that_cannot_share_the_width_are_refused(make):
+    with pytest.raises(ValueError, match=r"expected a d_model that is a multiple of|above 0"):
+        make()
+
+
+def test_masked_heads_are_among_the_heads():
+    with pytest.raises(ValueError, match="masked_heads is 5; expected 0 to 4"):
+        NeighbourTransformer(BagTransformerConfig(), 5)
+
+
+def test_one_number_is_the_vocabulary_of_one_column():
+    assert GINConfig(28, 0).num_node_types == (28,)
+    assert GraphormerConfig(num_node_types=28, num_edge_types=4) == GraphormerConfig()
+    assert GINConfig(0).num_node_types == ()
+
+
+# From graphs
+
+
+def graphs_with(x: torch.Tensor, edge_attr: torch.Tensor | None) -> list[Data]:
+    edge_index = torch.tensor([[0, 1, 1], [1, 0, 2]])
+    other = Data(x=torch.zeros_like(x), edge_index=edge_index)
+    graph = Data(x=x, edge_index=edge_index)
+    if edge_attr is not None:
+        graph.edge_attr, other.edge_attr = edge_attr, torch.zeros_like(edge_attr)
+    return [other, graph]
+
+
+CATEGORIES = torch.tensor([[4, 0], [1, 2], [0, 0]])
+BONDS = torch.tensor([[3], [0], [1]])
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "settings"),
+    [
+        (BagTransformer, BagTransformerConfig, {}),
+        (GIN, GINConfig, {"d_model": 8}),
+        (GatedGCN, GatedGCNConfig, {"d_model": 8}),
+        (Graphormer, GraphormerConfig, {"num_layers": 1}),
+        (EGT, EGTConfig, {"num_layers": 1}),
+        (GRPE, GRPEConfig, {"num_layers": 1}),
+        (CGT, CGTConfig, {"num_layers": 1, "node_steps": 3, "relative_steps": 3}),
+    ],
+)
+def test_a_configuration_from_graphs_fits_them(model, config, settings):
+    graphs = graphs_with(CATEGORIES, BONDS)
+    made = config.from_graphs(graphs, **settings)
+    assert made.num_node_types == (5, 3)
+    assert getattr(made, "num_edge_types", (4,)) == (4,)
+    assert all(getattr(made, name) == value for name, value in settings.items())
+    model(made).double()(collate(encoded(*graphs)))
+    graphs = graphs_with(torch.randn(3, 2).double(), BONDS)
+    made = config.from_graphs(graphs, **settings)
+    assert (made.num_node_types, made.num_node_features) == ((), 2)
+    model(made).double()(collate(encoded(*graphs)))
+    if "num_edge_features" in {field.name for field in fields(config)}:
+        graphs = graphs_with(CATEGORIES, torch.randn(3, 2).double())
+        made = config.from_graphs(graphs, **settings)
+        assert (made.num_edge_types, made.num_edge_features) == ((), 2)
+        model(made).double()(collate(encoded(*graphs)))
+
+
+def test_edges_without_features_have_none_in_the_configuration():
+    assert EGTConfig.from_graphs(graphs_with(CATEGORIES, None)).num_edge_types == ()
+
+
+def test_a_configuration_from_malformed_graphs_is_refused():
+    graphs = graphs_with(CATEGORIES, BONDS)
+    graphs[1].x = graphs[1].x.float()
+    with pytest.raises(ValueError, match=r"graph 1 has x of torch.float32"):
+        EGTConfig.from_graphs(graphs)
+
+
+def test_configurations_are_frozen_dataclasses():
+    assert all(is_dataclass(config) for config in CONFIGS)
+    with pytest.raises(AttributeError):
+        CONFIGS[0].d_model = 3
