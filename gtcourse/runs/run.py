@@ -22,7 +22,7 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
-from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.check import check_labels
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
 from gtcourse.graphs.io import META, check_same, open_graphs, replacing
 from gtcourse.graphs.loader import DenseLoader
@@ -41,7 +41,6 @@ from gtcourse.runs.record import Record
 from gtcourse.train import loop
 from gtcourse.train.loop import device
 from gtcourse.train.schedules import warmup_then_cosine
-from gtcourse.train.tasks import Task
 
 FINGERPRINTS = "fingerprints.npz"
 """In a run's folder: those of its training molecules, if they are a reader's own."""
@@ -290,7 +289,7 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
         )
     if isinstance(data, MappedGraphs):  # all files would have to be read; batches are checked
         return
-    check_labels(recipe.task, data)
+    check_labels(data.graphs, recipe.task.num_classes)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = recipe.build_model().eval()
         try:
@@ -299,22 +298,6 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
             recipe.task.loss(model(batch, **recipe.task.model_options), batch)
         except ValueError as error:
             raise ValueError(f"{data.name} does not fit {recipe.name}: {error}") from None
-
-
-def check_labels(task: Task, data: GraphDataset) -> None:
-    """Raises a ValueError for the first graph with a label that is no class of the task."""
-    if task.num_classes is None:
-        return
-    for index, graph in enumerate(data.graphs):
-        if graph.get("y") is None:
-            return  # the model's outputs are compared with it, and the message is of shapes
-        known = graph.y[~graph.y.isnan() & (graph.y != MISSING_LABEL)]
-        wrong = known[~torch.isin(known, torch.arange(task.num_classes, dtype=known.dtype))]
-        if len(wrong):
-            raise ValueError(
-                f"graph {index} of {data.name} has y = {wrong[0]:g}; expected classes, 0 to "
-                f"{task.num_classes - 1}."
-            )
 
 
 def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:

@@ -630,7 +630,7 @@ OWN = [
      "the targets y have one class alone (1); expected two or more classes."),
     ("graphs without targets", for_labels("regression", None), "the graphs have no targets y; exp"),
     ("a class beyond the recipe's", trained(lambda data: data.graphs[7].y.fill_(2), name="cycles",
-     recipe="gin-pe/cycles"), "graph 7 of cycles has y = 2; expected classes, 0 to 1."),
+     recipe="gin-pe/cycles"), "graph 7 has y = 2; expected classes, 0 to 1."),
     ("nodes for a GIN", for_floats("gin/zinc", "node"), "no targets of nodes"),
     ("edges for CSA", for_floats("csa/zinc", "edge"), "no targets of edges; expected a recipe of"),
     ("a recipe for one data set", call(own_recipe, get_recipe("gin/cycles"), "binary", ["y"]),
