@@ -378,7 +378,9 @@ def predict(
 def _say_estimate(recipe, data) -> None:
     """Prints the time and memory of a run before it starts, in one line."""
     from gtcourse.runs.estimate import estimate, memory_of_machine
+    from gtcourse.runs.run import check_data
 
+    check_data(recipe, data)
     found = estimate(recipe, data)
     if found is None:
         return

@@ -8,6 +8,7 @@ is a ``torch.export`` program or an ONNX file, for any number of graphs and node
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -40,6 +41,7 @@ from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
 from gtcourse.runs.record import RECORDED, Record, read_record, read_weights, record_filename
 from gtcourse.runs.run import FINGERPRINTS
+from gtcourse.train.costs import prediction_memory, stretched
 from gtcourse.train.loop import device, evaluating
 from gtcourse.train.tasks import Task, graph_regression
 
@@ -193,6 +195,7 @@ class Predictor:
         names = self._columns(logits)
         values = torch.full((len(reasons), len(names)), torch.nan)
         if graphs:
+            self._say_large(max(graph.num_nodes for graph in graphs.values()))
             found = self.predict([*graphs.values()], logits=logits)
             values[[*graphs]] = found.reshape(len(graphs), -1)
         for i in graphs:
@@ -207,6 +210,18 @@ class Predictor:
             columns["similarity"] = similarity.tolist()
         return columns | {"reason": reasons}
 
+    def memory_of(self, nodes: int) -> int | None:
+        """Bytes that a prediction for one graph of so many nodes takes, counted without any.
+
+        None for a model on lists of edges, whose memory grows with the edges.
+        """
+        graphs = [self._graph(text, i)[0] for i, text in enumerate(("CCO", "CCCC"))]
+        sample = collate(encode(graphs, *self.transforms))
+        try:
+            return prediction_memory(self.model, stretched(sample, 1, nodes))
+        except NotImplementedError:
+            return None
+
     def _columns(self, logits: bool) -> list[str]:
         """The names of the columns of predictions."""
         kind = "value" if self.task is None else self.task.kind
@@ -216,6 +231,18 @@ class Predictor:
         count = self.task.num_classes if kind == "probabilities" else 1
         names = self.targets or [f"class {i}" for i in range(count)]
         return [f"{word} {name}" for name in names] if self.targets or count > 1 else [word]
+
+    def _say_large(self, nodes: int) -> None:
+        """Warns of a molecule that is larger than all in training, with the memory it takes."""
+        if nodes <= LARGE:
+            return
+        memory = self.memory_of(nodes)
+        takes = "" if memory is None else f" and takes {memory / 2**30:.1f} GiB"
+        warnings.warn(
+            f"the largest molecule has {nodes} atoms{takes}; max_atoms (--max-atoms) leaves out "
+            "large ones.",
+            stacklevel=3,
+        )
 
     def _check_molecules(self) -> None:
         if self.featurize is None:
@@ -232,6 +259,9 @@ class Predictor:
             raise ValueError(f"entry {number}: {error}") from None
         return graph, torch.tensor(order).argsort()
 
+
+LARGE = 100
+"""Atoms beyond which the memory of a prediction, which grows with their square, is stated."""
 
 PAIRS_AT_ONCE = 2**18
 """Of nodes in a batch, padding included: 64 graphs of 64 nodes, 4 of 256, or one that is larger."""

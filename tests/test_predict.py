@@ -265,6 +265,19 @@ def test_large_molecules_share_a_batch_with_few_others():
     assert predict._batches([0, 1, 2], [200, 250, 256], batch_size=64) == [[0, 1, 2]]
 
 
+def test_the_memory_of_a_large_molecule_is_said_before_it_is_taken():
+    predictor = load("csa-100k/molecules")
+    small, large = predictor.memory_of(100), predictor.memory_of(200)
+    assert 3 * small < large < 5 * small
+    peptide = "NCC(=O)" * 30 + "O"
+    with pytest.warns(UserWarning, match=r"121 atoms and takes 0\.\d GiB; max_atoms"):
+        rows = predictor.predict_rows(["CCO", peptide])
+    assert rows["reason"] == ["", ""]
+    rows = predictor.predict_rows(["CCO", peptide], max_atoms=100)
+    assert rows["reason"] == ["", "it has 121 atoms; expected at most 100."]
+    assert load("signnet-100k/molecules").memory_of(100) is None
+
+
 def test_every_shipped_model_has_a_card():
     shown = call("models")
     for card in predict.available_models():

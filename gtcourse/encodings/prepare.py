@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
-from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.check import check_graphs
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
 from gtcourse.graphs.io import META, check_same, join_parts, open_graphs, write_part
 from gtcourse.graphs.molecules import ogb_graphs

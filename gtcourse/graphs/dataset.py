@@ -20,9 +20,8 @@ from gtcourse.graphs.batch import (
     UNREACHABLE,
     GraphBatch,
     Target,
-    check_graphs,
-    target_level,
 )
+from gtcourse.graphs.check import check_graphs, target_level
 
 SPLITS = ("train", "val", "test")
 

@@ -39,7 +39,7 @@ from types import ModuleType
 import numpy as np
 import torch
 
-from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.check import check_graphs
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META, FORMAT = "graphs.json", 1

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self, Union, get_args, get_origin, get_ty
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.batch import check_graphs
+from gtcourse.graphs.check import check_graphs
 from gtcourse.models.attention import check_heads
 
 POSITIVE = "above 0"

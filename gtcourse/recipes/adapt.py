@@ -13,7 +13,8 @@ from functools import partial
 import torch
 from torch_geometric.data import Data
 
-from gtcourse.graphs.batch import MISSING_LABEL, Target, check_graphs, target_level
+from gtcourse.graphs.batch import Target
+from gtcourse.graphs.check import check_graphs, labels_of, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs
 from gtcourse.graphs.molecules import FEATURES, own_data
 from gtcourse.graphs.tables import read_csv, read_table, scaffold_split
@@ -162,7 +163,7 @@ def recipe_for(
         raise ValueError("the graphs have no targets y; expected one for each graph, node or edge.")
     level = target_level(graphs, level)
     y = torch.cat([graph.y for graph in graphs])
-    found = _labels(graphs, task)
+    found = labels_of(graphs, task)
     count = y.shape[1] if y.dim() > 1 else 1
     if task == "classes":
         count = 2 if level == "edge" else int(y.max()) + 1
@@ -175,24 +176,3 @@ def recipe_for(
             f"the targets y have one class alone ({value}); expected two or more classes."
         )
     return own
-
-
-def _labels(graphs: Sequence[Data], task: str) -> set[float]:
-    """The known targets of a classification; a ValueError for the first that is no class."""
-    classes = task == "classes"
-    seen = set()
-    for index, graph in enumerate(graphs):
-        y = graph.y
-        if y.is_floating_point() == classes:
-            kind = "integers, 0 or more" if classes else "floats"
-            raise ValueError(f"graph {index} has y of {y.dtype}; expected {kind} for {task}.")
-        known = y[~y.isnan() & (y != MISSING_LABEL)]
-        values = known.unique().tolist()
-        wrong = [value for value in values if classes and value < 0]
-        wrong += [value for value in values if task == "binary" and value not in (0, 1)]
-        if wrong:
-            expected = "classes, 0 or more" if classes else "0 or 1"
-            raise ValueError(f"graph {index} has y = {wrong[0]:g}; expected {expected}.")
-        if task != "regression":
-            seen.update(values)
-    return seen

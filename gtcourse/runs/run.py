@@ -22,8 +22,8 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
-from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
+from gtcourse.graphs.check import check_labels
+from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
 from gtcourse.graphs.io import META, check_same, open_graphs, replacing
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.molecules import fingerprints
@@ -41,7 +41,6 @@ from gtcourse.runs.record import Record
 from gtcourse.train import loop
 from gtcourse.train.loop import device
 from gtcourse.train.schedules import warmup_then_cosine
-from gtcourse.train.tasks import Task
 
 FINGERPRINTS = "fingerprints.npz"
 """In a run's folder: those of its training molecules, if they are a reader's own."""
@@ -280,47 +279,25 @@ def unranked(recipe: Recipe, data: GraphDataset) -> list[str]:
 
 
 def check_data(recipe: Recipe, data: GraphDataset) -> None:
-    """Checks labels, and puts a graph with the highest category of each column through the model.
+    """Checks all labels and features, and puts one graph through the recipe's model and loss.
 
-    On a GPU a category without a row would be an error of the device in the middle of an epoch.
+    Raises a ValueError that names the graph, before anything is written or trained.
     """
     if empty := [split for split, count in data.split_sizes.items() if not count]:
         raise ValueError(
             f"{data.name} has no graphs in its split {empty[0]!r}; expected one or more in each."
         )
-    if isinstance(data, MappedGraphs):  # to find the highest, all files would have to be read
+    if isinstance(data, MappedGraphs):  # all files would have to be read; batches are checked
         return
-    check_labels(recipe.task, data)
-    graph = data.graphs[0].clone()
-    for name in {"x", "edge_attr"} & {*graph.keys()}:
-        if len(values := torch.cat([each[name] for each in data.graphs])):
-            graph[name] = values.amax(dim=0).expand_as(graph[name])
+    check_labels(data.graphs, recipe.task.num_classes)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = recipe.build_model().eval()
         try:
-            batch = collate(encode([graph], *recipe.transforms), target=data.target)
+            checked(data.graphs, data.target).check_features(model)
+            batch = collate(encode(data.graphs[:1], *recipe.transforms), target=data.target)
             recipe.task.loss(model(batch, **recipe.task.model_options), batch)
-        except (IndexError, ValueError) as error:
-            reason = str(error)
-            if isinstance(error, IndexError):  # torch's, of an embedding
-                reason = f"a category is beyond the model's; expected graphs of {recipe.dataset}."
-            raise ValueError(f"{data.name} does not fit {recipe.name}: {reason}") from None
-
-
-def check_labels(task: Task, data: GraphDataset) -> None:
-    """Raises a ValueError for the first graph with a label that is no class of the task."""
-    if task.num_classes is None:
-        return
-    for index, graph in enumerate(data.graphs):
-        if graph.get("y") is None:
-            return  # the model's outputs are compared with it, and the message is of shapes
-        known = graph.y[~graph.y.isnan() & (graph.y != MISSING_LABEL)]
-        wrong = known[~torch.isin(known, torch.arange(task.num_classes, dtype=known.dtype))]
-        if len(wrong):
-            raise ValueError(
-                f"graph {index} of {data.name} has y = {wrong[0]:g}; expected classes, 0 to "
-                f"{task.num_classes - 1}."
-            )
+        except ValueError as error:
+            raise ValueError(f"{data.name} does not fit {recipe.name}: {error}") from None
 
 
 def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:

@@ -75,6 +75,21 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
     )  # fmt: skip
 
 
+@torch.no_grad()
+def prediction_memory(model: nn.Module, batch: GraphBatch) -> int:
+    """Bytes of one forward pass: parameters, the batch, and the most that is held at a time.
+
+    Raises:
+        NotImplementedError: as :func:`step_costs`.
+    """
+    model = copy.deepcopy(model).to(batch.mask.device).eval()
+    tensors = [*vars(batch).values(), *batch.encodings.values(), *model.parameters()]
+    given = sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+    with _Ledger() as ledger:
+        model(batch)
+    return given + ledger.peak_without([])
+
+
 def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
     """A batch on ``meta`` with the fields of this one, but of B graphs of N nodes."""
 

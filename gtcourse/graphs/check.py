@@ -1,0 +1,124 @@
+"""What graphs have to be: the checks that reject data, in one place, where graphs enter.
+
+Every sentence names the graph, what it has, and what was expected. Categories beyond a model's
+vocabulary are the models' to reject: their ``check_features`` is called with all graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES
+
+
+def check_graphs(graphs: Sequence[Data]) -> None:
+    """Raises a ValueError for a malformed graph, and for graphs that do not fit together.
+
+    No nodes, no ``x``, a NaN, an edge to a missing node, …; other dtypes or widths than graph 0's.
+    """
+    if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
+        raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")
+    for index, graph in enumerate(graphs):
+        if not isinstance(graph, Data) or isinstance(graph, Batch):
+            raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
+    present = {name for graph in graphs for name in graph.to_dict()}
+    names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
+    for index, graph in enumerate(graphs):
+        for name in names:
+            if fault := _fault(name, graph, graphs[0]):
+                raise ValueError(f"graph {index} has {name} {fault}.")
+
+
+def _fault(name: str, graph: Data, first: Data) -> str | None:
+    """What is wrong with an attribute of a graph; the one of graph 0 sets its type and width."""
+    value, like = graph.get(name), first.get(name)
+    if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
+        given = value.type() if isinstance(value, Tensor) else type(value).__name__
+        return f"= {given}; expected a dense tensor on the CPU"
+    n, dtype, shape = graph.num_nodes, value.dtype, list(value.shape)
+    if name == "edge_index":
+        expected_dtype, expected = torch.int64, [2, *shape[-1:]]
+    elif name == "y":
+        expected_dtype, expected = like.dtype, [*shape[:1], *like.shape[1:]] or [1]
+    else:
+        rows = {"x": [n], "edge_attr": [graph.num_edges]}.get(name) or [n] * ENCODINGS[name]
+        expected_dtype, expected = like.dtype, [*rows, *like.shape[len(rows) :]]
+    if dtype != expected_dtype or shape != expected:
+        return f"of {dtype} {shape}; expected {expected_dtype} {expected}, as in graph 0"
+    if name == "x" and n == 0:
+        return "without rows; expected at least one node"
+    if dtype.is_floating_point:
+        # NaN in a target means that it is missing; in a feature it is an error.
+        if not value.isfinite().all() and (name != "y" or value.isinf().any()):
+            return "with NaN or infinity; expected finite numbers"
+    elif name in ("x", "edge_attr", "y") and (dtype == torch.bool or dtype.is_complex):
+        return f"of {dtype}; expected integers or floats"
+    elif name in ("x", "edge_attr", "edge_index") and value.numel():
+        low, high = (int(each) for each in value.aminmax())
+        if name == "edge_index" and (low < 0 or high >= n):
+            return f"with values from {low} to {high}; expected 0 to {n - 1}"
+        if low < 0:
+            return f"with the value {low}; expected categories, 0 or more"
+    return None
+
+
+def target_level(graphs: Sequence[Data], target: str | None) -> str:
+    """What ``y`` belongs to: as the caller says, or by the lengths of ``y``; both are checked."""
+    if target not in (None, *TARGET_AXES):
+        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
+    if graphs[0].get("y") is None:
+        return target or "graph"
+    found = [len(graph.y) for graph in graphs]
+    rows = {"graph": [1] * len(graphs), "node": [graph.num_nodes for graph in graphs]}
+    rows["edge"] = [graph.num_edges for graph in graphs]
+    for level in [target] if target else rows:
+        if found == rows[level]:
+            return level
+    each = target or "graph, each node or each edge"
+    raise ValueError(f"y has {found[:8]} rows in the first graphs; expected one for each {each}.")
+
+
+def labels_of(graphs: Sequence[Data], task: str) -> set[float]:
+    """The classes that occur in ``y``, for "binary" or "classes"; none for "regression".
+
+    Raises a ValueError for the first graph whose targets are of another type, or no classes.
+    """
+    classes = task == "classes"
+    seen = set()
+    for index, graph in enumerate(graphs):
+        y = graph.y
+        if y.is_floating_point() == classes:
+            kind = "integers, 0 or more" if classes else "floats"
+            raise ValueError(f"graph {index} has y of {y.dtype}; expected {kind} for {task}.")
+        known = y[~y.isnan() & (y != MISSING_LABEL)]
+        values = known.unique().tolist()
+        wrong = [value for value in values if classes and value < 0]
+        wrong += [value for value in values if task == "binary" and value not in (0, 1)]
+        if wrong:
+            expected = "classes, 0 or more" if classes else "0 or 1"
+            raise ValueError(f"graph {index} has y = {wrong[0]:g}; expected {expected}.")
+        if task != "regression":
+            seen.update(values)
+    return seen
+
+
+def check_labels(graphs: Sequence[Data], num_classes: int | None) -> None:
+    """Raises a ValueError for the first graph with a label that is none of so many classes.
+
+    None is for targets that are no classes. Graphs without targets are not looked at.
+    """
+    if num_classes is None:
+        return
+    for index, graph in enumerate(graphs):
+        if graph.get("y") is None:
+            return
+        known = graph.y[~graph.y.isnan() & (graph.y != MISSING_LABEL)]
+        wrong = known[~torch.isin(known, torch.arange(num_classes, dtype=known.dtype))]
+        if len(wrong):
+            raise ValueError(
+                f"graph {index} has y = {wrong[0]:g}; expected classes, 0 to {num_classes - 1}."
+            )
