@@ -54,9 +54,9 @@ def shift(model):
 
 def close(model):
     for layer, head in ((0, 1), (3, 7)):
-        gates = model.layers[layer].attention.edge_input
-        gates.weight[8 + head] = 0
-        gates.bias[8 + head] = -100
+        gates = model.layers[layer].attention.edge_gate
+        gates.weight[head] = 0
+        gates.bias[head] = -100
 
 
 def flip(model):

@@ -190,13 +190,13 @@ gtcourse.models = (function () {
     const rank = molecule.svd.length / T / 2;
     const svd = Float64Array.from(molecule.svd, (value, at) =>
       (changes.flips.has(at % rank) ? -value : value));
-    let h = stack(molecule.x.map((x) => sum(row(w["node_input.features.table.weight"], x),
+    let h = stack(molecule.x.map((x) => sum(row(w["node_input.features.weight"], x),
       w["node_input.bias"].data)));
     h = plus(h, linear(svd, w["node_encodings.0.projection.weight"], w["node_encodings.0.projection.bias"]));
     let e = stack(molecule.edge.map((type, pair) => {
       const joined = type >= 0 || Math.floor(pair / T) === pair % T;
       return sum(row(w["edge_input.structure.weight"], joined ? 1 : 0),
-        type >= 0 ? row(w["edge_input.features.table.weight"], type) : w["edge_input.no_edge"].data);
+        type >= 0 ? row(w["edge_input.features.weight"], type) : w["edge_input.no_edge"].data);
     }));
     const network = (x, name) => {
       const y = layerNorm(x, w[`${name}.0.weight`], w[`${name}.0.bias`], model.eps);
@@ -208,27 +208,25 @@ gtcourse.models = (function () {
       const part = (name) => w[`layers.${l}.${name}`];
       const x = layerNorm(h, part("node_norm.weight"), part("node_norm.bias"), model.eps);
       const y = layerNorm(e, part("edge_norm.weight"), part("edge_norm.bias"), model.eps);
-      const all = linear(x, part("attention.qkv.weight"), part("attention.qkv.bias"));
-      const d = x.length / T;
-      const [query, key, value] = [0, 1, 2].map((which) => stack(Array.from({ length: T }, (_, i) =>
-        all.subarray((3 * i + which) * d, (3 * i + which + 1) * d))));
-      const inputs = linear(y, part("attention.edge_input.weight"), part("attention.edge_input.bias"));
+      const [query, key, value] = projections(x, w, `layers.${l}.attention`);
+      const [biases, openings] = ["edge_bias", "edge_gate"].map((map) =>
+        linear(y, part(`attention.${map}.weight`), part(`attention.${map}.bias`)));
       const dot = dots(query, key, T, H).map((value) => Math.max(-5, Math.min(5, value)));
-      const bias = fill(H, T, (head, i, j) => inputs[(i * T + j) * 2 * H + head]);
+      const bias = fill(H, T, (head, i, j) => biases[(i * T + j) * H + head]);
       const gates = fill(H, T, (head, i, j) => (changes.closed.has(`${l},${head}`) ? 0 :
-        sigmoid(inputs[(i * T + j) * 2 * H + H + head])));
+        sigmoid(openings[(i * T + j) * H + head])));
       const logits = sum(dot, bias);
       const attention = softmax(logits, T, removed).map((weight, at) => weight * gates[at]);
       const before = h;
       const z = gather(attention, value, T);
       h = plus(h, output(z, w, `layers.${l}.attention`));
-      h = plus(h, network(h, `layers.${l}.node_network`));
+      h = plus(h, network(h, `layers.${l}.node_ffn`));
       const terms = [["dot", dot], ["E", bias]];
       layers.push({ terms, logits, attention, gates, value, z, before, after: h });
       if (part("edge_output.weight")) { // the last layer has none: no head reads the pairs
         const seen = new Float64Array(T * T * H).map((_, at) => logits[at % H * T * T + Math.floor(at / H)]);
         e = plus(e, linear(seen, part("edge_output.weight"), part("edge_output.bias")));
-        e = plus(e, network(e, `layers.${l}.edge_network`));
+        e = plus(e, network(e, `layers.${l}.edge_ffn`));
       }
     }
     h = layerNorm(h, w["node_norm.weight"], w["node_norm.bias"], model.eps);
@@ -271,7 +269,7 @@ gtcourse.models = (function () {
     const position = linear(batchNorm(back, w, "node_encoding.walks.norm"),
       w["node_encoding.walks.projection.weight"], w["node_encoding.walks.projection.bias"]);
     const wide = position.length / T;
-    let h = stack(molecule.x.map((x, i) => [...row(w["node_encoding.features.table.weight"], x),
+    let h = stack(molecule.x.map((x, i) => [...row(w["node_encoding.features.weight"], x),
       ...position.subarray(i * wide, (i + 1) * wide)]));
     const bonds = w["edge_encoding.bonds.edges.weight"];
     const rings = w["edge_encoding.bonds.no_edge.weight"].shape[0] > 1;
