@@ -231,7 +231,7 @@ SMILES = {
     "smiles-parts": (record_parts, 700),
     "smiles-learned": (record_learned_positions, 700),
 }
-RECORDERS = SMILES | {"warm-up": (record_warm_up, 600)}
+RECORDERS = SMILES | {"warm-up": (record_warm_up, 2000)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
