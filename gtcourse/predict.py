@@ -7,7 +7,7 @@ is a ``torch.export`` program or an ONNX file, for any number of graphs and node
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -28,7 +28,15 @@ from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import FEATURES, own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
-from gtcourse.runs.record import RECORDED, Record, read_record, read_weights
+from gtcourse.runs.record import (
+    WEIGHTS,
+    Record,
+    read_model,
+    read_record,
+    read_weights,
+    record_in,
+    record_stem,
+)
 from gtcourse.train.loop import device
 
 # By the data set of a run; graphs of others are no molecules.
@@ -130,27 +138,34 @@ class Predictor:
 
 
 def load(name: str | Path, *, seed: int = 0) -> Predictor:
-    """A trained model, ready to use: the shipped run of a name and seed, or that in a folder.
+    """A trained model, ready to use: a shipped run by its name and seed, or a run of one's own.
 
-    Names are those of :func:`available`, such as "csa/zinc". Raises a ValueError if there is no
-    such run, or it is not finished; the message says what there is.
+    Names are those of :func:`available`, such as "csa/zinc". A run of one's own is the folder that
+    it was trained in, or its file of weights (``.safetensors``), which holds all that is needed.
+    Raises a ValueError if there is no such run, or it is not finished; the message says what there
+    is.
     """
-    folder, pattern = Path(name), "*-seed*.json"
-    if not folder.is_dir():
-        folder, pattern = RECORDED, f"{str(name).replace('/', '-')}-seed{seed}.json"
-    records = sorted(folder.glob(pattern))
-    if len(records) != 1 or not [*(folder / "weights").glob(f"{records[0].stem}.pt")]:
-        raise ValueError(
-            f"{name} is no trained model (seed {seed}); expected one of "
-            f"{', '.join(available())}, or the folder of one finished run."
-        )
-    return _predictor(read_record(records[0]), folder)
+    folder = Path(name)
+    if folder.suffix == ".safetensors" and folder.is_file():
+        return _predictor(*read_model(folder))
+    if folder.is_dir():
+        records = sorted(folder.glob("*-seed*.json"))
+        if len(records) == 1 and [*(folder / "weights").glob(f"{records[0].stem}.*")]:
+            record = read_record(records[0])
+            return _predictor(record, read_weights(record, folder))
+    else:
+        shipped = WEIGHTS / f"{record_stem(str(name), seed)}.safetensors"
+        if shipped.is_file():
+            return _predictor(*read_model(shipped))
+    raise ValueError(
+        f"{name} is no trained model (seed {seed}); expected one of {', '.join(available())}, or "
+        "the folder of one finished run."
+    )
 
 
 def available() -> list[str]:
     """The names of the runs whose weights are shipped."""
-    records = (RECORDED / f"{path.stem}.json" for path in (RECORDED / "weights").glob("*.pt"))
-    return sorted({read_record(path).name for path in records})
+    return sorted({record_in(path).name for path in WEIGHTS.glob("*.safetensors")})
 
 
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:
@@ -172,7 +187,7 @@ def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
     return model
 
 
-def _predictor(record: Record, folder: Path) -> Predictor:
+def _predictor(record: Record, weights: Mapping[str, Tensor]) -> Predictor:
     """The model is built as its recipe says: one on own data, of the leaderboard, or published."""
     name, targets = record.name, ()
     if own := record.config.get("changed", {}).get("own_data"):
@@ -185,7 +200,7 @@ def _predictor(record: Record, folder: Path) -> Predictor:
         recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
         featurize = FEATURIZERS.get(record.data["name"])
     model = recipe.build_model()
-    model.load_state_dict(read_weights(record, folder))
+    model.load_state_dict(weights)
     model.to(device()).eval()
     return Predictor(name, model, recipe.transforms, featurize, record, targets)
 

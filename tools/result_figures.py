@@ -14,8 +14,9 @@ from matplotlib.axes import Axes
 
 from gtcourse.course.leaderboard import line_to_beat
 from gtcourse.course.plots.figures import COLORS, INK, MEANING, use_style
+from gtcourse.course.records import recorded
 from gtcourse.recipes import RECIPES
-from gtcourse.runs.record import read_results, recorded, results
+from gtcourse.runs.record import read_results, results
 from tools.paths import ROOT
 from tools.tables import RESULTS, benchmark
 

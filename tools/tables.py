@@ -14,13 +14,14 @@ from statistics import mean
 
 from gtcourse import load_dataset
 from gtcourse.course.costs import step_costs
+from gtcourse.course.records import measurement, recorded
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import RECIPES
-from gtcourse.runs.record import Record, Result, read_results, recorded, results, row, spread
+from gtcourse.runs.record import Record, Result, read_results, results, row, spread
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown_table, placed, run
-from tools.paths import NOTEBOOKS, PACKAGE, ROOT, RUN_TIMES, TEXTS
+from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
 
 RESULTS = ROOT / "book" / "results"
 MEMORY = RESULTS / "memory.json"
@@ -144,7 +145,7 @@ def measure() -> None:
 
 
 def benchmark() -> dict:
-    return json.loads((PACKAGE / "recorded" / "models-benchmark.json").read_text())
+    return measurement("models-benchmark")
 
 
 def benchmark_tables() -> dict[str, str]:

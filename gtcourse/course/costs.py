@@ -9,7 +9,6 @@ moment of the step (:class:`StepFormula`), and the peak is the largest of these 
 from __future__ import annotations
 
 import copy
-import json
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,10 +23,11 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
+from gtcourse.course.records import measurement
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes.recipe import Recipe
-from gtcourse.runs.record import RECORDED, device_name
+from gtcourse.runs.record import device_name
 from gtcourse.runs.run import loaders
 from gtcourse.train.loop import compiled, device, launch, train_step
 from gtcourse.train.tasks import Task
@@ -134,8 +134,8 @@ class StepFormula:
 
 def recorded_formulas() -> dict[str, StepFormula]:
     """Those of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
-    stored = json.loads((RECORDED / "step-formulas.json").read_text(encoding="utf-8"))
-    return {name: StepFormula(**formula) for name, formula in stored["formulas"].items()}
+    formulas = measurement("step-formulas")["formulas"]
+    return {name: StepFormula(**formula) for name, formula in formulas.items()}
 
 
 class _Ledger(TorchDispatchMode):

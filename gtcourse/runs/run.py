@@ -200,7 +200,7 @@ def train(
             curve=history.epochs, result=result, command=command, commit=commit,
         )  # fmt: skip
         if writes:
-            records.write_weights(record, model.state_dict(), out)
+            records.write_weights(record, model.state_dict(), out / record.weights_filename)
             records.write_record(record, out / record.filename)
     return record
 

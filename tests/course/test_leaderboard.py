@@ -7,9 +7,9 @@ from torch_geometric.data import Data
 from experiments.runs import first_graphs
 from gtcourse import load
 from gtcourse.course.leaderboard import LEADERBOARD, line_to_beat, morgan_counts, simple_errors
+from gtcourse.course.records import recorded
 from gtcourse.predict import available
 from gtcourse.recipes.small import SIZES
-from gtcourse.runs.record import recorded
 from gtcourse.train.loop import count_parameters
 
 SEEDS = (0, 1, 2)
