@@ -15,7 +15,7 @@ import torch
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
-from experiments.runs import RECORDED, store
+from experiments.runs import records_of, store
 from gtcourse import DenseLoader, GraphBatch, device, load_dataset
 from gtcourse.encodings import encode
 from gtcourse.graphs.dataset import GraphDataset
@@ -104,7 +104,7 @@ if __name__ == "__main__":
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1])
     parser.add_argument("--steps", type=int, default=4000, help=f"a multiple of {ROUND}")
-    parser.add_argument("--out", type=Path, default=RECORDED)
+    parser.add_argument("--out", type=Path, default=records_of("chapter04"))
     args = parser.parse_args()
     # With eigenvectors, computed once for all; models without PE do not read them.
     cycles = encode(load_dataset("cycles"), *get_recipe("gin-pe/cycles").transforms)

@@ -3,17 +3,16 @@
 Counted on tensors without numbers, so that every machine gets the same ones.
 """
 
-import json
 from dataclasses import asdict
 
 import torch
 
-from experiments.runs import RECORDED
 from gtcourse import collate, load_dataset
 from gtcourse.course.costs import StepFormula, against_nodes
 from gtcourse.course.leaderboard import LEADERBOARD
+from gtcourse.course.records import RECORDS
 from gtcourse.encodings import encode
-from gtcourse.runs.record import installed_versions
+from gtcourse.runs.record import installed_versions, write_json
 from gtcourse.train.tasks import graph_regression
 
 # The models that work on padded tensors; the others' costs go with the edges.
@@ -56,4 +55,4 @@ if __name__ == "__main__":
         "versions": {"torch": installed_versions()["torch"]},
         "formulas": {name: asdict(formula(name)) for name in NAMES},
     }
-    (RECORDED / "step-formulas.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(RECORDS / "step-formulas.json", content)

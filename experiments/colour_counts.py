@@ -15,9 +15,10 @@ import torch
 from sklearn.linear_model import Ridge
 from torch_geometric.data import Data
 
-from experiments.runs import RECORDED, store_measurement
+from experiments.runs import store_measurement
 from gtcourse import load_dataset
 from gtcourse.course.leaderboard import colour_counts
+from gtcourse.course.records import RECORDS
 
 ROUNDS = (1, 2, 3, 4, 5)
 
@@ -66,4 +67,4 @@ if __name__ == "__main__":
             print(rows[-1], flush=True)
     content = {"name": "colour-counts", "data": zinc.provenance, "rows": rows}
     command = f"python -m experiments.colour_counts --zinc {args.zinc.name}"
-    store_measurement(RECORDED / "colour-counts.json", content, command)
+    store_measurement(RECORDS / "colour-counts.json", content, command)

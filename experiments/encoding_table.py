@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from experiments.runs import RECORDED
 from gtcourse import encodings
+from gtcourse.course.records import RECORDS
 
-PATH = RECORDED / "encoding-table.json"
+PATH = RECORDS / "encoding-table.json"
 STEPS = 16
 KINDS = ("graphs", "nodes", "pairs")  # by the number of nodes that are compared
 

@@ -8,11 +8,10 @@ chapters read them, with the weights of some.
 """
 
 import argparse
-import shutil
 from functools import cache, partial
 from pathlib import Path
 
-from experiments.runs import RECORDED, Run, first_graphs, store, train
+from experiments.runs import Run, first_graphs, records_of, store, train
 from gtcourse import load_dataset
 from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import AddRandomWalks, encode
@@ -20,7 +19,14 @@ from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.recipes.recipe import as_text
 from gtcourse.recipes.small import Entry
-from gtcourse.runs.record import Record, read_record, write_record
+from gtcourse.runs.record import (
+    PACKAGE,
+    Record,
+    read_record,
+    read_weights,
+    write_record,
+    write_weights,
+)
 
 TRAIN_MOLECULES = 4000
 RATES, SEEDS = (5e-4, 1e-3, 2e-3), (0, 1, 2)
@@ -61,15 +67,15 @@ def publish(name: str, rate: float, out: Path, trials: dict[float, Record]) -> N
     """The runs with the best rate, under the model's name, and what the choice rests on."""
     for seed in SEEDS:
         run = read_record(out / f"{name}-rate{rate:g}-seed{seed}.json")
-        weights, run.name = out / run.weights_filename, f"{name}/molecules"
+        weights = read_weights(run, out) if seed < WEIGHTS.get(name, 0) else None
+        run.name = f"{name}/molecules"
         run.config["val_mae_by_rate"] = {
             f"{tried:g}": trial.result["val_mae"] for tried, trial in trials.items()
         }
-        if seed < WEIGHTS.get(name, 0):
-            shutil.copyfile(weights, RECORDED / run.weights_filename)
-        else:
-            run.weights = ""
-        store(run)
+        run.weights = ""
+        if weights is not None:
+            write_weights(run, weights, PACKAGE / run.weights_filename)
+        store(run, records_of("chapter10"))
 
 
 if __name__ == "__main__":

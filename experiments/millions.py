@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from experiments.runs import RECORDED, store_measurement
+from experiments.runs import store_measurement
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import DenseLoader, open_graphs
 from gtcourse.graphs.dataset import RaggedGraphs
@@ -71,4 +71,4 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         result = measure(Path(folder) / "graphs")
     command = "python -m experiments.millions"
-    store_measurement(RECORDED / "millions.json", {"result": result}, command)
+    store_measurement(Path("experiments/records/millions.json"), {"result": result}, command)

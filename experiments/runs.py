@@ -4,7 +4,6 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 """
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,20 +15,21 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, device
+from gtcourse.course import records
+from gtcourse.course.records import RECORDS
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.runs.record import (
     Record,
     current_commit,
     device_name,
     installed_versions,
-    write_record,
+    write_json,
     write_weights,
 )
 from gtcourse.train.flag import Flag
 from gtcourse.train.loop import count_parameters, evaluate, fit
 from gtcourse.train.tasks import Task, graph_regression
 
-RECORDED = Path("gtcourse/recorded")
 PEAK_LR = 2e-3
 RATIO = 10
 """How much faster a run's ``faster`` parameters learn."""
@@ -78,7 +78,7 @@ def train(
     *,
     weights: Path | None = None,
 ) -> Record:
-    """The record of one run; ``weights`` is the folder of records that keeps its weights too."""
+    """The record of one run; ``weights`` is the folder that keeps its weights too."""
     batch_size, task = run.batch_size, run.task()
     training = DenseLoader(
         data.train, batch_size, shuffle=True, seed=seed, buckets=run.buckets, device=device()
@@ -122,7 +122,7 @@ def train(
         command=command,
     )
     if weights is not None:
-        write_weights(record, model.state_dict(), weights)
+        write_weights(record, model.state_dict(), weights / record.weights_filename)
     return record
 
 
@@ -139,7 +139,7 @@ def main(
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="instead of each run's own")
-    parser.add_argument("--out", type=Path, default=RECORDED)
+    parser.add_argument("--out", type=Path, help="JSON Lines file, in place of the chapter's")
     args = parser.parse_args()
     chosen = {name: runs[name] for name in args.names or runs}
     if args.epochs:
@@ -148,17 +148,24 @@ def main(
     for seed in args.seeds:
         for name, run in chosen.items():
             command = f"python -m experiments.{chapter} {name} --seeds {seed} --epochs {run.epochs}"
-            store(train(title.format(name), run, data[run.data], seed, command), args.out)
+            found = train(title.format(name), run, data[run.data], seed, command)
+            store(found, args.out or records_of(chapter))
 
 
-def store(record: Record, folder: Path = RECORDED) -> None:
-    write_record(record, folder / record.filename)
+def records_of(chapter: str) -> Path:
+    """The file of a chapter's runs, such as "chapter05"."""
+    return RECORDS / f"{chapter}.jsonl"
+
+
+def store(record: Record, path: Path) -> None:
+    """Puts a run into a file of runs, in place of that with the same name and seed."""
+    records.store([record], path)
     print(f"{record.name}, seed {record.seed}: {record.result}, {record.seconds} s", flush=True)
 
 
 def store_measurement(path: Path, content: dict, command: str) -> None:
     """A record of something other than a training run, with where it was measured."""
-    path.write_text(json.dumps(content | origin(command), indent=1) + "\n")
+    write_json(path, content | origin(command))
 
 
 def origin(command: str) -> dict:

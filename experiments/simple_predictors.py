@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
-from experiments.runs import RECORDED, first_graphs, store_measurement
+from experiments.runs import first_graphs, store_measurement
 from gtcourse import load_dataset
 from gtcourse.course.leaderboard import simple_errors
+from gtcourse.course.records import RECORDS
 from gtcourse.recipes.adapt import read_csv
 
 SIZES = (1000, 2000, 4000, 10_000)  # the training molecules of the chapters
@@ -28,4 +29,4 @@ if __name__ == "__main__":
         "test_auroc": {"molhiv, 32901 molecules": simple_errors(molhiv, "auroc")},
     }
     command = f"python -m experiments.simple_predictors --zinc {args.zinc.name} --molhiv …"
-    store_measurement(RECORDED / "simple-predictors.json", content, command)
+    store_measurement(RECORDS / "simple-predictors.json", content, command)

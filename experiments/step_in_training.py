@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from experiments.runs import RECORDED, store_measurement
+from experiments.runs import store_measurement
 from gtcourse import load_dataset
+from gtcourse.course.records import RECORDS
 from gtcourse.encodings.prepare import Molecules, prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import launch, train_step
@@ -86,6 +87,6 @@ if __name__ == "__main__":
         rows = [measure(folder, name) for name in MODELS]
     content = {"name": "step-in-training", "graphs": GRAPHS, "batch": 64, "rows": rows}
     store_measurement(
-        RECORDED / "step-in-training.json", content, "python -m experiments.step_in_training"
+        RECORDS / "step-in-training.json", content, "python -m experiments.step_in_training"
     )
     print(*rows, sep="\n")

@@ -6,8 +6,9 @@ python -m experiments.zinc_statistics --zinc zinc12k.npz
 import argparse
 from pathlib import Path
 
-from experiments.runs import RECORDED, store_measurement
+from experiments.runs import store_measurement
 from gtcourse import load_dataset
+from gtcourse.course.records import RECORDS
 from gtcourse.graphs.molecules import describe
 
 if __name__ == "__main__":
@@ -17,4 +18,4 @@ if __name__ == "__main__":
     zinc = load_dataset("zinc", source=path)
     content = {"name": "zinc-statistics", "data": zinc.provenance, "statistics": describe(zinc)}
     command = f"python -m experiments.zinc_statistics --zinc {path.name}"
-    store_measurement(RECORDED / "zinc-statistics.json", content, command)
+    store_measurement(RECORDS / "zinc-statistics.json", content, command)

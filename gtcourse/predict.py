@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from inspect import signature
@@ -39,7 +39,15 @@ from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
-from gtcourse.runs.record import RECORDED, Record, read_record, read_weights, record_filename
+from gtcourse.runs.record import (
+    WEIGHTS,
+    Record,
+    read_model,
+    read_record,
+    read_weights,
+    record_in,
+    record_stem,
+)
 from gtcourse.runs.run import FINGERPRINTS
 from gtcourse.train.costs import prediction_memory, stretched
 from gtcourse.train.loop import device, evaluating
@@ -284,21 +292,29 @@ def _as_written(attention: Tensor, written: Tensor | None) -> Tensor:
 
 
 def load(name: str | Path, *, seed: int = 0) -> Predictor:
-    """A trained model, ready to use: the shipped run of a name and seed, or that in a folder.
+    """A trained model, ready to use: a shipped run by its name and seed, or a run of one's own.
 
-    Names are those of :func:`available`, such as "csa/zinc". Raises a ValueError if there is no
-    such run, or it is not finished; the message says what there is.
+    Names are those of :func:`available`, such as "csa/zinc". A run of one's own is the folder that
+    it was trained in, or its file of weights (``.safetensors``), which holds all that is needed.
+    Raises a ValueError if there is no such run, or it is not finished; the message says what there
+    is.
     """
-    folder, pattern = Path(name), "*-seed*.json"
-    if not folder.is_dir():
-        folder, pattern = RECORDED, f"{str(name).replace('/', '-')}-seed{seed}.json"
-    records = sorted(folder.glob(pattern))
-    if len(records) != 1 or not [*(folder / "weights").glob(f"{records[0].stem}.pt")]:
-        raise ValueError(
-            f"{name} is no trained model (seed {seed}); expected one of "
-            f"{', '.join(available())}, or the folder of one finished run."
-        )
-    return _predictor(read_record(records[0]), folder)
+    folder = Path(name)
+    if folder.suffix == ".safetensors" and folder.is_file():
+        return _predictor(*read_model(folder))
+    if folder.is_dir():
+        records = sorted(folder.glob("*-seed*.json"))
+        if len(records) == 1 and [*(folder / "weights").glob(f"{records[0].stem}.*")]:
+            record = read_record(records[0])
+            return _predictor(record, read_weights(record, folder), folder)
+    else:
+        shipped = WEIGHTS / f"{record_stem(str(name), seed)}.safetensors"
+        if shipped.is_file():
+            return _predictor(*read_model(shipped))
+    raise ValueError(
+        f"{name} is no trained model (seed {seed}); expected one of {', '.join(available())}, or "
+        "the folder of one finished run."
+    )
 
 
 @dataclass
@@ -393,7 +409,7 @@ def available_models() -> list[Card]:
     """A card for each shipped model, the most accurate first on each data set."""
     cards = []
     for name in available():
-        record = read_record(RECORDED / record_filename(name, 0))
+        record = record_in(WEIGHTS / f"{record_stem(name, 0)}.safetensors")
         data = record.data["name"]
         count = record.data["sizes"]["train"]
         described = f"{count:,} molecules of {'ZINC' if data == 'zinc' else 'RDKit (embedded)'}"
@@ -404,8 +420,7 @@ def available_models() -> list[Card]:
 
 def available() -> list[str]:
     """The names of the runs whose weights are shipped."""
-    records = (RECORDED / f"{path.stem}.json" for path in (RECORDED / "weights").glob("*.pt"))
-    return sorted({read_record(path).name for path in records})
+    return sorted({record_in(path).name for path in WEIGHTS.glob("*.safetensors")})
 
 
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:
@@ -480,8 +495,13 @@ def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
     return model
 
 
-def _predictor(record: Record, folder: Path) -> Predictor:
-    """The model is built as its recipe says: one on own data, of the leaderboard, or published."""
+def _predictor(
+    record: Record, weights: Mapping[str, Tensor], folder: Path | None = None
+) -> Predictor:
+    """The model is built as its recipe says: one on own data, of the leaderboard, or published.
+
+    The folder of a run may hold fingerprints of its training molecules.
+    """
     name, targets, largest_fragment = record.name, (), False
     if own := record.config.get("changed", {}).get("own_data"):
         # Records written before January 2027 say "any" of graphs that are no molecules, too.
@@ -499,10 +519,10 @@ def _predictor(record: Record, folder: Path) -> Predictor:
         recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
         featurize, task = FEATURIZERS.get(record.data["name"]), recipe.task
     model = recipe.build_model()
-    model.load_state_dict(read_weights(record, folder))
+    model.load_state_dict(weights)
     model.to(device()).eval()
     known = None
-    if (folder / FINGERPRINTS).is_file():
+    if folder is not None and (folder / FINGERPRINTS).is_file():
         known = read_npz(folder / FINGERPRINTS)["morgan"]
     return Predictor(
         name, model, recipe.transforms, featurize, record, targets, task, largest_fragment, known

@@ -5,7 +5,7 @@ python -m tools.differs write    write the pages
 
 A page's rows are in a TOML file beside it. A row says what the ``paper``, its ``code`` and the
 course (``here``) do and ``why``, whom the course ``follows``, and which ``test`` shows it. The
-places in braces in its ``effect`` are numbers of gtcourse/recorded/differs-measured.json, which
+places in braces in its ``effect`` are numbers of book/differs/measured.json, which
 names the commit that measured them, or the test errors of recorded ``runs``.
 """
 
@@ -17,10 +17,11 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from gtcourse.runs.record import recorded, spread
+from gtcourse.course.records import recorded
+from gtcourse.runs.record import spread
 from tools.ledger import SOURCES, cited, read_chapters, runs, section_link, sentence
 from tools.pages import markdown_table, run, together
-from tools.paths import PACKAGE, ROOT, TEXTS
+from tools.paths import ROOT, TEXTS
 
 FOLDER = ROOT / "book" / "differs"
 PAPERS = ("lecture", "signnet", "graphormer", "egt", "grpe", "csa")
@@ -65,7 +66,7 @@ def read(name: str) -> dict:
 
 @cache
 def record(name: str) -> dict:
-    path = PACKAGE / "recorded" / "differs-measured.json"
+    path = FOLDER / "measured.json"
     return json.loads(path.read_text(encoding="utf-8"))["papers"][name]
 
 

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 
 from gtcourse.course.leaderboard import line_to_beat
+from gtcourse.course.records import measurement, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import as_text
-from gtcourse.runs.record import Record, Result, read_results, recorded, results, row, spread
+from gtcourse.runs.record import Record, Result, read_results, results, row, spread
 from tools.pages import folded, markdown, short
-from tools.paths import PACKAGE, ROOT
+from tools.paths import ROOT
 
 RESULTS = ROOT / "book" / "results"
 MEMORY = RESULTS / "memory.json"
@@ -186,7 +187,7 @@ def graphs_per_second(record: Record) -> float:
 
 def colours() -> str:
     """Ridge regression on counts of 1-WL colours by rounds, with and without bond types."""
-    record = json.loads((PACKAGE / "recorded" / "colour-counts.json").read_text())
+    record = measurement("colour-counts")
     found = {(row["bonds"], row["rounds"]): row for row in record["rows"]}
     rows = []
     for rounds in sorted({rounds for _, rounds in found}):

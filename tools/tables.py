@@ -13,13 +13,14 @@ from pathlib import Path
 
 from gtcourse import load_dataset
 from gtcourse.course.costs import step_costs
+from gtcourse.course.records import measurement
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import RECIPES
 from gtcourse.runs.record import read_results, results
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown, placed, run, short
-from tools.paths import NOTEBOOKS, PACKAGE, ROOT, RUN_TIMES, TEXTS
+from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
 from tools.result_tables import MEMORY, RESULTS, results_tables
 
 WORDS_A_MINUTE = 150
@@ -49,7 +50,7 @@ def measure() -> None:
 
 
 def benchmark() -> dict:
-    return json.loads((PACKAGE / "recorded" / "models-benchmark.json").read_text())
+    return measurement("models-benchmark")
 
 
 def benchmark_tables() -> dict[str, str]:

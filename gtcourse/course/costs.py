@@ -7,7 +7,6 @@ of these moments.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -17,10 +16,11 @@ import torch
 from torch import nn
 from torch.utils.benchmark import Timer
 
+from gtcourse.course.records import measurement
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes.recipe import Recipe
-from gtcourse.runs.record import RECORDED, device_name
+from gtcourse.runs.record import device_name
 from gtcourse.runs.run import loaders
 from gtcourse.train.costs import StepCosts, step_costs, stretched
 from gtcourse.train.loop import compiled, device, launch, train_step
@@ -64,8 +64,8 @@ class StepFormula:
 
 def recorded_formulas() -> dict[str, StepFormula]:
     """Those of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
-    stored = json.loads((RECORDED / "step-formulas.json").read_text(encoding="utf-8"))
-    return {name: StepFormula(**formula) for name, formula in stored["formulas"].items()}
+    formulas = measurement("step-formulas")["formulas"]
+    return {name: StepFormula(**formula) for name, formula in formulas.items()}
 
 
 def measure(

@@ -6,9 +6,7 @@ molecules and scored on the same test molecules.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from importlib.resources import files
 from typing import Literal
 
 import numpy as np
@@ -16,6 +14,7 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch_geometric.data import Data
 
+from gtcourse.course.records import measurement
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes.small import SMALL_MODELS as LEADERBOARD
 from gtcourse.runs.overview import morgan_counts
@@ -70,7 +69,7 @@ def line_to_beat(data: str = "molecules", train: int = 10_000) -> dict[str, floa
     Of "molecules", the embedded ones, "zinc", the real ZINC-12k, or "molhiv", whose scores are
     areas under the ROC curve. Raises a KeyError if nothing is recorded for this number of them.
     """
-    record = json.loads((files("gtcourse") / "recorded" / "simple-predictors.json").read_text())
+    record = measurement("simple-predictors")
     return (record["test_mae"] | record["test_auroc"])[f"{data}, {train} molecules"]
 
 

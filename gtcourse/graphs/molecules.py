@@ -17,12 +17,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib.util
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -442,8 +440,3 @@ def describe(dataset: GraphDataset) -> dict:
         "atoms_histogram": dict(sorted(Counter(atoms.tolist()).items())),
         "target_histogram": np.histogram(y, TARGET_BINS)[0].tolist(),
     }
-
-
-def recorded_statistics() -> dict:
-    """What was computed from the real ZINC-12k (``experiments.zinc_statistics``)."""
-    return json.loads((files("gtcourse") / "recorded" / "zinc-statistics.json").read_text())

@@ -1,16 +1,18 @@
-"""Records of runs: JSON files, the only source of a number in the book, beside the papers' numbers.
+"""Records of runs and trained weights, in files.
 
-A file is written beside the old one and renamed over it, so a kill at any moment leaves the old one
-or the new one. Weights are read without executing anything (``weights_only``).
+A record is JSON. Weights are safetensors, whose metadata hold the record as well, so that a file is
+a complete trained model. Files are written beside the old ones and renamed over them, so that a
+kill at any moment leaves the old one or the new one, and nothing in them is executed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
@@ -20,14 +22,20 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import Tensor
 
-from gtcourse.graphs.io import file_sha256, replacing, write_tensors
+from gtcourse.graphs.io import file_sha256, replacing
 from gtcourse.recipes import RECIPES, Recipe
 from gtcourse.train.loop import device, read_tensors
 
 PACKAGE = Path(str(files("gtcourse")))
-RECORDED = PACKAGE / "recorded"
+WEIGHTS = PACKAGE / "weights"
+"""The trained models that come with the package."""
+
+RESULTS_OF_RUNS = ("weights", "course/records")
+"""In the package, but no part of what ran."""
 
 
 def current_commit() -> str:
@@ -39,9 +47,8 @@ def current_commit() -> str:
 
     with suppress(FileNotFoundError):  # no git on this machine
         if git("ls-files", "__init__.py"):
-            # The records themselves are part of the package, but not of what ran.
-            watched = (".", f":(exclude){RECORDED}")
-            changed = git("status", "--porcelain", "--untracked-files=no", "--", *watched)
+            others = [f":(exclude){folder}" for folder in RESULTS_OF_RUNS]
+            changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *others)
             return git("rev-parse", "HEAD") + ("+changes" if changed else "")
     return f"gtcourse {version('gtcourse')}"
 
@@ -74,7 +81,8 @@ class Record:
         seconds: wall time; parameters: trainable numbers.
         curve: a row for each epoch; result: final metrics, such as ``{"test_mae": …}``.
         command: what to type for the same run.
-        weights: SHA-256 of the file of trained weights, if they are stored.
+        weights: SHA-256 of the trained weights (:func:`weights_sha256`), if they are stored; in
+            runs of earlier releases, of their file.
     """
 
     name: str
@@ -99,19 +107,29 @@ class Record:
     @property
     def weights_filename(self) -> str:
         """In the folder of the record."""
-        return f"weights/{Path(self.filename).stem}.pt"
+        return f"weights/{record_stem(self.name, self.seed)}.safetensors"
 
 
-def record_filename(name: str, seed: int | str) -> str:
-    return f"{name.replace('/', '-')}-seed{seed}.json"
+def record_filename(name: str, seed: int) -> str:
+    return f"{record_stem(name, seed)}.json"
+
+
+def record_stem(name: str, seed: int) -> str:
+    """How the files of a run are called, without the ending."""
+    return f"{name.replace('/', '-')}-seed{seed}"
 
 
 def write_record(record: Record, path: Path | str) -> None:
     """Writes a record; NaN in its curve becomes null."""
+    write_json(path, as_json(record))
+
+
+def as_json(record: Record) -> dict:
+    """A record as JSON can hold it: NaN in its curve is None."""
     content = asdict(record)
     for row in content["curve"]:
         row |= {name: None for name, value in row.items() if value != value}
-    write_json(path, content)
+    return content
 
 
 def write_json(path: Path | str, content: dict) -> None:
@@ -121,41 +139,84 @@ def write_json(path: Path | str, content: dict) -> None:
 
 def read_record(path: Path | str) -> Record:
     """Reads a record, or raises a ValueError if the file is something else."""
+    return record_of(Path(path).read_text(encoding="utf-8", errors="replace"), path)
+
+
+def record_of(text: str, where: Path | str) -> Record:
+    """The record that a text in JSON holds, or a ValueError that names the file."""
     try:
-        content = {"weights": "", **json.loads(Path(path).read_text(encoding="utf-8"))}
+        content = {"weights": "", **json.loads(text)}
         content.pop("sha256", None)  # of older records
         if wrong := sorted({*content} ^ {f.name for f in fields(Record)}):
             raise ValueError(f"missing or unknown: {', '.join(wrong)}")
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is no record of a run ({error}); expected JSON of one.") from None
+        raise ValueError(
+            f"{where} is no record of a run ({error}); expected JSON of one."
+        ) from None
     return Record(**content)
 
 
-def recorded(name: str) -> list[Record]:
-    """The package's own records of the runs called ``name``, by seed."""
-    paths = RECORDED.glob(record_filename(name, "*"))
-    records = sorted(map(read_record, paths), key=lambda record: record.seed)
-    if not records:
-        raise KeyError(f"no run called {name!r} is recorded in {RECORDED}; expected one.")
-    return records
+def write_weights(record: Record, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Stores a run's weights and its record in one file, and their checksum in the record."""
+    # A copy each: safetensors refuses tensors that share memory.
+    weights = {name: weight.detach().cpu().clone() for name, weight in weights.items()}
+    weights = {name: weight.contiguous() for name, weight in weights.items()}
+    record.weights = weights_sha256(weights)
+    metadata = {"record": json.dumps(as_json(record), allow_nan=False)}
+    with replacing(path) as temporary:
+        temporary.write_bytes(save(weights, metadata))
 
 
-def write_weights(record: Record, weights: dict[str, Tensor], folder: Path) -> None:
-    """Stores a run's weights in the records' ``folder``, and their checksum in the record."""
+def read_weights(record: Record, folder: Path) -> dict[str, Tensor]:
+    """The weights that a run ended with, by the names of ``state_dict``.
+
+    ``folder`` is that of the run. Files of earlier releases, which ``torch.save`` wrote, are read
+    without executing anything in them.
+    """
     path = folder / record.weights_filename
-    write_tensors(path, {name: weight.detach().cpu() for name, weight in weights.items()})
-    record.weights = file_sha256(path)
+    earlier = path.with_suffix(".pt")
+    if not path.is_file() and earlier.is_file():
+        if file_sha256(earlier) == record.weights:
+            return read_tensors(earlier)
+        path = earlier
+    elif path.is_file():
+        weights = read_model(path)[1]
+        if weights_sha256(weights) == record.weights:
+            return weights
+    raise ValueError(
+        f"{path} is missing or damaged; expected the weights of {record.name!r} with seed "
+        f"{record.seed}, with the record's checksum."
+    )
 
 
-def read_weights(record: Record, folder: Path = RECORDED) -> dict[str, Tensor]:
-    """The weights that a recorded run ended with, by the names of ``state_dict``."""
-    path = folder / record.weights_filename
-    if not path.is_file() or file_sha256(path) != record.weights:
+def read_model(path: Path) -> tuple[Record, dict[str, Tensor]]:
+    """The record and the weights in a file of :func:`write_weights`, or a ValueError."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except Exception as error:  # of a damaged file, safetensors' own or any other
+        reason = str(error).partition("\n")[0][:150].rstrip(".")
         raise ValueError(
-            f"{path} is missing or damaged; expected the weights of {record.name!r} with seed "
-            f"{record.seed}, with the record's checksum."
-        )
-    return read_tensors(path)
+            f"{path} cannot be read ({reason}); expected weights that gtcourse saved."
+        ) from None
+    return record_of(metadata.get("record", ""), path), weights
+
+
+def record_in(path: Path) -> Record:
+    """The record in a file of :func:`write_weights`, without the weights."""
+    with safe_open(path, framework="pt") as file:
+        return record_of((file.metadata() or {}).get("record", ""), path)
+
+
+def weights_sha256(weights: Mapping[str, Tensor]) -> str:
+    """Of the names, types, shapes and bytes of all weights."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        weight = weights[name].detach().cpu().contiguous()
+        digest.update(f"{name} {weight.dtype} {list(weight.shape)}\n".encode())
+        digest.update(weight.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def train(
             commit=commit,
         )
         if writes:
-            records.write_weights(record, model.state_dict(), out)
+            records.write_weights(record, model.state_dict(), out / record.weights_filename)
             _write_fingerprints(recipe, data, out)
             records.write_record(record, out / record.filename)
     return record

@@ -23,6 +23,7 @@ from torch_geometric.data import Batch, Data
 from gtcourse import budget, load_dataset
 from gtcourse.course import explorer
 from gtcourse.course.commands import main
+from gtcourse.course.records import recorded
 from gtcourse.course.tasks import build_cycles
 from gtcourse.encodings import (
     AddAnchorDistances,
@@ -50,7 +51,7 @@ from gtcourse.graphs.tables import fold_split, read_table
 from gtcourse.predict import export, load
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
-from gtcourse.runs.record import Record, read_record, read_weights, recorded, write_weights
+from gtcourse.runs.record import Record, read_record, read_weights, write_weights
 from gtcourse.runs.run import claim, data_for, train
 from gtcourse.train import tasks
 from gtcourse.train.loop import fit

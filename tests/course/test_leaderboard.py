@@ -13,9 +13,9 @@ from gtcourse.course.leaderboard import (
     morgan_counts,
     simple_errors,
 )
+from gtcourse.course.records import recorded
 from gtcourse.predict import available
 from gtcourse.recipes.small import SIZES
-from gtcourse.runs.record import recorded
 from gtcourse.train.loop import count_parameters
 
 SEEDS = (0, 1, 2)

@@ -3,9 +3,9 @@
 import torch
 
 from gtcourse import collate
+from gtcourse.course.records import recorded
 from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAttention
 from gtcourse.models.graphormer import Graphormer
-from gtcourse.runs.record import recorded
 from tests.models.small import GRAPHORMER as SMALL
 from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
 

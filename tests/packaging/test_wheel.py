@@ -52,7 +52,8 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel, sources
     others = {name for name in wheel.namelist() if name not in tracked}
     assert {*wheel.namelist()} - others == tracked
     assert {name.split("/")[0] for name in others} == {f"gtcourse-{gtcourse.__version__}.dist-info"}
-    assert {PurePosixPath(name).suffix for name in tracked} >= {".py", ".json", ".pt", ".js"}
+    kinds = {PurePosixPath(name).suffix for name in tracked}
+    assert kinds >= {".py", ".json", ".jsonl", ".safetensors", ".js"}
     assert "gtcourse/py.typed" in tracked
 
 
@@ -84,8 +85,9 @@ def test_the_readmes_layer_needs_no_extras(environment, tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", README_TEXT, re.S)
     code += """
 import gtcourse
-from gtcourse.runs.record import read_weights, recorded
-print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0])) > 0)"""
+from gtcourse.course.records import recorded
+from gtcourse.runs.record import PACKAGE, read_weights
+print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0], PACKAGE)) > 0)"""
     plain = environment()
     shapes, found = plain.run(plain.python, "-c", code, cwd=tmp_path).splitlines()
     assert shapes == "torch.Size([2, 3, 32]) torch.Size([2, 4, 3, 3])"

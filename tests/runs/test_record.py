@@ -1,20 +1,24 @@
 """Records on disk, and beside the papers' numbers."""
 
 from dataclasses import replace
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
 import torch
 
+from gtcourse.course.records import recorded
+from gtcourse.graphs.io import file_sha256
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.runs.record import (
+    PACKAGE,
+    WEIGHTS,
     Record,
-    read_record,
+    read_model,
     read_results,
     read_weights,
+    record_in,
     results,
     row,
+    weights_sha256,
     write_record,
     write_weights,
 )
@@ -51,15 +55,54 @@ def test_weights_are_stored_with_their_checksum(tmp_path):
     record, weights = a_run(), {"w": torch.arange(3.0)}
     with pytest.raises(ValueError, match="missing or damaged; expected the weights of 'csa-ri"):
         read_weights(record, tmp_path)
-    write_weights(record, weights, tmp_path)
+    write_weights(record, weights, tmp_path / record.weights_filename)
     torch.testing.assert_close(read_weights(record, tmp_path), weights)
 
 
-def test_every_record_of_the_package_is_read():
-    paths = sorted(Path(str(files("gtcourse") / "recorded")).glob("*-seed*.json"))
+def test_a_file_of_weights_holds_its_record_and_shared_tensors(tmp_path):
+    record, path = a_run(curve=[{"epoch": 0, "val_mae": float("nan")}]), tmp_path / "w.safetensors"
+    shared = torch.arange(6.0).view(2, 3)
+    weights = {
+        "w": shared,
+        "transposed": shared.T,
+        "half": shared.bfloat16(),
+        "steps": torch.tensor(3),
+    }
+    write_weights(record, weights, path)
+    read, found = read_model(path)
+    assert read == replace(record, curve=[{"epoch": 0, "val_mae": None}])
+    assert read == record_in(path)
+    assert {*found} == {*weights}
+    for name, weight in weights.items():
+        assert torch.equal(found[name], weight)
+        assert found[name].dtype == weight.dtype
+    before = path.read_bytes()
+    write_weights(record, weights, path)
+    assert path.read_bytes() == before
+
+
+def test_weights_of_earlier_releases_are_read_and_their_checksum_compared(tmp_path):
+    """A folder of 0.2: ``torch.save``, and the checksum of the file."""
+    record, weights = a_run(), {"w": torch.arange(3.0)}
+    path = tmp_path / "weights" / "csa-rings-zinc-seed0.pt"
+    path.parent.mkdir()
+    torch.save(weights, path)
+    record.weights = file_sha256(path)
+    assert torch.equal(read_weights(record, tmp_path)["w"], weights["w"])
+    path.write_bytes(path.read_bytes() + b"0")
+    with pytest.raises(ValueError, match=r"seed0.pt is missing or damaged; expected the weights"):
+        read_weights(record, tmp_path)
+
+
+def test_every_shipped_model_has_its_weights_and_its_record():
+    paths = sorted(WEIGHTS.glob("*.safetensors"))
     assert paths
     for path in paths:
-        assert read_record(path).filename == path.name
+        record, weights = read_model(path)
+        assert path == PACKAGE / record.weights_filename
+        assert weights_sha256(weights) == record.weights
+        (same,) = (run for run in recorded(record.name) if run.seed == record.seed)
+        assert same == record
 
 
 def of(name, records):

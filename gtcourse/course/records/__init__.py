@@ -1,0 +1,50 @@
+"""What the chapters read of runs and measurements that take longer than a chapter may.
+
+A run is a line of a JSON Lines file, one file for each chapter, sorted by name and seed. A
+measurement is a JSON file. Both are written by the scripts in ``experiments`` and ``speed``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+from gtcourse.graphs.io import replacing
+from gtcourse.runs.record import Record, as_json, record_of
+
+RECORDS = Path(str(files("gtcourse.course.records")))
+
+
+def recorded(name: str) -> list[Record]:
+    """The records of the runs called ``name``, by seed; a KeyError if there are none."""
+    start = json.dumps({"name": name})[:-1] + ", "
+    records = [
+        record_of(line, path)
+        for path in sorted(RECORDS.glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith(start)
+    ]
+    if not records:
+        raise KeyError(f"no run called {name!r} is recorded in {RECORDS}; expected one.")
+    return sorted(records, key=lambda record: record.seed)
+
+
+def measurement(name: str) -> dict:
+    """A measurement that is no run, such as "models-benchmark"."""
+    return json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def read_records(path: Path) -> list[Record]:
+    """All runs in a JSON Lines file; none if there is no such file."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [record_of(line, path) for line in lines]
+
+
+def store(records: Iterable[Record], path: Path) -> None:
+    """Writes runs into a JSON Lines file, in place of those with the same names and seeds."""
+    runs = {(record.name, record.seed): record for record in [*read_records(path), *records]}
+    lines = [json.dumps(as_json(runs[key]), allow_nan=False) for key in sorted(runs)]
+    with replacing(path) as temporary:
+        temporary.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

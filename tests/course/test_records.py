@@ -1,0 +1,53 @@
+"""Runs in JSON Lines files, and the measurements beside them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from gtcourse.course.records import RECORDS, measurement, read_records, recorded, store
+from tests.runs.test_record import a_run
+
+
+def test_a_run_replaces_the_one_with_its_name_and_seed(tmp_path):
+    path = tmp_path / "chapter.jsonl"
+    assert read_records(path) == []
+    first, second, other = a_run(1, 0.4), a_run(0, 0.3), replace(a_run(0, 0.5), name="a/zinc")
+    store([first, second], path)
+    store([other], path)
+    store([a_run(1, 0.2)], path)
+    assert read_records(path) == [other, second, a_run(1, 0.2)]
+    before = path.read_bytes()
+    store([second], path)
+    assert path.read_bytes() == before
+    assert b"NaN" not in before
+
+
+def test_every_file_of_runs_is_sorted_and_holds_each_run_once():
+    keys = []
+    for path in sorted(RECORDS.glob("*.jsonl")):
+        runs = [(record.name, record.seed) for record in read_records(path)]
+        assert runs == sorted(runs), path.name
+        keys += runs
+    assert keys
+    assert len(keys) == len({*keys})
+
+
+def test_the_runs_of_a_name_come_by_seed_and_of_no_other_name():
+    runs = recorded("csa/molecules")
+    assert [run.seed for run in runs] == [0, 1, 2]
+    assert {run.name for run in runs} == {"csa/molecules"}
+    with pytest.raises(KeyError, match="no run called 'csa' is recorded in"):
+        recorded("csa")
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path):
+    path = tmp_path / "chapter.jsonl"
+    path.write_text(json.dumps({"name": "csa/zinc"}) + "\n")
+    with pytest.raises(ValueError, match=r"chapter.jsonl is no record of a run \(missing or unkn"):
+        read_records(path)
+
+
+@pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_every_measurement_says_with_what_it_was_measured(path):
+    assert measurement(path.stem)
