@@ -115,7 +115,7 @@ def pair_features(
     relative = encoding.relative
     if relative is not None:
         if isinstance(relative, PairWalkEncoding):
-            more = rows.of_pairs(batch.encodings["random_walks"]).to(dtype)
+            more = rows.of_pairs(batch.encoding("random_walks")).to(dtype)
             weight, more_bias = relative.projection.weight.mT, relative.projection.bias
         else:
             weight = relative.vectors.weight

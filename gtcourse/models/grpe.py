@@ -88,7 +88,7 @@ class GRPEConfig(GraphConfig):
     node_noise: NotNegativeFloat = 0.0
 
 
-# Section 4.3: relations
+# Sections 4.1 and 4.2: the layer
 
 
 class RelationTables(NamedTuple):
@@ -98,147 +98,6 @@ class RelationTables(NamedTuple):
     query: Tensor | None = None  #: met by keys (Eq. 7)
     value: Tensor | None = None  #: added to values (Eq. 9)
     bias: Tensor | None = None  #: Graphormer's scalars (Eq. 4), ``[T, H]``
-
-
-class RelationEmbedding(nn.Module):
-    r"""The vectors :math:`\mathcal{P}_{\psi} + \mathcal{E}_{e}` of all relations, ``[T, width]``.
-
-    Args:
-        num_edge_types: Types of edges, E.
-        max_distance: Longest distance with a vector of its own, L.
-        width: Width of a vector, d, or H for scalars.
-    """
-
-    def __init__(self, num_edge_types: int, max_distance: int, width: int):
-        super().__init__()
-        self.max_distance = max_distance
-        self.distances = nn.Embedding(max_distance + 4, width)  # 0 to L, far, unreachable, virtual
-        self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
-
-    def forward(self) -> Tensor:
-        P = self.distances.weight
-        E = self.edges.weight
-        no_edge, self_edge, virtual_edge = E[-3:]
-        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
-        rows = [
-            P[:1] + self_edge,
-            P[1:2] + E[:-3],
-            P[min(2, far) : -1] + no_edge,
-            P[-1:] + virtual_edge,
-        ]
-        return torch.cat(rows)
-
-
-class Relations(nn.Module):
-    """The relation of each pair of tokens, 0 to T - 1.
-
-    Distances are those of the graph without [VNode], exact up to L + 1.
-
-    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
-    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
-
-    Args:
-        edge_types: Number of categories of each column of edge_attr; empty if all edges are alike.
-        edge_step: For one column of floats, the width of a type; else None.
-        max_distance: Longest distance with a vector of its own, L.
-        virtual_node: Whether there is a [VNode].
-    """
-
-    def __init__(
-        self,
-        edge_types: tuple[int, ...],
-        edge_step: float | None,
-        max_distance: int,
-        virtual_node: bool,
-    ):
-        super().__init__()
-        self.edge_types = edge_types
-        self.edge_step = edge_step
-        self.virtual_node = virtual_node
-        self.num_edge_types = math.prod(edge_types)  # E, all combinations of categories
-        # T: itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
-        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
-
-    def extra_repr(self) -> str:
-        return f"edge_types={self.edge_types}, num_relations={self.num_relations}"
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        """Reads the encoding "distance" and the features of edges.
-
-        Returns ``[B, N, N]``, or ``[B, 1 + N, 1 + N]`` with [VNode].
-        """
-        far = self.num_relations - 3
-        unreachable = far + 1
-        virtual = far + 2
-        distance = batch.encoding("distance").long()  # [B, N, N]
-        relation = (distance + self.num_edge_types - 1).clamp(0, far)  # two steps come after E
-        relation = relation.masked_fill(distance == UNREACHABLE, unreachable)
-        relation = torch.where(batch.adjacency, 1 + self.edge_type(batch), relation)
-        if self.virtual_node:
-            relation = F.pad(relation, (1, 0, 1, 0), value=virtual)  # [B, 1 + N, 1 + N]
-        tokens = relation.shape[-1]
-        itself = torch.eye(tokens, dtype=torch.bool, device=relation.device)
-        return relation.masked_fill(itself, 0)  # a loop is no edge to another
-
-    def edge_type(self, batch: GraphBatch) -> Tensor:
-        """The type of each edge, ``[B, N, N]``, 0 to E - 1; 0 where there is no edge."""
-        if not self.edge_types:
-            return torch.zeros_like(batch.adjacency, dtype=torch.long)
-        values = real_edge_features(batch)  # [B, N, N, F]
-        self.check_columns(values)
-        if self.edge_step is not None:
-            types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less
-            return types.clamp(0, self.num_edge_types - 1).long()
-        if can_raise(values):
-            self.check(values)
-        step = 1
-        types = torch.zeros_like(values[..., 0], dtype=torch.long)
-        for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True):
-            types = types + step * column.clamp(0, size - 1)
-            step = step * size
-        return types
-
-    def has_unknown(self, batch: GraphBatch) -> Tensor:
-        """True for each graph with an edge whose category is in no vocabulary, ``[B]``."""
-        if not self.edge_types or self.edge_step is not None:
-            return torch.zeros_like(batch.mask[:, 0])
-        is_unknown = self.unknown(real_edge_features(batch))  # [B, N, N, F]
-        return is_unknown.flatten(start_dim=1).any(dim=1)
-
-    def unknown(self, values: Tensor) -> Tensor:
-        """True for each category that is not in its column's vocabulary, ``[..., F]``."""
-        columns = [
-            (column < 0) | (column >= size)
-            for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True)
-        ]
-        return torch.stack(columns, dim=-1)
-
-    def check(self, edge_attr: Tensor) -> None:
-        """Raises a ValueError if an edge, ``[..., F]``, has no type."""
-        if not self.edge_types:
-            return
-        self.check_columns(edge_attr)
-        if self.edge_step is not None:
-            return
-        is_unknown = self.unknown(edge_attr)
-        if bool(is_unknown.any()):
-            sentence = unknown_category(edge_attr, is_unknown, self.edge_types, "edge_attr")
-            raise ValueError(sentence)
-
-    def check_columns(self, edge_attr: Tensor) -> None:
-        """Raises a ValueError for a wrong dtype or number of columns; it reads no value."""
-        if self.edge_step is None and edge_attr.is_floating_point():
-            raise ValueError(
-                f"edge_attr has dtype {edge_attr.dtype}; expected whole numbers (categories), or "
-                "edge_step, the width of a type, for one column of floats."
-            )
-        if self.edge_step is None:
-            check_columns(edge_attr, self.edge_types, "edge_attr")
-        elif edge_attr.shape[-1] != 1:
-            raise ValueError(f"edge_attr has {edge_attr.shape[-1]} columns; expected 1.")
-
-
-# Sections 4.1 and 4.2: the layer
 
 
 class GRPEAttention(MultiHeadAttention):
@@ -414,6 +273,150 @@ class GRPELayer(nn.Module):
         h = h + self.dropout(z)
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
         return (h, attention) if return_attention else h
+
+
+# Section 4.3: relations
+
+
+class RelationEmbedding(nn.Module):
+    r"""The vectors :math:`\mathcal{P}_{\psi} + \mathcal{E}_{e}` of all relations, ``[T, width]``.
+
+    Args:
+        num_edge_types: Types of edges, E.
+        max_distance: Longest distance with a vector of its own, L.
+        width: Width of a vector, d, or H for scalars.
+    """
+
+    def __init__(self, num_edge_types: int, max_distance: int, width: int):
+        super().__init__()
+        self.max_distance = max_distance
+        self.distances = nn.Embedding(max_distance + 4, width)  # 0 to L, far, unreachable, virtual
+        self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
+
+    def forward(self) -> Tensor:
+        P = self.distances.weight
+        E = self.edges.weight
+        no_edge, self_edge, virtual_edge = E[-3:]
+        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
+        rows = [
+            P[:1] + self_edge,
+            P[1:2] + E[:-3],
+            P[min(2, far) : -1] + no_edge,
+            P[-1:] + virtual_edge,
+        ]
+        return torch.cat(rows)
+
+
+class Relations(nn.Module):
+    """The relation of each pair of tokens, 0 to T - 1.
+
+    Distances are those of the graph without [VNode], exact up to L + 1.
+
+    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
+    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
+
+    Args:
+        edge_types: Number of categories of each column of edge_attr; empty if all edges are alike.
+        edge_step: For one column of floats, the width of a type; else None.
+        max_distance: Longest distance with a vector of its own, L.
+        virtual_node: Whether there is a [VNode].
+    """
+
+    def __init__(
+        self,
+        edge_types: tuple[int, ...],
+        edge_step: float | None,
+        max_distance: int,
+        virtual_node: bool,
+    ):
+        super().__init__()
+        self.edge_types = edge_types
+        self.edge_step = edge_step
+        self.virtual_node = virtual_node
+        self.num_edge_types = math.prod(edge_types)  # E, all combinations of categories
+        # T: itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
+        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
+
+    def extra_repr(self) -> str:
+        return f"edge_types={self.edge_types}, num_relations={self.num_relations}"
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Reads the encoding "distance" and the features of edges.
+
+        Returns ``[B, N, N]``, or ``[B, 1 + N, 1 + N]`` with [VNode].
+        """
+        far = self.num_relations - 3
+        unreachable = far + 1
+        virtual = far + 2
+        distance = batch.encoding("distance").long()  # [B, N, N]
+        relation = (distance + self.num_edge_types - 1).clamp(0, far)  # two steps come after E
+        relation = relation.masked_fill(distance == UNREACHABLE, unreachable)
+        relation = torch.where(batch.adjacency, 1 + self.edge_type(batch), relation)
+        if self.virtual_node:
+            relation = F.pad(relation, (1, 0, 1, 0), value=virtual)  # [B, 1 + N, 1 + N]
+        tokens = relation.shape[-1]
+        itself = torch.eye(tokens, dtype=torch.bool, device=relation.device)
+        return relation.masked_fill(itself, 0)  # a loop is no edge to another
+
+    def edge_type(self, batch: GraphBatch) -> Tensor:
+        """The type of each edge, ``[B, N, N]``, 0 to E - 1; 0 where there is no edge."""
+        if not self.edge_types:
+            return torch.zeros_like(batch.adjacency, dtype=torch.long)
+        values = real_edge_features(batch)  # [B, N, N, F]
+        self.check_columns(values)
+        if self.edge_step is not None:
+            types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less
+            return types.clamp(0, self.num_edge_types - 1).long()
+        if can_raise(values):
+            self.check(values)
+        step = 1
+        types = torch.zeros_like(values[..., 0], dtype=torch.long)
+        for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True):
+            types = types + step * column.clamp(0, size - 1)
+            step = step * size
+        return types
+
+    def has_unknown(self, batch: GraphBatch) -> Tensor:
+        """True for each graph with an edge whose category is in no vocabulary, ``[B]``."""
+        if not self.edge_types or self.edge_step is not None:
+            return torch.zeros_like(batch.mask[:, 0])
+        is_unknown = self.unknown(real_edge_features(batch))  # [B, N, N, F]
+        return is_unknown.flatten(start_dim=1).any(dim=1)
+
+    def unknown(self, values: Tensor) -> Tensor:
+        """True for each category that is not in its column's vocabulary, ``[..., F]``."""
+        columns = [
+            (column < 0) | (column >= size)
+            for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True)
+        ]
+        return torch.stack(columns, dim=-1)
+
+    def check(self, edge_attr: Tensor) -> None:
+        """Raises a ValueError if an edge, ``[..., F]``, has no type."""
+        if not self.edge_types:
+            return
+        self.check_columns(edge_attr)
+        if self.edge_step is not None:
+            return
+        is_unknown = self.unknown(edge_attr)
+        if bool(is_unknown.any()):
+            sentence = unknown_category(edge_attr, is_unknown, self.edge_types, "edge_attr")
+            raise ValueError(sentence)
+
+    def check_columns(self, edge_attr: Tensor) -> None:
+        """Raises a ValueError for a wrong dtype or number of columns; it reads no value."""
+        if self.edge_step is None and edge_attr.is_floating_point():
+            raise ValueError(
+                f"edge_attr has dtype {edge_attr.dtype}; expected whole numbers (categories), or "
+                "edge_step, the width of a type, for one column of floats."
+            )
+        if self.edge_step is None:
+            check_columns(edge_attr, self.edge_types, "edge_attr")
+        elif edge_attr.shape[-1] != 1:
+            raise ValueError(f"edge_attr has {edge_attr.shape[-1]} columns; expected 1.")
+
+
+# The model
 
 
 class GRPE(nn.Module):

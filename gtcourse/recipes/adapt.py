@@ -104,7 +104,7 @@ def own_recipe(
             "integers, or egt-100k/zinc, which takes both."
         )
     if level != "graph" and repr(level) not in known.get("target", ""):
-        models = "egt" if level == "edge" else "csa, egt or grpe"
+        models = "egt" if level == "edge" else "csa, egt, graphormer or grpe"
         raise ValueError(
             f"the model of {recipe.name} has no targets of {level}s; expected a recipe of {models}."
         )

@@ -82,6 +82,8 @@ def bond_vector(bonds, graph: Data, i: int, j: int, bound: bool, config) -> Tens
     """Eq. 8; a pair that a ring binds has a second set of vectors where rings are categories."""
     edges, types = edges_of(graph), config.num_edge_types or (1,)
     ring_set = int(bound and config.rings == "categorical")
+    if (i, j) in edges and config.num_edge_features:
+        return linear(bonds.edges, torch.tensor(edges[i, j], dtype=torch.float64))
     if (i, j) in edges:
         own = bonds.edges.weight[ring_set * sum(types) : (ring_set + 1) * sum(types)]
         return columns(own, types, edges[i, j] if config.num_edge_types else [0])

@@ -14,15 +14,16 @@ from tests.loops.parts import gelu, layer_norm, linear, network
 
 
 def graphormer_loop(model, graph: Data) -> Tensor:
-    """The prediction for one graph, ``[T]``."""
+    """The prediction for one graph, ``[T]``, or for its nodes, ``[n T]``."""
     n = graph.num_nodes
     h = [model.virtual_node] + [
-        columns(model.embedding, graph.x[i].tolist()) + node_vector(model, graph, i)
-        for i in range(n)
+        columns(model.embedding, graph.x[i]) + node_vector(model, graph, i) for i in range(n)
     ]
     A = [[pair_bias(model, graph, i, j) for j in range(n + 1)] for i in range(n + 1)]
     for layer in model.layers:
         h = layer_loop(layer, h, A, graph)
+    if model.config.target == "node":
+        return torch.cat([linear(model.head, layer_norm(model.norm, x)) for x in h[1:]])
     return linear(model.head, layer_norm(model.norm, h[0]))
 
 
@@ -36,7 +37,7 @@ def node_vector(model, graph: Data, i: int) -> Tensor:
         else:
             for (_, receiver), kinds in edges.items():
                 if receiver == i:
-                    total = total + columns(encoding.edges, kinds) / len(kinds)
+                    total = total + mean_of_columns(encoding.edges, kinds)
     return total
 
 
@@ -72,7 +73,7 @@ def edge_sum_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
     path = path_edges_loop(graph, i, j)[: encoding.max_length]
     total = torch.tensor(0.0).double()
     for n, kinds in enumerate(path):
-        x, w = columns(encoding.edges, kinds) / len(kinds), encoding.positions[n, :, head]
+        x, w = mean_of_columns(encoding.edges, kinds), encoding.positions[n, :, head]
         total = total + sum(x[k] * w[k] for k in range(len(x)))
     return total
 
@@ -107,7 +108,7 @@ def attention_loop(attention, h, A, graph, layer) -> list[Tensor]:
                 if layer.edge_values is not None:
                     edge = edges_of(graph).get((j - 1, i - 1))
                     if edge is not None:
-                        vector = columns(layer.edge_values.edges, edge) / len(edge)
+                        vector = mean_of_columns(layer.edge_values.edges, edge)
                         e = e + share[j] * vector[part]
             heads.append(z)
             carried.append(e)
@@ -115,7 +116,15 @@ def attention_loop(attention, h, A, graph, layer) -> list[Tensor]:
     return out
 
 
-def columns(table, categories: list[int]) -> Tensor:
-    """The sum of the vectors of each column's category; the columns' rows follow each other."""
+def columns(table, features) -> Tensor:
+    """The sum of the vectors of each column's category, or a linear map of numbers."""
+    if not hasattr(table, "sizes"):
+        return linear(table, torch.as_tensor(features).double())
     first = [sum(table.sizes[:c]) for c in range(len(table.sizes))]
+    categories = [int(value) for value in features]
     return sum(table.weight[f + value] for f, value in zip(first, categories, strict=True))
+
+
+def mean_of_columns(table, features) -> Tensor:
+    """Of categories the mean over the columns; a linear map of numbers is one vector."""
+    return columns(table, features) / (len(table.sizes) if hasattr(table, "sizes") else 1)

@@ -48,6 +48,10 @@ GRAPHORMERS = {
     "edges of paths": GRAPHORMER,
     "dropout": replace(GRAPHORMER, dropout=0.3, attention_dropout=0.3, input_dropout=0.3),
     "several targets": replace(GRAPHORMER, num_targets=3),
+    "nodes": replace(GRAPHORMER, target="node", num_targets=2),
+    "numbers": replace(GRAPHORMER, **NUMBERS, **EDGE_NUMBERS),
+    "numbers, edges at nodes": replace(GRAPHORMER, **NUMBERS, **EDGE_NUMBERS, edges="node"),
+    "numbers, edges of values": replace(GRAPHORMER, **NUMBERS, **EDGE_NUMBERS, edges="aggregation"),
     "two columns": replace(GRAPHORMER, **TWO_COLUMNS),
     "two columns, edges at nodes": replace(GRAPHORMER, edges="node", **TWO_COLUMNS),
     "two columns, edges of values": replace(GRAPHORMER, edges="aggregation", **TWO_COLUMNS),
@@ -146,6 +150,7 @@ CGTS = {
     "fused, two columns": replace(RINGED, form="fused", **COLUMNS),
     "dropout, fused": replace(RINGED, dropout=0.3, form="fused", **ABLATED),
     "numbers": replace(CGT, **NUMBERS),
+    "numbers of edges": replace(CGT, **EDGE_NUMBERS),
     "two columns": replace(DEEP, **COLUMNS),
     "two columns, rings": replace(RINGED, **COLUMNS),
 }
