@@ -21,7 +21,7 @@ from gtcourse.runs.record import read_results, results
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown, placed, run, short
 from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
-from tools.result_tables import MEMORY, RESULTS, results_tables
+from tools.result_tables import MEMORY, RESULTS, evidence, results_tables
 
 WORDS_A_MINUTE = 150
 HEADER, CODE = re.compile(r"\A---\n.*?\n---\n", re.S), re.compile(r"^```.*?^```$", re.M | re.S)
@@ -117,6 +117,7 @@ PAGES: dict[Path, Callable[[], dict[str, str]]] = {
     ROOT / "book" / "benchmarks" / "index.md": benchmark_tables,
     ROOT / "book" / "how_to_read.md": run_time_tables,
     ROOT / "book" / "teach.md": teacher_tables,
+    ROOT / "book" / "which_model.md": evidence,
 }
 
 
