@@ -19,9 +19,9 @@ from pathlib import Path
 
 from gtcourse.course.records import recorded
 from gtcourse.runs.record import spread
-from tools.ledger import SOURCES, cited, read_chapters, runs, section_link, sentence
+from tools.ledger import SOURCES, cited, read_chapters, runs, section_link
 from tools.pages import markdown_table, run, together
-from tools.paths import ROOT, TEXTS
+from tools.paths import ROOT, TEXTS, slug
 
 FOLDER = ROOT / "book" / "differs"
 PAPERS = ("lecture", "signnet", "graphormer", "egt", "grpe", "csa")
@@ -36,7 +36,9 @@ PAGE = """\
 
 {intro}
 
-Paper and code differ in {count} places. The last column shows which one the package follows.
+The table has {count} entries. In most of them paper and code differ. In the others one of them is
+silent, or a reader may expect something that neither does. The last column shows which one the
+package follows.
 
 {overview}
 
@@ -114,14 +116,14 @@ def page(name: str) -> str:
 
 
 def section(name: str, row: dict) -> str:
-    path, _, test = row["test"].partition("::")
+    path = row["test"].partition("::")[0]
     lines = {
         "Printed": row["paper"],
         "Code": row["code"],
         "Here": row["here"],
         "Why": row["why"],
         "Measured": effect(name, row),
-        "Test": f"*{sentence(test)}*, in `{path}`",
+        "Test": f"[`{path}`](https://github.com/{slug()}/blob/main/{path})",
         "Explained in": explained(name, row),
     }
     lines = "\n".join(f"* - {label}\n  - {text.strip()}" for label, text in lines.items() if text)

@@ -39,7 +39,6 @@ NUMBERS = r"S?\d+(?:(?:, | to | and )S?\d+)*"
 CITATION = re.compile(rf"\b({NAMES}), (?:(Eq|Fact|Figure)s?\.? |(?=S))({NUMBERS})")
 SECTION_OF_DOCSTRING = re.compile(r"^[A-Z][\w ]*:$", re.M)  # "Args:", "Shapes:"
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-SPELLED = "CSA CSA's EGT GCN GIN GRPE Graphormer Graphormer's GraphiT lecture's paper's PyG SignNet"
 
 
 class Place(NamedTuple):
@@ -235,7 +234,7 @@ def table(source: str, ledger: Ledger) -> str:
             [f"{row}: {phrase}", *map(erratum_link, errata)],
             map(section_link, sections),
             map(object_link, objects),
-            map(test_link, tests),
+            dict.fromkeys(map(test_link, tests)),
         )
         lines.append(f"| {' | '.join(map('<br>'.join, columns))} |")
     return "\n".join(lines) + "\n"
@@ -257,13 +256,7 @@ def object_link(found: Place) -> str:
 
 
 def test_link(found: Place) -> str:
-    return f"[{sentence(found.name)}]({on_github(found)}) (`{found.path.name}`)"
-
-
-def sentence(test: str) -> str:
-    """Tests are named by sentences, without capitals and apostrophes."""
-    spelled = {name.lower().replace("'", ""): name for name in SPELLED.split()}
-    return " ".join(spelled.get(word, word) for word in test.removeprefix("test_").split("_"))
+    return f"[`{found.path.name}`]({on_github(found)})"
 
 
 def on_github(found: Place) -> str:
