@@ -76,10 +76,11 @@ test: $(STAMP)  ## everything that CI checks; ends with a tally
 fast: lint checks  ## style, checks and the tests that are not slow
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not nightly" --ignore=tests/browser
 
-lint: $(STAMP)  ## style of the package, the tests and the notebooks' code; imports are declared
+lint: $(STAMP)  ## style of the package, the tests and the notebooks' code; imports and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/deptry gtcourse
 	$(BIN)/deptry . --ignore DEP004
 

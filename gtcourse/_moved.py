@@ -73,10 +73,10 @@ class MovedModules(MetaPathFinder, Loader):
             FutureWarning,
             stacklevel=2,
         )
+        assert new is not None  # or find_spec would not have found it
         current = import_module(new)
-        if (
-            old != "gtcourse.training"
-        ):  # whose modules went to four places: it stays an empty package
+        # Its modules went to four places: it stays an empty package.
+        if old != "gtcourse.training":
             sys.modules[old] = current
 
 

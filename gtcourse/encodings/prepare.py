@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from filelock import FileLock
+from torch import Tensor
 from torch_geometric.data import Data
 from tqdm import tqdm
 
@@ -99,8 +100,9 @@ def content_of(dataset: GraphDataset) -> str:
     columns, levels = ragged.columns, ("node", "edge", "graph", "pair")
     digest = hashlib.sha256("\n".join(columns.pop("smiles", [])).encode())
     names = sorted(columns, key=lambda name: (levels.index(ragged.levels[name]), name))
-    tensors = [ragged.num_nodes, ragged.num_edges, ragged.edge_index, *map(columns.get, names)]
-    for values in tensors:
+    sizes = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
+    for values in [*sizes, *(columns[name] for name in names)]:
+        assert isinstance(values, Tensor)  # nothing else is left
         digest.update(f"{values.dtype} {list(values.shape)}".encode())
         digest.update(values.contiguous().numpy().tobytes())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ Shapes: B graphs of n nodes each, k eigenvectors, r singular values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -150,7 +150,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _each(decomposition: Callable, matrices: Tensor) -> list[Tensor]:
+def _each(decomposition: Callable[[Tensor], Iterable[Tensor]], matrices: Tensor) -> list[Tensor]:
     """The decomposition of each matrix ``[B, n, n]``, a call for each, stacked.
 
     In one call for the stack, a matrix's last bits depend on where in memory it lies, and with them

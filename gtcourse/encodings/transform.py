@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
 from numbers import Integral
-from typing import ClassVar, get_type_hints
+from typing import ClassVar, get_type_hints, overload
 
 import torch
 from torch import Tensor
@@ -27,6 +27,10 @@ from gtcourse.graphs.dataset import GraphDataset, checked
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
 
 
+@overload
+def encode(graphs: GraphDataset, *transforms: BaseTransform) -> GraphDataset: ...
+@overload
+def encode(graphs: Iterable[Data], *transforms: BaseTransform) -> list[Data]: ...
 def encode(
     graphs: GraphDataset | Iterable[Data], *transforms: BaseTransform
 ) -> GraphDataset | list[Data]:
@@ -36,7 +40,7 @@ def encode(
     is malformed, or a transform is none.
     """
     if isinstance(graphs, GraphDataset):
-        return replace(graphs, graphs=encode(graphs.graphs, *transforms))
+        return replace(graphs, graphs=encode(list(graphs.graphs), *transforms))
     if isinstance(graphs, Data):
         raise ValueError("expected a list of graphs, got one; AddX()(graph) takes one.")
     graphs = list(graphs)
@@ -165,7 +169,7 @@ class Pairs:
 
 
 @dataclass(eq=False)
-class Encoding(BaseTransform):
+class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
     """Sets attributes that depend on a graph's edges alone; ``transform(data)`` for one graph.
 
     A pair encoding ``[n, n, …]`` cannot be a PyG data set's ``pre_transform``, nor go through PyG's

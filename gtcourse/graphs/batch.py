@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -31,8 +31,15 @@ from torch_geometric.data import Batch, Data
 PYG_NAMES = {"random_walk_pe": "rwse", "laplacian_eigenvector_pe": "laplacian_eigenvectors"}
 """Attributes set by PyG's transforms, and their names in a batch."""
 
-NODE_ENCODINGS = ("in_degree", "out_degree", "laplacian_eigenvectors", "svd", "anchor_distances")
-NODE_ENCODINGS += ("rwse", *PYG_NAMES)
+NODE_ENCODINGS = (
+    "in_degree",
+    "out_degree",
+    "laplacian_eigenvectors",
+    "svd",
+    "anchor_distances",
+    "rwse",
+    *PYG_NAMES,
+)
 PAIR_ENCODINGS = ("distance", "path_edges", "path_tree", "random_walks", "ring")
 ENCODINGS = dict.fromkeys(NODE_ENCODINGS, 1) | dict.fromkeys(PAIR_ENCODINGS, 2)
 ENCODINGS["laplacian_eigenvalues"] = 0
@@ -152,7 +159,9 @@ class GraphBatch:
         return self._map(lambda tensor: tensor[index])
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> GraphBatch:
-        fields = {name: function(t) for name, t in vars(self).items() if isinstance(t, Tensor)}
+        fields: dict[str, Any] = {
+            name: function(value) for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
         encodings = {name: function(tensor) for name, tensor in self.encodings.items()}
         return replace(self, **fields, encodings=encodings)
 
@@ -178,8 +187,13 @@ def _unpad(batch: GraphBatch, index: int, size: int) -> Data:
     if batch.edge_attr is not None:
         graph.edge_attr = batch.edge_attr[index, source, destination]
     if batch.y is not None:
-        places = {"graph": None, "node": slice(size), "edge": (source, destination)}
+        places: dict[str, Any] = {
+            "graph": None,
+            "node": slice(size),
+            "edge": (source, destination),
+        }
         graph.y = batch.y[index][places[batch.target]]
     for name, tensor in batch.encodings.items():
-        graph[name] = tensor[(index, *[slice(size)] * node_axes(name, tensor))]
+        nodes = (slice(size),) * node_axes(name, tensor)
+        graph[name] = tensor[index][nodes]
     return graph

@@ -26,5 +26,5 @@ def mlp(
         layers.append(activation())
         if norm is not None:
             layers.append(norm(following))
-    layers.append(nn.Linear(*widths[-2:]))
+    layers.append(nn.Linear(widths[-2], widths[-1]))
     return nn.Sequential(*layers)

@@ -84,7 +84,7 @@ def estimate(recipe: Recipe, data: GraphDataset) -> Estimate | None:
     fabric = launch(device().type, 1, "32-true")
     model, optimizer, schedule = recipe.start(copy.deepcopy(model), steps_per_epoch)
     model, optimizer = fabric.setup(model, optimizer)
-    seconds = []
+    seconds: list[float] = []
     while len(seconds) < 1 + TIMED:
         for batch in loader:
             start = time.perf_counter()

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -86,17 +87,17 @@ class Record:
     """
 
     name: str
-    config: dict
-    data: dict
+    config: dict[str, Any]
+    data: dict[str, Any]
     seed: int
     seconds: float
     parameters: int
-    curve: list[dict]
-    result: dict
+    curve: list[dict[str, Any]]
+    result: dict[str, Any]
     command: str
     commit: str = field(default_factory=current_commit)
     device: str = field(default_factory=device_name)
-    versions: dict = field(default_factory=installed_versions)
+    versions: dict[str, str] = field(default_factory=installed_versions)
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
     weights: str = ""
 
@@ -124,7 +125,7 @@ def write_record(record: Record, path: Path | str) -> None:
     write_json(path, as_json(record))
 
 
-def as_json(record: Record) -> dict:
+def as_json(record: Record) -> dict[str, Any]:
     """A record as JSON can hold it: NaN in its curve is None."""
     content = asdict(record)
     for row in content["curve"]:
@@ -132,19 +133,20 @@ def as_json(record: Record) -> dict:
     return content
 
 
-def write_json(path: Path | str, content: dict) -> None:
+def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
     with replacing(Path(path)) as temporary:
         temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def read_record(path: Path | str) -> Record:
     """Reads a record, or raises a ValueError if the file is something else."""
-    return record_of(Path(path).read_text(encoding="utf-8", errors="replace"), path)
+    return record_of(Path(path).read_bytes(), path)
 
 
-def record_of(text: str, where: Path | str) -> Record:
+def record_of(text: str | bytes, where: Path | str) -> Record:
     """The record that a text in JSON holds, or a ValueError that names the file."""
     try:
+        text = text if isinstance(text, str) else text.decode("utf-8")
         content = {"weights": "", **json.loads(text)}
         content.pop("sha256", None)  # of older records
         if wrong := sorted({*content} ^ {f.name for f in fields(Record)}):
@@ -263,7 +265,7 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
     Only recipes for ``dataset``, if it is given. Runs of recipes that are a reader's own come last,
     with all metrics of the test set.
     """
-    runs = defaultdict(list)
+    runs: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda record: record.seed):
         settings = ("changed", "precision", "compile", "buckets")
         budget = str([record.config.get(name) for name in settings])
@@ -271,7 +273,7 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
         # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.
         name = record.name if own else record.name.split("-on-")[0]
         runs[name, record.data["source"], record.data.get("checksum"), budget].append(record)
-    rows = []
+    rows: list[tuple[Recipe | None, str, tuple[float, float | None] | None, list[Record]]] = []
     for name, recipe in RECIPES.items():
         if dataset in (None, recipe.dataset):
             groups = [group for (of, *_), group in runs.items() if of == name] or [[]]

@@ -81,5 +81,5 @@ def _warmup_then(
         return step / steps if step <= steps else decay(min(1.0, (step - steps) / (total - steps)))
 
     schedule = LambdaLR(optimizer, rate)
-    schedule.total_steps = total  # compared when a checkpoint is loaded
+    schedule.total_steps = total  # type: ignore[attr-defined] # compared when a checkpoint is loaded
     return schedule

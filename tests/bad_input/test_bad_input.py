@@ -179,6 +179,13 @@ def flipped(path: Path) -> None:
     path.write_bytes(content)
 
 
+def last_bit(path: Path) -> None:
+    """Of the tensors, which follow the names and the record."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
 def flipped_graphs(path: Path) -> None:
     write_graphs(path, three_chains())
     content = bytearray(path.read_bytes())
@@ -425,16 +432,31 @@ def text_of(**changes) -> str:
     return json.dumps(asdict(a_record()) | changes)
 
 
-def weights(change: Callable[[Path], object], signed: bool = True) -> Make:
-    """A record's weights, changed; ``signed`` puts the changed file's checksum in the record."""
+def weights(change: Callable[[Path], object]) -> Make:
+    """A run's file of weights, changed."""
 
     def make(folder: Path) -> Callable:
         record = a_record()
-        write_weights(record, {"w": torch.arange(9.0)}, folder)
         path = folder / record.weights_filename
+        write_weights(record, {"w": torch.arange(9.0)}, path)
+        change(path)
+        return lambda: read_weights(record, folder)
+
+    return make
+
+
+def earlier_weights(change: Callable[[Path], object], signed: bool = True) -> Make:
+    """A file as release 0.2 wrote it, changed; ``signed`` records the changed file's checksum."""
+
+    def make(folder: Path) -> Callable:
+        record = a_record()
+        path = (folder / record.weights_filename).with_suffix(".pt")
+        path.parent.mkdir()
+        torch.save({"w": torch.arange(9.0)}, path)
+        record.weights = file_sha256(path)
         change(path)
         if signed:
-            record = replace(record, weights=file_sha256(path))
+            record.weights = file_sha256(path)
         return lambda: read_weights(record, folder)
 
     return make
@@ -495,8 +517,11 @@ RECORDS = [
     ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
     ("another run in the folder", run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
      "{folder} holds another run, different in seed; expected the same, or another folder"),
-    ("weights: one bit less", weights(flipped, signed=False), "is missing or damaged"),
-    *((f"weights: {write.__name__}", weights(write), "cannot be read (")
+    ("weights: one bit less", weights(last_bit), "is missing or damaged"),
+    ("earlier weights: one bit less", earlier_weights(flipped, signed=False),
+     "is missing or damaged"),
+    *((f"{age}: {write.__name__}", make(write), "cannot be read (")
+      for age, make in (("weights", weights), ("earlier weights", earlier_weights))
       for write in (plain_pickle, torch_pickle, old_torch_pickle)),
     *((f"a checkpoint: {what}", checkpoint(change), "{folder}/last.ckpt " + says)
       for what, change, says in [
