@@ -57,6 +57,13 @@ class Budget(StrEnum):
     SMOKE = "smoke"
 
 
+class Form(StrEnum):
+    FACTORISED = "factorised"
+    DIRECT = "direct"
+    CHUNKED = "chunked"
+    FUSED = "fused"
+
+
 class OwnTask(StrEnum):
     REGRESSION = "regression"
     BINARY = "binary"
@@ -143,9 +150,7 @@ def train(
     precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
-    form: str | None = Option(
-        None, help="of CSA's attention: fused (for the CPU, with numba), factorised, ..."
-    ),
+    form: Form | None = Option(None, help="of CSA's attention; fused is for the CPU, with numba"),
     csv: Path | None = Option(None, help="your own molecules, in place of --data"),
     smiles: str = SMILES,
     target: list[str] = Option([], help="a column of --csv to predict; repeat it for several"),

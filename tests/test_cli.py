@@ -9,11 +9,12 @@ import pytest
 
 import gtcourse
 from gtcourse import names
-from gtcourse.cli import _command, main
+from gtcourse.cli import Form, _command, main
 from gtcourse.course.commands import app
 from gtcourse.graphs.published import dataset_names
 from gtcourse.predict import load
 from gtcourse.recipes import RECIPES
+from gtcourse.recipes.csa import FORMS
 from tests.graphs.served import write_some
 from tests.process import gtcourse as call
 from tests.process import run
@@ -45,6 +46,7 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
     assert [*RECIPES] == names.RECIPE_NAMES
     assert gtcourse.load_dataset  # whose module adds the generated data sets to the published
     assert [*names.DATASET_NAMES] == dataset_names()
+    assert [*Form] == [*FORMS]
     assert names.trained_models() == sorted({load(name).name for name in names.trained_models()})
 
 
@@ -56,10 +58,12 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
         (("train", "csa/znic", "--seed", "0", "--seed", "1"), "there is no recipe 'csa/znic'"),
         (("train", "csa/zinc", "--data", "nowhere"), "data is 'nowhere'; expected 'embedded'"),
         (("train", "csa/zinc", "--csv", "my.csv"), "expected --target NAME"),
-        (("train", "csa/zinc", "--start", "csa/znic"), "csa/znic is no trained model"),
+        (("train", "csa/zinc", "--csv", "my.csv", "--target", "y", "--start", "csa/znic"),
+         "csa/znic is no trained model"),
         (("train", "csa/zinc", "--budget", "huge"), "Invalid value for '--budget'"),
         (("train", "csa/zinc", "--precision", "8"), "Invalid value for '--precision'"),
         (("train", "csa/zinc", "--task", "ranking"), "Invalid value for '--task'"),
+        (("train", "csa/zinc", "--form", "fast"), "Invalid value for '--form'"),
         (("data", "zink"), "there is no dataset 'zink'"),
         (("prepare", "zink", "--out", "graphs"), "there is no dataset 'zink'"),
         (("predict", "csa/znic", "CCO"), "csa/znic is no trained model (seed 0); expected one of"),
@@ -68,7 +72,7 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
         (("bench", "csa/znic"), "there is no recipe 'csa/znic'"),
         (("costs", "csa/znic"), "there is no recipe 'csa/znic'"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_name_or_option_is_answered_before_pytorch_is_imported(words, says):
     code = f"""
 import sys

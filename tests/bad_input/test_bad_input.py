@@ -725,7 +725,7 @@ COMMANDS = [
         ((*TRAIN, "--resume", "--auto-resume"), "--resume and --auto-resume are both given; expec"),
         ((*TRAIN[:2], "--csv", "@file"), "--csv needs a column to predict; expected --target NAME"),
         ((*TRAIN[:2], "--csv", "@file", "--target", "y", "--task", "classification"),
-         "--task is 'classification'; expected one of regression, binary, classes."),
+         "Invalid value for '--task'"),
         ((*TRAIN[:2], "--csv", "@my.csv", "--target", "y", "--start", "egt-100k/molecules"),
          "egt-100k/molecules (EGT) cannot start a model of the recipe gin-100k/zinc (GIN)"),
         (("train", "egt-100k/zinc", "--csv", "@my.csv", "--target", "y", "--start",
