@@ -82,7 +82,7 @@ lint: $(STAMP)  ## style of the package, the tests and the notebooks' code; impo
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/deptry gtcourse
-	$(BIN)/deptry . --ignore DEP004
+	$(BIN)/deptry . book/_ext --ignore DEP004
 
 format: $(STAMP)  ## fix what ruff can fix
 	$(BIN)/ruff check --fix .

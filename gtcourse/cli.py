@@ -1,11 +1,13 @@
 """``gtcourse recipes | train | results | data | prepare | predict``.
 
-The work is elsewhere in the package and imported where it is used, so that ``--help`` does not wait
-for PyTorch and PyG.
+The work is elsewhere in the package and imported where it is used, so that ``--help`` and the
+answer to a wrong name do not wait for PyTorch and PyG.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import math
 import os
 import shlex
@@ -16,6 +18,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
+from enum import StrEnum
 from itertools import count, product
 from pathlib import Path
 from statistics import mean, stdev
@@ -24,6 +27,7 @@ import typer
 from typer import Argument, Option
 
 from gtcourse import __version__
+from gtcourse.names import check_data_source, check_dataset, check_recipe, model_path
 
 app = typer.Typer(
     help="Graph Transformers, from each paper's recipe to a recorded result.",
@@ -40,7 +44,33 @@ DATA = Option(
     help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
     "as molecules, or the path of an .npz graph file or of a prepared folder.",
 )
-PRECISION = Option("32-true", help="32-true or bf16-mixed")
+
+
+class Precision(StrEnum):
+    FLOAT32 = "32-true"
+    BFLOAT16 = "bf16-mixed"
+
+
+class Budget(StrEnum):
+    PAPER = "paper"
+    SHORT = "short"
+    SMOKE = "smoke"
+
+
+class Form(StrEnum):
+    FACTORISED = "factorised"
+    DIRECT = "direct"
+    CHUNKED = "chunked"
+    FUSED = "fused"
+
+
+class OwnTask(StrEnum):
+    REGRESSION = "regression"
+    BINARY = "binary"
+    CLASSES = "classes"
+
+
+PRECISION = Option(Precision.FLOAT32, help="of the model's products")
 COMPILE = Option(False, "--compile", help="torch.compile, with CUDA graphs for each bucket")
 BUCKETS = Option(1, min=1, help="parts of the data by size of graph")
 DATASET = Option(None, help="only recipes for this data set")
@@ -68,10 +98,13 @@ def recipes(
     dataset: str | None = DATASET,
 ) -> None:
     """List the published configurations of the course, or describe one of them."""
+    if name is not None:
+        _refuse(context, ("dataset",), "on one recipe", "a name or --dataset")
+        check_recipe(name)
+    import_torch()
     from gtcourse.recipes import RECIPES, get_recipe
 
     if name is not None:
-        _refuse(context, ("dataset",), "on one recipe", "a name or --dataset")
         import torch
 
         recipe = get_recipe(name)
@@ -95,8 +128,8 @@ def train(
     context: typer.Context,
     recipe: str = RECIPE,
     data: str = DATA,
-    budget: str = Option(
-        "paper", help="paper (the whole recipe), short (1 % of it) or smoke (a check)"
+    budget: Budget = Option(
+        Budget.PAPER, help="the whole recipe, 1 % of it (short) or a check (smoke)"
     ),
     epochs: int | None = Option(None, min=1, help="in place of the budget's"),
     batch_size: int | None = Option(None, min=1, help="in place of the recipe's"),
@@ -114,16 +147,14 @@ def train(
         None, min=1, help="steps, within an epoch; there is one after each epoch"
     ),
     devices: int = Option(1, min=1, help="processes on this machine (DDP)"),
-    precision: str = PRECISION,
+    precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
-    form: str | None = Option(
-        None, help="of CSA's attention: fused (for the CPU, with numba), factorised, ..."
-    ),
+    form: Form | None = Option(None, help="of CSA's attention; fused is for the CPU, with numba"),
     csv: Path | None = Option(None, help="your own molecules, in place of --data"),
     smiles: str = SMILES,
     target: list[str] = Option([], help="a column of --csv to predict; repeat it for several"),
-    task: str = Option("regression", help="of --csv: regression, binary or classes"),
+    task: OwnTask = Option(OwnTask.REGRESSION, help="of --csv"),
     split: str = Option(
         "scaffold", help="of --csv: scaffold, random, or a column with train, val and test"
     ),
@@ -153,10 +184,18 @@ def train(
         raise ValueError(f"--fold is {fold} of {folds}; expected at most {folds}.")
     if resume and auto_resume:
         raise ValueError("--resume and --auto-resume are both given; expected one of the two.")
+    check_recipe(recipe)
+    if csv is None:
+        check_data_source(data)
+    elif not target:
+        raise ValueError("--csv needs a column to predict; expected --target NAME.")
+    if start is not None:
+        model_path(start)
     if len(seed) > 1 or (folds is not None and fold is None):
         each_fold = [fold] if folds is None or fold is not None else [*range(1, folds + 1)]
         raise typer.Exit(_run_each([*dict.fromkeys(seed)], each_fold, jobs, out))
     _refuse(context, ("jobs",), "on a single run", "several times --seed, or --folds")
+    import_torch()
     from gtcourse.recipes import get_recipe
     from gtcourse.recipes.csa import with_form
     from gtcourse.runs import overview, run
@@ -212,6 +251,7 @@ def results(
     all: bool = Option(False, "--all", help="also recipes that were not run"),
 ) -> None:
     """Show recorded runs beside the papers' numbers."""
+    import_torch()
     from gtcourse.runs import record as records
 
     for result in records.results(records.read_results(folders), dataset):
@@ -229,11 +269,15 @@ def data(
     source: str | None = Option(None, help="'download', or the path of a graph file"),
 ) -> None:
     """List the data sets, or load one and show its sizes."""
+    if name is None:
+        _refuse(context, ("source",), "on the list", "a data set's name as well")
+    else:
+        check_dataset(name)
+    import_torch()
     from gtcourse import load_dataset
     from gtcourse.graphs.published import GENERATED, PUBLICATIONS, dataset_names
 
     if name is None:
-        _refuse(context, ("source",), "on the list", "a data set's name as well")
         for known in dataset_names():
             ways = {"without a network": known in GENERATED, "published": known in PUBLICATIONS}
             print(f"{known:16} {', '.join(way for way, exists in ways.items() if exists)}")
@@ -267,6 +311,12 @@ def prepare(
 
     [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
+    check_dataset(name)
+    for each in recipe:
+        check_recipe(each)
+    if scheduler is not None:
+        _refuse(context, ("workers",), "with --scheduler", "one of the two")
+    import_torch()
     from gtcourse import load_dataset
     from gtcourse.encodings import AddRings, computed_on_device
     from gtcourse.encodings.prepare import pcqm4mv2, process_pool
@@ -275,8 +325,6 @@ def prepare(
     from gtcourse.graphs.published import data_root
     from gtcourse.recipes import get_recipe
 
-    if scheduler is not None:
-        _refuse(context, ("workers",), "with --scheduler", "one of the two")
     transforms = [each for one in recipe for each in get_recipe(one).transforms]
     stored = {repr(each): each for each in transforms if not computed_on_device(each)}
     stored = tuple(stored.values()) if recipe else (AddRings(18),)
@@ -298,6 +346,7 @@ def prepare(
 @app.command()
 def models() -> None:
     """List the trained models that come with the package: what they predict, and how well."""
+    import_torch()
     from gtcourse.predict import available_models
 
     for card in available_models():
@@ -330,16 +379,20 @@ def predict(
 
     [bold]gtcourse predict csa/zinc CCO "c1ccccc1O"[/]
     """
+    if (csv is None) == (not molecules):
+        raise ValueError("expected SMILES or --csv FILE, one of the two.")
+    if csv is None:
+        _refuse(context, ("smiles",), "without --csv", "--csv as well")
+    if not ensemble:
+        model_path(model)
+    import_torch()
     import pandas as pd
 
     from gtcourse.graphs.io import replacing
     from gtcourse.graphs.tables import read_table
     from gtcourse.predict import load, load_ensemble
 
-    if (csv is None) == (not molecules):
-        raise ValueError("expected SMILES or --csv FILE, one of the two.")
     if csv is None:
-        _refuse(context, ("smiles",), "without --csv", "--csv as well")
         table = pd.DataFrame({smiles: molecules})
     else:
         table = read_table(csv, smiles)
@@ -423,16 +476,32 @@ def _refuse(context: typer.Context, names: Sequence[str], when: str, expected: s
             raise ValueError(f"{option} has no effect {when}; expected {expected}.")
 
 
+def import_torch() -> None:
+    """Imports PyTorch and PyG, as fast and as quietly as they can be.
+
+    The garbage collector would search their modules again and again during the import, and once
+    more at the end of the process: more than a third of a prediction's time. They are used to the
+    end, so it leaves them out.
+    """
+    if "torch_geometric" in sys.modules:
+        return
+    gc.disable()
+    with warnings.catch_warnings():
+        # PyG calls what PyTorch 2.15 is about to drop.
+        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
+        import torch_geometric  # noqa: F401
+    gc.freeze()
+    gc.enable()
+    if "triton" in sys.modules:  # of PyTorch for GPUs, which would report what is left out
+        atexit.register(gc.unfreeze)
+
+
 def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, start, **options):
     """The recipe and data set of a CSV file; prints which rows were skipped."""
     from gtcourse.graphs.tables import class_names, read_csv, read_table
     from gtcourse.predict import features_of, fine_tuned
     from gtcourse.recipes.adapt import own_recipe
 
-    if not targets:
-        raise ValueError("--csv needs a column to predict; expected --target NAME.")
-    if task not in ("regression", "binary", "classes"):
-        raise ValueError(f"--task is {task!r}; expected one of regression, binary, classes.")
     features = "any" if start is None else features_of(start)
     table, names = read_table(csv, smiles, *targets), targets
     _say_separator(csv, table)

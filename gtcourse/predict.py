@@ -35,6 +35,7 @@ from gtcourse.graphs.molecules import (
     zinc_data,
 )
 from gtcourse.interpret import between_nodes
+from gtcourse.names import model_path, trained_models
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
@@ -299,22 +300,11 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
     Raises a ValueError if there is no such run, or it is not finished; the message says what there
     is.
     """
-    folder = Path(name)
-    if folder.suffix == ".safetensors" and folder.is_file():
-        return _predictor(*read_model(folder))
-    if folder.is_dir():
-        records = sorted(folder.glob("*-seed*.json"))
-        if len(records) == 1 and [*(folder / "weights").glob(f"{records[0].stem}.*")]:
-            record = read_record(records[0])
-            return _predictor(record, read_weights(record, folder), folder)
-    else:
-        shipped = WEIGHTS / f"{record_stem(str(name), seed)}.safetensors"
-        if shipped.is_file():
-            return _predictor(*read_model(shipped))
-    raise ValueError(
-        f"{name} is no trained model (seed {seed}); expected one of {', '.join(available())}, or "
-        "the folder of one finished run."
-    )
+    path = model_path(name, seed)
+    if path.suffix == ".safetensors":
+        return _predictor(*read_model(path))
+    record = read_record(path)
+    return _predictor(record, read_weights(record, path.parent), path.parent)
 
 
 @dataclass
@@ -420,7 +410,7 @@ def available_models() -> list[Card]:
 
 def available() -> list[str]:
     """The names of the runs whose weights are shipped."""
-    return sorted({record_in(path).name for path in WEIGHTS.glob("*.safetensors")})
+    return trained_models()
 
 
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:

@@ -8,9 +8,13 @@ import time
 import pytest
 
 import gtcourse
-from gtcourse.cli import _command, main
+from gtcourse import names
+from gtcourse.cli import Form, _command, main
 from gtcourse.course.commands import app
+from gtcourse.graphs.published import dataset_names
+from gtcourse.predict import load
 from gtcourse.recipes import RECIPES
+from gtcourse.recipes.csa import FORMS
 from tests.graphs.served import write_some
 from tests.process import gtcourse as call
 from tests.process import run
@@ -36,6 +40,50 @@ def test_version_recipes_and_data_sets_are_listed():
     described = call("data", "csl")
     assert "'train': " in described
     assert "nodes: 41 to 41" in described
+
+
+def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and_weights():
+    assert [*RECIPES] == names.RECIPE_NAMES
+    assert gtcourse.load_dataset  # whose module adds the generated data sets to the published
+    assert [*names.DATASET_NAMES] == dataset_names()
+    assert [*Form] == [*FORMS]
+    assert names.trained_models() == sorted({load(name).name for name in names.trained_models()})
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("recipes", "csa/znic"), "there is no recipe 'csa/znic'; expected one such as csa/zinc"),
+        (("train", "csa/znic"), "there is no recipe 'csa/znic'"),
+        (("train", "csa/znic", "--seed", "0", "--seed", "1"), "there is no recipe 'csa/znic'"),
+        (("train", "csa/zinc", "--data", "nowhere"), "data is 'nowhere'; expected 'embedded'"),
+        (("train", "csa/zinc", "--csv", "my.csv"), "expected --target NAME"),
+        (("train", "csa/zinc", "--csv", "my.csv", "--target", "y", "--start", "csa/znic"),
+         "csa/znic is no trained model"),
+        (("train", "csa/zinc", "--budget", "huge"), "Invalid value for '--budget'"),
+        (("train", "csa/zinc", "--precision", "8"), "Invalid value for '--precision'"),
+        (("train", "csa/zinc", "--task", "ranking"), "Invalid value for '--task'"),
+        (("train", "csa/zinc", "--form", "fast"), "Invalid value for '--form'"),
+        (("data", "zink"), "there is no dataset 'zink'"),
+        (("prepare", "zink", "--out", "graphs"), "there is no dataset 'zink'"),
+        (("predict", "csa/znic", "CCO"), "csa/znic is no trained model (seed 0); expected one of"),
+        (("predict", "csa/zinc"), "expected SMILES or --csv FILE"),
+        (("explore", "csa/zinc,csa/znic", "CCO"), "csa/znic is no trained model"),
+        (("bench", "csa/znic"), "there is no recipe 'csa/znic'"),
+        (("costs", "csa/znic"), "there is no recipe 'csa/znic'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_or_option_is_answered_before_pytorch_is_imported(words, says):
+    code = f"""
+import sys
+sys.modules["torch"] = sys.modules["torch_geometric"] = None
+sys.argv = ["gtcourse", *{words}]
+from gtcourse.course.commands import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
 
 
 def test_a_run_is_trained_and_shown_beside_the_paper(tmp_path, file):

@@ -18,6 +18,8 @@ OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarro
         # PyG itself imports some of them where they are installed.
         ("torch_geometric.data, torch_geometric.nn, torch_geometric.transforms",
          "gtcourse, gtcourse.models, gtcourse.encodings.prepare, gtcourse.cli", {*OF_SOME.split()}),
+        ("torch_geometric.data", "gtcourse.predict",
+         {"torchmetrics", "lightning_fabric", "matplotlib", "pandas"}),  # they take seconds
         ("sys", "gtcourse.cli", {"torch", "torch_geometric"}),  # so that --help comes at once
     ],
 )  # fmt: skip

@@ -6,7 +6,18 @@ from pathlib import Path
 
 from typer import Argument, Option
 
-from gtcourse.cli import BUCKETS, COMPILE, DATA, PRECISION, RECIPE, app, main
+from gtcourse.cli import (
+    BUCKETS,
+    COMPILE,
+    DATA,
+    PRECISION,
+    RECIPE,
+    Precision,
+    app,
+    import_torch,
+    main,
+)
+from gtcourse.names import check_data_source, check_recipe, model_path
 
 __all__ = ["app", "main"]
 
@@ -21,6 +32,9 @@ def explore(
 
     [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
     """
+    for model in models.split(","):
+        model_path(model)
+    import_torch()
     from gtcourse.course.explorer import page
     from gtcourse.graphs.io import replacing
 
@@ -35,11 +49,14 @@ def bench(
     recipe: str = RECIPE,
     data: str = DATA,
     steps: int = Option(20, min=1, help="that are timed, after as many that are not"),
-    precision: str = PRECISION,
+    precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
 ) -> None:
     """Measure a recipe's training step here, and estimate the time of the whole recipe."""
+    check_recipe(recipe)
+    check_data_source(data)
+    import_torch()
     from gtcourse.course.costs import measure
     from gtcourse.recipes import get_recipe
     from gtcourse.runs.run import data_for
@@ -58,6 +75,9 @@ def costs(
     batch_size: int | None = Option(None, min=1, help="not the recipe's"),
 ) -> None:
     """Count the memory and operations of a training step for several graph sizes, without data."""
+    check_recipe(recipe)
+    check_data_source(data)
+    import_torch()
     from gtcourse.course.costs import against_nodes
     from gtcourse.recipes import get_recipe
     from gtcourse.runs.run import data_for, loaders

@@ -7,8 +7,7 @@ differs from the published one is in ``notes.toml``.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
+from gtcourse.names import check_recipe
 from gtcourse.recipes.baselines import BASELINES, CYCLES, SIGNNET
 from gtcourse.recipes.csa import CSA_RECIPES
 from gtcourse.recipes.egt import EGT_RECIPES
@@ -24,7 +23,5 @@ RECIPES: dict[str, Recipe] = {recipe.name: recipe for paper in PAPERS for recipe
 
 def get_recipe(name: str) -> Recipe:
     """A recipe by name; an unknown name raises a ValueError with similar ones."""
-    if name not in RECIPES:
-        near = get_close_matches(str(name), RECIPES, n=5, cutoff=0.3) or [*RECIPES][:5]
-        raise ValueError(f"there is no recipe {name!r}; expected one such as {', '.join(near)}.")
+    check_recipe(name)
     return RECIPES[name]

@@ -28,11 +28,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from gtcourse.graphs.io import file_sha256, replacing
+from gtcourse.names import record_stem
 from gtcourse.recipes import RECIPES, Recipe
 from gtcourse.train.loop import device, read_tensors
 
 PACKAGE = Path(str(files("gtcourse")))
-WEIGHTS = PACKAGE / "weights"
 """The trained models that come with the package."""
 
 RESULTS_OF_RUNS = ("weights", "course/records")
@@ -113,11 +113,6 @@ class Record:
 
 def record_filename(name: str, seed: int) -> str:
     return f"{record_stem(name, seed)}.json"
-
-
-def record_stem(name: str, seed: int) -> str:
-    """How the files of a run are called, without the ending."""
-    return f"{name.replace('/', '-')}-seed{seed}"
 
 
 def write_record(record: Record, path: Path | str) -> None:

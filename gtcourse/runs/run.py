@@ -33,6 +33,7 @@ from gtcourse.graphs.published import (
     PUBLICATIONS,
     dataset_names,
 )
+from gtcourse.names import check_data_source
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import standardised
 from gtcourse.recipes.recipe import Recipe
@@ -61,6 +62,7 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
             graph file, of a publisher's folder, or of one that
             :func:`gtcourse.encodings.prepare.prepare` wrote.
     """
+    check_data_source(source)
     name = recipe.dataset
     if source == "embedded":
         if EMBEDDED.get(name, name) not in GENERATED:
@@ -71,11 +73,6 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
         return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None)
     if source in dataset_names():
         return load_dataset(source)
-    if not Path(source).exists():
-        raise ValueError(
-            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
-            f"file or of a prepared folder, or one of {', '.join(dataset_names())}."
-        )
     if (Path(source) / META).is_file():
         return open_graphs(source)
     return load_dataset(name, source)

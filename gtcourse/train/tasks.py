@@ -11,17 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torchmetrics import MeanAbsoluteError, Metric
-from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy
-from torchmetrics.functional.classification import binary_auroc, binary_average_precision
-from torchmetrics.utilities import dim_zero_cat
 
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
+
+if TYPE_CHECKING:
+    from torchmetrics import Metric
+
+# torchmetrics is imported where a metric is built: it takes over a second (SciPy's signals,
+# Matplotlib), and a prediction needs none.
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,16 @@ def graph_regression(scale: Scale | None = None) -> Task:
     def error(prediction: Tensor, y: Tensor) -> Tensor:
         return F.l1_loss(prediction, standardised(y), reduction="none")
 
+    def metric() -> Metric:
+        from torchmetrics import MeanAbsoluteError
+
+        return MeanAbsoluteError()
+
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
         known = ~batch.y.isnan()
         metric.update(restored(prediction.float())[known], batch.y[known].float())
 
-    task = _numbers(name, error, MeanAbsoluteError, update, "mae", "min")
+    task = _numbers(name, error, metric, update, "mae", "min")
     return replace(task, predictions=restored)
 
 
@@ -121,14 +128,14 @@ def graph_classification(num_tasks: int = 1) -> Task:
     the area under the ROC curve, and of T targets "ap", average precision, averaged over those that
     have both a 0 and a 1, as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
-    metric = "auroc" if num_tasks == 1 else "ap"
+    monitor = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
-    def update(ranked: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        ranked.update(prediction, batch.y)
+    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+        metric.update(prediction, batch.y)
 
-    ranked = partial(MeanOverTargets, metric)
-    task = _numbers("graph classification", cross_entropy, ranked, update, metric, "max", 2)
+    ranking = partial(_mean_over_targets, monitor)
+    task = _numbers("graph classification", cross_entropy, ranking, update, monitor, "max", 2)
     return replace(task, predictions=torch.sigmoid, kind="probability")
 
 
@@ -139,11 +146,11 @@ def node_binary_classification() -> Task:
     """
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
-    def update(ranked: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        ranked.update(prediction.flatten(), batch.y.flatten())
+    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+        metric.update(prediction.flatten(), batch.y.flatten())
 
-    ranked = partial(MeanOverTargets, "auroc")
-    task = _numbers("node classification", cross_entropy, ranked, update, "auroc", "max", 2)
+    ranking = partial(_mean_over_targets, "auroc")
+    task = _numbers("node classification", cross_entropy, ranking, update, "auroc", "max", 2)
     return replace(task, predictions=torch.sigmoid, kind="probability")
 
 
@@ -153,7 +160,7 @@ def graph_multiclass(num_classes: int) -> Task:
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
     """
     name = f"graph classification, {num_classes} classes"
-    metric = partial(MulticlassAccuracy, num_classes, average="micro", ignore_index=MISSING_LABEL)
+    metric = partial(_accuracy, num_classes, "micro")
     return _classes(name, num_classes, "accuracy", metric)
 
 
@@ -178,7 +185,7 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
         total = sum(class_sizes)
         weights = [(total - size) / total for size in class_sizes]
         name += f", weighted by their sizes {list(class_sizes)}"
-    metric = partial(MulticlassAccuracy, num_classes, average="macro", ignore_index=MISSING_LABEL)
+    metric = partial(_accuracy, num_classes, "macro")
     return _classes(name, num_classes, "accuracy", metric, weights)
 
 
@@ -189,7 +196,12 @@ def edge_classification() -> Task:
     ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
     and recall of class 1.
     """
-    metric = partial(BinaryF1Score, ignore_index=MISSING_LABEL)
+
+    def metric() -> Metric:
+        from torchmetrics.classification import BinaryF1Score
+
+        return BinaryF1Score(ignore_index=MISSING_LABEL)
+
     return _classes("edge classification", 2, "f1", metric)
 
 
@@ -234,38 +246,6 @@ def with_distances(
     name = f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})"
     options = task.model_options | {"return_distances": True}
     return replace(task, name=name, loss=loss, model_options=options)
-
-
-class MeanOverTargets(Metric):
-    """ROC AUC or average precision, averaged over the T targets that have both a 0 and a 1.
-
-    Others have no ranking to score; OGB leaves them out too. NaN if none is left. Logits are
-    ``[B, T]`` or ``[B]``; y is the same, 0, 1 or NaN.
-    """
-
-    full_state_update = False
-
-    def __init__(self, score: Literal["auroc", "ap"]):
-        super().__init__()
-        self.score_of = {"auroc": binary_auroc, "ap": binary_average_precision}[score]
-        self.add_state("predictions", [], dist_reduce_fx="cat")
-        self.add_state("targets", [], dist_reduce_fx="cat")
-
-    def update(self, prediction: Tensor, y: Tensor) -> None:
-        self.predictions.append(prediction.float().reshape(len(y), -1))
-        self.targets.append(y.reshape(len(y), -1))
-
-    def compute(self) -> Tensor:
-        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
-        scores = []
-        for prediction, y in zip(predictions.T, targets.T, strict=True):
-            known = ~y.isnan()
-            labels = y[known].long()
-            if 0 < labels.sum() < len(labels):
-                # Ranks instead of probabilities: the sigmoid of every large logit is 1.
-                rank = prediction[known].unique(return_inverse=True)[1] / len(labels)
-                scores.append(self.score_of(rank, labels))
-        return torch.stack(scores).mean() if scores else predictions.new_tensor(torch.nan)
 
 
 def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
@@ -314,6 +294,18 @@ def _classes(name, num_classes, monitor, metric, weights=None) -> Task:
         name, loss, metric, update, monitor, "max", size, num_classes=num_classes,
         predictions=partial(torch.softmax, dim=-1), kind="probabilities",
     )  # fmt: skip
+
+
+def _mean_over_targets(score: Literal["auroc", "ap"]) -> Metric:
+    from gtcourse.train.metrics import MeanOverTargets
+
+    return MeanOverTargets(score)
+
+
+def _accuracy(num_classes: int, average: Literal["micro", "macro"]) -> Metric:
+    from torchmetrics.classification import MulticlassAccuracy
+
+    return MulticlassAccuracy(num_classes, average=average, ignore_index=MISSING_LABEL)
 
 
 def _cross_entropy(

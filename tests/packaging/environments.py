@@ -7,6 +7,7 @@ seconds and no network.
 """
 
 import os
+import subprocess
 import sys
 import sysconfig
 import venv
@@ -39,11 +40,15 @@ class Environment:
         needed = closure(Requirement(f"gtcourse[{','.join(extras)}]"), installed)
         link(needed - {"gtcourse"}, installed, Path(site))
 
-    def run(self, *words: object, **options) -> str:
-        """What a command prints here; it inherits nothing that this process was told."""
+    def run(self, *words: object, **options) -> subprocess.CompletedProcess[str]:
+        """Runs a command here; it inherits nothing that this process was told."""
         told = {name: text for name, text in os.environ.items() if name not in OF_THIS_PROCESS}
-        path = f"{self.folder / 'bin'}{os.pathsep}{told['PATH']}"
-        return run(*words, env=told | {"PATH": path}, **options)
+        told["PATH"] = f"{self.folder / 'bin'}{os.pathsep}{told['PATH']}"
+        done = subprocess.run(
+            [*map(str, words)], env=told, capture_output=True, text=True, **options
+        )
+        assert done.returncode == 0, f"{words}\n{done.stdout[-1000:]}{done.stderr[-3000:]}"
+        return done
 
 
 def closure(wanted: Requirement, installed: dict[str, Distribution]) -> set[str]:

@@ -89,12 +89,12 @@ from gtcourse.course.records import recorded
 from gtcourse.runs.record import PACKAGE, read_weights
 print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0], PACKAGE)) > 0)"""
     plain = environment()
-    shapes, found = plain.run(plain.python, "-c", code, cwd=tmp_path).splitlines()
+    shapes, found = plain.run(plain.python, "-c", code, cwd=tmp_path).stdout.splitlines()
     assert shapes == "torch.Size([2, 3, 32]) torch.Size([2, 4, 3, 3])"
     file, are_weights = found.split()
     assert Path(file).is_relative_to(plain.folder)
     assert are_weights == "True"
-    version = plain.run("gtcourse", "--version", cwd=tmp_path)
+    version = plain.run("gtcourse", "--version", cwd=tmp_path).stdout
     assert version == f"gtcourse {gtcourse.__version__}\n"
 
 
@@ -112,7 +112,8 @@ def test_the_readmes_commands_run_with_the_extras_that_it_installs(environment, 
             if "real" in words:
                 words = [*words, "--budget", "smoke", "--graphs", "32", "--out", "seeds"]
                 words[words.index("real")] = "embedded"
-            installed.run(*words, cwd=tmp_path)
+            done = installed.run(*words, cwd=tmp_path)
+            assert "Warning" not in done.stderr
     predictions = (tmp_path / "predictions.csv").read_text()
     assert len(predictions.splitlines()) == len(rows) + 1
     assert "<script" in (tmp_path / "aspirin.html").read_text()

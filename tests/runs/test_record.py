@@ -7,10 +7,10 @@ import torch
 
 from gtcourse.course.records import recorded
 from gtcourse.graphs.io import file_sha256
+from gtcourse.names import WEIGHTS
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.runs.record import (
     PACKAGE,
-    WEIGHTS,
     Record,
     read_model,
     read_results,

@@ -12,8 +12,8 @@ from torch import nn
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.graphs import MISSING_LABEL, DenseLoader, collate
 from gtcourse.train.loop import evaluate, fit
+from gtcourse.train.metrics import MeanOverTargets
 from gtcourse.train.tasks import (
-    MeanOverTargets,
     edge_classification,
     graph_classification,
     graph_multiclass,

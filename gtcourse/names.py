@@ -1,0 +1,81 @@
+"""What the command line can look up without PyTorch, whose import takes seconds.
+
+A wrong name of a recipe, a trained model or a data set is answered at once.
+"""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from pathlib import Path
+
+from safetensors import safe_open
+
+PACKAGE = Path(__file__).parent
+WEIGHTS = PACKAGE / "weights"
+RECIPE_NAMES = (PACKAGE / "recipes" / "names.txt").read_text(encoding="utf-8").split()
+DATASET_NAMES = (
+    *("molecules", "cycles", "csl", "pattern", "cluster", "tsp", "digits"),
+    *("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2", "mnist", "cifar10"),
+)
+
+
+def check_recipe(name: str) -> None:
+    """Raises a ValueError with similar names if there is no such recipe."""
+    if name not in RECIPE_NAMES:
+        near = get_close_matches(str(name), RECIPE_NAMES, n=5, cutoff=0.3) or RECIPE_NAMES[:5]
+        raise ValueError(f"there is no recipe {name!r}; expected one such as {', '.join(near)}.")
+
+
+def check_dataset(name: str) -> None:
+    """Raises a ValueError if :func:`gtcourse.load_dataset` knows no data set of this name."""
+    if name not in DATASET_NAMES:
+        raise ValueError(
+            f"there is no dataset {name!r}; expected one of {', '.join(DATASET_NAMES)}."
+        )
+
+
+def check_data_source(source: str) -> None:
+    """Raises a ValueError if a recipe cannot be run on this: no kind, no name and no path."""
+    if source not in ("embedded", "real", *DATASET_NAMES) and not Path(source).exists():
+        raise ValueError(
+            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
+            f"file or of a prepared folder, or one of {', '.join(DATASET_NAMES)}."
+        )
+
+
+def trained_models() -> list[str]:
+    """The names of the runs whose weights are shipped."""
+    names = set()
+    for path in WEIGHTS.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            names.add(json.loads(file.metadata()["record"])["name"])
+    return sorted(names)
+
+
+def record_stem(name: str, seed: int) -> str:
+    """How the files of a run are called, without the ending."""
+    return f"{name.replace('/', '-')}-seed{seed}"
+
+
+def model_path(model: str | Path, seed: int = 0) -> Path:
+    """Where a trained model is: its file of weights, or the record in the folder of its run.
+
+    The model is the name of a shipped run with this seed, or the path of such a file or folder.
+    Raises a ValueError if there is none, or the run is not finished.
+    """
+    path = Path(model)
+    if path.suffix == ".safetensors" and path.is_file():
+        return path
+    if path.is_dir():
+        records = sorted(path.glob("*-seed*.json"))
+        if len(records) == 1 and [*(path / "weights").glob(f"{records[0].stem}.*")]:
+            return records[0]
+    else:
+        shipped = WEIGHTS / f"{record_stem(str(model), seed)}.safetensors"
+        if shipped.is_file():
+            return shipped
+    raise ValueError(
+        f"{model} is no trained model (seed {seed}); expected one of "
+        f"{', '.join(trained_models())}, or the folder of one finished run."
+    )
