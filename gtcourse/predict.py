@@ -35,13 +35,12 @@ from gtcourse.graphs.molecules import (
     zinc_data,
 )
 from gtcourse.interpret import between_nodes
-from gtcourse.names import model_path, trained_models
+from gtcourse.names import WEIGHTS, model_path, trained_models
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
 from gtcourse.runs.record import (
-    WEIGHTS,
     Record,
     read_model,
     read_record,

@@ -1,5 +1,6 @@
 """A metric that torchmetrics does not have."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -17,6 +18,9 @@ class MeanOverTargets(Metric):
     """
 
     full_state_update = False
+    score_of: Callable[..., Tensor]
+    predictions: list[Tensor]
+    targets: list[Tensor]
 
     def __init__(self, score: Literal["auroc", "ap"]):
         super().__init__()
