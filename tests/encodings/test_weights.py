@@ -53,7 +53,7 @@ def test_the_laplacian_takes_the_larger_weight_of_both_directions():
         (AddSVD(3, weight="length"), singular_vectors),
         (AddSVD(2, self_loops=False, weight="length"), singular_vectors),
     ],
-    ids=repr,
+    ids=["combinatorial", "symmetric", "random_walk", "walks", "svd", "svd_without_loops"],
 )
 def test_fractions_as_weights_equal_the_loops(encoding, loop):
     graph = triangle([0.25, 0.1, 0.7])
