@@ -53,6 +53,7 @@ def test_every_cell_is_read_as_it_is_written(tmp_path, cells, separator):
         bz2.compress(b"smiles,id\nCCO,1\n"),
         lzma.compress(b"smiles,id\nCCO,1\n"),
     ],
+    ids=["byte_order_mark", "carriage_returns", "empty_lines", "gzip", "bzip2", "xz"],
 )
 def test_a_byte_order_mark_line_ends_and_compression_do_not_matter(tmp_path, content):
     table = read_table(written(tmp_path, content), "smiles", "id")
