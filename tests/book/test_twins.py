@@ -1,11 +1,11 @@
 """The wall of twins draws what its table says."""
 
-import json
 import runpy
 
 import pytest
 
-from tools.paths import PACKAGE, ROOT
+from gtcourse.course.records import measurement
+from tools.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def wall():
 
 
 def test_its_verdicts_are_those_of_the_recorded_table(wall):
-    recorded = json.loads((PACKAGE / "recorded/encoding-table.json").read_text(encoding="utf-8"))
+    recorded = measurement("encoding-table")
     assert {pair["name"]: pair["told"] for pair in wall["pairs"]} == {
         row["pair"]: row["cells"] for row in recorded["rows"]
     }

@@ -79,7 +79,7 @@ def trained(folder: Path) -> object:
     record = vars(read_record(folder / RUN / f"{RUN}.json"))
     curve = [{k: v for k, v in row.items() if k != "seconds"} for row in record["curve"]]
     kept = {key: record[key] for key in ("name", "config", "data", "result", "weights")}
-    return kept | {"curve": curve, "files": files(folder / RUN / "weights")}
+    return kept | {"curve": curve, "files": sorted(files(folder / RUN / "weights"))}
 
 
 def files(folder: Path) -> dict[str, str]:
