@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 # Matplotlib), and a prediction needs none.
 
 
+def unchanged(values: Tensor) -> Tensor:
+    """A copy: the outputs of a model are already in the targets' unit."""
+    return values.clone()
+
+
 @dataclass(frozen=True)
 class Task:
     """A loss, and the metric that decides which weights are best.
@@ -51,7 +56,7 @@ class Task:
     size: Callable[[GraphBatch], Tensor | int] = attrgetter("num_graphs")
     model_options: dict[str, object] = field(default_factory=dict)
     num_classes: int | None = None
-    predictions: Callable[[Tensor], Tensor] = torch.clone
+    predictions: Callable[[Tensor], Tensor] = unchanged
     kind: Literal["value", "probability", "probabilities"] = "value"
 
     def improves(self, value: float, best: float | None) -> bool:
@@ -100,7 +105,7 @@ def graph_regression(scale: Scale | None = None) -> Task:
     With a ``scale`` the model predicts standardised targets: the loss is theirs, and the metric and
     predictions are in the unit of the targets. Targets of nodes, ``[B, N]``, are taken as well.
     """
-    name, restored, standardised = "graph regression", torch.clone, torch.clone
+    name, restored, standardised = "graph regression", unchanged, unchanged
     if scale is not None:
         name += f", targets standardised by mean {list(scale.mean)}, sd {list(scale.sd)}"
         restored, standardised = scale.restored, scale.standardised
