@@ -57,9 +57,8 @@ from tqdm import tqdm
 
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, Target
 from gtcourse.graphs.io import require
-from gtcourse.graphs.published import GENERATED, Generated, load_dataset
-
-__all__ = ["load_dataset"]  # which knows the data sets of this module once it is imported
+from gtcourse.graphs.published import GENERATED, Generated
+from gtcourse.graphs.published import load_dataset as load_dataset  # knows this module's sets
 
 COMMUNITY = range(5, 35)  #: the sizes of a community, and of the graph P of PATTERN
 NODES = range(20, 51)  #: of a TSP
