@@ -60,6 +60,12 @@ def forget_sourceless(app: Sphinx, env) -> None:
     """Else the list of sources names the module of an alias such as ``list[int]``, builtins."""
     for name in [name for name, found in env._viewcode_modules.items() if not found]:
         del env._viewcode_modules[name]
+    # A name that a module imports is documented on the page of the module that defines it.
+    objects = env.get_domain("py").objects
+    for name, (code, tags, used, _) in env._viewcode_modules.items():
+        pages = {tag: objects.get(f"{name}.{tag}") for tag in used}
+        pages = {tag: page.docname for tag, page in pages.items() if page}
+        env._viewcode_modules[name] = (code, tags, pages, name)
 
 
 def description(parameter: nodes.Element) -> str:
