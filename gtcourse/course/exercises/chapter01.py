@@ -21,7 +21,7 @@ LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a log
 @compare(random((9, 4), (9, 4), (3, 4)), LARGE, random((5, 6), (5, 6), (7, 6), seed=2))
 @mistake("the scale is missing: divide the logits by sqrt(d_k), here 3.", scale=1)
 @mistake("the logits are divided by d_k; it should be its square root.", scale=1 / 9)
-@mistake("the logits are divided by sqrt(d_v); use d_k, the rows of Q.", scale=3**-0.5)
+@mistake("the logits are divided by sqrt(d_v); use d_k, the number of rows of Q.", scale=3**-0.5)
 @mistake(
     "the softmax is over the wrong axis: each column of K^T Q has to sum to one.",
     axis=1,
@@ -38,7 +38,7 @@ def check_columns(Q, K, V, scale=None, axis=0):
     view=lambda z, q, k, v, mask: z[mask | ~mask.any(dim=1, keepdim=True)],
     gradients=True,
 )
-@mistake("NaN in the empty sequence: its softmax over nothing but -inf is 0/0.", fill=-math.inf)
+@mistake("the empty sequence gives NaN: a softmax over nothing but -inf is 0/0.", fill=-math.inf)
 @mistake("queries attend to padding: a key mask applies to the columns of the logits.", axis=2)
 @mistake("the weights no longer sum to one: mask the logits, before the softmax.", late=True)
 @mistake("the empty sequence gives the mean of its padding, not zeros.", empty=1)
@@ -70,7 +70,7 @@ def check_multi_head(h, W_Q, W_K, W_V, W_O, num_heads, mixed=False, merge=(1, 2)
 
 @checker
 def check_maximum(W_Q, W_K, W_V):
-    """One head that finds the largest number, whatever the query's token."""
+    """The head finds the largest number, whichever token asks."""
     if W_K is ... or W_V is ...:
         raise Missing
     W_Q, W_K, W_V = (W.float() for W in tensors((W_Q, W_K, W_V), *[(2, 1)] * 3))
@@ -95,7 +95,7 @@ def check_maximum(W_Q, W_K, W_V):
 
 @checker
 def check_pair(pair):
-    """Two molecules, one bag. No model of this chapter can tell them apart."""
+    """Both molecules are the same bag, so no model of this chapter can tell them apart."""
     from rdkit import Chem, rdBase
 
     from gtcourse.graphs.molecules import molecule_graph, parse, penalized_logp

@@ -13,10 +13,10 @@ from gtcourse.models.attention import MultiHeadAttention
     [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]])],
 )
 @mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
-@mistake("True means may attend, not False.", then=torch.logical_not)
+@mistake("the mask is inverted: True marks where a token may attend.", then=torch.logical_not)
 @mistake("your tokens attend to later ones.", join=lambda seen, real: seen.T & real)
 @mistake("a token attends to itself as well.", join=lambda seen, real: seen.tril(-1) & real)
-@mistake("padding is masked in the rows, not columns.", join=lambda seen, real: seen & real.mT)
+@mistake("padding is masked in the rows; mask its columns.", join=lambda seen, real: seen & real.mT)
 def check_decoder_mask(tokens, join=torch.logical_and):
     """Each token attends to itself and earlier tokens, and none attends to padding."""
     place = torch.arange(tokens.shape[1])
@@ -96,7 +96,7 @@ def _one_after_another(step, attention, x):
 @mistake("the logits are not divided by sqrt(d_k).", scale=1.0)
 @mistake("the output projection is missing.", project=False)
 def check_cached_step(attention, x, keys, values, scale=None, project=True, seen=slice(None)):
-    """One token at a time equals the causal mask, and no key is computed twice."""
+    """Step by step you get the outputs of causal attention, and no key is computed twice."""
     parts = (attention.query, attention.key, attention.value)
     q, k, v = (attention.split_heads(part(x)) for part in parts)
     keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)

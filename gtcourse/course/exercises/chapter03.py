@@ -29,7 +29,10 @@ def check_mask(edge_index, num_nodes, loops=True):
     (*random((6,)), LOOPS, 9),
     atol=1e-3,
 )
-@mistake("the softmax, or its maximum, runs over all edges.", lambda s, e, n: s.softmax(0))
+@mistake(
+    "the softmax, or the maximum in it, runs over all edges; take those of one target.",
+    lambda s, e, n: s.softmax(0),
+)
 @mistake("exp overflows: subtract a node's maximum first.", largest=torch.zeros_like)
 @mistake("edges are grouped by source, not by target.", end=0)
 @mistake("subtract each node's own maximum.", largest=torch.max)
@@ -66,7 +69,7 @@ def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
 @mistake("without self-loops a node forgets what it has received.", loops=False)
 @mistake("edges are directed: information does not travel back.", given=lambda A: (A | A.T,))
 def check_layers_needed(adjacency, loops=True, never=-1):
-    """Information travels one hop per layer, so the longest shortest path decides."""
+    """Information travels one hop per layer, so the longest of all shortest paths decides."""
     reached = torch.eye(len(adjacency), dtype=torch.bool)
     mask = adjacency.T | (reached & loops)
     for layers in range(len(mask) + 1):
@@ -86,7 +89,7 @@ def check_layers_needed(adjacency, loops=True, never=-1):
 @mistake("the virtual node has an edge to itself; leave entry (N, N) False.", corner=True)
 @mistake("the new node is first; it should be last.", then=lambda A: A.roll((1, 1), dims=(0, 1)))
 def check_virtual_node(adjacency, row=True, column=True, corner=False):
-    """Two layers now join any two nodes, for 2N more edges."""
+    """Any two nodes now exchange information within two layers, for only 2N more edges."""
     wider = F.pad(adjacency, (0, 1, 0, 1))
     wider[-1, :-1], wider[:-1, -1], wider[-1, -1] = row, column, corner
     return wider

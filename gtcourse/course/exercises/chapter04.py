@@ -10,7 +10,7 @@ TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=Tru
 
 
 @compare([TREE | TREE.roll(3, 1).T], [TREE[1:, 1:]])
-@mistake("a node without outgoing edges has NaN, 0/0; it must have a row of zeros.", least=0)
+@mistake("the row of a node without outgoing edges is NaN (0/0); it must be zeros.", least=0)
 @mistake("these are the edges themselves; divide each row by its sum.", torch.Tensor.float)
 @mistake("the columns sum to one: divide each row by its own sum.", axis=0)
 @mistake("column j is divided by the sum of row j: use keepdim=True.", keepdim=False)
@@ -23,12 +23,12 @@ def check_walk_matrix(A, axis=1, least=1, keepdim=True):
     (torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T),
     (torch.tensor([0.5, -1.5, 2.25, 4]), torch.tensor([(0, 1), (1, 0), (3, 1), (1, 3)]).T),
 )
-@mistake("every edge counts twice: edge_index holds both of its directions.", count=1)
+@mistake("every edge is counted twice: edge_index contains both of its directions.", count=1)
 @mistake("divide by the sum of the squares of u.", over=lambda u: 1)
 @mistake("you divide by the length of u; divide by its square.", over=torch.norm)
 @mistake("these are the differences themselves; square them.", power=1)
 def check_rayleigh_quotient(u, edge_index, count=0.5, power=2, over=lambda u: (u**2).sum()):
-    """Squared differences, each edge once, divided by the squared length."""
+    """Each edge counts once, and the sum is divided by the squared length of u."""
     i, j = edge_index
     return float(count * ((u[i] - u[j]).abs() ** power).sum() / over(u))
 
@@ -60,7 +60,7 @@ def _squares(columns, *_):
 @mistake("these are rows; eigh puts a vector in each column.", columns=lambda V, k: V.T[:, :k])
 @mistake("a graph of 3 nodes with k = 5 needs 2 columns of zeros at the end.", pad=(0, 0))
 def check_laplacian_rows(A, k, columns=lambda V, k: V[:, :k], pad=(0, 1)):
-    """The smallest eigenvalues first, and small graphs padded at the end."""
+    """The smallest eigenvalues come first, and small graphs are padded at the end."""
     vectors = torch.linalg.eigh(A.sum(dim=1).diag() - A.double()).eigenvectors
     return F.pad(columns(vectors, k), [n * max(0, k - len(A)) for n in pad])
 

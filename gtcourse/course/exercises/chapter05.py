@@ -87,10 +87,16 @@ COMPLETE = 5 * torch.eye(5) - torch.ones(5, 5)
 
 # An eigenvector of a repeated eigenvalue has no gradient.
 @compare([STAR], [COMPLETE], [LONG], [RING], run=lambda answer, L: torch.stack([*answer(L)]))
-@mistake("that is a matrix for each eigenvector; eigenvalues are equal up to 1e-4.", tolerance=-1)
+@mistake(
+    "that is one matrix for each eigenvector; eigenvalues less than 1e-4 apart are equal.",
+    tolerance=-1,
+)
 @mistake("the projector of eigenvalue 0 is missing.", then=lambda P: P[1:])
 @mistake("the order is descending; eigenvalues should ascend.", then=lambda P: P.flip(0))
-@mistake("this is the identity: all were added, or it is V^T V.", lambda L: torch.eye(len(L)))
+@mistake(
+    "this is the identity: did you add all projectors, or compute V^T V?",
+    lambda L: torch.eye(len(L)),
+)
 def check_projectors(L, tolerance=1e-4):
     """Every basis gives the same matrices."""
     values, vectors = torch.linalg.eigh(L.double())

@@ -13,9 +13,11 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
 
 
 @compare((*random((4, 2)), FAR), (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]))
-@mistake("-1 was read as the last row, not as row 0.", rows=lambda d: d.clamp(max=3))
+@mistake(
+    "index -1 is the last row; pairs without a path belong in row 0.", rows=lambda d: d.clamp(max=3)
+)
 @mistake("distance k was looked up in row k; use row k + 1.", rows=lambda d: d.clamp(0, 3))
-@mistake("pairs without a path have row 0 of their own.", rows=lambda d: (d + 1).clamp(1, 3))
+@mistake("pairs without a path have a row of their own, row 0.", rows=lambda d: (d + 1).clamp(1, 3))
 @mistake("distances beyond D share the last row.", rows=lambda d: (d + 1) % 4)
 def check_spatial_bias(scalars, distance, rows=lambda d: d + 1):
     """Unreachable pairs have their own scalar, and all far ones share one."""
@@ -27,7 +29,7 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
 
 @compare((*random((3, 2)), PATH, DISTANCE), (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]))
-@mistake("a mean over no edges is 0/0; it should be 0.", edges=lambda d: d.clamp(max=3))
+@mistake("a mean over no edges is 0/0; it has to be 0 here.", edges=lambda d: d.clamp(max=3))
 @mistake("the sum is divided by L, not by the path's edges.", edges=lambda d: 3)
 @mistake(
     "a longer path is divided by its distance; divide by the L edges that are read.",
@@ -44,11 +46,11 @@ def check_edge_bias(table, path, distance, longer=0, edges=None):
 
 @compare(random((2, 2, 2), (2,)), random((3, 5, 5), (3,)))
 @mistake("[VNode] is last; it should be token 0.", then=lambda b: b.roll((-1, -1), (1, 2)))
-@mistake("[VNode]'s pair with itself has 0; it should have t as well.", corner=0)
+@mistake("[VNode]'s pair with itself is 0; it should be t as well.", corner=0)
 @mistake("the column is missing: the nodes attend to [VNode] with t as well.", column=0)
 @mistake("the row is missing: [VNode] attends to the nodes with t as well.", row=0)
 def check_with_virtual_node(bias, t, corner=1, row=1, column=1):
-    """One scalar per head for all pairs with [VNode], and the others unchanged."""
+    """All pairs with [VNode] have one scalar per head, and the others are unchanged."""
     wider = F.pad(bias, (1, 0, 1, 0))
     wider[:, 0, 0] = corner * t
     wider[:, 0, 1:], wider[:, 1:, 0] = row * t[:, None], column * t[:, None]
@@ -67,9 +69,11 @@ def _one_head(mean_head, d):
 
 
 @compare([3], [4], run=_one_head, parts=["weights", "output"], atol=1e-3)
-@mistake("a node also attends to nodes that it cannot reach: -inf for them.", no_path=0)
-@mistake("a node also attends to nodes farther away: -inf for them.", far=0)
-@mistake("twice the weight is log 2 more in the logit, not 2 more.", itself=2.0)
+@mistake(
+    "a node also attends to nodes that it cannot reach; their scalar has to be -inf.", no_path=0
+)
+@mistake("a node also attends to nodes at distance 2 or more; their scalar has to be -inf.", far=0)
+@mistake("for twice the weight, add log 2 to the logit, not 2.", itself=2.0)
 @mistake("a node's features change its weights: W_Q or W_K has to be zero.", features=1.0)
 @mistake("a node does not attend to itself; it should count twice.", itself=-99)
 @mistake("a node counts as much as a neighbour; it should count twice.", itself=0)
@@ -113,11 +117,23 @@ def _two_stars(one, other):
     _stars("0131 431 0311 013"),
     run=_partition,
 )
-@mistake("different colours became equal; a node's own counts.", signature=lambda own, near: near)
-@mistake("repetitions among neighbours count.", signature=lambda own, near: (own, {*near}))
-@mistake("1, 3 and 3, 1 became different; order does not count.", order=list)
-@mistake("a mean loses numbers.", signature=lambda own, near: (own, sum(near) / len(near)))
-@mistake("a sum makes 1, 3 and 2, 2 equal.", signature=lambda own, near: (own, sum(near)))
+@mistake(
+    "nodes of different colours became equal: a node's own colour counts too.",
+    signature=lambda own, near: near,
+)
+@mistake(
+    "it matters how often a colour occurs among the neighbours.",
+    signature=lambda own, near: (own, {*near}),
+)
+@mistake("the order of the neighbours does not matter: 1, 3 and 3, 1 are the same.", order=list)
+@mistake(
+    "neighbours 1 and 3 have the same mean as 2 and 2; keep all their colours.",
+    signature=lambda own, near: (own, sum(near) / len(near)),
+)
+@mistake(
+    "neighbours 1 and 3 have the same sum as 2 and 2; keep all their colours.",
+    signature=lambda own, near: (own, sum(near)),
+)
 def check_refine(colours, A, signature=lambda own, near: (own, near), order=sorted):
     """Colours are equal exactly where the old ones and the neighbours' are."""
     near = [order(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
