@@ -30,6 +30,9 @@ from gtcourse.train.tasks import Task
 
 T = TypeVar("T")
 
+# What a budget says about data and steps; its other entries are widths and batch sizes.
+AMOUNTS = {"epochs", "graphs", "molecules", "steps"}
+
 
 def device() -> torch.device:
     """The fastest device of this machine: CUDA, Apple's MPS, or the CPU."""
@@ -41,11 +44,20 @@ def device() -> torch.device:
 def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
     """Picks what this machine can do in a few minutes, and prints the choice.
 
-    The three are numbers, or dictionaries of numbers. ``GTCOURSE_BUDGET=smoke`` in the environment
-    asks for a quick check: ``smoke`` if it is given, otherwise ``cpu`` with each whole number in it
-    cut to a twentieth. "cpu" and "gpu" force one of the others.
+    ``GTCOURSE_BUDGET=smoke`` in the environment asks for a quick check that the GPU's choice works
+    on any machine. It picks ``smoke`` if that is given, and otherwise ``gpu`` with a fiftieth of
+    its data and of its steps. Widths and batch sizes stay the GPU's. "cpu" and "gpu" in the
+    environment force one of these.
+
+    Args:
+        cpu: a whole number, a tuple of them, or a dictionary of them by name.
+        gpu: the same for a GPU.
+        smoke: the same for a quick check.
+
+    Raises:
+        ValueError: if ``GTCOURSE_BUDGET`` is none of the three.
     """
-    choices = {"cpu": cpu, "gpu": gpu, "smoke": _shrink(cpu) if smoke is None else smoke}
+    choices = {"cpu": cpu, "gpu": gpu, "smoke": _fiftieth(gpu) if smoke is None else smoke}
     name = os.environ.get("GTCOURSE_BUDGET") or ("cpu" if device().type == "cpu" else "gpu")
     if name not in choices:
         raise ValueError(f"GTCOURSE_BUDGET is {name!r}; expected one of {', '.join(choices)}.")
@@ -56,10 +68,12 @@ def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
     return chosen
 
 
-def _shrink(value: T) -> T:
+def _fiftieth(value: T) -> T:
     if isinstance(value, dict):
-        return {name: _shrink(part) for name, part in value.items()}
-    return max(1, value // 20) if type(value) is int else value
+        return {name: _fiftieth(part) if name in AMOUNTS else part for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_fiftieth, value))
+    return max(1, value // 50)
 
 
 @dataclass

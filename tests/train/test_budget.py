@@ -22,8 +22,12 @@ def test_the_device_decides_and_the_choice_is_printed(capsys, monkeypatch):
     assert gtcourse.budget(cpu=CPU, gpu=GPU) == GPU
 
 
-def test_smoke_shrinks_whole_numbers_or_takes_what_it_is_given(monkeypatch):
+def test_smoke_takes_the_gpu_s_widths_and_a_fiftieth_of_its_data_and_steps(monkeypatch):
     monkeypatch.setenv("GTCOURSE_BUDGET", "smoke")
-    assert gtcourse.budget(cpu=CPU, gpu=GPU) == {"epochs": 2, "graphs": 50, "lr": 1e-3}
-    assert gtcourse.budget(cpu=5, gpu=9) == 1
+    gpu = {"epochs": 400, "graphs": 10_000, "molecules": 60, "steps": 4000, "width": 70}
+    cpu = {"epochs": 2, "graphs": 100, "molecules": 50, "steps": 10, "width": 48}
+    small = {"epochs": 8, "graphs": 200, "molecules": 1, "steps": 80, "width": 70}
+    assert gtcourse.budget(cpu=cpu, gpu=gpu) == small
+    assert gtcourse.budget(cpu=5, gpu=200) == 4
+    assert gtcourse.budget(cpu=(5, 6), gpu=(20, 300)) == (1, 6)
     assert gtcourse.budget(cpu=5, gpu=9, smoke=3) == 3
