@@ -2,10 +2,20 @@
 
 import math
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 
-from gtcourse.course.exercises.checker import adjacency, compare, integers, mistake, random, tensors
+from gtcourse.course.exercises.checker import (
+    Mistake,
+    adjacency,
+    checker,
+    compare,
+    integers,
+    mistake,
+    random,
+    require,
+    tensors,
+)
 
 FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is beyond D = 2
     [[0, 1, 2, 3, -1], [1, 0, 1, 2, -1], [2, 1, 0, 1, -1], [3, 2, 1, 0, -1], [-1] * 4 + [0]]
@@ -44,17 +54,94 @@ def check_edge_bias(table, path, distance, longer=0, edges=None):
     return terms.sum(dim=-1) / (edges(distance) if edges else distance.clamp(1, len(table)))
 
 
-@compare(random((2, 2, 2), (2,)), random((3, 5, 5), (3,)))
-@mistake("[VNode] is last; it should be token 0.", then=lambda b: b.roll((-1, -1), (1, 2)))
-@mistake("[VNode]'s pair with itself is 0; it should be t as well.", corner=0)
-@mistake("the column is missing: the nodes attend to [VNode] with t as well.", column=0)
-@mistake("the row is missing: [VNode] attends to the nodes with t as well.", row=0)
-def check_with_virtual_node(bias, t, corner=1, row=1, column=1):
-    """All pairs with [VNode] have one scalar per head, and the others are unchanged."""
-    wider = F.pad(bias, (1, 0, 1, 0))
-    wider[:, 0, 0] = corner * t
-    wider[:, 0, 1:], wider[:, 1:, 0] = row * t[:, None], column * t[:, None]
-    return wider
+def head(h, distance, W_Q, W_K, W_V, scalars):
+    """One head of Graphormer with the bias of Eq. 6: the right one of exercise 2."""
+    return _logits(h, distance, W_Q, W_K, scalars).softmax(dim=1) @ (h @ W_V)
+
+
+def _logits(h, distance, W_Q, W_K, scalars):
+    return _products(h, W_Q, W_K) / W_Q.shape[1] ** 0.5 + _bias(distance, scalars)
+
+
+def _products(h, W_Q, W_K):
+    return (h @ W_Q) @ (h @ W_K).T
+
+
+def _bias(distance, scalars):
+    return scalars[(distance + 1).clamp(max=len(scalars) - 1)]
+
+
+def _over_queries(h, distance, W_Q, W_K, W_V, scalars):
+    return _logits(h, distance, W_Q, W_K, scalars).softmax(dim=0) @ (h @ W_V)
+
+
+def _unscaled(h, distance, W_Q, W_K, W_V, scalars):
+    logits = _products(h, W_Q, W_K) + _bias(distance, scalars)
+    return logits.softmax(dim=1) @ (h @ W_V)
+
+
+def _scaled_twice(h, distance, W_Q, W_K, W_V, scalars):
+    logits = (_products(h, W_Q, W_K) + _bias(distance, scalars)) / W_Q.shape[1] ** 0.5
+    return logits.softmax(dim=1) @ (h @ W_V)
+
+
+def _reversed(h, distance, W_Q, W_K, W_V, scalars):
+    return head(h, distance.T, W_Q, W_K, W_V, scalars)
+
+
+def _no_path_is_far(h, distance, W_Q, W_K, W_V, scalars):
+    farthest = len(scalars) - 2
+    return head(h, distance.where(distance >= 0, farthest), W_Q, W_K, W_V, scalars)
+
+
+def _far_is_no_path(h, distance, W_Q, W_K, W_V, scalars):
+    farthest = len(scalars) - 2
+    return head(h, distance.where(distance <= farthest, -1), W_Q, W_K, W_V, scalars)
+
+
+def _without_its_own(h, distance, W_Q, W_K, W_V, scalars):
+    logits = _products(h, W_Q, W_K) / W_Q.shape[1] ** 0.5
+    others = 1 - torch.eye(len(h), dtype=h.dtype)
+    return (logits + others * _bias(distance, scalars)).softmax(dim=1) @ (h @ W_V)
+
+
+def _keys_as_values(h, distance, W_Q, W_K, W_V, scalars):
+    return head(h, distance, W_Q, W_K, W_K, scalars)
+
+
+BROKEN_HEADS = {
+    "takes the softmax over the queries": _over_queries,
+    "does not divide the products by √d": _unscaled,
+    "divides the bias by √d as well": _scaled_twice,
+    "reads the distance from j to i": _reversed,
+    "treats a pair without a path like one that is far apart": _no_path_is_far,
+    "treats a distance beyond D like a missing path": _far_is_no_path,
+    "adds no bias to a node's pair with itself": _without_its_own,
+    "takes the keys for the values": _keys_as_values,
+}
+
+
+def _accepts(is_right, head):
+    try:
+        verdict = is_right(head)
+    except AssertionError:
+        return False
+    answers = isinstance(verdict, bool | np.bool_) or (
+        isinstance(verdict, torch.Tensor) and verdict.numel() == 1
+    )
+    require(answers, f"expected True or False, got a {type(verdict).__name__}.")
+    return bool(verdict)
+
+
+@checker
+def check_is_right(is_right):
+    """Your test accepts the right head and rejects all eight wrong ones."""
+    require(_accepts(is_right, head), "your test rejects the right head.")
+    passed = [fault for fault, broken in BROKEN_HEADS.items() if _accepts(is_right, broken)]
+    if passed:
+        several = f"{len(passed)} of the 8 wrong heads pass your test, among them one"
+        count = several if len(passed) > 1 else "one of the 8 wrong heads passes your test, one"
+        raise Mistake(f"{count} that {passed[0]}.")
 
 
 TWICE = math.log(2)

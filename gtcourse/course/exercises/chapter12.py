@@ -3,8 +3,18 @@
 import math
 
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from gtcourse.course.exercises.checker import adjacency, compare, integers, mistake
+from gtcourse.course.exercises.checker import (
+    Mistake,
+    adjacency,
+    compare,
+    integers,
+    mistake,
+    random,
+)
 
 
 @compare(([2, 6, 3, 5, 4], 2), ([2, 3, 4, 5, 6], 2), ([4, 4, 4], 3), atol=1e-6)
@@ -19,13 +29,68 @@ def check_padding_share(sizes, batch_size, power=2):
     return 1 - sum(n**power for n in sizes) / held
 
 
-@compare((3, 7, 6, 30), (5, 4, 2, 14), parts=["weights", "filters"])
-@mistake("this counts numbers; each has 4 bytes.", size=1)
-@mistake("each of the B graphs has its own pairs.", given=lambda B, N, H, d: (1, N, H, d))
-@mistake("a graph has N² pairs.", power=1)
-def check_pair_bytes(B, N, H, d, size=4, power=2):
-    """H numbers per pair for weights, d for filters."""
-    return size * B * N**power * H, size * B * N**power * d
+class _AtMost(TorchDispatchMode):
+    """Refuses tensors of more than ``limit`` numbers."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for part in tree_leaves(result):
+            if isinstance(part, Tensor) and part.numel() > self.limit:
+                shape = list(part.shape)
+                limit = f"expected at most {self.limit} numbers, N · size or N · d"
+                raise Mistake(f"a tensor of shape {shape} holds {part.numel()} numbers; {limit}.")
+        return result
+
+
+def _in_blocks(attention_in_blocks, q, k, v, scalars, size):
+    with _AtMost(max(len(q) * size, q.numel(), v.numel())):
+        return attention_in_blocks(q, k, v, scalars, size)
+
+
+def _block_case(N, d, D, size, scale):
+    q, k, v, scalars = random((N, d), (N, d), (N, d + 1), (D + 1,), seed=N)
+    return [scale * q, scale * k, v, scalars, size]
+
+
+@compare(
+    _block_case(12, 3, 4, 5, scale=1),
+    _block_case(11, 4, 2, 3, scale=8),  # exp of these logits is infinite
+    _block_case(9, 2, 20, 4, scale=1),  # more scalars than distances
+    run=_in_blocks,
+)
+@mistake("when the largest logit grows, what was summed before has to shrink.", shrinks=False)
+@mistake("the largest logit has to be subtracted before exp, or it overflows.", shift=0)
+@mistake("each block was divided by its own sum; divide once, at the end.", local=True)
+@mistake("distances count from the node's own number, not from its place in the block.", first=1)
+@mistake("the last block may be smaller than the others, but it counts.", whole=True)
+@mistake("divide the dot products by √d.", power=0)
+def check_attention_in_blocks(
+    q, k, v, scalars, size, shrinks=True, shift=1, local=False, first=0, whole=False, power=0.5
+):
+    """The softmax of all keys, from blocks, with numbers in proportion to N."""
+    N, d = q.shape
+    largest = q.new_full((N, 1), -math.inf)
+    total = q.new_zeros(N, 1)
+    z = torch.zeros_like(v)
+    for start in range(0, N // size * size if whole else N, size):
+        keys = slice(start, start + size)
+        place = torch.arange(N)[keys] - first * start
+        away = (torch.arange(N)[:, None] - place).abs().clamp(max=len(scalars) - 1)
+        logits = q @ k[keys].T / d**power + scalars[away]  # [N, size]
+        new = torch.maximum(largest, logits.amax(1, keepdim=True))
+        weights = (logits - shift * new).exp()
+        earlier = (largest - new).exp() if shrinks and shift else torch.ones_like(total)
+        if local:
+            weights = weights / weights.sum(1, keepdim=True)
+            earlier = torch.ones_like(total)
+        total = earlier * total + weights.sum(1, keepdim=True)
+        z = earlier * z + weights @ v[keys]
+        largest = new
+    return z / total
 
 
 # A path one way; a ring one way, and a way into it; there and back, and nodes alone.

@@ -110,6 +110,45 @@ def without_rows_that_hold_a_zero(phi, rho, U):
     return rho(sum(phi(sign * u[:, None]) for u in columns for sign in (1, -1)) + 0 * phi(U[:, :1]))
 
 
+def all_at_once(q, k, v, scalars, size):
+    place = torch.arange(len(q))
+    away = (place[:, None] - place).abs().clamp(max=len(scalars) - 1)
+    return (q @ k.T / q.shape[1] ** 0.5 + scalars[away]).softmax(dim=1) @ v
+
+
+def in_blocks_of_queries_as_well(q, k, v, scalars, size):
+    rows = []
+    for i in range(len(q)):  # one query at a time needs no running maximum
+        away = (torch.arange(len(q)) - i).abs().clamp(max=len(scalars) - 1)
+        rows.append((k @ q[i] / q.shape[1] ** 0.5 + scalars[away]).softmax(dim=0) @ v)
+    return torch.stack(rows)
+
+
+def compared_with_the_formula(head, distance):
+    h, scalars = torch.randn(len(distance), 3), torch.randn(4)
+    W_Q, W_K, W_V = torch.randn(3, 3, 3)
+    bias = scalars[(distance + 1).clamp(max=3)]
+    weights = ((h @ W_Q) @ (h @ W_K).T / 3**0.5 + bias).softmax(dim=1)
+    return head(h, distance, W_Q, W_K, W_V, scalars), weights @ h @ W_V
+
+
+def on_an_undirected_path(head):
+    distance = c6.FAR
+    return torch.allclose(*compared_with_the_formula(head, distance), atol=1e-5)
+
+
+def with_assertions(head):
+    distance = c6.FAR.clone()
+    distance[0, 1] = -1
+    torch.testing.assert_close(*compared_with_the_formula(head, distance))
+    return True
+
+
+def only_of_the_shape(head):
+    got, expected = compared_with_the_formula(head, c6.FAR)
+    return got.shape == expected.shape
+
+
 def refined_by(signature):
     def refine(colours, A):
         near = [[colours[j] for j in row.nonzero().flatten().tolist()] for row in A]
@@ -236,7 +275,6 @@ WRONG = [
     (c5.check_random_signs, lambda v: v * signs(200, 1, 1), "all eigenvectors of a graph"),
     (c5.check_random_signs, same_signs_again, "do not fix the seed"),
     (c5.check_random_signs, lambda v: v * signs(200, 1, 3, chance=0.2), "about as many"),
-    (*then(c6.check_with_virtual_node, lambda b: b + 1), "off by the same number"),
     (c6.check_mean_head, lambda d: torch.eye(d), "expected tensors of shapes"),
     (c6.check_refine, lambda colours, A: [f"{c}" for c in colours], "whole numbers"),
     (*given(c7.check_first_pairs, lambda A, b, t, *v: (A, b, t.flip(0), *v)), "reverse order"),
@@ -265,7 +303,12 @@ WRONG = [
     (*given(c11.check_logit_gradient, lambda a, v, g: (a, g, v)), "`v` and `g` are swapped"),
     (c12.check_padding_share, lambda *_: [0.5], "expected a number, got a list"),
     (*changing(c12.check_padding_share, 0, list.sort), "`sizes` has been changed"),
-    (c12.check_pair_bytes, lambda *_: (5, 5), "weights: expected 3528, got 5"),
+    (c12.check_attention_in_blocks, all_at_once, "numbers, N · size or N · d"),
+    (c6.check_is_right, lambda head: True, "8 of the 8 wrong heads pass"),
+    (c6.check_is_right, lambda head: False, "rejects the right head"),
+    (c6.check_is_right, lambda head: "yes", "expected True or False, got a str"),
+    (c6.check_is_right, on_an_undirected_path, "one that reads the distance from j to i"),
+    (c6.check_is_right, only_of_the_shape, "8 of the 8 wrong heads pass"),
     (*given(c12.check_distances, lambda A, mask: (A | A.mT, mask)), "keep its direction"),
 ]
 # fmt: on
@@ -352,7 +395,8 @@ RIGHT = [
     then(c3.check_gatv2_logits, lambda logits: logits.detach().numpy()),
     then(c11.check_rollout, torch.detach),
     then(c12.check_padding_share, np.float32),
-    then(c12.check_pair_bytes, np.array),
+    (c12.check_attention_in_blocks, in_blocks_of_queries_as_well),
+    (c6.check_is_right, with_assertions),
     (c5.check_signnet_sum,
      lambda phi, rho, U: rho(sum(phi(s * u[:, None]) for u in U.T if u.any() for s in (1, -1)))),
     then(c5.check_projectors, list),
