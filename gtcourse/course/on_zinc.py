@@ -1,0 +1,68 @@
+"""A paper's model on the real ZINC, for as many epochs as a reader has time for."""
+
+from __future__ import annotations
+
+import torch
+
+from gtcourse.course.records import recorded
+from gtcourse.recipes import get_recipe
+from gtcourse.runs.record import Record
+from gtcourse.runs.run import at_budget, data_for, train
+
+CHECKPOINTS = (1, 5, 20, 100)
+"""The epochs after which a reader compares."""
+
+BUDGETS = {
+    "csa-rings/zinc": {"epochs": 100},
+    "egt-100k-spe-do/zinc": {"epochs": 90, "batch_size": 32, "learning_rate": 1e-3},
+    "graphormer-slim/zinc": {"epochs": 90, "batch_size": 32, "learning_rate": 5e-4},
+    "grpe-small/zinc": {"epochs": 90, "batch_size": 32, "learning_rate": 1e-3},
+}
+"""What the recorded run of each recipe changed to fit on a CPU."""
+
+
+def expected_errors(name: str) -> dict[int, float]:
+    """The validation error (MAE) of the recorded run of a recipe after some of its epochs."""
+    curve = recorded(name)[0].curve
+    return {epoch: curve[epoch - 1]["val_mae"] for epoch in CHECKPOINTS if epoch <= len(curve)}
+
+
+def train_on_zinc(name: str, epochs: int, *, source: str = "real", seed: int = 0) -> Record | None:
+    """Trains a recipe as its recorded run was trained, and prints both errors side by side.
+
+    The learning rates are those of the whole recorded run, so the errors can be compared from the
+    first epoch on; training merely ends after ``epochs``. With 0 epochs only the recorded errors
+    are printed.
+
+    Args:
+        name: one of ``BUDGETS``.
+        source: "real" downloads ZINC (26 MB); or the path of a copy of it.
+        seed: of weights, order and dropout; the recorded runs have 0.
+
+    Returns:
+        The record of the run, with its test error; None without epochs.
+
+    Raises:
+        ValueError: the recipe has no recorded run, or more epochs are asked for than it had.
+    """
+    if name not in BUDGETS:
+        raise ValueError(f"{name!r} has no recorded run; expected one of {', '.join(BUDGETS)}.")
+    budget = BUDGETS[name]
+    if not 0 <= epochs <= budget["epochs"]:
+        limit = f"expected 0 to {budget['epochs']}, as many as the recorded run has"
+        raise ValueError(f"epochs is {epochs}; {limit}.")
+    expected = expected_errors(name)
+    after = ", ".join(f"{error:.3f} after {epoch}" for epoch, error in expected.items())
+    print(f"{name}, validation MAE of the recorded run by epoch: {after}")
+    if epochs == 0:
+        return None
+    recipe, data = at_budget(get_recipe(name), data_for(get_recipe(name), source), **budget)
+
+    def show(model: torch.nn.Module, row: dict[str, float]) -> bool:
+        epoch = int(row["epoch"]) + 1
+        recorded_error = recorded(name)[0].curve[epoch - 1]["val_mae"]
+        print(f"epoch {epoch}: {row['val_mae']:.3f} here, {recorded_error:.3f} in the record")
+        return epoch == epochs
+
+    command = f"gtcourse.course.on_zinc.train_on_zinc({name!r}, {epochs}, seed={seed})"
+    return train(recipe, data, command=command, seed=seed, buckets=8, on_epoch_end=show)

@@ -1,0 +1,42 @@
+"""A reader's run on ZINC is set up as the recorded run was, and ends when it is told to."""
+
+import pytest
+import torch
+
+from gtcourse import load_dataset
+from gtcourse.course import on_zinc
+from gtcourse.course.records import recorded
+from gtcourse.recipes import get_recipe
+from gtcourse.runs.run import at_budget
+
+
+@pytest.mark.parametrize("name", on_zinc.BUDGETS)
+def test_a_reader_s_run_changes_what_the_recorded_run_changed(name):
+    data = load_dataset("molecules").first(8)
+    recipe, _ = at_budget(get_recipe(name), data, **on_zinc.BUDGETS[name])
+    config = recorded(name)[0].config
+    assert config["buckets"] == 8
+    for key in ("epochs", "batch_size", "optimizer", "schedule", "grad_clip"):
+        assert recipe.config()[key] == config[key], key
+
+
+def test_without_epochs_the_recorded_errors_are_printed_and_nothing_is_trained(capsys):
+    assert on_zinc.train_on_zinc("csa-rings/zinc", 0) is None
+    curve = recorded("csa-rings/zinc")[0].curve
+    assert f"{curve[0]['val_mae']:.3f} after 1, " in capsys.readouterr().out
+
+
+def test_a_run_ends_after_the_epochs_that_were_asked_for(monkeypatch, capsys):
+    few = load_dataset("molecules").first(12)
+    monkeypatch.setattr(on_zinc, "data_for", lambda recipe, source: few)
+    before = torch.random.get_rng_state()
+    record = on_zinc.train_on_zinc("egt-100k-spe-do/zinc", 2)
+    assert len(record.curve) == 2
+    assert capsys.readouterr().out.count(" here, ") == 2
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(("name", "epochs"), [("gin/zinc", 1), ("csa-rings/zinc", 101)])
+def test_what_no_record_can_be_compared_with_is_refused(name, epochs):
+    with pytest.raises(ValueError, match="expected"):
+        on_zinc.train_on_zinc(name, epochs)
