@@ -1,6 +1,6 @@
 """The first cell of every notebook, which finds the course: ``python -m tools.first_cell``.
 
-Writes it into all chapters, with the release that the package has now.
+Writes it into all chapters, with the version that the package has now.
 """
 
 import re
