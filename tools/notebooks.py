@@ -33,6 +33,7 @@ COLAB = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}  # the machine that C
 METADATA = ("tags", "mystnb")  # what text and notebook both store of a cell's metadata
 LARGEST = 4_000_000  # bytes of a notebook with its outputs
 SHOWS = re.compile(r"^(print|plots\.(show|table|molecules|diagram))\(", re.MULTILINE)
+FIGURES = re.compile(r"^plots\.(show|table|molecules|diagram)\(", re.MULTILINE)
 FORBIDDEN = {
     "a progress bar": re.compile(r"\d+%\|.*\||\bit/s\]|\bs/it\]|\r"),
     "a path of the machine it ran on": re.compile(
@@ -191,6 +192,10 @@ def output_faults(nb: NotebookNode) -> list[str]:
             faults.append(f"cell {i} has execution count {cell.execution_count}, not {count}")
         elif SHOWS.search(cell.source) and not cell.outputs:
             faults.append(f"cell {i} prints or shows something, but has no output")
+        elif len(FIGURES.findall(cell.source)) > len(displayed(cell)):
+            faults.append(
+                f"cell {i} makes a figure or table that is not its last line, so it is lost"
+            )
         wanted = "raises-exception" in cell.metadata.get("tags", [])
         for output in cell.outputs:
             if not (wanted and output.output_type == "error"):
@@ -199,6 +204,11 @@ def output_faults(nb: NotebookNode) -> list[str]:
     if size > LARGEST:
         faults.append(f"it is {size / 1e6:.1f} MB large; {LARGEST / 1e6:.0f} MB is the limit")
     return faults
+
+
+def displayed(cell: NotebookNode) -> list[NotebookNode]:
+    """The outputs of a cell that are more than printed text."""
+    return [o for o in cell.outputs if o.output_type in ("display_data", "execute_result")]
 
 
 def faults_of(output: NotebookNode) -> list[str]:

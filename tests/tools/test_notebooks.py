@@ -100,6 +100,17 @@ def test_forbidden_outputs_are_reported(output, word):
     assert word in fault
 
 
+def test_a_figure_that_another_line_follows_is_reported_as_lost():
+    shown = new_output("execute_result", data={"text/html": "<img>"}, execution_count=1)
+    source = "plots.show(figure, alt='')"
+    last = new_code_cell(source, execution_count=1, outputs=[shown])
+    assert notebooks.output_faults(new_notebook(cells=[last])) == []
+    printed = new_output("stream", name="stdout", text="1\n")
+    lost = new_code_cell(f"{source}\nprint(1)", execution_count=1, outputs=[printed])
+    (fault,) = notebooks.output_faults(new_notebook(cells=[lost]))
+    assert "lost" in fault
+
+
 def test_executing_twice_gives_the_same_bytes(tmp_path):
     cells = [new_code_cell("print('a')\nprint(len({'x', 'y'}))"), new_code_cell("1 + 1")]
     nb, runs = new_notebook(cells=cells), []
