@@ -5,6 +5,9 @@ They are built as in the benchmark whose numbers the papers compare with (Dwived
 real nodes and real edges, so that sums and batch statistics cannot count padding. Messages travel
 along edges: node j receives from node i where ``adjacency[b, i, j]``.
 
+The four models share what comes before and after their layers, :class:`MessagePassingModel`. What
+is each paper's own is its layer.
+
 Shapes:
     B: graphs in a batch
     N: nodes of the largest graph
@@ -50,7 +53,7 @@ Readout = Literal["sum", "mean"]
 
 @dataclass(frozen=True)
 class MessagePassingConfig(GraphConfig):
-    """What all these models share."""
+    """The data and sizes that all four models have."""
 
     num_node_types: Categories = ()  #: categories in each column of x
     num_node_features: NotNegativeInt = 1  #: columns of x, if it holds numbers instead
@@ -91,7 +94,43 @@ class GatedGCNConfig(MessagePassingConfig):
     num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
 
 
-class GCN(nn.Module):
+class MessagePassingModel(nn.Module):
+    """What the four models share: embedded nodes, layers, and an MLP on the pooled nodes.
+
+    A model adds its ``layers`` and, after them, its ``head``.
+
+    Args:
+        config: Data and sizes.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
+    """
+
+    config: MessagePassingConfig
+    layers: nn.ModuleList
+    head: nn.Module
+
+    def __init__(self, config: MessagePassingConfig, node_encoding: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        self.input = NodeInput(config, node_encoding)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
+        self.input.check(x)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Predicts T numbers for each graph: ``[B, T]``, or ``[B]`` if T is 1."""
+        h = self.input(batch)  # [ΣN, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        for layer in self.layers:
+            h = layer(h, edge_index)
+        return self.squeeze(predict(self.head, h, batch, self.config))
+
+    def squeeze(self, prediction: Tensor) -> Tensor:
+        """A prediction ``[B, T]``, without the last axis if there is one target."""
+        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+
+
+class GCN(MessagePassingModel):
     """Graph convolutional network (Kipf and Welling, 2017); features of edges are not read.
 
     Differs from the paper: batch normalisation and residuals, as in the benchmark.
@@ -102,25 +141,9 @@ class GCN(nn.Module):
     """
 
     def __init__(self, config: GCNConfig, node_encoding: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        d_model = config.d_model
-        self.input = NodeInput(config, node_encoding)
-        self.layers = nn.ModuleList(GCNLayer(d_model) for _ in range(config.num_layers))
-        self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
-
-    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
-        self.input.check(x)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        """Returns ``[B]``, or ``[B, T]`` for several targets."""
-        h = self.input(batch)  # [ΣN, d]
-        edge_index = batch.edge_index  # [2, ΣE]
-        for layer in self.layers:
-            h = layer(h, edge_index)
-        prediction = self.head(pool(h, batch, self.config.readout))  # [B, T]
-        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+        super().__init__(config, node_encoding)
+        self.layers = nn.ModuleList(GCNLayer(config.d_model) for _ in range(config.num_layers))
+        self.head = benchmark_head(config)
 
 
 class GCNLayer(nn.Module):
@@ -134,7 +157,7 @@ class GCNLayer(nn.Module):
 
     def __init__(self, d_model: int):
         super().__init__()
-        # Without a bias, which the normalisation would take away again.
+        # Without a bias, which the normalisation would subtract again.
         self.conv = GCNConv(d_model, d_model, bias=False)
         self.norm = NodeBatchNorm(d_model)
 
@@ -142,13 +165,14 @@ class GCNLayer(nn.Module):
         return h + F.relu(self.norm(self.conv(h, edge_index)))
 
 
-class GIN(nn.Module):
+class GIN(MessagePassingModel):
     r"""Graph isomorphism network (Xu et al., 2019) with learned :math:`\varepsilon`.
 
     The prediction adds up a linear readout of every layer, the input included: a READOUT in the
     words of Graphormer, Eq. 2. Features of edges are not read.
 
-    Differs from the paper: batch normalisation after the layer's network too, and residuals.
+    Differs from the paper: a batch normalisation after the network of a layer as well as inside it,
+    and residuals.
 
     Args:
         config: Data and sizes.
@@ -156,29 +180,22 @@ class GIN(nn.Module):
     """
 
     def __init__(self, config: GINConfig, node_encoding: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        d_model = config.d_model
-        self.input = NodeInput(config, node_encoding)
-        self.layers = nn.ModuleList(GINLayer(d_model) for _ in range(config.num_layers))
+        super().__init__(config, node_encoding)
+        self.layers = nn.ModuleList(GINLayer(config.d_model) for _ in range(config.num_layers))
         self.heads = nn.ModuleList(
-            nn.Linear(d_model, config.num_targets) for _ in range(config.num_layers + 1)
+            nn.Linear(config.d_model, config.num_targets) for _ in range(config.num_layers + 1)
         )
 
-    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
-        self.input.check(x)
-
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Returns ``[B]``, or ``[B, T]`` for several targets."""
+        """Predicts T numbers for each graph: ``[B, T]``, or ``[B]`` if T is 1."""
         h = self.input(batch)  # [ΣN, d]
         edge_index = batch.edge_index  # [2, ΣE]
         first_head, *heads = self.heads
-        prediction = first_head(pool(h, batch, self.config.readout))  # [B, T]
+        prediction = predict(first_head, h, batch, self.config)  # [B, T]
         for layer, head in zip(self.layers, heads, strict=True):
             h = layer(h, edge_index)
-            prediction = prediction + head(pool(h, batch, self.config.readout))
-        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+            prediction = prediction + predict(head, h, batch, self.config)
+        return self.squeeze(prediction)
 
 
 class GINLayer(nn.Module):
@@ -188,7 +205,7 @@ class GINLayer(nn.Module):
         (1 + \varepsilon)\, h_i + \sum_{j \to i} h_j\Big)\Big)\Big)
 
     The MLP is Linear, BN, ReLU, Linear. In the words of Graphormer, Eq. 1, AGGREGATE is the sum and
-    COMBINE is all else.
+    COMBINE is everything else.
     """
 
     def __init__(self, d_model: int):
@@ -203,13 +220,13 @@ class GINLayer(nn.Module):
         return h + F.relu(self.norm(self.conv(h, edge_index)))
 
 
-class GAT(nn.Module):
+class GAT(MessagePassingModel):
     """Graph attention network (Veličković et al., 2018); features of edges are not read.
 
     Layers have ``num_heads`` heads side by side, the last layer one that is as wide as all of them.
 
-    Differs from the paper: batch normalisation and residuals, and a node does not attend to itself
-    (the residual keeps it); both as in the benchmark.
+    Differs from the paper: batch normalisation and residuals, and a node does not attend to itself,
+    because the residual adds it; both as in the benchmark.
 
     Args:
         config: Data and sizes.
@@ -217,26 +234,10 @@ class GAT(nn.Module):
     """
 
     def __init__(self, config: GATConfig, node_encoding: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        d_model = config.d_model
-        self.input = NodeInput(config, node_encoding)
+        super().__init__(config, node_encoding)
         heads = [config.num_heads] * (config.num_layers - 1) + [1]
-        self.layers = nn.ModuleList(GATLayer(d_model, count) for count in heads)
-        self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
-
-    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node, ``x [ΣN, F]``, has an unknown category."""
-        self.input.check(x)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        """Returns ``[B]``, or ``[B, T]`` for several targets."""
-        h = self.input(batch)  # [ΣN, d]
-        edge_index = batch.edge_index  # [2, ΣE]
-        for layer in self.layers:
-            h = layer(h, edge_index)
-        prediction = self.head(pool(h, batch, self.config.readout))  # [B, T]
-        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+        self.layers = nn.ModuleList(GATLayer(config.d_model, count) for count in heads)
+        self.head = benchmark_head(config)
 
 
 class GATLayer(nn.Module):
@@ -244,7 +245,7 @@ class GATLayer(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int):
         super().__init__()
-        # Without a bias, which the normalisation would take away again.
+        # Without a bias, which the normalisation would subtract again.
         width = d_model // num_heads
         self.conv = GATConv(d_model, width, num_heads, add_self_loops=False, bias=False)
         self.norm = NodeBatchNorm(d_model)
@@ -253,12 +254,12 @@ class GATLayer(nn.Module):
         return h + F.elu(self.norm(self.conv(h, edge_index)))
 
 
-class GatedGCN(nn.Module):
+class GatedGCN(MessagePassingModel):
     """Gated graph convolutions with vectors of edges (Bresson and Laurent, 2017).
 
-    On nodes that are all alike its normalised sum is a mean of equal things: without a node
-    encoding they stay alike. The last layer's norm of the edges has no effect, as in the benchmark;
-    it counts among the parameters.
+    A node receives a weighted mean of its neighbours. Where all nodes have the same features and no
+    encoding, they therefore stay the same in all layers. The last layer's norm of the edges has no
+    effect, as in the benchmark, but it counts among the parameters.
 
     Args:
         config: Data and sizes.
@@ -266,33 +267,29 @@ class GatedGCN(nn.Module):
     """
 
     def __init__(self, config: GatedGCNConfig, node_encoding: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        d_model = config.d_model
-        self.input = NodeInput(config, node_encoding)
+        super().__init__(config, node_encoding)
         self.edge_input = EdgeInput(config)
-        self.layers = nn.ModuleList(GatedGCNLayer(d_model) for _ in range(config.num_layers))
-        self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+        self.layers = nn.ModuleList(GatedGCNLayer(config.d_model) for _ in range(config.num_layers))
+        self.head = benchmark_head(config)
 
     def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node ``x [ΣN, F]`` or an edge has an unknown category."""
-        self.input.check(x)
+        """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
+        super().check_features(x, edge_attr)
         if self.edge_input.features is not None and edge_attr is not None:
             self.edge_input.features.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Returns ``[B]``, or ``[B, T]`` for several targets."""
+        """Predicts T numbers for each graph: ``[B, T]``, or ``[B]`` if T is 1."""
         h = self.input(batch)  # [ΣN, d]
         e = self.edge_input(batch)  # [ΣE, d]
         edge_index = batch.edge_index  # [2, ΣE]
         for layer in self.layers:
             h, e = layer(h, e, edge_index)
-        prediction = self.head(pool(h, batch, self.config.readout))  # [B, T]
-        return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+        return self.squeeze(predict(self.head, h, batch, self.config))
 
 
-class GatedGCNConv(MessagePassing):
-    r"""The convolution of GatedGCN: every edge has a state, and gates what passes along it.
+class GatedGCNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
+    r"""The convolution of GatedGCN: the vector of an edge gates the message along it.
 
     .. math::
         \hat e_{ji} = C e_{ji} + D h_j + E h_i, \qquad
@@ -302,8 +299,8 @@ class GatedGCNConv(MessagePassing):
 
     A case of CSA, Eq. 1: messages that depend on the edge.
 
-    Differs from PyG's ``ResGatedGraphConv``, which has neither the normalised sum nor a state of
-    the edges that the next layer reads.
+    Differs from PyG's ``ResGatedGraphConv``, which neither divides by the sum of the gates nor
+    returns vectors of edges for the next layer.
     """
 
     def __init__(self, d_model: int):
@@ -315,7 +312,7 @@ class GatedGCNConv(MessagePassing):
         self.E = nn.Linear(d_model, d_model)
 
     def forward(self, h: Tensor, e: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
-        """Takes nodes ``[ΣN, d]`` and edges ``[ΣE, d]``, and returns both updated."""
+        """Returns the updates of the nodes, ``[ΣN, d]``, and of the edges, ``[ΣE, d]``."""
         source, destination = edge_index
         e = self.C(e) + self.D(h)[source] + self.E(h)[destination]  # [ΣE, d]
         sums = self.propagate(edge_index, value=self.B(h), gate=e.sigmoid())  # [ΣN, 2 d]
@@ -346,7 +343,7 @@ class NodeInput(nn.Module):
     """The nodes before the first layer: their features, and their encoding if there is one.
 
     Args:
-        config: Data and sizes; no features if an encoding is all that the model reads.
+        config: Data and sizes; without features if the model is to read an encoding alone.
         node_encoding: A module that maps a batch to ``[B, N, d]``, or None.
     """
 
@@ -361,13 +358,15 @@ class NodeInput(nn.Module):
         read_renamed(self, {"types.": "features."})
 
     def check(self, x: Tensor) -> None:
+        """Raises a ValueError if a node, ``[ΣN, F]``, has an unknown category."""
         if self.features is not None:
             self.features.check(x)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[ΣN, d]``."""
         if self.features is None:
-            return self.encoding(batch)[batch.mask]
+            assert self.encoding is not None  # or else __init__ has made an embedding
+            return self.encoding(batch)[batch.mask]  # [ΣN, d]
         h = self.features(batch.x[batch.mask])  # [ΣN, d]
         return h if self.encoding is None else h + self.encoding(batch)[batch.mask]
 
@@ -380,7 +379,6 @@ class EdgeInput(nn.Module):
         types = config.num_edge_types
         numbers = config.num_edge_features
         self.features: CategoryEmbedding | NumberEmbedding | None = None
-        self.constant: nn.Linear | None = None
         if types or numbers:
             self.features = feature_embedding("edge", types, numbers, config.d_model, bias=True)
         else:
@@ -393,6 +391,17 @@ class EdgeInput(nn.Module):
             return self.features(edge_features(batch)[batch.adjacency])
         ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)  # [ΣE, 1]
         return self.constant(ones)
+
+
+def benchmark_head(config: MessagePassingConfig) -> nn.Sequential:
+    """The benchmark's readout network, from d to T by way of d / 2 and d / 4."""
+    d_model = config.d_model
+    return mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+
+
+def predict(head: nn.Module, h: Tensor, batch: GraphBatch, config: MessagePassingConfig) -> Tensor:
+    """The prediction that a head reads from the pooled nodes, ``[B, T]``."""
+    return head(pool(h, batch, config.readout))
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
