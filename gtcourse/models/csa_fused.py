@@ -8,33 +8,42 @@ the specification, in half the time or less. It needs numba (``pip install 'gtco
 - :math:`E^{(0)}` is linear in a few features of a pair: which bond, which ring, and the walks. The
   maps to logits and values are multiplied with that one first, and no pair has a vector
   :math:`E^{(0)}_{ij}`.
-- The attention of a layer is one loop over the pairs, and its gradient another one. Nothing of the
-  size of the pairs is stored by a layer, and layers that share the terms of the pairs add their
+- The attention of a layer is one loop over the pairs, and its gradient another one. No layer stores
+  anything of the size of the pairs, and layers that share the terms of the pairs add their
   gradients to the same memory, where autograd would add up one tensor for each layer.
 
-Shapes: B graphs, N nodes (padded), n real nodes of all graphs, P real pairs of all graphs, H heads,
-d width, K = d / H channels of a head, F features of a pair.
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    n: real nodes of all graphs
+    P: real pairs of all graphs
+    H: attention heads
+    d: width of a node's vector, and of a pair's
+    K: channels of a head, d / H
+    F: features of a pair
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numba import njit
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from gtcourse.graphs.batch import GraphBatch, clipped
-from gtcourse.models.categories import edge_features
+from gtcourse.models.categories import CategoryEmbedding, edge_features
 from gtcourse.models.csa import (
     CGT,
     BondEncoding,
     CSALayer,
+    EdgeMaps,
     EdgeTerms,
     PairEncoding,
     PairWalkEncoding,
@@ -49,31 +58,34 @@ def encode(model: CGT, batch: GraphBatch) -> Tensor:
     Dropout of nodes' vectors draws as many as there are real nodes.
 
     Raises:
-        ValueError: tensors of another device than the CPU, or neither float32 nor float64.
+        ValueError: Tensors are on another device than the CPU, or neither float32 nor float64.
     """
-    h = model.node_encoding(batch)
+    h = model.node_encoding(batch)  # [B, N, d]
     _check(h)
     rows = Rows(batch.mask)
-    h = rows.of_nodes(h)
-    features, table, bias = pair_features(model.edge_encoding, batch, rows)
-    terms = []
-    for maps in model.edge_maps:
-        logits = _mapped(maps.logits, features, table, bias)
-        _check(logits)
-        values = _mapped(maps.values, features, table, bias)
-        terms.append(EdgeTerms(logits, values, factor_of(logits.detach(), rows)))
+    h = rows.of_nodes(h)  # [n, d]
+    pairs = pair_features(model.edge_encoding, batch, rows)
+    terms = [terms_of(cast(EdgeMaps, maps), pairs, rows) for maps in model.edge_maps]
     for number, layer in enumerate(model.layers):
         place = 0 if model.config.share_edges else number
-        h, terms[place] = layer_of_rows(layer, h, terms[place], rows)
+        h, terms[place] = layer_of_rows(cast(CSALayer, layer), h, terms[place], rows)
     return rows.padded(h)
+
+
+def terms_of(maps: EdgeMaps, pairs: PairFeatures, rows: Rows) -> EdgeTerms:
+    """Logits, values and factor of all pairs, ``[P, d]`` each; values may be None."""
+    logits = pairs.mapped(maps.logits)
+    _check(logits)
+    values = None if maps.values is None else pairs.mapped(maps.values)
+    return EdgeTerms(logits, values, factor_of(logits.detach(), rows))
 
 
 class Rows:
     """Where the real nodes and pairs of a batch are.
 
     Attributes:
-        nodes: ``[n]``, the place of each in ``[B, N]``.
-        pairs: ``[P]``, the place of each in ``[B, N, N]``: in the order of graph, query and key.
+        nodes: ``[n]``, the place of each node in the flattened ``[B, N]``.
+        pairs: ``[P]``, the place of each pair in the flattened ``[B, N, N]``, by graph, query, key.
         graph: ``[n]``, the graph of each node.
         starts: ``[B + 1]``, the first node of each graph, and n.
     """
@@ -99,67 +111,80 @@ class Rows:
         return h.new_zeros(B * N, h.shape[1]).index_copy(0, self.nodes, h).unflatten(0, (B, N))
 
 
-def pair_features(
-    encoding: PairEncoding, batch: GraphBatch, rows: Rows
-) -> tuple[Tensor, Tensor, Tensor]:
-    r""":math:`E^{(0)}` of the real pairs as features ``[P, F]`` @ table ``[F, d]`` + bias ``[d]``.
+class PairFeatures(NamedTuple):
+    r""":math:`E^{(0)}` of the real pairs: ``features @ table + bias``.
 
-    Features are 1 at the rows of the tables that are added up, and what the map of the walks reads.
-    They depend on no parameter; table and bias are made of the encoding's parameters.
+    The features are 1 at the rows of the tables that are added up, and the probabilities of the
+    walks. They depend on no parameter; table and bias are made of the encoding's parameters.
     """
-    bonds, dtype = encoding.bonds, encoding.bonds.itself.weight.dtype
-    parts = [bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight]
-    table = torch.cat(parts)  # [F, d], or [F, d / 2] beside a relative encoding
+
+    features: Tensor  #: ``[P, F]``
+    table: Tensor  #: ``[F, d]``
+    bias: Tensor  #: ``[d]``
+
+    def mapped(self, linear: nn.Linear) -> Tensor:
+        """A linear map of :math:`E^{(0)}`, ``[P, width]``, which never computes the latter."""
+        weight = linear.weight @ self.table.mT  # [width, F]
+        return F.linear(self.features, weight, linear(self.bias))
+
+
+def pair_features(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> PairFeatures:
+    r"""The features of the real pairs, and the table and bias that give :math:`E^{(0)}`."""
+    bonds = encoding.bonds
+    dtype = bonds.itself.weight.dtype
+    # [F, d], or [F, d / 2] beside a relative encoding
+    table = torch.cat([bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight])
     bias = table.new_zeros(table.shape[1])
-    features = _hot(_bond_places(bonds, batch, rows), len(table), dtype)
+    features = _one_hot(_bond_rows(bonds, batch, rows), len(table), dtype)
     relative = encoding.relative
+    more_table: Tensor
+    more_bias: Tensor
     if relative is not None:
         if isinstance(relative, PairWalkEncoding):
-            more = rows.of_pairs(batch.encoding("random_walks")).to(dtype)
-            weight, more_bias = relative.projection.weight.mT, relative.projection.bias
+            more_features = rows.of_pairs(batch.encoding("random_walks")).to(dtype)  # [P, p]
+            more_table = relative.projection.weight.mT  # [p, d / 2]
+            more_bias = relative.projection.bias  # [d / 2]
         else:
-            weight = relative.vectors.weight
-            more_bias = weight.new_zeros(weight.shape[1])
-            distance = rows.of_pairs(batch.encoding("distance")).long()
-            more = _hot(clipped(distance, len(weight) - 1)[:, None], len(weight), dtype)
-        features = torch.cat([features, more], dim=1)
-        table = torch.block_diag(table, weight)
-        bias = torch.cat([bias, more_bias])
+            distance = rows.of_pairs(batch.encoding("distance")).long()  # [P]
+            more_table = relative.vectors.weight  # [p + 2, d / 2]
+            place = clipped(distance, len(more_table) - 1)  # [P]
+            more_features = _one_hot(place[:, None], len(more_table), dtype)
+            more_bias = bias.new_zeros(more_table.shape[1])
+        features = torch.cat([features, more_features], dim=1)
+        table = torch.block_diag(table, more_table)  # the two halves of the d channels
+        bias = torch.cat([bias, more_bias])  # [d]
     if encoding.ring is not None:
-        ring = rows.of_pairs(batch.encoding("ring")).long()
-        features = torch.cat([features, _hot(ring[:, None], 2, dtype)], dim=1)
+        ring = rows.of_pairs(batch.encoding("ring")).long()  # [P]
+        features = torch.cat([features, _one_hot(ring[:, None], 2, dtype)], dim=1)
         table = torch.cat([table, encoding.ring.weight])
-    return features, table, bias
+    return PairFeatures(features, table, bias)
 
 
-def _bond_places(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
-    """The rows of a pair in the tables of edges, of no edge, and of a node with itself."""
-    edge = rows.of_pairs(batch.adjacency)
-    ring = torch.zeros_like(edge, dtype=torch.long)
+def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
+    """The rows of a pair in the tables of edges, of no edge, and of a node with itself, ``[P, F]``.
+
+    F columns of categories choose F rows; without an edge it is F times the same row.
+    """
+    is_edge = rows.of_pairs(batch.adjacency)  # [P]
+    ring = torch.zeros_like(is_edge, dtype=torch.long)  # [P]
     if bonds.with_rings:
         ring = rows.of_pairs(batch.encoding("ring")).long()
-    categories = torch.zeros_like(ring)[:, None]
+    categories = torch.zeros_like(ring)[:, None]  # [P, F]
     if bonds.edge_types:
-        categories = rows.of_pairs(edge_features(batch)).masked_fill(~edge[:, None], 0)
-    first = bonds.edges.rows(categories, ring)  # [P, F]
+        categories = rows.of_pairs(edge_features(batch)).masked_fill(~is_edge[:, None], 0)
+    embedding = cast(CategoryEmbedding, bonds.edges)  # numbers of edges cannot be fused
+    of_edge = embedding.rows(categories, ring)  # [P, F]
     no_edge = len(bonds.edges.weight)
     itself = no_edge + len(bonds.no_edge.weight)
     N = batch.mask.shape[1]
-    loop = rows.pairs // N % N == rows.pairs % N
-    without = torch.where(loop, itself, no_edge + ring)
-    return torch.where(edge[:, None], first, without[:, None])
+    is_itself = rows.pairs // N % N == rows.pairs % N  # [P]
+    without_edge = torch.where(is_itself, itself, no_edge + ring)  # [P]
+    return torch.where(is_edge[:, None], of_edge, without_edge[:, None])
 
 
-def _hot(places: Tensor, width: int, dtype: torch.dtype) -> Tensor:
-    """1 at the places ``[P, k]`` of each row ``[P, width]``."""
-    return torch.zeros(len(places), width, dtype=dtype).scatter_(1, places, 1.0)
-
-
-def _mapped(linear, features: Tensor, table: Tensor, bias: Tensor) -> Tensor | None:
-    """A linear map of :math:`E^{(0)}`, ``[P, d]``."""
-    if linear is None:
-        return None
-    return F.linear(features, linear.weight @ table.mT, linear(bias))
+def _one_hot(rows: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+    """1 at the rows ``[P, k]`` of each pair, and 0 elsewhere: ``[P, width]``."""
+    return torch.zeros(len(rows), width, dtype=dtype).scatter_(1, rows, 1.0)
 
 
 def layer_of_rows(
@@ -167,21 +192,25 @@ def layer_of_rows(
 ) -> tuple[Tensor, EdgeTerms]:
     """:class:`gtcourse.models.CSALayer` of ``[n, d]``, and the terms for the next layer."""
     attention = layer.attention
-    q, k, v = attention.query(h), attention.key(h), attention.value(h)
-    drop = attention.ablation(h.new_empty(*rows.shape, 1))
-    drop = None if drop is None else rows.of_pairs(drop[:, 0])
-    z, terms = attend(q, k, v, attention.num_heads, terms, drop, rows)
-    if attention.training and attention.channel_ablation:
-        kept = F.dropout(z.new_ones(rows.shape[0], z.shape[1], 1), attention.channel_ablation)
-        z = z * kept[rows.graph, :, 0]
+    query = attention.query(h)  # [n, d]
+    key = attention.key(h)  # [n, d]
+    value = attention.value(h)  # [n, d]
+    drop = attention.ablation(h.new_empty(*rows.shape, 1))  # [B, 1, N, N] or None
+    drop_of_pairs = None if drop is None else rows.of_pairs(drop[:, 0])  # [P]
+    z, terms = attend(query, key, value, attention.num_heads, terms, drop_of_pairs, rows)
+    if attention.training and attention.channel_ablation > 0:
+        ones = z.new_ones(rows.shape[0], z.shape[1], 1)  # [B, d, 1]
+        kept = F.dropout(ones, attention.channel_ablation)
+        z = z * kept[rows.graph, :, 0]  # [n, d]
     h = layer.attention_norm(h + layer.dropout(attention.output(z)))
-    return layer.feed_forward_norm(h + layer.dropout(layer.feed_forward(h))), terms
+    h = layer.feed_forward_norm(h + layer.dropout(layer.feed_forward(h)))
+    return h, terms
 
 
 def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     num_heads: int,
     terms: EdgeTerms,
     drop: Tensor | None,
@@ -197,40 +226,81 @@ def attend(
     the result, as in the factorised form.
 
     Args:
-        q, k, v: ``[n, d]``; drop: factors of the weights, ``[P]``, or None.
-        terms: logits, values and factor ``[P, d]``; values may be None.
+        query: ``[n, d]``, as key and value.
+        key: ``[n, d]``.
+        value: ``[n, d]``.
+        num_heads: H.
+        terms: Logits, values and factor, ``[P, d]`` each; values may be None.
+        drop: Factors of the weights, ``[P]``, or None.
+        rows: Where the nodes and pairs are.
     """
-    _check(q)
-    weights = q.new_ones(len(rows.pairs)) if drop is None else drop
-    values = torch.zeros_like(terms.factor) if terms.values is None else terms.values
-    z, total, logits, values = _Fused.apply(
-        q, k, v, terms.logits, values, terms.factor, weights, rows.starts, num_heads
+    _check(query)
+    factor = terms.factor
+    if factor is None:
+        factor = factor_of(terms.logits.detach(), rows)
+    weights = query.new_ones(len(rows.pairs)) if drop is None else drop
+    edge_values = torch.zeros_like(factor) if terms.values is None else terms.values
+    z, total, logits, edge_values = _Fused.apply(
+        query, key, value, terms.logits, edge_values, factor, weights, rows.starts, num_heads
     )
     if bool((total < torch.finfo(total.dtype).tiny ** 0.5).any()):
-        given = q, k, v, num_heads, terms, drop, rows
-        return checkpoint(_attend_by_graph, *given, use_reentrant=False), terms
-    return z, terms._replace(logits=logits, values=None if terms.values is None else values)
-
-
-def _attend_by_graph(q, k, v, num_heads: int, terms: EdgeTerms, drop, rows: Rows) -> Tensor:
-    """:func:`attend`, one graph at a time, by ``direct``."""
-    sizes = rows.starts.diff().tolist()
-    counts = [size * size for size in sizes]
-    pairs = [[None] * len(sizes) if t is None else t.split(counts) for t in (*terms[:2], drop)]
-    z = []
-    for n, *nodes, logits, values, dropped in zip(
-        sizes, *(x.split(sizes) for x in (q, k, v)), *pairs, strict=True
-    ):
-        q_g, k_g, v_g = (x.unflatten(1, (num_heads, -1)).transpose(0, 1)[None] for x in nodes)
-        scores = q_g * q_g.shape[-1] ** -0.5 @ k_g.mT  # [1, H, n, n]
-        logits, values = (
-            None if t is None else t.unflatten(0, (n, n)).permute(2, 0, 1)[None]
-            for t in (logits, values)
+        z = checkpoint(
+            _attend_by_graph,
+            query,
+            key,
+            value,
+            num_heads,
+            terms,
+            drop,
+            rows,
+            use_reentrant=False,
         )
-        dropped = None if dropped is None else dropped.view(1, 1, n, n)
-        z_g = direct(scores, v_g.mT, EdgeTerms(logits, values), dropped)  # [1, H, K, n]
-        z.append(z_g[0].flatten(0, 1).mT)
-    return torch.cat(z)
+        return z, terms
+    if terms.values is None:
+        return z, terms._replace(logits=logits)
+    return z, terms._replace(logits=logits, values=edge_values)
+
+
+def _attend_by_graph(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    num_heads: int,
+    terms: EdgeTerms,
+    drop: Tensor | None,
+    rows: Rows,
+) -> Tensor:
+    """What :func:`attend` computes, ``[n, d]``, one graph at a time, by ``direct``."""
+    parts = []
+    first_pair = 0
+    for start, end in pairwise(rows.starts.tolist()):
+        n = end - start  # nodes of this graph
+        pairs = slice(first_pair, first_pair + n * n)
+        first_pair += n * n
+        q = nodes_by_head(query[start:end], num_heads)  # [1, H, n, K]
+        k = nodes_by_head(key[start:end], num_heads)  # [1, H, n, K]
+        v = nodes_by_head(value[start:end], num_heads)  # [1, H, n, K]
+        scores = q * q.shape[-1] ** -0.5 @ k.mT  # [1, H, n, n]
+        logits = matrix_of_pairs(terms.logits[pairs], n)  # [1, d, n, n]
+        edge_values = None
+        if terms.values is not None:
+            edge_values = matrix_of_pairs(terms.values[pairs], n)  # [1, d, n, n]
+        drop_of_graph = None
+        if drop is not None:
+            drop_of_graph = drop[pairs].view(1, 1, n, n)
+        z = direct(scores, v.mT, EdgeTerms(logits, edge_values), drop_of_graph)  # [1, H, K, n]
+        parts.append(z[0].flatten(0, 1).mT)  # [n, d]
+    return torch.cat(parts)
+
+
+def nodes_by_head(x: Tensor, num_heads: int) -> Tensor:
+    """Nodes of one graph as a batch of one: ``[n, d]`` to ``[1, H, n, K]``."""
+    return x.unflatten(1, (num_heads, -1)).transpose(0, 1)[None]
+
+
+def matrix_of_pairs(x: Tensor, n: int) -> Tensor:
+    """Pairs of one graph of n nodes as a batch of one: ``[n², d]`` to ``[1, d, n, n]``."""
+    return x.unflatten(0, (n, n)).permute(2, 0, 1)[None]
 
 
 def factor_of(logits: Tensor, rows: Rows) -> Tensor:
@@ -241,51 +311,113 @@ def factor_of(logits: Tensor, rows: Rows) -> Tensor:
 
 
 class _Fused(torch.autograd.Function):
-    r"""z and the sum of each row's products, ``[n, d]`` both, and the logits and values again.
+    r"""What each node gathers, z, and the sum of each row's products; logits and values again.
 
-    The gradients are those of :class:`gtcourse.models.csa_kernel._Factorised`. What arrives for the
-    logits and values that were returned is the sum over later layers. No other node of the graph
-    holds that memory, and this layer's part is added in place.
+    z and the sums are ``[n, d]``. The gradients are those of
+    :class:`gtcourse.models.csa_kernel._Factorised`. The gradient that arrives for the logits and
+    values is the sum over later layers. Nothing else holds that memory, and this layer's part is
+    added in place.
+
+    Shapes:
+        query, key, value: ``[n, d]``
+        logits, edge_values, factor: ``[P, d]``
+        drop: ``[P]``
+        starts: ``[B + 1]``
     """
 
     @staticmethod
-    def forward(ctx, q, k, v, logits, values, factor, drop, starts, num_heads):
-        loops = loops_of(num_heads, q.shape[1] // num_heads)
-        products = q.new_empty(len(factor), num_heads)
-        scale = products.numpy().dtype.type((q.shape[1] / num_heads) ** -0.5)
-        loops.scores(_array(q), _array(k), scale, _array(starts), products.numpy())
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        logits: Tensor,
+        edge_values: Tensor,
+        factor: Tensor,
+        drop: Tensor,
+        starts: Tensor,
+        num_heads: int,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        K = query.shape[1] // num_heads
+        loops = loops_of(num_heads, K)
+        products = query.new_empty(len(factor), num_heads)  # [P, H]
+        scale = products.numpy().dtype.type(K**-0.5)
+        loops.scores(_array(query), _array(key), scale, _array(starts), products.numpy())
         products.exp_()
-        z, total = q.new_zeros(q.shape), q.new_zeros(q.shape)
-        given = [_array(t) for t in (products, factor, v, values, drop, starts)]
-        loops.gather(*given, z.numpy(), total.numpy())
-        ctx.save_for_backward(q, k, v, values, products, factor, drop, starts, z, total)
-        ctx.loops, ctx.scale = loops, scale
+        z = torch.zeros_like(query, memory_format=torch.contiguous_format)  # [n, d]
+        total = torch.zeros_like(z)  # [n, d]
+        loops.gather(
+            _array(products),
+            _array(factor),
+            _array(value),
+            _array(edge_values),
+            _array(drop),
+            _array(starts),
+            z.numpy(),
+            total.numpy(),
+        )
+        ctx.save_for_backward(
+            query, key, value, edge_values, products, factor, drop, starts, z, total
+        )
+        ctx.loops = loops
+        ctx.scale = scale
         ctx.mark_non_differentiable(total)
         ctx.set_materialize_grads(False)
-        return z, total, logits, values
+        return z, total, logits, edge_values
 
     @staticmethod
-    def backward(ctx, grad_z, _, grad_logits, grad_values):
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
             raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")
-        rest = None, None, None, None
+        grad_z, _, grad_logits, grad_edge_values = gradients
         if grad_z is None:  # the loss depends on later layers alone
-            return None, None, None, grad_logits, grad_values, *rest
-        q, k, v, values, products, factor, drop, starts, z, total = ctx.saved_tensors
-        above = [_array(t) for t in (z, total, grad_z)]
-        given = [_array(t) for t in (v, values, products, factor, drop, starts)]
-        grad_q, grad_k, grad_v = (q.new_zeros(q.shape) for _ in range(3))
+            return None, None, None, grad_logits, grad_edge_values, None, None, None, None
+        query, key, value, edge_values, products, factor, drop, starts, z, total = ctx.saved_tensors
+        grad_query = torch.zeros_like(z)  # [n, d]
+        grad_key = torch.zeros_like(z)
+        grad_value = torch.zeros_like(z)
         if grad_logits is None:
-            grad_logits = torch.zeros_like(factor)
-        if grad_values is None:
-            grad_values = torch.zeros_like(factor)
-        grad_logits, grad_values = grad_logits.contiguous(), grad_values.contiguous()
-        into = [t.numpy() for t in (grad_q, grad_k, grad_v, grad_logits, grad_values)]
-        ctx.loops.spread(_array(q), _array(k), ctx.scale, *given, *above, *into)
-        return grad_q, grad_k, grad_v, grad_logits, grad_values, *rest
+            grad_logits = torch.zeros_like(factor)  # [P, d]
+        if grad_edge_values is None:
+            grad_edge_values = torch.zeros_like(factor)
+        grad_logits = grad_logits.contiguous()
+        grad_edge_values = grad_edge_values.contiguous()
+        ctx.loops.spread(
+            _array(query),
+            _array(key),
+            ctx.scale,
+            _array(value),
+            _array(edge_values),
+            _array(products),
+            _array(factor),
+            _array(drop),
+            _array(starts),
+            _array(z),
+            _array(total),
+            _array(grad_z),
+            grad_query.numpy(),
+            grad_key.numpy(),
+            grad_value.numpy(),
+            grad_logits.numpy(),
+            grad_edge_values.numpy(),
+        )
+        return (
+            grad_query,
+            grad_key,
+            grad_value,
+            grad_logits,
+            grad_edge_values,
+            None,
+            None,
+            None,
+            None,
+        )
 
 
-def _array(tensor: Tensor) -> np.ndarray:
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _array(tensor: Tensor) -> Array:
     return tensor.detach().contiguous().numpy()
 
 
@@ -302,8 +434,8 @@ compiled = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", ca
 
 
 @compiled
-def less_largest(logits, starts, result):
-    """Logits ``[P, d]`` less the largest of each query, channel by channel."""
+def less_largest(logits: Array, starts: Array, result: Array) -> None:
+    """Writes logits ``[P, d]`` less the largest of each query, channel by channel."""
     d = logits.shape[1]
     largest = np.empty(d, logits.dtype)
     lowest = np.finfo(logits.dtype).min  # -inf less -inf would be NaN
@@ -322,24 +454,36 @@ def less_largest(logits, starts, result):
 
 
 class Loops(NamedTuple):
-    """What :func:`loops_of` compiles."""
+    """The loops over all pairs that :func:`loops_of` compiles.
 
-    scores: Callable
-    gather: Callable
-    spread: Callable
+    Attributes:
+        scores: Scaled products of queries and keys.
+        gather: The sums over the keys of each query.
+        spread: The gradients of all that ``gather`` has read.
+    """
+
+    scores: Callable[..., None]
+    gather: Callable[..., None]
+    spread: Callable[..., None]
 
 
 @lru_cache
-def loops_of(H: int, K: int):
+def loops_of(H: int, K: int) -> Loops:
     """The loops over pairs for so many heads and channels, which are constants for the compiler.
 
-    Shapes: q, k, v, z, total and their gradients ``[n, d]``; values, factor ``[P, d]``; products
-    ``[P, H]``; drop ``[P]``; starts ``[B + 1]``.
+    In them q, k and v are queries, keys and values.
+
+    Shapes:
+        q, k, v, z, total and their gradients: ``[n, d]``
+        values, factor: ``[P, d]``
+        products: ``[P, H]``
+        drop: ``[P]``
+        starts: ``[B + 1]``
     """
     d = H * K
 
     @compiled
-    def scores(q, k, scale, starts, result):
+    def scores(q: Array, k: Array, scale: float, starts: Array, result: Array) -> None:
         """Scaled products of queries and keys, less the largest of each query and head."""
         part = np.empty(d, q.dtype)
         p = 0
@@ -363,8 +507,17 @@ def loops_of(H: int, K: int):
                         result[row, h] -= largest
 
     @compiled
-    def gather(products, factor, v, values, drop, starts, z, total):
-        """z and total, which are zeros before."""
+    def gather(
+        products: Array,
+        factor: Array,
+        v: Array,
+        values: Array,
+        drop: Array,
+        starts: Array,
+        z: Array,
+        total: Array,
+    ) -> None:
+        """Adds up z and total, which are zeros before."""
         score = np.empty(d, factor.dtype)
         p = 0
         for b in range(len(starts) - 1):
@@ -384,24 +537,24 @@ def loops_of(H: int, K: int):
 
     @compiled
     def spread(
-        q,
-        k,
-        scale,
-        v,
-        values,
-        products,
-        factor,
-        drop,
-        starts,
-        z,
-        total,
-        grad_z,
-        grad_q,
-        grad_k,
-        grad_v,
-        grad_logits,
-        grad_values,
-    ):
+        q: Array,
+        k: Array,
+        scale: float,
+        v: Array,
+        values: Array,
+        products: Array,
+        factor: Array,
+        drop: Array,
+        starts: Array,
+        z: Array,
+        total: Array,
+        grad_z: Array,
+        grad_q: Array,
+        grad_k: Array,
+        grad_v: Array,
+        grad_logits: Array,
+        grad_values: Array,
+    ) -> None:
         """Adds to the gradients."""
         score = np.empty(d, factor.dtype)
         scaled = np.empty(d, factor.dtype)

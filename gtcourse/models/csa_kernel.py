@@ -1,49 +1,99 @@
 r"""Two forms of CSA's attention that need less memory than the equations as they read.
 
-Written out, a layer's weights are N² d numbers, and a backward pass that stores them.
+Written out, the weights of a layer are N² d numbers for each graph, and a backward pass stores
+them. The form "factorised" never stores a product of two factors, and "chunked" computes the
+weights of a few queries at a time, and again in the backward pass. Both give the same numbers as
+:func:`gtcourse.models.csa.direct`, which is passed to them.
 
-Shapes: as in :mod:`gtcourse.models.csa`, with G = B H and R rows of the queries. Both forms take
-that file's ``direct`` and its arguments, and return z ``[B, H, K, N]``.
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    H: attention heads
+    d: width of a node's vector, and of a pair's
+    K: channels of a head, d / H
+    R: rows of a pair tensor, that is, nodes that attend
+    G: graphs times heads, B H
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+
+if TYPE_CHECKING:
+    from gtcourse.models.csa import EdgeTerms, RowsOfTerms
+
+Direct = Callable[["Tensor", "Tensor", "EdgeTerms", "Tensor | None"], Tensor]
+"""The type of :func:`gtcourse.models.csa.direct`."""
 
 # Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core.
 BLOCK = {"cpu": 2**18, "cuda": 2**26}
 CHUNK = 2**20  # numbers in each tensor of a chunk of rows
 
 
-def rows_of(edges, rows: slice = slice(None)):
-    """The terms of some rows, of those of all, or of a function that computes them."""
+def rows_of(edges: EdgeTerms | RowsOfTerms, rows: slice = slice(None)) -> EdgeTerms:
+    """Some rows of the terms of pairs, or all of them; a function is called to compute them."""
     if callable(edges):
         return edges(rows)
-    return type(edges)(*(None if term is None else term[:, :, rows] for term in edges))
+    return edges._replace(
+        logits=edges.logits[:, :, rows],
+        values=None if edges.values is None else edges.values[:, :, rows],
+        factor=None if edges.factor is None else edges.factor[:, :, rows],
+    )
 
 
-def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None) -> Tensor:
-    r"""The same z of two factors, :math:`\exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j)
-    \exp(E_{ij})`, whose product is never stored.
+def factorised(
+    direct: Direct,
+    scores: Tensor,
+    value: Tensor,
+    edges: EdgeTerms | RowsOfTerms,
+    drop: Tensor | None = None,
+) -> Tensor:
+    r"""What each node gathers, from two factors whose product is never stored.
 
-    The first has one number for each head, and layers that share E share the second. Each is at
-    most 1. Where all products of a row vanish, as for logits that lie hundreds apart, ``direct``
-    computes the result, and again in the backward pass. On a GPU, where the host does not wait for
-    that answer, the row becomes NaN, and so does the loss, at which ``fit`` stops; the form
-    "direct" has no such limit. Monochrome terms go to ``direct`` as well.
+    .. math:: \exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j) \exp(E_{ij})
+
+    The first factor has one number for each head, and layers that share E share the second. Each is
+    divided by the largest of its row, so that it is at most 1. Where all products of a row vanish,
+    as for logits that lie hundreds apart, ``direct`` computes the result, and again in the backward
+    pass. On a GPU, where the host does not wait for that answer, the row becomes NaN, and so does
+    the loss, at which ``fit`` stops; the form "direct" has no such limit. Monochrome terms go to
+    ``direct`` as well.
+
+    Args:
+        direct: :func:`gtcourse.models.csa.direct`.
+        scores: :math:`Q_i \cdot K_j` of each head, ``[B, H, R, N]``.
+        value: :math:`V_j`, ``[B, H, K, N]``.
+        edges: What the pairs add, or a function that computes it.
+        drop: Factors of dropout, ``[B, 1, R, N]`` or ``[B, 1, 1, N]``, or None.
+
+    Returns:
+        ``[B, H, K, R]``.
     """
-    (B, H, R, N), K, terms = scores.shape, value.shape[2], rows_of(edges)
+    B, H, R, N = scores.shape
+    K = value.shape[2]
+    terms = rows_of(edges)
     if terms.logits.shape[1] < H * K:
         return direct(scores, value, terms, drop)
-    factor = factor_of(terms.logits) if terms.factor is None else terms.factor
-    dropout = None if drop is None else drop.expand(B, H, R, N).flatten(0, 1)
-    parts = terms.logits, terms.values, factor
-    pairs = (None if p is None else p.unflatten(1, (H, -1)).flatten(0, 1) for p in parts)
-    z, total = _Factorised.apply(scores.flatten(0, 1), value.flatten(0, 1), *pairs, dropout)
+    factor = factor_of(terms.logits) if terms.factor is None else terms.factor  # [B, d, R, N]
+    edge_values = None
+    if terms.values is not None:
+        edge_values = by_head(terms.values, H)  # [G, K, R, N]
+    drop_of_heads = None
+    if drop is not None:
+        drop_of_heads = drop.expand(B, H, R, N).flatten(0, 1)  # [G, R, N]
+    z, total = _Factorised.apply(
+        scores.flatten(0, 1),  # [G, R, N]
+        value.flatten(0, 1),  # [G, K, N]
+        by_head(terms.logits, H),
+        edge_values,
+        by_head(factor, H),
+        drop_of_heads,
+    )  # [G, K, R] each
     vanished = total < torch.finfo(total.dtype).tiny ** 0.5  # [G, K, R]
     if total.device.type == "cpu" and bool(vanished.any()):
         return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
@@ -52,17 +102,36 @@ def factorised(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None
     return z.unflatten(0, (B, H))
 
 
-def chunked(direct: Callable, scores: Tensor, value: Tensor, edges, drop=None) -> Tensor:
-    """The same z, a few queries at a time; the backward pass computes each chunk again."""
+def by_head(pairs: Tensor, num_heads: int) -> Tensor:
+    """Gives each head its channels: ``[B, d, R, N]`` to ``[G, K, R, N]``."""
+    return pairs.unflatten(1, (num_heads, -1)).flatten(0, 1)
+
+
+def chunked(
+    direct: Direct,
+    scores: Tensor,
+    value: Tensor,
+    edges: EdgeTerms | RowsOfTerms,
+    drop: Tensor | None = None,
+) -> Tensor:
+    """What each node gathers, a few queries at a time; the backward pass computes each chunk again.
+
+    The arguments and the result are those of :func:`factorised`.
+    """
     B, H, K, N = value.shape
     step = max(1, CHUNK // (B * H * K * N))
 
     def chunk(rows: slice) -> Tensor:
-        dropout = None if drop is None else drop.expand(-1, -1, N, -1)[:, :, rows]
-        return direct(scores[:, :, rows], value, rows_of(edges, rows), dropout)
+        drop_of_rows = None
+        if drop is not None:
+            drop_of_rows = drop.expand(-1, -1, N, -1)[:, :, rows]
+        return direct(scores[:, :, rows], value, rows_of(edges, rows), drop_of_rows)
 
-    chunks = (slice(start, min(start + step, N)) for start in range(0, N, step))
-    return torch.cat([checkpoint(chunk, rows, use_reentrant=False) for rows in chunks], dim=-1)
+    parts = [
+        checkpoint(chunk, slice(start, min(start + step, N)), use_reentrant=False)
+        for start in range(0, N, step)
+    ]
+    return torch.cat(parts, dim=-1)
 
 
 @torch.no_grad()
@@ -74,7 +143,7 @@ def factor_of(logits: Tensor) -> Tensor:
 
 
 class _Factorised(torch.autograd.Function):
-    r"""z, and the sum of each row's products, ``[G, K, R]`` both.
+    r"""What each node gathers, z, and the sum of each row's products, ``[G, K, R]`` both.
 
     With :math:`g_i` the gradient of :math:`z_i`, and :math:`m_{ij} = V_j + E^\text{value}_{ij}`,
 
@@ -82,60 +151,94 @@ class _Factorised(torch.autograd.Function):
         \frac{\partial}{\partial E_{ij}} = \tilde a(i,j) \odot g_i \odot (m_{ij} - z_i), \qquad
         \frac{\partial}{\partial E^\text{value}_{ij}} = \tilde a(i,j) \odot g_i,
 
-    whose sums over a head's channels, and over i, are those of the scores and of :math:`V_j`. So
-    factors, sums and z are all that is saved. Dropout multiplies :math:`m_{ij}`, and the second.
-    Scores and drop are ``[G, R, N]``, value ``[G, K, N]``, the others ``[G, K, R, N]``.
+    The gradient of a score is the sum of the first over the channels of its head, and that of
+    :math:`V_j` the sum of the second over i. So the factors, the sums and z are all that is saved.
+    Dropout multiplies :math:`m_{ij}` in the first, and the second.
+
+    Shapes:
+        scores: ``[G, R, N]``
+        value: ``[G, K, N]``
+        logits: ``[G, K, R, N]``; they are read through ``factor`` alone
+        edge_values: ``[G, K, R, N]`` or None
+        factor: ``[G, K, R, N]``
+        drop: ``[G, R, N]`` or None
     """
 
     @staticmethod
-    def forward(ctx, scores, value, logits, values, factor, drop):
-        exp_scores = (scores.to(factor.dtype) - scores.amax(dim=-1, keepdim=True)).exp_()
-        total = factor.new_empty(factor.shape[:-1])
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        value: Tensor,
+        logits: Tensor,
+        edge_values: Tensor | None,
+        factor: Tensor,
+        drop: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        largest = scores.amax(dim=-1, keepdim=True)  # [G, R, 1]
+        exp_scores = (scores.to(factor.dtype) - largest).exp_()  # [G, R, N]
+        total = factor.new_empty(factor.shape[:-1])  # [G, K, R]
         z = torch.empty_like(total)
         for block in _blocks(factor):
-            product = exp_scores[block, None] * factor[block]
+            product = exp_scores[block, None] * factor[block]  # [g, K, R, N] of g heads
             torch.sum(product, dim=-1, out=total[block])
             if drop is not None:
                 product.mul_(drop[block, None])
-            torch.sum(product.mul_(_messages(value, values, block)), dim=-1, out=z[block])
+            product.mul_(_messages(value, edge_values, block))
+            torch.sum(product, dim=-1, out=z[block])
         z /= total.clamp(min=torch.finfo(total.dtype).tiny)
-        ctx.save_for_backward(exp_scores, value, values, factor, drop, total, z)
-        ctx.dtypes = scores.dtype, logits.dtype
+        ctx.save_for_backward(exp_scores, value, edge_values, factor, drop, total, z)
+        ctx.scores_dtype = scores.dtype
+        ctx.logits_dtype = logits.dtype
         ctx.mark_non_differentiable(total)
         return z.to(value.dtype), total
 
     @staticmethod
-    def backward(ctx, gradient, _):
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
             raise RuntimeError("form='factorised' has no second derivative; expected 'direct'.")
-        exp_scores, value, values, factor, drop, total, z = ctx.saved_tensors
-        grad_scores, grad_value, grad_logits = map(torch.empty_like, (exp_scores, value, factor))
-        grad_values = None if values is None else torch.empty_like(factor)
-        scaled = (gradient / total).to(factor.dtype)[..., None]
+        gradient = gradients[0]  # of z, [G, K, R]; the sums have none
+        exp_scores, value, edge_values, factor, drop, total, z = ctx.saved_tensors
+        grad_scores = torch.empty_like(exp_scores)  # [G, R, N]
+        grad_value = torch.empty_like(value)  # [G, K, N]
+        grad_logits = torch.empty_like(factor)  # [G, K, R, N]
+        grad_edge_values = None if edge_values is None else torch.empty_like(factor)
+        scaled = (gradient / total).to(factor.dtype)[..., None]  # [G, K, R, 1]
         for block in _blocks(factor):
-            # The filters, times what arrives from above.
-            buffer = None if values is None else grad_values[block]
+            # The filters times the gradient of z, written where they are returned if they are.
+            buffer = None if grad_edge_values is None else grad_edge_values[block]
             weighted = torch.mul(exp_scores[block, None], scaled[block], out=buffer)
-            weighted.mul_(factor[block])
-            messages, difference = _messages(value, values, block), grad_logits[block]
+            weighted.mul_(factor[block])  # [g, K, R, N]
+            messages = _messages(value, edge_values, block)
+            difference = grad_logits[block]
             if drop is None:
                 torch.sub(messages, z[block][..., None], out=difference)
             else:
                 torch.addcmul(-z[block][..., None], messages, drop[block, None], out=difference)
-            grad_scores[block] = difference.mul_(weighted).sum(dim=1)
+            difference.mul_(weighted)
+            grad_scores[block] = difference.sum(dim=1)
             if drop is not None:
                 weighted.mul_(drop[block, None])
             grad_value[block] = weighted.sum(dim=2)
-        grad_values = None if values is None else grad_values.to(values.dtype)
-        grad_scores, grad_logits = grad_scores.to(ctx.dtypes[0]), grad_logits.to(ctx.dtypes[1])
-        return grad_scores, grad_value, grad_logits, grad_values, None, None
+        if edge_values is not None and grad_edge_values is not None:
+            grad_edge_values = grad_edge_values.to(edge_values.dtype)
+        return (
+            grad_scores.to(ctx.scores_dtype),
+            grad_value,
+            grad_logits.to(ctx.logits_dtype),
+            grad_edge_values,
+            None,
+            None,
+        )
 
 
-def _messages(value: Tensor, values: Tensor | None, block: slice) -> Tensor:
-    messages = value[block][..., None, :]
-    return messages if values is None else messages + values[block]
+def _messages(value: Tensor, edge_values: Tensor | None, block: slice) -> Tensor:
+    r""":math:`V_j + E^\text{value}_{ij}` of some heads, ``[g, K, R, N]`` or with 1 for R."""
+    messages = value[block][..., None, :]  # [g, K, 1, N]
+    return messages if edge_values is None else messages + edge_values[block]
 
 
 def _blocks(pairs: Tensor) -> Iterator[slice]:
-    step = max(1, BLOCK.get(pairs.device.type, BLOCK["cuda"]) // pairs[0].numel())
+    """Slices of the first axis that hold about ``BLOCK`` numbers each."""
+    largest = BLOCK.get(pairs.device.type, BLOCK["cuda"])
+    step = max(1, largest // pairs[0].numel())
     return (slice(start, start + step) for start in range(0, len(pairs), step))
