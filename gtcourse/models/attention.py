@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, overload
 
 import torch
 import torch.nn.functional as F
@@ -35,7 +35,7 @@ def scaled_dot_product_attention(
     dropout: float = 0.0,
     return_attention: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    r"""Every query's average of the values, weighted by how well the keys match it.
+    r"""An average of the values for each query, weighted by how well the keys match it.
 
     .. math:: Z = \operatorname{softmax}\left(\frac{Q K^T}{\sqrt{d_k}} + b\right) V
 
@@ -86,18 +86,17 @@ def scaled_dot_product_attention(
     return output.masked_fill(has_no_keys, 0.0), attention.masked_fill(has_no_keys, 0.0)
 
 
-class MultiHeadAttention(nn.Module):
-    r"""H attentions side by side, each on its own K = d / H channels.
+class AttentionProjections(nn.Module):
+    """The four linear maps of H heads, and how the heads divide the channels.
 
-    .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
-
-    Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
-    1. The order of the tokens does not matter (CS224W, S8).
+    The base of :class:`MultiHeadAttention` and of the attentions of Graphormer, GRPE and CSA, each
+    of which has a ``forward`` of its own. Head h, counted from 0, works on the channels from h K to
+    (h + 1) K - 1 of the queries, the keys and the values.
 
     Args:
         d_model: Width of a token, d.
         num_heads: Heads, H, which have to divide d.
-        bias: Whether the projections have one.
+        bias: Whether the maps have one.
         dropout: Share of the attention weights that are set to zero in training.
     """
 
@@ -116,10 +115,38 @@ class MultiHeadAttention(nn.Module):
         return f"num_heads={self.num_heads}, dropout={self.dropout}"
 
     def reset_parameters(self) -> None:
+        """Draws all four maps anew, by Glorot's formula, with biases of zero."""
         for projection in (self.query, self.key, self.value, self.output):
             nn.init.xavier_uniform_(projection.weight)
             if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
+
+    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Projects the inputs: queries ``[B, H, N, K]``, keys and values ``[B, H, M, K]``."""
+        q = self.split_heads(self.query(query))
+        k = self.split_heads(self.key(key))
+        v = self.split_heads(self.value(value))
+        return q, k, v
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Gives each head K of the channels: ``[..., N, d]`` to ``[..., H, N, K]``."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
+
+    def join_heads(self, x: Tensor) -> Tensor:
+        """Puts the heads side by side again: ``[..., H, N, K]`` to ``[..., N, d]``."""
+        return x.transpose(-2, -3).flatten(-2)
+
+
+class MultiHeadAttention(AttentionProjections):
+    r"""H attentions side by side, each on its own K = d / H channels.
+
+    .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
+
+    Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
+    1. The order of the tokens does not matter (CS224W, S8).
+
+    The arguments are those of :class:`AttentionProjections`.
+    """
 
     def forward(
         self,
@@ -166,24 +193,13 @@ class MultiHeadAttention(nn.Module):
             return self.output(self.join_heads(z)), attention
         return self.output(self.join_heads(z))
 
-    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries ``[B, H, N, K]``, and keys and values ``[B, H, M, K]``, of three inputs."""
-        q = self.split_heads(self.query(query))
-        k = self.split_heads(self.key(key))
-        v = self.split_heads(self.value(value))
-        return q, k, v
 
-    def split_heads(self, x: Tensor) -> Tensor:
-        """Gives each head K of the channels: ``[..., N, d]`` to ``[..., H, N, K]``."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
-
-    def join_heads(self, x: Tensor) -> Tensor:
-        """``[..., H, N, K]`` to ``[..., N, d]``."""
-        return x.transpose(-2, -3).flatten(-2)
-
-
+@overload
+def over_heads(mask: Tensor, query: Tensor, key: Tensor | None = None) -> Tensor: ...
+@overload
+def over_heads(mask: None, query: Tensor, key: Tensor | None = None) -> None: ...
 def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) -> Tensor | None:
-    """A mask that is broadcast to ``[B, H, N, M]``.
+    """A mask that is broadcast to ``[B, H, N, M]``, or None.
 
     Args:
         mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
@@ -205,8 +221,8 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
         raise ValueError(f"{given}; expected [{B}, {M}] for keys or [{B}, {N}, {M}] for pairs.")
     if B == N and N > 1:
         raise ValueError(
-            f"{given}, which may be of the keys of {B} sequences or of pairs; expected mask[:, "
-            "None] for keys, or mask[None] for pairs."
+            f"{given}, which may be that of the keys of {B} sequences or that of pairs; expected "
+            "mask[:, None] for keys, or mask[None] for pairs."
         )
     return mask[:, None, None]
 
@@ -238,7 +254,7 @@ class FeedForward(nn.Sequential):
         )
 
 
-class MessagePassingAttention(MessagePassing):
+class MessagePassingAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
     r"""Self-attention as message passing: on the complete graph, the same function.
 
     .. math:: z_i = \sum_{j \in N(i)} \operatorname{softmax}_j(q_i^T k_j / \sqrt{d_k})\, v_j
@@ -250,7 +266,7 @@ class MessagePassingAttention(MessagePassing):
         attention: The multi-head attention whose projections it shares.
     """
 
-    def __init__(self, attention: MultiHeadAttention):
+    def __init__(self, attention: AttentionProjections):
         super().__init__(aggr="sum", node_dim=0)
         self.attention = attention
 

@@ -1,4 +1,4 @@
-"""Transformers that see few edges or none: the lecture's starting point.
+"""Transformers that read no edges, or let some heads attend to neighbours: where the course starts.
 
 Shapes:
     B: graphs in a batch
@@ -38,16 +38,19 @@ class BagTransformerConfig(GraphConfig):
     num_heads: PositiveInt = 4  #: attention heads, H
     num_layers: PositiveInt = 2  #: layers, L
     d_hidden: PositiveInt = 128  #: inner width of the feed-forward networks
-    dropout: Probability = 0.0  #: after each sub-layer, of attention weights and of hidden numbers
+    #: share that is set to zero in training: of what each sub-layer adds, of attention weights, and
+    #: of the hidden layer of the feed-forward networks
+    dropout: Probability = 0.0
     num_targets: PositiveInt = 1  #: numbers in a prediction, T
     num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
 
 
 class BagTransformer(nn.Module):
-    """Embeds each node's type, lets all nodes attend to each other, and pools.
+    """Embeds the type of each node, lets all nodes attend to each other, and pools.
 
-    The prediction depends on the proportions of the node types alone: no edge, no order and,
-    because attention and pooling are averages, no number of nodes (CS224W, S8).
+    The prediction depends on the shares of the node types alone. It reads no edge and no order of
+    the nodes (CS224W, S8), and because attention and pooling are averages, it cannot tell how many
+    nodes there are.
 
     Args:
         config: Data and sizes.
@@ -94,7 +97,7 @@ class BagTransformer(nn.Module):
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings with their encoding, ``[B, N, d]``."""
-        h = self.embedding(real_node_features(batch))
+        h = self.embedding(real_node_features(batch))  # [B, N, d]
         return h if self.node_encoding is None else h + self.node_encoding(batch)
 
     def attention_mask(self, batch: GraphBatch) -> Tensor:
@@ -103,10 +106,15 @@ class BagTransformer(nn.Module):
 
 
 class NeighbourTransformer(BagTransformer):
-    """The first ``masked_heads`` heads of every layer attend to neighbours and the node itself.
+    """A Transformer in which some heads of every layer attend to neighbours and the node itself.
 
-    The other heads attend to all nodes: with 0 masked heads it is :class:`BagTransformer`, with all
+    The other heads attend to all nodes. With 0 masked heads it is :class:`BagTransformer`, with all
     of them masked it is message passing. The parameters are the same in every case.
+
+    Args:
+        config: Data and sizes.
+        masked_heads: How many heads attend to neighbours: the first ones.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
     """
 
     def __init__(
@@ -130,13 +138,18 @@ class NeighbourTransformer(BagTransformer):
         attends to node j.
         """
         neighbours = batch.adjacency.mT | torch.diag_embed(batch.mask)  # [B, N, N]
-        masks = [neighbours] * self.masked_heads
-        masks += [batch.pair_mask] * (self.config.num_heads - self.masked_heads)
+        free_heads = self.config.num_heads - self.masked_heads
+        masks = [neighbours] * self.masked_heads + [batch.pair_mask] * free_heads
         return torch.stack(masks, dim=1)
 
 
 class GraphHead(nn.Module):
-    """Mean over the nodes, then a two-layer network: ``[B, N, d]`` to ``[B]``, or ``[B, T]``."""
+    """The mean over the nodes, then a two-layer network: ``[B, N, d]`` to ``[B]``, or ``[B, T]``.
+
+    Args:
+        d_model: Width of a node's vector, d.
+        num_targets: Numbers in a prediction, T.
+    """
 
     def __init__(self, d_model: int, num_targets: int = 1):
         super().__init__()

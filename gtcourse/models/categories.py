@@ -1,15 +1,15 @@
-"""Features of nodes and edges, categories or numbers, as vectors: for all models.
+"""Vectors for the features of nodes and edges, which are categories or numbers, in all models.
 
-A category outside the vocabulary of its column must never get another category's vector. The first
-of three guards says what is wrong; the others make sure that nothing passes unnoticed:
+A category outside the vocabulary of its column must never get the vector of another category. Three
+checks make sure of it:
 
-1. Where graphs enter, each model's ``check_features`` reads the features of all of them and raises
-   a ValueError that names the graph, the column, the category and the vocabulary. ``fit``,
-   ``evaluate`` and ``Predictor.predict`` see to it, before anything runs on an accelerator.
+1. Where graphs enter, ``check_features`` of a model reads the features of all graphs. It raises a
+   ValueError that names the graph, the column, the category and the vocabulary. ``fit``,
+   ``evaluate`` and ``Predictor.predict`` call it before anything runs on an accelerator.
 2. :class:`CategoryEmbedding` checks every batch that is on the CPU once more.
 3. On an accelerator, and in a compiled or exported model, an exception would have to wait for the
-   device. There an unknown category gets a vector of NaN: the prediction of its graph and the loss
-   become NaN, at which ``fit`` stops.
+   device. There the vector of an unknown category is NaN, and so are the prediction for its graph
+   and the loss, at which ``fit`` stops.
 
 Shapes:
     B: graphs in a batch
@@ -32,15 +32,16 @@ ALL = slice(None)
 
 
 class CategoryEmbedding(nn.Module):
-    """The sum over columns of categories of one learned vector per column.
+    """A learned vector for each category of each column, summed over the columns.
 
-    The vectors are the rows of one table, column after column, so that one look-up serves all.
+    The vectors are the rows of one table, column after column, so that there is one look-up for all
+    columns.
 
     Args:
         sizes: Number of categories of each column; they are 0 to ``size - 1``.
         dim: Width of a vector.
         name: What the values are, for messages.
-        num_sets: Tables of this kind, of which the argument ``which`` of a call chooses.
+        num_sets: How many such tables there are; the argument ``which`` of a call chooses one.
 
     Shapes:
         values: ``[..., F]``, whole numbers
@@ -48,8 +49,8 @@ class CategoryEmbedding(nn.Module):
         returns: ``[..., dim]``
 
     Raises:
-        ValueError: Values are not whole numbers or have another number of columns; on the CPU also
-            if one is not in the vocabulary of its column.
+        ValueError: Values are not whole numbers, or have another number of columns, or, on the CPU,
+            one of them is not in the vocabulary of its column.
     """
 
     first_row: Tensor
@@ -73,7 +74,7 @@ class CategoryEmbedding(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Starts as ``nn.Embedding`` does; a model may overwrite it."""
+        """Draws the vectors as ``nn.Embedding`` does; a model may draw them in another way."""
         nn.init.normal_(self.weight)
 
     def extra_repr(self) -> str:
@@ -107,7 +108,7 @@ class CategoryEmbedding(nn.Module):
         values = values.long()
         return (values < 0) | (values >= self.num_categories.to(values.device))
 
-    def knows(self, values: Tensor) -> bool:
+    def contains(self, values: Tensor) -> bool:
         """Whether all values, ``[..., F]``, are in the vocabularies of their columns."""
         for column, size in enumerate(self.sizes):
             of_column = values[..., column]
@@ -120,13 +121,13 @@ class CategoryEmbedding(nn.Module):
     def check(self, values: Tensor) -> None:
         """Raises a ValueError if a value, ``[..., F]``, has no vector; it reads all values."""
         check_columns(values, self.sizes, self.name)
-        if not self.knows(values):
+        if not self.contains(values):
             is_unknown = self.is_unknown(values)
             raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
 
 
 class NumberEmbedding(nn.Linear):
-    """A linear map of numbers, whatever their precision: ``[..., F]`` to ``[..., dim]``.
+    """A linear map of numbers of any precision: ``[..., F]`` to ``[..., dim]``.
 
     Args:
         num_features: Columns of numbers.
@@ -161,14 +162,14 @@ def feature_embedding(
     *,
     bias: bool = False,
 ) -> CategoryEmbedding | NumberEmbedding:
-    """An embedding of the features of nodes, ``x``, or of edges, ``edge_attr``.
+    """A module that maps the features of nodes, ``x``, or of edges, ``edge_attr``, to vectors.
 
     Args:
         of: Whose features they are.
         num_types: Number of categories of each column; empty for numbers.
         num_features: Columns of numbers; 0 for categories.
         dim: Width of a vector.
-        bias: Whether the linear map of numbers has one.
+        bias: Whether the linear map of numbers has a bias.
     """
     if bool(num_types) == bool(num_features):
         raise ValueError(
@@ -181,12 +182,12 @@ def feature_embedding(
 
 
 def real_node_features(batch: GraphBatch) -> Tensor:
-    """``x``, ``[B, N, F]``, with 0 at padding, which may hold anything."""
+    """``x``, ``[B, N, F]``, with 0 at padding, where a batch may hold any value."""
     return batch.x.masked_fill(~batch.mask[..., None], 0)
 
 
 def real_edge_features(batch: GraphBatch, rows: slice = ALL) -> Tensor:
-    """``edge_attr``, ``[B, N, N, F]``, with 0 where there is no edge; of some rows if asked for."""
+    """``edge_attr``, ``[B, N, N, F]``, with 0 where there is no edge; some rows of it, or all."""
     is_edge = batch.adjacency[:, rows, :, None]  # [B, N, N, 1]
     return edge_features(batch)[:, rows].masked_fill(~is_edge, 0)
 
@@ -207,7 +208,7 @@ def check_columns(values: Tensor, sizes: tuple[int, ...], name: str) -> None:
 
 
 def can_raise(values: Tensor) -> bool:
-    """Whether values may be read at once: not on an accelerator, and not while compiling."""
+    """Whether values can be read now: not on an accelerator, and not while compiling."""
     return values.device.type == "cpu" and not torch.compiler.is_compiling()
 
 

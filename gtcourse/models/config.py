@@ -1,6 +1,6 @@
-"""What the configurations of all models share: each checks itself when it is made.
+"""The base of the configurations of all models, each of which checks itself when it is made.
 
-The types of a configuration's fields say what they may hold; :func:`check_config` reads them.
+The type of a field says which values are allowed; :func:`check_config` reads these types.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class GraphConfig(Config):
 
     @classmethod
     def from_graphs(cls, graphs: Sequence[Data], **settings: object) -> Self:
-        """A configuration that reads the features of these graphs.
+        """A configuration for the features of these graphs.
 
-        Whole numbers are categories, and a column has as many as its largest value says; floats are
-        numbers. So give all graphs, those for validation and testing among them: a category that
+        Whole numbers are categories, of which a column has one more than its largest value; floats
+        are numbers. Pass all graphs, those for validation and testing too, because a category that
         occurs only there would be unknown to the model.
 
         Args:
@@ -69,7 +69,7 @@ class GraphConfig(Config):
 
 
 def feature_sizes(graphs: Sequence[Data]) -> dict[str, int | tuple[int, ...]]:
-    """Number of categories of each column, or of columns of floats, of nodes and of edges."""
+    """How many categories each column of nodes and edges has, or how many columns of floats."""
     sizes: dict[str, int | tuple[int, ...]] = {}
     for kind, name in (("node", "x"), ("edge", "edge_attr")):
         types: tuple[int, ...] = ()
@@ -89,7 +89,7 @@ def feature_sizes(graphs: Sequence[Data]) -> dict[str, int | tuple[int, ...]]:
 
 
 def accept_one_column(config: object) -> None:
-    """Reads a number of categories, ``28``, as that of a single column, ``(28,)``; 0 as none."""
+    """Turns a number of categories into that of a single column: 28 into (28,), and 0 into ()."""
     for name in ("num_node_types", "num_edge_types"):
         size = vars(config).get(name)
         if isinstance(size, int) and not isinstance(size, bool):
@@ -97,11 +97,11 @@ def accept_one_column(config: object) -> None:
 
 
 def check_config(config: object) -> None:
-    """Raises a ValueError, in one sentence, if a field holds what its type does not allow.
+    """Raises a ValueError, in one sentence, if a field has a value that its type does not allow.
 
-    A ``Literal`` has to be one of its choices, and a number, or each number of a tuple, in the
-    range of its type above. ``d_model`` has to be a multiple of ``num_heads``. Features of nodes
-    and of edges are either categories or numbers.
+    A ``Literal`` has to be one of its choices. A number, or each number of a tuple, has to be in
+    the range of its type above. ``d_model`` has to be a multiple of ``num_heads``. Features of
+    nodes and of edges are either categories or numbers.
     """
     values = vars(config)
     for name, hint in get_type_hints(type(config), include_extras=True).items():
@@ -123,7 +123,8 @@ def check_config(config: object) -> None:
 
 def what_is_expected(value: object, hint: object) -> str | None:
     """Describes the values that a type allows, or returns None if ``value`` is one of them."""
-    kind, arguments = get_origin(hint), get_args(hint)
+    kind = get_origin(hint)
+    arguments = get_args(hint)
     if kind in (Union, UnionType):  # a type, or None
         if value is None:
             return None

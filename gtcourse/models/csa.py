@@ -1,8 +1,9 @@
-r"""CSA (Menegaux et al., 2023): self-attention with a filter for each channel of a pair.
+r"""CSA (Menegaux et al., 2023): self-attention with a weight for each channel of a pair.
 
-In a Transformer one number decides how much node i takes from node j, in all channels of a head.
-In Chromatic Self-Attention each channel has a number of its own, which depends on what the pair is:
-its edge, the walks between its nodes, a ring that holds both. The pair also adds to what is taken.
+In a Transformer one number decides how much node i takes from node j, the same for all channels of
+a head. In Chromatic Self-Attention each channel has a number of its own (Eq. 5). It depends on the
+vector of the pair, which is made of its edge, of the walks between its nodes, and of the rings that
+hold both (Eqs. 8 to 13). The pair also adds to what is taken (Eq. 7).
 
 Shapes:
     B: graphs in a batch
@@ -25,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -36,8 +37,8 @@ from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models import csa_kernel
 from gtcourse.models.attention import (
     Activation,
+    AttentionProjections,
     FeedForward,
-    MultiHeadAttention,
     check_choice,
     over_heads,
 )
@@ -79,13 +80,13 @@ class CGTConfig(GraphConfig):
     num_heads: PositiveInt = 4  #: attention heads, H
     num_layers: PositiveInt = 10  #: layers
     node_steps: NotNegativeInt = 20  #: steps of the nodes' random walks; 0 for none
-    d_position: NotNegativeInt = 28  #: of a node's vector, the width for its random walks
-    #: what a pair is beside its edge: random walks (Eq. 12), distances (Eq. 11), or nothing
+    d_position: NotNegativeInt = 28  #: channels of d that encode the nodes' random walks
+    #: what the vector of a pair holds beside its edge: random walks (Eq. 12) or distances (Eq. 11)
     relative: Literal["walks", "distances"] | None = "walks"
     relative_steps: PositiveInt = 20  #: steps of these walks, or the longest distance, p
     #: how pairs on a common ring enter (Section 3.4)
     rings: Literal["additive", "categorical"] | None = None
-    chromatic: bool = True  #: False for one logit for each head, CSA-mono (Eq. 4)
+    chromatic: bool = True  #: whether each channel has a logit; else each head, CSA-mono (Eq. 4)
     edge_values: bool = True  #: whether pairs add to the messages (Eq. 7)
     share_edges: bool = True  #: whether all layers share the linear maps of the pairs
     score: Score = "dot"  #: "additive" for Q_i + K_j + E_ij in the exponent
@@ -94,8 +95,8 @@ class CGTConfig(GraphConfig):
     form: ModelForm = "factorised"
     dropout: Probability = 0.0  #: after attention, and in and after the feed-forward network
     node_ablation: Probability = 0.0  #: share of the nodes whose weights are dropped in training
-    edge_ablation: Probability = 0.5  #: share of the pairs whose weights are
-    channel_ablation: Probability = 0.0  #: share of the channels whose weights are
+    edge_ablation: Probability = 0.5  #: share of the pairs whose weights are dropped
+    channel_ablation: Probability = 0.0  #: share of the channels whose weights are dropped
     activation: Activation = "relu"  #: of the feed-forward networks
     readout: Literal["sum", "mean"] = "sum"  #: how the predictions of nodes make a graph's
     num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
@@ -129,14 +130,15 @@ class EdgeTerms(NamedTuple):
 
     logits: Tensor  #: E_ij of Eq. 5, ``[B, d, N, N]``, or e_ij of Eq. 4, ``[B, H, N, N]``
     values: Tensor | None = None  #: E^value_ij of Eq. 7, ``[B, d, N, N]``
-    factor: Tensor | None = None  #: the logits' exponentials, which layers share (csa_kernel)
+    #: exponentials of the logits, if layers are to share them (:mod:`gtcourse.models.csa_kernel`)
+    factor: Tensor | None = None
 
 
 RowsOfTerms = Callable[[slice], EdgeTerms]
-"""A function that computes the terms of some rows when they are needed."""
+"""A function that computes the terms of some rows of the pairs when they are needed."""
 
 
-class ChromaticSelfAttention(MultiHeadAttention):
+class ChromaticSelfAttention(AttentionProjections):
     r"""Attention with a weight for each channel of a pair (CSA, Eqs. 5 to 7).
 
     .. math::
@@ -144,20 +146,23 @@ class ChromaticSelfAttention(MultiHeadAttention):
         \tilde a(i, j) = \frac{\exp(Q_i \cdot K_j + E_{ij})}{\sum_k \exp(Q_i \cdot K_k + E_{ik})}
         \in \mathbb{R}^d
 
-    :math:`Q_i \cdot K_j` is a head's, divided by :math:`\sqrt{K}`. With a number for each head
-    instead of :math:`E_{ij}` this is "monochrome" attention (CSA, Eq. 4), of which Graphormer's
-    bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases. As in the authors' code only
-    the output projection has a bias.
+    The products, the sum over k and the division are for each channel on its own;
+    :math:`Q_i \cdot K_j` is that of the channel's head, divided by :math:`\sqrt{K}`. With one
+    number for each head in place of :math:`E_{ij}` this is "monochrome" attention (CSA, Eq. 4), of
+    which Graphormer's bias and, as :math:`\log K_r(i, j)`, GraphiT's kernel are cases. As in the
+    authors' code only the output projection has a bias.
 
     Args:
         d_model: Width of a node's vector, d.
         num_heads: Attention heads, H, which have to divide d.
-        score: "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, in which :math:`Q_i` cancels.
+        score: "dot" as above, or "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, in which
+            :math:`Q_i` cancels.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
             less memory, in :mod:`gtcourse.models.csa_kernel`.
-        node_ablation: In training, dropout after the softmax of all weights of a node j.
-        edge_ablation: In training, dropout after the softmax of the weights of a pair (i, j).
-        channel_ablation: In training, dropout of a channel of all pairs.
+        node_ablation: Share of the nodes j whose weights are set to zero, after the softmax and in
+            training alone, as are those of the two that follow.
+        edge_ablation: Share of the pairs (i, j) whose weights are set to zero.
+        channel_ablation: Share of the channels whose weights are set to zero for all pairs.
     """
 
     def __init__(
@@ -212,44 +217,45 @@ class ChromaticSelfAttention(MultiHeadAttention):
         """
         mask = over_heads(mask, h)  # [B, 1, N, N] or [B, 1, 1, N]
         query, key, value = self.heads(h, h, h)  # [B, H, N, K] each
-        scores = query * query.shape[-1] ** -0.5 @ key.mT  # [B, H, N, N]
+        scores = query * query.shape[-1] ** -0.5 @ key.mT  # [B, H, N, N], Q_i · K_j
         value = value.mT  # [B, H, K, N]
         if self.score == "additive":
             scores = torch.zeros_like(scores)
             edges = partial(additive_terms, query, key, edges)
         if mask is not None:
-            # Finite: a row without keys has a softmax, and becomes zero below.
+            # Finite, so that a row without keys has a softmax; its result is set to zero below.
             scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
 
-        ablation = self.ablation(h)
-        attention = None
+        drop = self.ablation(h)  # [B, 1, N, N] or None
+        attention: Tensor | None = None
         if return_attention or self.form == "direct" or is_compiling():  # compilers fuse it
             terms = rows_of(edges)
-            attention = filters(scores, terms)  # [B, H, K, N, N]
-            z = gather(attention, value, terms.values, ablation)  # [B, H, K, N]
+            attention = filters(scores, terms)  # [B, H, K, N, N], Eq. 5
+            z = gather(attention, value, terms.values, drop)  # [B, H, K, N], Eqs. 6 and 7
         elif self.form == "chunked":
-            z = csa_kernel.chunked(direct, scores, value, edges, ablation)
+            z = csa_kernel.chunked(direct, scores, value, edges, drop)  # [B, H, K, N]
         else:
-            z = csa_kernel.factorised(direct, scores, value, edges, ablation)
+            z = csa_kernel.factorised(direct, scores, value, edges, drop)  # [B, H, K, N]
 
         if mask is not None:
             has_keys = mask.any(dim=-1)[:, :, None]  # [B, 1, 1, N] or [B, 1, 1, 1]
             z = z.masked_fill(~has_keys, 0.0)
         z = z.flatten(1, 2)  # [B, d, N]
         if self.training and self.channel_ablation > 0:
+            # All weights of a channel at once are a factor of what it gathers.
             z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
         output = self.output(z.mT)  # [B, N, d]
-        if not return_attention:
+        if not return_attention or attention is None:
             return output
         attention = attention.flatten(1, 2)  # [B, d, N, N], or [B, H, N, N] if monochrome
         return output, attention if mask is None else attention.masked_fill(~mask, 0.0)
 
     def ablation(self, h: Tensor) -> Tensor | None:
-        """Factors of dropout on the weights, ``[B, 1, N, N]``, or None."""
+        """Factors of the weights by node and edge ablation, ``[B, 1, N, N]``, or None."""
         if not self.training or (self.node_ablation == 0 and self.edge_ablation == 0):
             return None
         B, N, _ = h.shape
-        of_nodes = F.dropout(h.new_ones(B, 1, 1, N), self.node_ablation)
+        of_nodes = F.dropout(h.new_ones(B, 1, 1, N), self.node_ablation)  # one for each node j
         of_pairs = F.dropout(h.new_ones(B, 1, N, N), self.edge_ablation)
         return of_nodes * of_pairs
 
@@ -271,39 +277,46 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
 
 
 def gather(
-    filters: Tensor, value: Tensor, values: Tensor | None = None, drop: Tensor | None = None
+    filters: Tensor,
+    value: Tensor,
+    edge_values: Tensor | None = None,
+    drop: Tensor | None = None,
 ) -> Tensor:
     r"""What each node gathers, :math:`\sum_j \tilde a(i, j) \odot (V_j + E^\text{value}_{ij})`.
 
     (CSA, Eqs. 6 and 7.)
 
     Args:
-        filters: ``[B, H, K, R, N]``, or 1 for K.
+        filters: :math:`\tilde a(i, j)`, ``[B, H, K, R, N]``, or 1 for K.
         value: :math:`V_j`, ``[B, H, K, N]``.
-        values: :math:`E^\text{value}_{ij}`, ``[B, d, R, N]``, or None.
+        edge_values: :math:`E^\text{value}_{ij}`, ``[B, d, R, N]``, or None.
         drop: Factors of dropout, ``[B, 1, R, N]`` or ``[B, 1, 1, N]``, or None.
 
     Returns:
         ``[B, H, K, R]``.
     """
     messages = value[..., None, :]  # [B, H, K, 1, N]
-    if values is not None:
-        messages = messages + values.unflatten(1, (value.shape[1], -1))  # [B, H, K, R, N]
-    weights = filters if drop is None else filters * drop[:, :, None]
+    if edge_values is not None:
+        messages = messages + edge_values.unflatten(1, (value.shape[1], -1))  # [B, H, K, R, N]
+    weights = filters if drop is None else filters * drop[:, :, None]  # [B, H, K, R, N]
     return (weights * messages).sum(dim=-1).to(value.dtype)
 
 
 def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, drop: Tensor | None = None) -> Tensor:
-    """What each node gathers, as the equations read; arguments as of the two functions above."""
+    """What each node gathers, ``[B, H, K, R]``, as the equations read.
+
+    The arguments are those of :func:`filters` and :func:`gather`.
+    """
     return gather(filters(scores, terms), value, terms.values, drop)
 
 
 def additive_terms(
     query: Tensor, key: Tensor, edges: EdgeTerms | RowsOfTerms, rows: slice
 ) -> EdgeTerms:
-    """:math:`Q_i + K_j + E_{ij}`, channel by channel, in place of the logits of some rows."""
+    """Some rows of the terms, with :math:`Q_i + K_j + E_{ij}` in place of the logits."""
     terms = rows_of(edges, rows)
-    dtype = torch.promote_types(query.dtype, torch.float32)  # cancellation leaves rounding
+    # In float32 at least: Q_i cancels in the softmax, and leaves its rounding error behind.
+    dtype = torch.promote_types(query.dtype, torch.float32)
     of_queries = query[:, :, rows].mT.flatten(1, 2).to(dtype)  # [B, d, R]
     of_keys = key.mT.flatten(1, 2).to(dtype)  # [B, d, N]
     scores = of_queries[..., None] + of_keys[..., None, :]  # [B, d, R, N]
@@ -313,13 +326,13 @@ def additive_terms(
 class EdgeMaps(nn.Module):
     r"""Logits :math:`E_{ij}` and values :math:`E^\text{value}_{ij}`, linear in :math:`E^{(0)}`.
 
-    Biases are those of the authors' code where all layers share the maps.
+    In the authors' code the maps have a bias where all layers share them, and none otherwise.
 
     Args:
         d_model: Width of a pair's vector, d.
-        logits: Logits of a pair: d, or H in monochrome attention.
+        logits: Number of logits of a pair: d, or H in monochrome attention.
         values: Whether pairs add to the messages.
-        bias: Whether the maps have one.
+        bias: Whether the maps have a bias.
     """
 
     def __init__(self, d_model: int, logits: int, values: bool, bias: bool):
@@ -328,7 +341,7 @@ class EdgeMaps(nn.Module):
         self.values = nn.Linear(d_model, d_model, bias=bias) if values else None
 
     def forward(self, E: Tensor) -> EdgeTerms:
-        """Maps pairs ``[B, R, N, d]`` to terms ``[B, d, R, N]`` each."""
+        """Maps pairs, ``[B, R, N, d]``, to terms of ``[B, d, R, N]`` each."""
         values = None
         if self.values is not None:
             values = channels_first(self.values, E)
@@ -336,21 +349,21 @@ class EdgeMaps(nn.Module):
 
 
 def channels_first(linear: nn.Linear, E: Tensor) -> Tensor:
-    """The linear map of ``[B, R, N, d]`` as ``[B, width, R, N]``, without a copy."""
+    """A linear map of ``[B, R, N, d]`` to ``[B, width, R, N]``, without a transposed copy."""
     weight = linear.weight.expand(E.shape[0], -1, -1)  # [B, width, d]
     pairs = E.flatten(1, 2).mT  # [B, d, R N]
     mapped = torch.bmm(weight, pairs).unflatten(-1, E.shape[1:3])  # [B, width, R, N]
     return mapped if linear.bias is None else mapped + linear.bias[:, None, None]
 
 
-# Sections 3.3 and 3.4: what a pair is
+# Sections 3.3 and 3.4: the vector of a pair
 
 
 class BondEncoding(nn.Module):
-    r""":math:`E^\text{bond}`: the edge's vector, that of a node with itself, or of no edge.
+    r""":math:`E^\text{bond}`: a vector for the edge of a pair, for no edge, or for the same node.
 
-    (CSA, Eq. 8.) A loop that is among the edges has its edge's vector. The vectors of several
-    columns of categories are added; edges without features share one.
+    (CSA, Eq. 8.) An edge from a node to itself has the vector of the edge. The vectors of several
+    columns of categories are added. Edges without features share one vector.
 
     Args:
         edge_types: Number of categories of each column of edge_attr.
@@ -390,9 +403,10 @@ class BondEncoding(nn.Module):
         if isinstance(self.edges, NumberEmbedding):
             vectors = self.edges(real_edge_features(batch, rows))  # [B, R, N, width]
         elif self.edge_types:
-            vectors = self.edges(real_edge_features(batch, rows), on_ring)
+            vectors = self.edges(real_edge_features(batch, rows), on_ring)  # [B, R, N, width]
         else:
-            vectors = self.edges(torch.zeros_like(on_ring)[..., None], on_ring)
+            only_type = torch.zeros_like(on_ring)[..., None]  # [B, R, N, 1]
+            vectors = self.edges(only_type, on_ring)  # [B, R, N, width]
         e = torch.where(is_edge[..., None], vectors, self.no_edge(on_ring))
         N = is_edge.shape[-1]
         is_itself = torch.eye(N, dtype=torch.bool, device=is_edge.device)[rows] & ~is_edge
@@ -402,8 +416,8 @@ class BondEncoding(nn.Module):
 class DistanceEncoding(nn.Module):
     r""":math:`E^\text{SPDE}`: a vector for each shortest-path distance up to p (CSA, Eq. 11).
 
-    Farther and unreachable pairs share one. Differs from the authors' code, in which distances of 4
-    and more have another's vector by mistake, and unreachable pairs none.
+    Farther and unreachable pairs share one. Differs from the authors' code, in which by mistake
+    distances of 4 and more have the vector of another distance, and unreachable pairs none.
 
     Args:
         steps: Longest distance with a vector of its own, p.
@@ -412,7 +426,7 @@ class DistanceEncoding(nn.Module):
 
     def __init__(self, steps: int, width: int):
         super().__init__()
-        self.vectors = nn.Embedding(steps + 2, width)  # itself, 1 to p, the rest
+        self.vectors = nn.Embedding(steps + 2, width)  # distances 0 to p, then all others
 
     def forward(self, batch: GraphBatch, rows: slice = ALL) -> Tensor:
         """Reads the encoding "distance", ``[B, N, N]``; returns ``[B, R, N, width]``."""
@@ -421,9 +435,10 @@ class DistanceEncoding(nn.Module):
 
 
 class PairWalkEncoding(nn.Module):
-    r""":math:`E^\text{RWSE}`: linear in the probabilities of 1 … p steps from i to j (CSA, Eq. 12).
+    r""":math:`E^\text{RWSE}`: linear in the chances of a walk from i to be at j (CSA, Eq. 12).
 
-    A case of CSA, Eq. 10. With a bias, as in the authors' code; the paper has none.
+    The chances are those after 1, …, p steps. A case of CSA, Eq. 10. It has a bias, as in the
+    authors' code; the paper prints none.
 
     Args:
         steps: Steps of the walks, p.
@@ -440,10 +455,11 @@ class PairWalkEncoding(nn.Module):
 
 
 class PairEncoding(nn.Module):
-    r""":math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9), half of the width each.
+    r"""The vector of a pair, :math:`E^{(0)} = E^\text{bond} \,\|\, E^\text{RPE}` (CSA, Eq. 9).
 
-    Without a relative encoding the bonds have all of the width. Additive rings add one of two
-    vectors to all of it (Section 3.4).
+    Each has half of the channels; without a relative encoding :math:`E^\text{bond}` has all of
+    them. With additive rings one of two vectors is added to all channels: one for pairs on a common
+    ring, and one for others (Section 3.4).
 
     Args:
         edge_types: Number of categories of each column of edge_attr.
@@ -491,12 +507,12 @@ class PairEncoding(nn.Module):
 
 
 class WalkEncoding(nn.Module):
-    """A linear map of the probabilities of return after 1 … p steps of a random walk (RWSE).
+    """A linear map of the chances to be back after 1, …, p steps of a random walk (RWSE).
 
     Args:
         steps: Steps, p.
         d_model: Width of the encoding.
-        norm: A norm of real nodes that comes first, as in CSA; by default there is none.
+        norm: A norm over the real nodes that comes before the map, as in CSA; by default none does.
     """
 
     def __init__(self, steps: int, d_model: int, norm: nn.Module | None = None):
@@ -520,16 +536,17 @@ class WalkEncoding(nn.Module):
 
 
 class NodeEncoding(nn.Module):
-    """Node features beside batch-normalised return probabilities (CSA, Section 3.5).
+    """Node features, and beside them batch-normalised chances of return (CSA, Section 3.5).
 
-    The linear map of float features has a bias, as in the authors' code.
+    The features have d - d_position channels, the walks d_position. The linear map of float
+    features has a bias, as in the authors' code.
 
     Args:
         num_node_types: Number of categories of each column of x; empty for numbers.
         num_node_features: Columns of x, if it holds numbers; else 0.
         d_model: Width of a node's vector, d.
         steps: Steps of the walks; 0 for none.
-        d_position: Of d, the width for the walks.
+        d_position: Channels of d for the walks.
     """
 
     def __init__(
@@ -549,12 +566,12 @@ class NodeEncoding(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[B, N, d]``."""
-        h = self.features(real_node_features(batch))
+        h = self.features(real_node_features(batch))  # [B, N, d - d_position]
         return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
 
 
 class CSALayer(nn.Module):
-    r"""Chromatic self-attention and a feed-forward network, each with a batch norm on its sum.
+    r"""Chromatic self-attention and a feed-forward network, each with a residual and a batch norm.
 
     .. math::
         x = \operatorname{BN}(h + \operatorname{CSA}(h, E)), \qquad
@@ -567,12 +584,12 @@ class CSALayer(nn.Module):
         num_heads: Attention heads, H.
         d_hidden: Inner width of the feed-forward network; by default 2 d.
         dropout: After attention, and in and after the feed-forward network.
-        activation: Of the feed-forward network.
+        activation: Of the feed-forward network: "relu", "gelu" or "elu".
         score: As in :class:`ChromaticSelfAttention`, and so are the four that follow.
         form: How attention is computed.
-        node_ablation: Dropout of all weights of a node.
-        edge_ablation: Dropout of the weights of a pair.
-        channel_ablation: Dropout of a channel of all pairs.
+        node_ablation: Share of the nodes whose weights are set to zero.
+        edge_ablation: Share of the pairs whose weights are set to zero.
+        channel_ablation: Share of the channels whose weights are set to zero.
     """
 
     def __init__(
@@ -629,18 +646,22 @@ class CSALayer(nn.Module):
         if mask is None:
             mask = torch.ones_like(h[..., 0], dtype=torch.bool)  # [B, N]
         real_keys = mask[:, None]  # [B, 1, N], the same for every query
-        attention = None
+        attention: Tensor | None = None
         if return_attention:
             z, attention = self.attention(h, edges, mask=real_keys, return_attention=True)
         else:
             z = self.attention(h, edges, mask=real_keys)
         h = self.attention_norm(h + self.dropout(z), mask)
         h = self.feed_forward_norm(h + self.dropout(self.feed_forward(h)), mask)
-        return (h, attention) if return_attention else h
+        return h if attention is None else (h, attention)
 
 
 class CGT(nn.Module):
-    """Chromatic Graph Transformer: encodings, CSA layers, an MLP on the nodes, and pooling."""
+    """The complete Chromatic Graph Transformer: encodings, layers, an MLP on the nodes, pooling.
+
+    Args:
+        config: Data, sizes and variants.
+    """
 
     def __init__(self, config: CGTConfig):
         super().__init__()
@@ -649,7 +670,7 @@ class CGT(nn.Module):
         form = config.form
         if form == "fused":
             check_numba()
-            form = "factorised"  # of a layer alone, and where the attention is asked for
+            form = "factorised"  # for a layer on its own, and where the attention is asked for
         self.node_encoding = NodeEncoding(
             config.num_node_types,
             config.num_node_features,
@@ -684,7 +705,7 @@ class CGT(nn.Module):
             )
             for _ in range(config.num_layers)
         )
-        # The benchmark's heads of graphs and of nodes.
+        # The heads of the benchmark that the paper compares on, for graphs and for nodes.
         if config.target == "graph":
             self.head = mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
         else:
@@ -692,8 +713,11 @@ class CGT(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, by PyTorch's defaults, as in the authors' code."""
+        kinds = (
+            ChromaticSelfAttention | CategoryEmbedding | NodeBatchNorm | nn.Linear | nn.Embedding
+        )
         for module in self.modules():
-            if module is not self and hasattr(module, "reset_parameters"):
+            if isinstance(module, kinds):
                 module.reset_parameters()
 
     def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
@@ -731,7 +755,7 @@ class CGT(nn.Module):
                 prediction = prediction / is_real.sum(dim=1).clamp(min=1)
         if self.config.num_targets == 1:
             prediction = prediction.squeeze(-1)
-        return (prediction, attention) if return_attention else prediction
+        return prediction if attention is None else (prediction, attention)
 
     def encode(
         self, batch: GraphBatch, return_attention: bool = False
@@ -757,12 +781,14 @@ class CGT(nn.Module):
     def edge_terms(self, batch: GraphBatch) -> list[EdgeTerms | RowsOfTerms]:
         """What the pairs add in each layer; one entry if all layers share it."""
         if self.config.form == "chunked":  # rows of the pairs are computed when they are needed
-            return [partial(self.rows_of_terms, batch, maps) for maps in self.edge_maps]
+            return [
+                partial(self.rows_of_terms, batch, cast(EdgeMaps, maps)) for maps in self.edge_maps
+            ]
         E = self.edge_encoding(batch)  # [B, N, N, d]
         terms = [maps(E) for maps in self.edge_maps]
         is_factorised = self.config.form in ("factorised", "fused") and self.config.score == "dot"
         if self.config.share_edges and is_factorised and not is_compiling():
-            factor = csa_kernel.factor_of(terms[0].logits)  # once for all layers
+            factor = csa_kernel.factor_of(terms[0].logits)  # [B, d, N, N], once for all layers
             terms = [terms[0]._replace(factor=factor)]
         return terms
 
@@ -772,7 +798,7 @@ class CGT(nn.Module):
 
 
 def check_numba() -> None:
-    """Raises an ImportError if numba is not installed."""
+    """Raises an ImportError, which says how to install it, if numba is not installed."""
     if find_spec("numba") is None:
         raise ImportError(
             "form='fused' needs numba, which is not installed; install it with `pip install "

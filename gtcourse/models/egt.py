@@ -72,12 +72,16 @@ class EGTConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 10  #: layers, L
     node_multiplier: PositiveFloat = 2.0  #: inner width of the nodes' feed-forward network, over d
-    edge_multiplier: PositiveFloat = 2.0  #: inner width of the pairs' one, over d_e
+    edge_multiplier: PositiveFloat = (
+        2.0  #: inner width of the pairs' feed-forward network, over d_e
+    )
     structure: Literal["adjacency", "distance"] = "adjacency"  #: what pairs start from
     max_distance: PositiveInt = 16  #: largest distance with a vector of its own
     svd_rank: NotNegativeInt = 0  #: pairs of singular vectors in the encoding, r; 0 for none
-    flip_signs: Literal["pairs", "nodes"] | None = None  #: signs drawn in training (SVDEncoding)
-    #: in "simple" pairs never change (Eqs. 10, 11); in "constrained" neighbours attend (Eq. 12)
+    #: which signs of singular vectors are drawn in training (:class:`SVDEncoding`)
+    flip_signs: Literal["pairs", "nodes"] | None = None
+    #: in "simple" the pairs never change (Eqs. 10 and 11); in "constrained" a node attends only to
+    #: itself and its neighbours (Eq. 12)
     variant: Literal["full", "simple", "constrained"] = "full"
     gated: bool = True  #: False for EGT-Ungated (Eqs. 13 and 14)
     virtual_nodes: NotNegativeInt = 0  #: q, from which a graph is read; 0 for the nodes' mean
@@ -87,7 +91,8 @@ class EGTConfig(GraphConfig):
     node_dropout: Probability = 0.0  #: after attention and after the nodes' feed-forward network
     edge_dropout: Probability = 0.0  #: after Eq. 7 and after the pairs' feed-forward network
     norm_eps: PositiveFloat = 1e-5  #: of the layer norms; 1e-3, Keras' default, in the paper's runs
-    scaled: bool = True  #: False: no division by √K, a mistake in the authors' code of early 2022
+    #: whether the dot product is divided by √K; in the authors' code of early 2022 it was not
+    scaled: bool = True
 
 
 # Section 3.1: the layer
@@ -101,10 +106,10 @@ class EGTAttention(nn.Module):
         \hat H = \operatorname{clip}(\hat A) + E, \qquad
         \tilde A = \operatorname{softmax}(\hat H) \odot \sigma(G)
 
-    In each head Q, K and V are linear in the nodes, and E and G in the pairs. The softmax divides a
-    node's attention; the gates come after it and decide how much of each share arrives, so that a
-    row of :math:`\tilde A` may sum to less than one. Without gates this is EGT-Ungated (EGT, Eqs.
-    13 and 14). The paper prints no biases, but the linear maps of the authors' code have them.
+    In each head Q, K and V are linear in the nodes, and E and G in the pairs. The gates
+    :math:`\sigma(G)` come after the softmax, so that a row of :math:`\tilde A` may sum to less
+    than one. Without gates this is EGT-Ungated (EGT, Eqs. 13 and 14). The paper prints no biases,
+    but the linear maps of the authors' code have them.
 
     Args:
         d_model: Width of a node's vector, d.
@@ -114,7 +119,7 @@ class EGTAttention(nn.Module):
         clip: Bound of the scaled dot product.
         aggregate: False where only the logits :math:`\hat H` are wanted; V and G have weights even
             then, as in the authors' code.
-        scaled: False: no division by :math:`\sqrt{d_k}`.
+        scaled: Whether the dot product is divided by :math:`\sqrt{d_k}`.
     """
 
     def __init__(
@@ -163,9 +168,9 @@ class EGTAttention(nn.Module):
         """
         query = self.split_heads(self.query(h) * self.scale)  # [B, H, T, K]
         key = self.split_heads(self.key(h))  # [B, H, T, K]
-        dot = query @ key.mT  # [B, H, T, T]
+        dot = query @ key.mT  # [B, H, T, T], the paper's A-hat
         E, G = self.edge_terms(e)  # [B, H, T, T] each
-        logits = dot.clamp(-self.clip, self.clip) + E  # Eq. 5, where E is not clipped
+        logits = dot.clamp(-self.clip, self.clip) + E  # Eq. 5, H-hat; E is not clipped
         pair_logits = logits.permute(0, 2, 3, 1)  # [B, T, T, H]
         if self.output is None and not return_attention:
             return None, pair_logits
@@ -174,17 +179,17 @@ class EGTAttention(nn.Module):
             mask = self.pairs_of(mask, h)  # [B, 1, T, T]
             # The lowest number rather than -inf, because a row of -inf alone would become NaN.
             logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
-        attention = logits.softmax(dim=-1)
+        attention = logits.softmax(dim=-1)  # [B, H, T, T]
         if G is not None:
-            attention = attention * G.sigmoid()  # Eq. 4
+            attention = attention * G.sigmoid()  # Eq. 4, the paper's A-tilde
 
-        z = None
+        z: Tensor | None = None
         if self.output is not None:
-            # Eq. 6 prints the value of node i in the sum over j, with which no node would learn of
-            # another. The authors' code has the value of node j.
+            # Eq. 6 prints the value of node i in the sum over j, in which case no node would learn
+            # of another. The authors' code has the value of node j.
             value = self.split_heads(self.value(h))  # [B, H, T, K]
-            z = attention @ value  # [B, H, T, K]
-            z = self.output(z.transpose(1, 2).flatten(start_dim=2))  # [B, T, d]
+            heads = attention @ value  # [B, H, T, K]
+            z = self.output(heads.transpose(1, 2).flatten(start_dim=2))  # [B, T, d]
             if mask is not None:
                 has_keys = mask.any(dim=-1)[:, 0, :, None]  # [B, T, 1]
                 z = z.masked_fill(~has_keys, 0.0)
@@ -206,7 +211,7 @@ class EGTAttention(nn.Module):
         return E, G
 
     def pairs_of(self, mask: Tensor, h: Tensor) -> Tensor:
-        """A mask of pairs, ``[B, 1, T, T]``, of one of pairs or of real tokens."""
+        """A mask of pairs, ``[B, 1, T, T]``, from one of pairs or of real tokens."""
         of_tokens = mask.dim() == 2
         mask = over_heads(mask, h)  # [B, 1, T, T], or [B, 1, 1, T] of tokens
         return mask & mask.mT if of_tokens else mask
@@ -217,7 +222,7 @@ class EGTAttention(nn.Module):
 
 
 class EGTLayer(nn.Module):
-    r"""One update of the nodes and the pairs, with norms before each step and residuals around it.
+    r"""An update of nodes and pairs, with a norm before each step and a residual around it.
 
     .. math::
         \hat h_i &= h_i + O_h \big\Vert_k \textstyle\sum_j
@@ -234,16 +239,16 @@ class EGTLayer(nn.Module):
         d_edge: Width of a pair's vector, d_e.
         num_heads: Attention heads, H.
         node_multiplier: Inner width of the nodes' feed-forward network, over d.
-        edge_multiplier: Inner width of the pairs' one, over d_e.
+        edge_multiplier: Inner width of the pairs' feed-forward network, over d_e.
         edge_channels: False for EGT-Simple.
         update_nodes: False in a last layer whose nodes no head reads.
         update_edges: False in a last layer whose pairs no head reads.
         node_dropout: After attention and after the nodes' feed-forward network.
         edge_dropout: After Eq. 7 and after the pairs' feed-forward network.
         norm_eps: Of the layer norms.
-        gated: As in :class:`EGTAttention`, and so are the two that follow.
-        clip: Bound of the scaled dot product.
-        scaled: False: no division by :math:`\sqrt{d_k}`.
+        gated: False for EGT-Ungated.
+        clip: Bound of the scaled dot product (Eq. 5).
+        scaled: Whether the dot product is divided by :math:`\sqrt{d_k}`.
     """
 
     def __init__(
@@ -294,7 +299,9 @@ class EGTLayer(nn.Module):
     def forward(
         self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
     ) -> tuple[Tensor, ...]:
-        r"""Takes the arguments of :meth:`EGTAttention.forward`, here before the norms.
+        r"""Updates the tokens and the pairs.
+
+        The arguments are those of :meth:`EGTAttention.forward`, here before the norms.
 
         Returns:
             The tokens, ``[B, T, d]``; the pairs, ``[B, T, T, d_e]``; and with ``return_attention``
@@ -307,7 +314,8 @@ class EGTLayer(nn.Module):
             h = h + self.node_dropout(z)  # Eq. 6
             h = h + self.node_dropout(self.node_ffn(h))
         if self.update_edges:
-            # Eq. 7 prints an undefined H with a tilde. By the text and the code it is H-hat.
+            # Eq. 7 prints an H with a tilde, which nothing defines. By the text and the authors'
+            # code it is H-hat.
             e = e + self.edge_dropout(self.edge_output(logits))
             e = e + self.edge_dropout(self.edge_ffn(e))
         return h, e, *attention
@@ -337,9 +345,9 @@ class SVDEncoding(nn.Module):
     Args:
         rank: Pairs of singular vectors, r.
         d_model: Width of a node's vector, d.
-        flip_signs: Which signs are drawn in training. With "pairs" it is one for each pair
-            :math:`(u_m, v_m)` of a graph, which leaves Eq. 8 true. With "nodes" it is one for each
-            node, which does not, but the authors' code did so until January 2022.
+        flip_signs: Which signs are drawn in training. With "pairs" each pair :math:`(u_m, v_m)` of
+            a graph has one, which leaves Eq. 8 true. With "nodes" each node has one, which does
+            not; the authors' code drew them so until January 2022.
     """
 
     flip_signs: Literal["pairs", "nodes"] | None
@@ -389,6 +397,9 @@ def flip_nodes(svd: Tensor) -> Tensor:
 class NodeInput(nn.Module):
     """The nodes before the first layer, without positional encodings.
 
+    Beside the vectors of a node's categories, or the linear map of its numbers, all nodes share one
+    learned vector, which is the bias of that map.
+
     Args:
         num_node_types: Number of categories of each column of x; empty for numbers.
         num_node_features: Columns of x, if it holds numbers; else 0.
@@ -398,7 +409,7 @@ class NodeInput(nn.Module):
     def __init__(self, num_node_types: tuple[int, ...], num_node_features: int, d_model: int):
         super().__init__()
         self.features = feature_embedding("node", num_node_types, num_node_features, d_model)
-        self.bias = nn.Parameter(torch.zeros(d_model))  # one vector shared by all nodes
+        self.bias = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[B, N, d]``."""
@@ -434,7 +445,6 @@ class EdgeInput(nn.Module):
             # An embedding, as in the text; the code has a linear map of "within 1, …, 16 hops".
             self.structure = nn.Embedding(max_distance + 1, d_edge)
         self.features: CategoryEmbedding | NumberEmbedding | None = None
-        self.no_edge: nn.Parameter | None = None
         if num_edge_types or num_edge_features:
             self.features = feature_embedding("edge", num_edge_types, num_edge_features, d_edge)
             self.no_edge = nn.Parameter(torch.empty(d_edge).uniform_(-0.05, 0.05))
@@ -451,11 +461,11 @@ class EdgeInput(nn.Module):
         if self.features is None:
             return e
         features = self.features(real_edge_features(batch))  # [B, N, N, d_e]
-        return e + torch.where(is_edge[..., None], features, self.no_edge)
+        return e + torch.where(is_edge[..., None], features, self.no_edge)  # [B, N, N, d_e]
 
 
 class VirtualNodes(nn.Module):
-    r"""Puts q learned nodes before those of each graph.
+    r"""Puts q learned nodes before the nodes of each graph (Section 3.3).
 
     Virtual node i has a vector :math:`\tilde e_i` for its pairs with nodes, in both directions, and
     :math:`(\tilde e_i + \tilde e_j) / 2` for its pair with virtual node j.
@@ -467,7 +477,7 @@ class VirtualNodes(nn.Module):
         self.pairs = nn.Embedding(virtual_nodes, d_edge)
 
     def forward(self, h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
-        """``[B, N, d]`` to ``[B, T, d]``, and ``[B, N, N, d_e]`` to ``[B, T, T, d_e]``."""
+        """Nodes ``[B, N, d]`` to tokens ``[B, T, d]``, and their pairs to ``[B, T, T, d_e]``."""
         B, N, _ = h.shape
         nodes = self.nodes.weight.expand(B, -1, -1)  # [B, q, d]
         pairs = self.pairs.weight[:, None]  # [q, 1, d_e]
@@ -485,7 +495,7 @@ def same_node(pairs: Tensor) -> Tensor:
 
 
 class EGT(nn.Module):
-    """The whole model, from a batch of graphs to predictions about graphs, nodes or edges.
+    """The complete model, from a batch of graphs to predictions about graphs, nodes or edges.
 
     Args:
         config: Data, sizes and variants.
@@ -506,7 +516,7 @@ class EGT(nn.Module):
             config.num_edge_types, config.num_edge_features, d_edge, max_distance
         )
 
-        # As in the authors' code, the last layer has nothing that no head reads.
+        # As in the authors' code, the last layer computes only what a head reads.
         reads_nodes = config.target != "edge" or config.variant == "simple"
         reads_edges = not reads_nodes or config.distance_hops > 0
         self.layers = nn.ModuleList()
@@ -542,6 +552,7 @@ class EGT(nn.Module):
         # The "few final MLP layers" of Section 3.3, with the widths of Table 4.
         hidden = config.head_widths or (d_model // 2, d_model // 4)
         self.head = mlp(width, *hidden, config.num_targets, activation=nn.ELU)
+
         self.node_encodings = nn.ModuleList()
         if node_encodings is None and config.svd_rank > 0:
             svd = SVDEncoding(config.svd_rank, d_model, config.flip_signs)
@@ -558,7 +569,7 @@ class EGT(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, as Keras, the authors' library, does by default."""
-        # The authors' Q, K and V are one map: Glorot's formula has 3 d outputs in it.
+        # The authors' Q, K and V are one linear map, for which Glorot's formula counts 3 d outputs.
         one_of_three = set()
         for module in self.modules():
             if isinstance(module, EGTAttention):
@@ -574,7 +585,7 @@ class EGT(nn.Module):
             elif isinstance(module, nn.LayerNorm | nn.BatchNorm1d):
                 module.reset_parameters()
         nn.init.zeros_(self.node_input.bias)
-        if self.edge_input.no_edge is not None:
+        if self.edge_input.features is not None:
             nn.init.uniform_(self.edge_input.no_edge, -0.05, 0.05)
 
     def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
@@ -603,7 +614,7 @@ class EGT(nn.Module):
                 category is unknown.
         """
         if return_distances and self.distance_head is None:
-            raise ValueError("distance_hops is 0; expected 1 or more to return distances.")
+            raise ValueError("distance_hops is 0; expected 1 or more if distances are returned.")
         h = self.embed(batch)  # [B, N, d]
         e = self.edge_input(batch)  # [B, N, N, d_e]
         if self.virtual_nodes is not None:
@@ -628,7 +639,7 @@ class EGT(nn.Module):
         if self.config.num_targets == 1:
             prediction = prediction.squeeze(-1)
         results = [prediction]
-        if return_distances:
+        if return_distances and self.distance_head is not None:
             q = self.config.virtual_nodes
             logits = self.distance_head(e[:, q:, q:])  # [B, N, N, ν + 1]
             results.append(logits.masked_fill(~batch.pair_mask[..., None], 0.0))
@@ -647,9 +658,9 @@ class EGT(nn.Module):
         """True where a token may attend to another, ``[B, T, T]``."""
         mask = batch.pair_mask  # [B, N, N]
         if self.config.variant == "constrained":
-            # Eq. 12: the node itself and its neighbours, which are those to which an edge leads
-            # from it. The pair of node i and node j is kept "if there is an edge from node i to
-            # node j", and its vector holds that edge.
+            # Eq. 12: node i attends to itself and to the nodes that an edge leads to from it. By
+            # Section 4.3 and Appendix C the pair of node i and node j is kept "if there is an edge
+            # from node i to node j", and its vector holds the features of that edge.
             mask = mask & (batch.adjacency | same_node(mask))
         # Virtual nodes and real nodes attend to each other in every variant, but none to padding.
         # (In the authors' later code virtual nodes attend to padding.)
@@ -672,7 +683,7 @@ class EGT(nn.Module):
             return (nodes * is_real).sum(dim=1) / is_real.sum(dim=1).clamp(min=1)  # [B, d]
         if self.config.target == "node":
             return nodes
-        if self.config.variant == "simple":  # its pairs have learned nothing (Appendix C)
+        if self.config.variant == "simple":  # edges are classified by pairs of nodes (Appendix C)
             node_i = nodes[:, :, None].expand(-1, -1, nodes.shape[1], -1)  # [B, N, N, d]
             node_j = node_i.transpose(1, 2)  # [B, N, N, d]
             return torch.cat([node_i, node_j, first_e[:, q:, q:]], dim=-1)
@@ -685,14 +696,14 @@ class EGT(nn.Module):
 def read_fused_maps(
     attention: EGTAttention, state_dict: dict[str, Tensor], prefix: str, *_: object
 ) -> None:
-    """Splits Q, K and V, and E and G, which were one map each, when weights are loaded."""
+    """Splits one map into Q, K and V, and another into E and G, when old weights are loaded."""
     split(state_dict, prefix, "qkv", ("query", "key", "value"))
     terms = ("edge_bias",) if attention.edge_gate is None else ("edge_bias", "edge_gate")
     split(state_dict, prefix, "edge_input", terms)
 
 
 def read_old_inputs(model: EGT, state_dict: dict[str, Tensor], prefix: str, *_: object) -> None:
-    """Renames what the parts of the inputs were called, when weights are loaded."""
+    """Gives the parts of the inputs their present names when old weights are loaded."""
     renamed = {
         "node_input.features.table.": "node_input.features.",
         "node_input.features.linear.": "node_input.features.",

@@ -1,9 +1,9 @@
 r"""Graphormer (Ying et al., 2021): a Transformer whose attention logits depend on the graph.
 
-Three encodings tell a Transformer about the graph: a node's degrees are added to its vector (Eq.
-5), and the distance of two nodes (Eq. 6) and the edges on a shortest path between them (Eq. 7) are
-added to the attention's logits. They are computed once and shared by all layers. A graph is read
-from one more token, [VNode].
+Three encodings add the graph to a Transformer. The degrees of a node are embedded and added to its
+vector (Eq. 5). The distance of two nodes (Eq. 6) and the edges on a shortest path between them (Eq.
+7) are embedded and added to the attention's logits; they are computed once, and all layers share
+them. One more token, [VNode], attends to all nodes, and the prediction for a graph is read from it.
 
 "The authors' code" is that of the repository microsoft/Graphormer in 2021.
 
@@ -12,8 +12,10 @@ Shapes:
     N: nodes of the largest graph; smaller graphs are padded
     H: attention heads
     d: width of a node's vector
+    K: width of a head, d / H
+    L: layers
     F: columns of features
-    L: edges of a path that are read, or, of attention, layers
+    P: edges of a path that are read
     T: targets, or classes, of a prediction
 
 [VNode] is token 0 of 1 + N. Entry [i, j] of a pair tensor is about the way from i to j.
@@ -30,7 +32,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import MultiHeadAttention, check_choice
+from gtcourse.models.attention import (
+    AttentionProjections,
+    check_choice,
+    over_heads,
+    scaled_dot_product_attention,
+)
 from gtcourse.models.categories import (
     CategoryEmbedding,
     NumberEmbedding,
@@ -65,14 +72,19 @@ class GraphormerConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 12  #: layers
     d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
-    dropout: Probability = 0.1  #: after the feed-forward network and, as in the code, attention
+    dropout: Probability = (
+        0.1  #: after attention, as in the code, and after the feed-forward network
+    )
     attention_dropout: Probability = 0.1  #: of attention weights
     input_dropout: Probability = 0.0  #: of the tokens before the first layer
     max_distance: NotNegativeInt = 38  #: largest distance with a scalar of its own
     max_in_degree: NotNegativeInt = 63  #: largest number of edges into a node with its own vector
-    max_out_degree: NotNegativeInt = 63  #: largest number of edges out of a node with its own
-    path_positions: PositiveInt = 40  #: places on a path that have a vector w_n (Eq. 7)
-    max_path_length: PositiveInt = 20  #: edges of a path that are read, L
+    max_out_degree: NotNegativeInt = (
+        63  #: largest number of edges out of a node with its own vector
+    )
+    #: places on a path that have a vector w_n (Eq. 7); as in the authors' code more than are read
+    path_positions: PositiveInt = 40
+    max_path_length: PositiveInt = 20  #: edges of a path that are read, P
     centrality: bool = True  #: whether degrees are added to the nodes (Eq. 5)
     spatial: bool = True  #: whether distances are added to the logits (Eq. 6)
     #: where features of edges enter (Table 5): in the logits (Eq. 7), in the nodes, in the values,
@@ -87,7 +99,7 @@ class GraphormerConfig(GraphConfig):
 
 
 class CentralityEncoding(nn.Module):
-    r"""A vector for the number of edges into a node, and one for those out of it.
+    r"""A vector for the number of edges into a node, and one for the number of edges out of it.
 
     .. math:: h_i^{(0)} = x_i + z^-_{\deg^-(v_i)} + z^+_{\deg^+(v_i)}
 
@@ -109,8 +121,8 @@ class CentralityEncoding(nn.Module):
         """Reads the encodings of ``AddDegrees()``, ``[B, N]`` each; returns ``[B, N, d]``."""
         largest_in = self.incoming.num_embeddings - 1
         largest_out = self.outgoing.num_embeddings - 1
-        z_in = self.incoming(batch.encoding("in_degree").clamp(0, largest_in))
-        z_out = self.outgoing(batch.encoding("out_degree").clamp(0, largest_out))
+        z_in = self.incoming(batch.encoding("in_degree").clamp(0, largest_in))  # [B, N, d]
+        z_out = self.outgoing(batch.encoding("out_degree").clamp(0, largest_out))  # [B, N, d]
         return z_in + z_out
 
 
@@ -121,8 +133,8 @@ class SpatialEncoding(nn.Module):
     r"""A learned scalar :math:`b_{\phi(i,j)}` for each distance and head (Graphormer, Eq. 6).
 
     It tells the graphs of Graphormer, Figure 2, apart. The paper writes one scalar, its code learns
-    one for each head. Distances beyond the largest share its scalars; pairs without a path have row
-    0 of ``scalars``, and distance :math:`\phi` has row :math:`\phi + 1`.
+    one for each head. Distances beyond the largest share its scalars. Row 0 of ``scalars`` is for
+    pairs without a path, and row :math:`\phi + 1` for distance :math:`\phi`.
 
     Args:
         num_heads: Attention heads, H.
@@ -140,7 +152,7 @@ class SpatialEncoding(nn.Module):
     def of(self, distance: Tensor) -> Tensor:
         """The scalars, ``[B, H, N, N]``, of distances ``[B, N, N]`` from i to j, -1 for no path."""
         last_row = self.scalars.num_embeddings - 1
-        row = (distance - UNREACHABLE).clamp(0, last_row)
+        row = (distance - UNREACHABLE).clamp(0, last_row)  # [B, N, N]; -1 becomes 0, 0 becomes 1
         return self.scalars(row).permute(0, 3, 1, 2)
 
 
@@ -148,13 +160,15 @@ class SpatialEncoding(nn.Module):
 
 
 class EdgeEncoding(nn.Module):
-    r"""The mean over a shortest path of each edge's vector times its place's (Graphormer, Eq. 7).
+    r"""The mean of :math:`x_{e_n} w_n^T` over the edges of a shortest path (Graphormer, Eq. 7).
 
     .. math:: c_{ij} = \frac{1}{\ell} \sum_{n=1}^{\ell} x_{e_n} w_n^T
 
-    over the edges of the path from i to j; the paper has N for :math:`\ell`, and the lecture the
-    sum (CS224W, S11). For a node itself and without a path it is 0. As in the authors' code every
-    head has its own :math:`w_n`, and H is also the width of :math:`x_e`.
+    Edge n of the path from i to j has the vector :math:`x_{e_n}`, and place n on a path the vector
+    :math:`w_n`. The paper writes N for :math:`\ell`, and the lecture has the sum (CS224W, S11). For
+    a node itself, and without a path, :math:`c_{ij}` is 0. As in the authors' code every head has a
+    :math:`w_n` of its own, H is also the width of :math:`x_e`, and :math:`x_e` is the mean over the
+    columns of the features. Of a path longer than P the first P edges count.
 
     Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
     longest path of the *batch*, so that a prediction depends on the batch.
@@ -163,7 +177,7 @@ class EdgeEncoding(nn.Module):
         num_heads: Attention heads, H.
         num_edge_types: Number of categories of each column of edge_attr, or of its only one.
         positions: Places on a path that have a vector :math:`w_n`.
-        max_length: Edges of a path that are read, L.
+        max_length: Edges of a path that are read, P.
         reduce: "mean" as in the paper, or "sum" as in the lecture.
         num_edge_features: Columns of edge_attr, if it holds numbers instead.
     """
@@ -184,11 +198,12 @@ class EdgeEncoding(nn.Module):
         self.max_length = max_length
         self.reduce = reduce
         self.edges = feature_embedding("edge", num_edge_types, num_edge_features, num_heads)
+        # In place n, positions[n, :, h] is the vector w_n of head h.
         self.positions = nn.Parameter(torch.empty(positions, num_heads, num_heads))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the vectors of the places; those of the edges are a module of their own."""
+        """Draws the vectors of the places; those of the edges are in a module of their own."""
         nn.init.normal_(self.positions, std=0.02)
 
     def extra_repr(self) -> str:
@@ -197,8 +212,8 @@ class EdgeEncoding(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[B, H, N, N]``.
 
-        Reads the encoding "distance", exact up to L, and the paths' edges: "path_edges" of
-        ``AddPathEdges(L)``, or "path_tree", which holds the same paths in N² numbers.
+        Reads the encoding "distance", exact up to P, and the edges of the paths: "path_edges" of
+        ``AddPathEdges(P)``, or else "path_tree", which holds the same paths in N² numbers.
         """
         if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
             c = self.mean_along_trees(batch)
@@ -212,64 +227,68 @@ class EdgeEncoding(nn.Module):
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:
         """:math:`c_{ij}` from the edges of every path, ``[B, N, N, H]``."""
         distance = batch.encoding("distance").long()  # [B, N, N]
-        w = self.positions[: self.max_length]  # [L, H, H]
-        path_edges = batch.encoding("path_edges")[..., : len(w), :]  # [B, N, N, L, F]
-        place = torch.arange(path_edges.shape[-2], device=distance.device)  # [L]
-        is_behind = place >= distance[..., None]  # [B, N, N, L]; without a path, everywhere
+        w = self.positions[: self.max_length]  # [P, H, H]
+        path_edges = batch.encoding("path_edges")[..., : len(w), :]  # [B, N, N, P, F]
+        place = torch.arange(path_edges.shape[-2], device=distance.device)  # [P]
+        is_beyond = place >= distance[..., None]  # [B, N, N, P]; everywhere without a path
         if isinstance(self.edges, NumberEmbedding):
-            path_edges = path_edges.masked_fill(is_behind[..., None], 0.0)
-            x = self.edges(path_edges)  # [B, N, N, L, H], 0 behind the end, for there is no bias
+            path_edges = path_edges.masked_fill(is_beyond[..., None], 0.0)
+            x = self.edges(path_edges)  # [B, N, N, P, H]; 0 beyond the end, as there is no bias
             total = torch.einsum("bijnk,nkh->bijh", x, w[: x.shape[-2]])
-            length = (~is_behind).sum(dim=-1, keepdim=True)  # [B, N, N, 1]
+            length = (~is_beyond).sum(dim=-1, keepdim=True)  # [B, N, N, 1]
             return total / length.clamp(min=1)
 
-        # All products x_e · w_n fit into a table, and the mean is one of its rows: a bag of rows
-        # for each pair, in which those behind the path's end do not count.
-        table = self.table()  # [L, types + 1, H]
+        # All products x_e · w_n fit into a table. The edges of a path choose rows of it, one for
+        # each place and column, and c is the mean of these rows: a bag of rows in PyTorch's words.
+        table = self.table()  # [P, types + 1, H]
         rows_per_place = table.shape[1]
-        behind = table.shape[0] * rows_per_place
-        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [L (types + 1) + 1, H]
-        if not can_raise(path_edges) or not self.edges.knows(path_edges):
-            # Behind the end of a path, and in padding, anything may stand.
-            path_edges = path_edges.masked_fill(is_behind[..., None], 0)
-        rows = self.edges.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, L, F]
-        rows = rows.masked_fill(is_behind[..., None], behind)
-        bags = rows.flatten(0, 2).flatten(1)  # [B N², L F]
-        mean = F.embedding_bag(bags, table, mode="mean", padding_idx=behind)  # [B N², H]
-        return mean.unflatten(0, distance.shape)
+        row_beyond = table.shape[0] * rows_per_place  # one more row, which no mean counts
+        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [P (types + 1) + 1, H]
+        if not can_raise(path_edges) or not self.edges.contains(path_edges):
+            # Beyond the end of a path and in padding anything may stand: it is not to be reported.
+            path_edges = path_edges.masked_fill(is_beyond[..., None], 0)
+        rows = self.edges.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, P, F]
+        rows = rows.masked_fill(is_beyond[..., None], row_beyond)
+        bags = rows.flatten(0, 2).flatten(1)  # [B N², P F]
+        c = F.embedding_bag(bags, table, mode="mean", padding_idx=row_beyond)  # [B N², H]
+        return c.unflatten(0, distance.shape)
 
     def mean_along_trees(self, batch: GraphBatch) -> Tensor:
-        """The same where each path is the path to its last but one node, and one edge."""
+        """The same c, ``[B, N, N, H]``, from the last but one node of every path.
+
+        The path from i to j is the path from i to that node, its parent, and one more edge. So the
+        sums of all pairs at distance 1 are computed first, then those at distance 2, and so on.
+        """
         distance = batch.encoding("distance").long()  # [B, N, N]
-        parent = batch.encoding("path_tree").long().clamp(min=0)  # k, from which a path enters j
+        parent = batch.encoding("path_tree").long().clamp(min=0)  # [B, N, N]
         B, N, _ = parent.shape
         graph = torch.arange(B, device=parent.device)[:, None, None]
         node = torch.arange(N, device=parent.device)
-        last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (k, j)
+        last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (parent, j)
         last_edge = last_edge.masked_fill(distance[..., None] < 1, 0)
-        w = self.positions[: self.max_length]  # [L, H, H]
-        total = w.new_zeros(B, N, N, w.shape[-1])
+        w = self.positions[: self.max_length]  # [P, H, H]
+        total = w.new_zeros(B, N, N, w.shape[-1])  # [B, N, N, H]
         parent = parent[..., None].expand_as(total)
-        for length in range(1, int(distance.max()) + 1):  # near pairs first
-            to_parent = total.gather(2, parent)  # [B, N, N, H]
+        for length in range(1, int(distance.max()) + 1):
+            longer = total.gather(2, parent)  # [B, N, N, H], the sum over the path to the parent
             if length <= len(w):
-                to_parent = to_parent + self.products(last_edge, length - 1)
-            total = torch.where((distance == length)[..., None], to_parent, total)
+                longer = longer + self.products(last_edge, length - 1)
+            total = torch.where((distance == length)[..., None], longer, total)
         return total / distance.clamp(1, len(w))[..., None]
 
     def products(self, edges: Tensor, place: int) -> Tensor:
-        """:math:`x_e w_n^T` of edges ``[B, N, N, F]`` at one place of their paths, with H."""
+        """:math:`x_e w_n^T` of edges at one place: ``[B, N, N, F]`` to ``[B, N, N, H]``."""
         if isinstance(self.edges, NumberEmbedding):
             return self.edges(edges) @ self.positions[place]
         table = self.table()[place]  # [types + 1, H]
         return F.embedding(self.edges.rows(edges), table).mean(dim=-2)
 
     def table(self) -> Tensor:
-        """:math:`x_e w_n^T` for each place, category and head: ``[L, types + 1, H]``.
+        """:math:`x_e w_n^T` for each place, category and head: ``[P, types + 1, H]``.
 
-        The last row of a place is NaN, that of an unknown category.
+        The last row of each place is NaN, for an unknown category.
         """
-        w = self.positions[: self.max_length]
+        w = self.positions[: self.max_length]  # [P, H, H]
         products = torch.einsum("ek,nkh->neh", self.edges.weight, w).to(w.dtype)
         return F.pad(products, (0, 0, 0, 1), value=torch.nan)
 
@@ -278,7 +297,10 @@ class EdgeEncoding(nn.Module):
 
 
 def edge_vectors(batch: GraphBatch, edges: CategoryEmbedding | NumberEmbedding) -> Tensor:
-    """Each edge's vector, the mean over its columns, ``[B, N, N, d]``; zeros elsewhere."""
+    """The vector of each edge, ``[B, N, N, d]``, and zeros elsewhere.
+
+    It is the mean of the vectors of its categories, or a linear map of its numbers.
+    """
     e = edges(real_edge_features(batch))  # [B, N, N, d]
     if isinstance(edges, CategoryEmbedding):
         e = e / len(edges.sizes)
@@ -286,7 +308,7 @@ def edge_vectors(batch: GraphBatch, edges: CategoryEmbedding | NumberEmbedding) 
 
 
 class NodeEdges(nn.Module):
-    """The features of the edges into a node, summed: edges "via node" of Table 5.
+    """The sum of the vectors of the edges into a node: "via node" of Table 5.
 
     Args:
         num_edge_types: Number of categories of each column of edge_attr; empty for numbers.
@@ -304,10 +326,10 @@ class NodeEdges(nn.Module):
 
 
 class EdgeValues(nn.Module):
-    r"""What attention carries beside the values, along edges: edges "via aggregation" of Table 5.
+    r"""Vectors of edges that attention adds up beside the values: "via aggregation" of Table 5.
 
     Node i gets :math:`\sum_j A_{ij} e_{ji}` over the edges from j to it, each head on its own
-    channels. The paper does not spell this out; it is our reading.
+    channels. The paper does not write this out; it is our reading.
 
     Args:
         num_edge_types: Number of categories of each column of edge_attr; empty for numbers.
@@ -336,13 +358,13 @@ class EdgeValues(nn.Module):
 # Section 3.2: the layer, and [VNode]
 
 
-class GraphormerAttention(MultiHeadAttention):
+class GraphormerAttention(AttentionProjections):
     r"""Self-attention whose logits are shifted for each pair (Graphormer, Eqs. 6 and 7).
 
     .. math:: A_{ij} = \frac{(h_i W_Q)(h_j W_K)^T}{\sqrt{d / H}} + b_{\phi(v_i, v_j)} + c_{ij}
 
     Differs from the paper, which writes sqrt(d): its code has sqrt(d / H), as heads need it. The
-    arguments are those of :class:`MultiHeadAttention`.
+    arguments are those of :class:`~gtcourse.models.attention.AttentionProjections`.
     """
 
     def forward(
@@ -364,7 +386,20 @@ class GraphormerAttention(MultiHeadAttention):
         Returns:
             ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``.
         """
-        return super().forward(h, bias=bias, mask=mask, return_attention=return_attention)
+        query, key, value = self.heads(h, h, h)  # [B, H, N, K] each
+        attended = scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            mask=over_heads(mask, h),
+            bias=bias,
+            dropout=self.dropout if self.training else 0.0,
+            return_attention=return_attention,
+        )
+        if isinstance(attended, Tensor):
+            return self.output(self.join_heads(attended))
+        z, attention = attended  # [B, H, N, K] and [B, H, N, N]
+        return self.output(self.join_heads(z)), attention
 
 
 class GraphormerLayer(nn.Module):
@@ -374,8 +409,8 @@ class GraphormerLayer(nn.Module):
         h' = \operatorname{MHA}(\operatorname{LN}(h)) + h, \qquad
         h'' = \operatorname{FFN}(\operatorname{LN}(h')) + h'
 
-    With weights set by hand it is a step of GIN, GCN or GraphSAGE (Graphormer, Fact 1), or the mean
-    of all nodes (Graphormer, Fact 2).
+    With the right weights it computes a step of GIN, GCN or GraphSAGE (Graphormer, Fact 1), or the
+    mean of all nodes (Graphormer, Fact 2).
 
     Args:
         d_model: Width of a node's vector, d.
@@ -383,8 +418,9 @@ class GraphormerLayer(nn.Module):
         d_hidden: Inner width of the feed-forward network; by default d.
         dropout: After attention and after the feed-forward network.
         attention_dropout: Of attention weights.
-        num_edge_types: Categories of the edges whose vectors join the values (Table 5).
-        num_edge_features: Columns of edge_attr, if it holds numbers that do.
+        num_edge_types: Number of categories of each column of edge_attr, if vectors of the edges
+            are to be added to the values (Table 5).
+        num_edge_features: Columns of edge_attr, if it holds numbers that are to be added.
     """
 
     def __init__(
@@ -417,12 +453,13 @@ class GraphormerLayer(nn.Module):
         edges: GraphBatch | None = None,
         return_attention: bool = False,
     ) -> Attended:
-        """Takes the arguments of :meth:`GraphormerAttention.forward`, and returns as it does.
+        """Updates the nodes, ``[B, N, d]``.
 
-        ``edges`` is the batch whose edges' features join the values, if they do.
+        The arguments and the results are those of :meth:`GraphormerAttention.forward`. ``edges`` is
+        the batch whose features of edges are added to the values, if the layer has such vectors.
         """
+        attention: Tensor | None = None
         normed = self.attention_norm(h)
-        attention = None
         if return_attention or self.edge_values is not None:
             z, attention = self.attention(normed, bias, mask=mask, return_attention=True)
         else:
@@ -431,14 +468,16 @@ class GraphormerLayer(nn.Module):
             z = z + self.edge_values(attention, edges)
         h = h + self.dropout(z)  # Eq. 8
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))  # Eq. 9
-        return (h, attention) if return_attention else h
+        if not return_attention or attention is None:
+            return h
+        return h, attention
 
 
 class PairBias(nn.Module):
-    """The one place where structure enters attention: computed once, added in every layer.
+    """The sum of the pair encodings, which is added to the logits of every layer.
 
-    It is the sum of the pair encodings. [VNode] has a first row and column, whose entries are one
-    learned scalar for each head (Section 3.2), as in the authors' code; the text allows two.
+    The first row and the first column are [VNode]'s. Their entries are one learned scalar for each
+    head (Section 3.2), as in the authors' code. The text allows two, one for each direction.
 
     Args:
         num_heads: Attention heads, H.
@@ -452,7 +491,7 @@ class PairBias(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws [VNode]'s scalars; the encodings are modules of their own."""
+        """Draws the scalars of [VNode]; the encodings are modules of their own."""
         nn.init.normal_(self.virtual, std=0.02)
 
     def forward(self, batch: GraphBatch) -> Tensor:
@@ -470,14 +509,14 @@ class PairBias(nn.Module):
 
 
 class Graphormer(nn.Module):
-    """The whole model: embeddings, [VNode], layers that share one bias, and a linear head.
+    """The complete model: embeddings, [VNode], layers that share one bias, and a linear head.
 
     Args:
         config: Data, sizes and variants.
-        node_encodings: Modules that map a batch to ``[B, N, d]``, in place of the configuration's.
-            They keep the weights that they come with.
-        pair_encodings: Modules that map a batch to ``[B, H, N, N]``, in place of the
-            configuration's.
+        node_encodings: Modules that map a batch to ``[B, N, d]``, in place of those that the
+            configuration asks for.
+        pair_encodings: Modules that map a batch to ``[B, H, N, N]``, in place of those that the
+            configuration asks for. Encodings that are given keep the weights that they come with.
     """
 
     def __init__(
@@ -536,17 +575,17 @@ class Graphormer(nn.Module):
         )
         self.norm = nn.LayerNorm(d_model)
         self.head = nn.Linear(d_model, config.num_targets)
-        self._start([*own_nodes, *own_pairs])
+        self._draw_small_weights([*own_nodes, *own_pairs])
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, as the authors do: small, and smaller in deeper models."""
         for module in self.modules():
             if isinstance(module, PairBias | EdgeEncoding | nn.LayerNorm | nn.BatchNorm1d):
                 module.reset_parameters()
-        self._start([self.node_encodings, *([] if self.bias is None else [self.bias])])
+        self._draw_small_weights([self.node_encodings, *([] if self.bias is None else [self.bias])])
 
-    def _start(self, encodings: Iterable[nn.Module]) -> None:
-        """The tables and linear maps of the model and of these encodings."""
+    def _draw_small_weights(self, encodings: Iterable[nn.Module]) -> None:
+        """Draws the tables and the linear maps of the model and of these encodings."""
         nn.init.normal_(self.virtual_node, std=0.02)
         for part in (self.embedding, self.layers, self.head, *encodings):
             for module in part.modules():
@@ -561,8 +600,7 @@ class Graphormer(nn.Module):
         """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
         self.embedding.check(x)
         for module in self.modules():
-            reads_edges = isinstance(module, EdgeEncoding | NodeEdges | EdgeValues)
-            if reads_edges and edge_attr is not None:
+            if isinstance(module, EdgeEncoding | NodeEdges | EdgeValues) and edge_attr is not None:
                 module.edges.check(edge_attr)
 
     def forward(
@@ -576,7 +614,7 @@ class Graphormer(nn.Module):
 
         Args:
             batch: Graphs, with the encodings of ``AddDegrees()``, ``AddShortestPaths()`` and
-                ``AddPathEdges(L)`` (or ``AddPathTree()``), as the configuration needs them.
+                ``AddPathEdges(P)`` (or ``AddPathTree()``), as the configuration needs them.
             perturbation: Added to the node embeddings, ``[B, N, d]`` (FLAG).
             return_attention: Also return the attention of all layers.
 
@@ -590,11 +628,12 @@ class Graphormer(nn.Module):
                 category is unknown.
         """
         h, attention = self.encode(batch, perturbation, return_attention)
-        read = h[:, 1:] if self.config.target == "node" else h[:, 0]  # the graph's is [VNode]'s
-        prediction = self.head(read)
+        nodes = h[:, 1:]  # [B, N, d]
+        virtual_node = h[:, 0]  # [B, d]
+        prediction = self.head(nodes if self.config.target == "node" else virtual_node)
         if self.config.num_targets == 1:
             prediction = prediction.squeeze(-1)
-        return (prediction, attention) if return_attention else prediction
+        return prediction if attention is None else (prediction, attention)
 
     def encode(
         self,
@@ -627,10 +666,10 @@ class Graphormer(nn.Module):
         return h
 
     def attention_bias(self, batch: GraphBatch) -> Tensor:
-        """What is added to the logits of all layers, ``[B, H, 1 + N, 1 + N]``, -inf at padding.
+        """What is added to the logits of all layers: ``[B, H, 1 + N, 1 + N]``, -inf at padding.
 
-        Without pair encodings it is ``[B, 1, 1, 1 + N]``. Rows of -inf alone would be NaN after the
-        softmax; there are none, because every token may attend to [VNode].
+        Without pair encodings it is ``[B, 1, 1, 1 + N]``. A row of -inf alone would be NaN after
+        the softmax. There is no such row, because every token may attend to [VNode].
         """
         is_real = F.pad(batch.mask, (1, 0), value=True)[:, None, None, :]  # [B, 1, 1, 1 + N]
         if self.bias is None:

@@ -1,13 +1,13 @@
-r"""GRPE (Park et al., 2022; GSA in its first version): relations that the nodes' features meet.
+r"""GRPE (Park et al., 2022; "GSA" in its first version): relations enter logits and values.
 
-A pair has a distance and perhaps an edge. The paper gives each its own vector,
-:math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only few of the sums occur, the *relations*
-of a model, T in all: a node to itself, each type of edge, each distance from 2 to L, farther,
-unreachable, and [VNode] to a node. The vectors meet queries (Eq. 6) and keys (Eq. 7) in the
-attention's logits, and are added to the values (Eq. 9).
+Two nodes have a distance, and perhaps an edge. The paper gives each a vector, and adds both:
+:math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only a few of these sums can occur, because
+only pairs at distance 1 have an edge. They are the *relations* of a model, T in all, and a table
+has one row for each. The row of a pair's relation is multiplied with the query (Eq. 6) and with the
+key (Eq. 7) in the attention's logits, and it is added to the value (Eq. 9).
 
-Equations, sections and tables are those of the first version, "GSA". "The authors' code" is that
-of the repository lenscloth/GRPE.
+Equations, sections and tables are those of the first version. "The authors' code" is that of the
+repository lenscloth/GRPE.
 
 Shapes:
     B: graphs in a batch
@@ -18,6 +18,7 @@ Shapes:
     E: types of edges
     L: longest distance with a vector of its own
     T: relations
+    F: columns of features
     C: targets, or classes, of a prediction
 
 [VNode], where there is one, is token 0 of 1 + N. The relation [i, j] is that of the way from i to
@@ -36,8 +37,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import FeedForward, MultiHeadAttention, check_choice, over_heads
+from gtcourse.models.attention import AttentionProjections, FeedForward, check_choice, over_heads
 from gtcourse.models.categories import (
+    CategoryEmbedding,
     can_raise,
     check_columns,
     feature_embedding,
@@ -76,7 +78,7 @@ class GRPEConfig(GraphConfig):
     num_layers: PositiveInt = 12  #: layers
     d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
     max_distance: NotNegativeInt = 5  #: longest distance with a vector of its own, L
-    #: what relations meet: queries (Eq. 6), keys (Eq. 7) and values (Eq. 9)
+    #: what relations are combined with: queries (Eq. 6), keys (Eq. 7) and values (Eq. 9)
     terms: tuple[Literal["query", "key", "value"], ...] = ("query", "key", "value")
     bias: bool = False  #: whether relations have Graphormer's scalars (Eq. 4)
     #: "key_column" as in Eq. 7, or "query_row" as in the authors' code
@@ -92,15 +94,18 @@ class GRPEConfig(GraphConfig):
 
 
 class RelationTables(NamedTuple):
-    """A vector for each of T relations, ``[T, d]``; None for a term that is left out."""
+    """A vector for each of T relations, ``[T, d]``; None for a term that is left out.
 
-    key: Tensor | None = None  #: met by queries (Eq. 6)
-    query: Tensor | None = None  #: met by keys (Eq. 7)
+    The names are the paper's: a query is multiplied with the table called key, as it is with a key.
+    """
+
+    key: Tensor | None = None  #: multiplied with queries (Eq. 6)
+    query: Tensor | None = None  #: multiplied with keys (Eq. 7)
     value: Tensor | None = None  #: added to values (Eq. 9)
     bias: Tensor | None = None  #: Graphormer's scalars (Eq. 4), ``[T, H]``
 
 
-class GRPEAttention(MultiHeadAttention):
+class GRPEAttention(AttentionProjections):
     r"""Graph self-attention: the relation of i to j enters logits and values.
 
     With r for the relation :math:`r(i, j)`, and the tables' vectors for each relation,
@@ -111,16 +116,17 @@ class GRPEAttention(MultiHeadAttention):
         z_i &= \sum_j \hat a_{ij} \bigl(v_j + R^\text{value}_{r}\bigr),
         \qquad \hat a_i = \operatorname{softmax}(a_i).
 
-    (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.) The contexts of a query with all T
-    relations are one product ``[N, T]``, from which each pair gathers its own; no vector is ever
-    written for a pair. Differs from the paper, which writes :math:`\sqrt{d_z}` for a single head.
+    (GRPE, Eqs. 6 to 9; a table of scalars is GRPE, Eq. 4.) The products of all queries with all T
+    rows of a table are one matrix ``[N, T]``, from which each pair takes the entry of its relation;
+    no pair ever has a vector of its own. Differs from the paper, which writes :math:`\sqrt{d_z}`
+    for a single head.
 
     Args:
         d_model: Width of a node's vector, d.
         num_heads: Attention heads, H, which have to divide d.
         dropout: Share of the attention weights that are set to zero in training.
         key_context: "key_column" for GRPE, Eq. 7; "query_row" for what the authors' code computes
-            in its place, :math:`k_i \cdot R^\text{query}_r`, a second context of the query's node.
+            in its place, :math:`k_i \cdot R^\text{query}_r`, with the key of node i.
     """
 
     def __init__(
@@ -166,25 +172,27 @@ class GRPEAttention(MultiHeadAttention):
             ``return_attention`` also :math:`\hat a`, ``[B, H, N, N]``.
         """
         query, key, value = self.heads(x, x, x)  # [B, H, N, K] each
-        query = query * query.shape[-1] ** -0.5  # before the product: float16 overflows early
+        # Divided by the root before the product, which could be too large for float16.
+        query = query * query.shape[-1] ** -0.5
         pair = relation[:, None].expand(-1, self.num_heads, -1, -1)  # [B, H, N, N]
         mask = over_heads(mask, x)
 
         logits = query @ key.mT  # [B, H, N, N]
         for context in self.contexts(query, key, pair, tables):
-            logits += context  # Eq. 8; in place, because no gradient needs the parts
+            logits += context  # Eq. 8; in place, because no gradient needs the terms
         if mask is not None:
-            # Finite, so that a row without keys has a softmax; what it gathers is set to zero.
+            # Finite, so that a row without keys has a softmax; its result is set to zero below.
             logits = logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
         attention = logits.softmax(dim=-1)  # [B, H, N, N]
         weights = F.dropout(attention, self.dropout, self.training)
 
         z = weights @ value  # [B, H, N, K]
         if tables.value is not None:
-            # Eq. 9: the weights of all pairs of a relation are added up before its vector is read.
-            by_relation = weights.new_zeros(*weights.shape[:-1], len(tables.value))
-            by_relation = by_relation.scatter_add(3, pair, weights)  # [B, H, N, T]
-            z = z + by_relation @ self.split_heads(tables.value)
+            # Eq. 9: a row's weights are added up for each relation, and then multiplied with the
+            # relation's vector.
+            zeros = weights.new_zeros(*weights.shape[:-1], len(tables.value))  # [B, H, N, T]
+            by_relation = zeros.scatter_add(3, pair, weights)  # [B, H, N, T]
+            z = z + by_relation @ self.split_heads(tables.value)  # [B, H, N, K]
         if mask is not None:
             z = z.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
         z = self.output(self.join_heads(z))  # [B, N, d]
@@ -195,10 +203,10 @@ class GRPEAttention(MultiHeadAttention):
     def contexts(
         self, query: Tensor, key: Tensor, pair: Tensor, tables: RelationTables
     ) -> Iterator[Tensor]:
-        """What is added to the logits, ``[B, H, N, N]`` each.
+        """The terms that are added to the logits, ``[B, H, N, N]`` each.
 
         Args:
-            query: Queries, divided by the root of K already, ``[B, H, N, K]``.
+            query: Queries, already divided by the root of K, ``[B, H, N, K]``.
             key: Keys, ``[B, H, N, K]``.
             pair: The relation of each pair, ``[B, H, N, N]``.
             tables: The vectors of the relations.
@@ -211,7 +219,7 @@ class GRPEAttention(MultiHeadAttention):
             if self.key_context == "query_row":
                 yield (key @ vectors.mT).gather(3, pair)  # of [B, H, N, T]
             else:
-                # Eq. 7: the number of key j for pair (i, j), of [B, H, T, N] along the columns.
+                # Eq. 7: for pair (i, j) the product of its relation and key j, of [B, H, T, N].
                 yield (vectors @ key.mT).gather(2, pair)
         if tables.bias is not None:
             scalars = tables.bias.T[None, :, None]  # [1, H, 1, T]
@@ -219,9 +227,9 @@ class GRPEAttention(MultiHeadAttention):
 
 
 class GRPELayer(nn.Module):
-    """Graph self-attention, then a feed-forward network, each after a LayerNorm.
+    """Graph self-attention, then a feed-forward network, each behind a LayerNorm.
 
-    Dropout is after attention and after the network, as in the authors' code; the paper says "the
+    Dropout acts on what each of the two adds, as in the authors' code; in the paper it acts on "the
     input to feed-forward neural networks".
 
     Args:
@@ -261,9 +269,12 @@ class GRPELayer(nn.Module):
         mask: Tensor | None = None,
         return_attention: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Takes the arguments of :meth:`GRPEAttention.forward`, and returns as it does."""
+        """Updates the nodes, ``[B, N, d]``.
+
+        The arguments and the results are those of :meth:`GRPEAttention.forward`.
+        """
+        attention: Tensor | None = None
         normed = self.attention_norm(h)
-        attention = None
         if return_attention:
             z, attention = self.attention(
                 normed, relation, tables, mask=mask, return_attention=True
@@ -272,7 +283,7 @@ class GRPELayer(nn.Module):
             z = self.attention(normed, relation, tables, mask=mask)
         h = h + self.dropout(z)
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
-        return (h, attention) if return_attention else h
+        return h if attention is None else (h, attention)
 
 
 # Section 4.3: relations
@@ -280,6 +291,8 @@ class GRPELayer(nn.Module):
 
 class RelationEmbedding(nn.Module):
     r"""The vectors :math:`\mathcal{P}_{\psi} + \mathcal{E}_{e}` of all relations, ``[T, width]``.
+
+    The rows are in the order of :class:`Relations`.
 
     Args:
         num_edge_types: Types of edges, E.
@@ -294,26 +307,34 @@ class RelationEmbedding(nn.Module):
         self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
 
     def forward(self) -> Tensor:
-        P = self.distances.weight
-        E = self.edges.weight
-        no_edge, self_edge, virtual_edge = E[-3:]
-        far = self.max_distance + 1  # where L = 0, the ends of an edge are far as well
-        rows = [
-            P[:1] + self_edge,
-            P[1:2] + E[:-3],
-            P[min(2, far) : -1] + no_edge,
-            P[-1:] + virtual_edge,
-        ]
-        return torch.cat(rows)
+        P = self.distances.weight  # [L + 4, width]
+        edge_types = self.edges.weight[:-3]  # [E, width]
+        no_edge, self_edge, virtual_edge = self.edges.weight[-3:]  # [width] each
+        itself = P[:1] + self_edge  # [1, width]
+        neighbours = P[1:2] + edge_types  # [E, width]
+        first_without_edge = min(2, self.max_distance + 1)  # for L = 0 distance 1 is far as well
+        others = P[first_without_edge:-1] + no_edge  # distances 2 to L, far and unreachable
+        virtual = P[-1:] + virtual_edge  # [1, width]
+        return torch.cat([itself, neighbours, others, virtual])  # [T, width]
 
 
 class Relations(nn.Module):
     """The relation of each pair of tokens, 0 to T - 1.
 
+    =====================  =====================================
+    0                      a node and itself
+    1 to E                 an edge of each type
+    E + 1 to E + L - 1     distances 2 to L
+    T - 3                  a distance above L
+    T - 2                  no path
+    T - 1                  [VNode] and a node, in both directions
+    =====================  =====================================
+
     Distances are those of the graph without [VNode], exact up to L + 1.
 
-    Differs from the authors' code: there distances ignore the edges' directions, L and more is far,
-    a node's edge to itself is *no*, and a bond that is listed twice is two steps long.
+    Differs from the authors' code. There distances ignore the directions of edges, a distance of L
+    is far already, a node and itself have the vector of "no edge", and a bond that is listed twice
+    is two steps long.
 
     Args:
         edge_types: Number of categories of each column of edge_attr; empty if all edges are alike.
@@ -334,8 +355,8 @@ class Relations(nn.Module):
         self.edge_step = edge_step
         self.virtual_node = virtual_node
         self.num_edge_types = math.prod(edge_types)  # E, all combinations of categories
-        # T: itself, the types of edges, distances 2 to L, far, unreachable and [VNode].
-        self.num_relations = 1 + self.num_edge_types + max(max_distance - 1, 0) + 3
+        distances_without_edge = max(max_distance - 1, 0)  # 2 to L
+        self.num_relations = 1 + self.num_edge_types + distances_without_edge + 3  # T
 
     def extra_repr(self) -> str:
         return f"edge_types={self.edge_types}, num_relations={self.num_relations}"
@@ -349,14 +370,15 @@ class Relations(nn.Module):
         unreachable = far + 1
         virtual = far + 2
         distance = batch.encoding("distance").long()  # [B, N, N]
-        relation = (distance + self.num_edge_types - 1).clamp(0, far)  # two steps come after E
+        # Distance 2 is relation E + 1, distance 3 is E + 2, and so on.
+        relation = (distance + self.num_edge_types - 1).clamp(0, far)  # [B, N, N]
         relation = relation.masked_fill(distance == UNREACHABLE, unreachable)
         relation = torch.where(batch.adjacency, 1 + self.edge_type(batch), relation)
         if self.virtual_node:
             relation = F.pad(relation, (1, 0, 1, 0), value=virtual)  # [B, 1 + N, 1 + N]
         tokens = relation.shape[-1]
         itself = torch.eye(tokens, dtype=torch.bool, device=relation.device)
-        return relation.masked_fill(itself, 0)  # a loop is no edge to another
+        return relation.masked_fill(itself, 0)  # also where the graph has a loop
 
     def edge_type(self, batch: GraphBatch) -> Tensor:
         """The type of each edge, ``[B, N, N]``, 0 to E - 1; 0 where there is no edge."""
@@ -365,19 +387,21 @@ class Relations(nn.Module):
         values = real_edge_features(batch)  # [B, N, N, F]
         self.check_columns(values)
         if self.edge_step is not None:
-            types = values[..., 0] * (1 / self.edge_step)  # 0.3 * 10 is 3, 0.3 / 0.1 is less
+            # In floating point 0.3 * 10 is 3, but 0.3 / 0.1 is less.
+            types = values[..., 0] * (1 / self.edge_step)
             return types.clamp(0, self.num_edge_types - 1).long()
         if can_raise(values):
             self.check(values)
+        # The columns are the digits of a number, the first one least significant.
         step = 1
-        types = torch.zeros_like(values[..., 0], dtype=torch.long)
+        types = torch.zeros_like(values[..., 0], dtype=torch.long)  # [B, N, N]
         for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True):
             types = types + step * column.clamp(0, size - 1)
             step = step * size
         return types
 
     def has_unknown(self, batch: GraphBatch) -> Tensor:
-        """True for each graph with an edge whose category is in no vocabulary, ``[B]``."""
+        """True for each graph with an edge of an unknown category, ``[B]``."""
         if not self.edge_types or self.edge_step is not None:
             return torch.zeros_like(batch.mask[:, 0])
         is_unknown = self.unknown(real_edge_features(batch))  # [B, N, N, F]
@@ -392,7 +416,7 @@ class Relations(nn.Module):
         return torch.stack(columns, dim=-1)
 
     def check(self, edge_attr: Tensor) -> None:
-        """Raises a ValueError if an edge, ``[..., F]``, has no type."""
+        """Raises a ValueError if the features of an edge, ``[..., F]``, are no type."""
         if not self.edge_types:
             return
         self.check_columns(edge_attr)
@@ -420,7 +444,11 @@ class Relations(nn.Module):
 
 
 class GRPE(nn.Module):
-    """The whole model: embeddings, [VNode], layers that share the tables, and a linear head."""
+    """The complete model: embeddings, [VNode], layers that share the tables, and a linear head.
+
+    Args:
+        config: Data, sizes and variants.
+    """
 
     def __init__(self, config: GRPEConfig):
         super().__init__()
@@ -435,7 +463,8 @@ class GRPE(nn.Module):
         self.relations = Relations(
             config.num_edge_types, config.edge_step, config.max_distance, config.virtual_node
         )
-        # Queries meet the table that the paper calls key (Eq. 6), and keys the table query (Eq. 7).
+        # A term is named after what it is multiplied with, and its table as in the paper: the term
+        # "key" (Eq. 7) has the table "query", and the term "query" (Eq. 6) the table "key".
         edge_types = self.relations.num_edge_types
         distances = config.max_distance
         self.tables = nn.ModuleDict()
@@ -463,8 +492,9 @@ class GRPE(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, by PyTorch's defaults, as in the authors' code."""
+        kinds = GRPEAttention | CategoryEmbedding | nn.Linear | nn.Embedding | nn.LayerNorm
         for module in self.modules():
-            if module is not self and hasattr(module, "reset_parameters"):
+            if isinstance(module, kinds):
                 module.reset_parameters()
         if self.virtual_node is not None:
             nn.init.zeros_(self.virtual_node)
@@ -504,19 +534,22 @@ class GRPE(nn.Module):
         prediction = self.head(read)
         if self.config.num_targets == 1:
             prediction = prediction.squeeze(-1)
-        return (prediction, attention) if return_attention else prediction
+        return prediction if attention is None else (prediction, attention)
 
     def encode(
         self, batch: GraphBatch, return_attention: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """[VNode], if any, and the nodes after all layers, ``[B, 1 + N, d]``; the attention."""
+        """The tokens after all layers, ``[B, 1 + N, d]``, and the attention of all, or None.
+
+        Without [VNode] there are N tokens.
+        """
         h = self.embed(batch)  # [B, N, d]
         mask = batch.mask  # [B, N]
         if self.virtual_node is not None:
             virtual_node = self.virtual_node.expand(h.shape[0], 1, -1)  # [B, 1, d]
             h = torch.cat([virtual_node, h], dim=1)  # [B, 1 + N, d]
             mask = F.pad(mask, (1, 0), value=True)  # [B, 1 + N]
-        if not can_raise(batch.x):
+        if not can_raise(batch.x):  # nothing can be raised here: the prediction becomes NaN
             unknown = self.relations.has_unknown(batch)  # [B]
             h = h.masked_fill(unknown[:, None, None], torch.nan)
         # Computed once and shared by all layers.

@@ -13,12 +13,12 @@ def mlp(
     activation: Callable[[], nn.Module] = nn.ReLU,
     norm: Callable[[int], nn.Module] | None = None,
 ) -> nn.Sequential:
-    """Maps ``[..., widths[0]]`` to ``[..., widths[-1]]``.
+    """A network that maps ``[..., widths[0]]`` to ``[..., widths[-1]]``.
 
     Args:
-        widths: Those before the first linear map, between the maps, and after the last.
-        activation: Makes what follows each linear map but the last.
-        norm: Makes, for a width, what follows each activation; by default nothing does.
+        widths: The widths before the first linear map, between the maps, and after the last.
+        activation: Makes the module that follows each linear map but the last.
+        norm: Makes a module of a given width that follows each activation; by default none does.
     """
     layers: list[nn.Module] = []
     for width, following in pairwise(widths[:-1]):

@@ -1,7 +1,8 @@
 r"""Node encodings from Laplacian eigenvectors, whose signs are arbitrary.
 
-A linear map of the eigenvectors depends on their signs; drawing the signs anew in training is the
-usual remedy. SignNet (Lim et al., 2023) is invariant to them, whatever its networks learn.
+If u is an eigenvector, so is -u, and no rule that chooses one of them is better than another. A
+linear map of the eigenvectors depends on this choice; drawing the signs anew in training is the
+usual remedy. SignNet (Lim et al., 2023) does not depend on it, whatever its networks learn.
 
 Shapes:
     B: graphs in a batch
@@ -30,16 +31,16 @@ from gtcourse.models.mlp import mlp
 
 
 class LaplacianEncoding(nn.Module):
-    """A linear map of the node's row of the k Laplacian eigenvectors (CS224W, S10).
+    """A linear map of a node's entries in the k Laplacian eigenvectors (CS224W, S10).
 
     Added to a node's features it is GRPE, Eq. 5, which has no map.
 
     Args:
         k: Eigenvectors.
         d_model: Width of the encoding, d.
-        flip_signs: Which signs are drawn in training: none, with True one for each eigenvector of
-            each graph, or with "batch" one for each eigenvector, for all graphs of a batch, as the
-            code of benchmarking-gnns does.
+        flip_signs: Which signs are drawn in training. With False there are none, and with True one
+            for each eigenvector of each graph. With "batch" all graphs of a batch share the sign of
+            an eigenvector, as in the code of benchmarking-gnns.
     """
 
     flip_signs: bool | Literal["batch"]
@@ -66,7 +67,7 @@ class LaplacianEncoding(nn.Module):
 def flip_signs(vectors: Tensor) -> Tensor:
     """Multiplies each eigenvector of each graph, ``[B, N, k]``, by 1 or -1 (CS224W, S12).
 
-    Differs from published code, where one sign for each column serves the whole batch
+    Differs from published code, where all graphs of a batch share the sign of a column
     (benchmarking-gnns, GraphGPS).
     """
     return vectors * random_signs(vectors[:, :1])  # [B, 1, k]
@@ -84,13 +85,13 @@ class SignNetConfig(Config):
     authors' sparse Transformer of width 64 for ZINC.
     """
 
-    k: PositiveInt | None = 8  #: eigenvectors; None for any number, which needs ``rho="sum"``
+    k: PositiveInt | None = 8  #: eigenvectors; None for any number of them, with ``rho="sum"``
     d_model: PositiveInt = 64  #: width of the encoding, d
     #: "gin" passes an eigenvector's entries along the edges; "mlp" treats each entry on its own, so
-    #: that the result does not know which nodes have the same sign
+    #: that the result does not depend on which nodes have the same sign
     phi: Literal["gin", "mlp"] = "gin"
-    #: "mlp" reads the k results of a node beside each other; "sum" adds them up first, which makes
-    #: their order meaningless and their number free (DeepSets)
+    #: "mlp" reads the k results of a node beside each other; "sum" adds them up first, after which
+    #: their order does not matter and there may be any number of them (DeepSets)
     rho: Literal["mlp", "sum"] = "mlp"
     phi_layers: PositiveInt = 8  #: layers of φ
     phi_hidden: PositiveInt = 64  #: inner width of φ
@@ -105,27 +106,32 @@ class SignNetConfig(Config):
 
 
 class SignNet(nn.Module):
-    r"""The same for :math:`u_m` and :math:`-u_m`, whatever the networks learn.
+    r"""A node encoding that is the same for :math:`u_m` and :math:`-u_m`, whatever it learns.
 
     .. math:: f(u_1, …, u_k) = \rho\big([\varphi(u_m) + \varphi(-u_m)]_{m = 1 … k}\big)
 
-    (CS224W, S13 and S14.) A column of zeros is padding of a graph with fewer eigenvectors and takes
-    no part, not even in the batch normalisations.
+    (CS224W, S13 and S14.) A column of zeros pads a graph with fewer eigenvectors. It takes no part,
+    not even in the batch normalisations.
 
-    Differs from the authors' code: there each sign passes phi in a call of its own, whose batch
-    statistics depend on the sign; rho ends in k numbers, which a linear map takes to d; padding
-    takes part in phi's normalisations, and "all eigenvectors" counts one column of it as real.
+    Differs from the authors' code. There each sign passes phi in a call of its own, whose batch
+    statistics depend on the sign. There rho ends in k numbers, which a linear map takes to d. There
+    padding takes part in the normalisations of phi, and with all eigenvectors one column of padding
+    counts as real.
+
+    Args:
+        config: Sizes and variants.
     """
 
     def __init__(self, config: SignNetConfig):
         super().__init__()
         self.config = config
+        self.phi: GINPhi | MLPPhi
         if config.phi == "gin":
             self.phi = GINPhi(config.phi_layers, config.phi_hidden, config.phi_out)
         else:
             self.phi = MLPPhi(config.phi_layers, config.phi_hidden, config.phi_out)
         width = config.phi_out  # of what rho reads
-        if config.rho == "mlp":
+        if config.rho == "mlp" and config.k is not None:
             width = config.phi_out * config.k
         hidden = [config.rho_hidden] * (config.rho_layers - 1)
         self.rho = mlp(width, *hidden, config.d_model, norm=NodeBatchNorm)
@@ -139,7 +145,7 @@ class SignNet(nn.Module):
         return self.encode(vectors, batch.adjacency, batch.mask)
 
     def encode(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
-        """The same on plain tensors.
+        """What :meth:`forward` computes, from plain tensors.
 
         Args:
             vectors: Eigenvectors, ``[B, N, k]``.
@@ -153,7 +159,8 @@ class SignNet(nn.Module):
             )
         dtype = next(self.parameters()).dtype
         h = self.even(vectors.to(dtype), adjacency, mask)  # [B, N, k, C]
-        h = h.flatten(2) if self.config.rho == "mlp" else h.sum(dim=2)  # [B, N, k C] or [B, N, C]
+        # Beside each other, [B, N, k C], or their sum, [B, N, C].
+        h = h.flatten(start_dim=2) if self.config.rho == "mlp" else h.sum(dim=2)
         return scatter_rows(self.rho(h[mask]), mask)  # [B, N, d]
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
@@ -173,12 +180,12 @@ class GINPhi(nn.Module):
 
     .. math:: h_i \leftarrow \mathrm{MLP}\big(h_i + \sum_{j \to i} h_j\big)
 
-    (GIN with epsilon fixed at 0.) Between two layers is a batch normalisation, without an
+    (GIN with epsilon fixed at 0.) Between two layers there is a batch normalisation, but no
     activation.
 
     Args:
         num_layers: Layers.
-        hidden: Width between and inside of the layers.
+        hidden: Width between the layers and inside them.
         out: Channels at the end, C.
     """
 
@@ -195,20 +202,22 @@ class GINPhi(nn.Module):
 
         Args:
             vectors: Eigenvectors, ``[B, N, M]``.
-            is_real: True at entries that are no padding, ``[B, N, M]``.
+            is_real: True at entries that are not padding, ``[B, N, M]``.
             adjacency: True where there is an edge from i to j, ``[B, N, N]``.
 
         Returns:
             ``[B, N, M, C]``, zeros at padding.
         """
-        incoming = adjacency.mT.to(vectors.dtype)  # [B, N, N]; row i: nodes with an edge to i
+        incoming = adjacency.mT.to(
+            vectors.dtype
+        )  # [B, N, N]; row i has the nodes with an edge to i
         h = vectors[is_real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:
                 h = self.norms[depth - 1](h)  # [R, C]
             nodes = scatter_rows(h, is_real).flatten(2)  # [B, N, M C]
             messages = (incoming @ nodes).view(*is_real.shape, -1)  # [B, N, M, C]
-            h = layer(h + messages[is_real])
+            h = layer(h + messages[is_real])  # [R, C]
         return scatter_rows(h, is_real)
 
 

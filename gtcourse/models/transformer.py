@@ -33,7 +33,9 @@ class TransformerConfig(Config):
     d_hidden: PositiveInt = 2048  #: inner width of the feed-forward networks
     num_encoder_layers: PositiveInt = 6  #: layers of the encoder
     num_decoder_layers: PositiveInt = 6  #: layers of the decoder
-    dropout: Probability = 0.1  #: after each sub-layer, of attention weights and of hidden numbers
+    #: share that is set to zero in training: of embedded tokens, of what each sub-layer adds, of
+    #: attention weights, and of the hidden layer of the feed-forward networks
+    dropout: Probability = 0.1
     #: False: LayerNorm after the residual sum, as in the paper; True: before each sub-layer, and
     #: once more at the end (Xiong et al., 2020)
     norm_first: bool = False
@@ -47,7 +49,8 @@ class EncoderLayer(nn.Module):
         d_model: Width of a token, d.
         num_heads: Attention heads, H.
         d_hidden: Inner width of the feed-forward network.
-        dropout: After each sub-layer, of attention weights and of hidden numbers.
+        dropout: Share that is set to zero in training: of what each sub-layer adds, of attention
+            weights, and of the hidden layer of the feed-forward network.
         norm_first: True for pre-LN, ``x + f(LN(x))``, in place of the paper's post-LN,
             ``LN(x + f(x))``.
         activation: Of the feed-forward network: "relu", "gelu" or "elu".
@@ -87,8 +90,8 @@ class EncoderLayer(nn.Module):
         ``mask`` and ``bias`` are those of :meth:`MultiHeadAttention.forward`. Returns the tokens,
         ``[B, N, d]``; with ``return_attention`` also the attention, ``[B, H, N, N]``.
         """
+        attention: Tensor | None = None
         h = self.attention_norm(x) if self.norm_first else x
-        attention = None
         if return_attention:
             z, attention = self.attention(h, mask=mask, bias=bias, return_attention=True)
         else:
@@ -101,13 +104,14 @@ class EncoderLayer(nn.Module):
         x = x + self.dropout(self.feed_forward(h))
         if not self.norm_first:
             x = self.feed_forward_norm(x)
-        return (x, attention) if return_attention else x
+        return x if attention is None else (x, attention)
 
 
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the encoder's output, then a feed-forward network.
 
-    The arguments are those of :class:`EncoderLayer`.
+    The order is that of the paper's Figure 1, right. The arguments are those of
+    :class:`EncoderLayer`.
     """
 
     def __init__(
@@ -147,8 +151,8 @@ class DecoderLayer(nn.Module):
         Args:
             x: Targets, ``[B, M, d]``.
             memory: What the encoder returns, ``[B, N, d]``.
-            mask: True where a target may see another, ``[B, M, M]`` or ``[1, M, M]``.
-            memory_mask: True where a target may see a token of the memory, ``[B, N]`` or
+            mask: True where a target may attend to another, ``[B, M, M]`` or ``[1, M, M]``.
+            memory_mask: True where a target may attend to a token of the memory, ``[B, N]`` or
                 ``[B, M, N]``.
             return_attention: Also return the attention to the memory.
 
@@ -160,8 +164,8 @@ class DecoderLayer(nn.Module):
         if not self.norm_first:
             x = self.attention_norm(x)
 
+        attention: Tensor | None = None
         h = self.cross_attention_norm(x) if self.norm_first else x
-        attention = None
         if return_attention:
             z, attention = self.cross_attention(h, memory, mask=memory_mask, return_attention=True)
         else:
@@ -174,7 +178,7 @@ class DecoderLayer(nn.Module):
         x = x + self.dropout(self.feed_forward(h))
         if not self.norm_first:
             x = self.feed_forward_norm(x)
-        return (x, attention) if return_attention else x
+        return x if attention is None else (x, attention)
 
 
 class TransformerEncoder(nn.Module):
@@ -185,9 +189,9 @@ class TransformerEncoder(nn.Module):
         d_model: Width of a token, d.
         num_heads: Attention heads, H.
         d_hidden: Inner width of the feed-forward networks.
-        dropout: As in the layer, and so are the two that follow.
-        norm_first: True for pre-LN.
-        activation: Of the feed-forward networks.
+        dropout: As in the layer.
+        norm_first: True for pre-LN, and a last norm behind the layers.
+        activation: Of the feed-forward networks: "relu", "gelu" or "elu".
     """
 
     def __init__(
@@ -301,9 +305,9 @@ class TokenEmbedding(nn.Module):
     """Word vectors, scaled by sqrt(d), plus sinusoidal positions: ``[B, N]`` to ``[B, N, d]``.
 
     Args:
-        vocabulary: Words; their numbers are 0 to ``vocabulary - 1``.
+        vocabulary: Number of words; their numbers are 0 to ``vocabulary - 1``.
         d_model: Width of a vector, d.
-        dropout: Share of the numbers that are set to zero in training.
+        dropout: Share of the entries that are set to zero in training.
     """
 
     def __init__(self, vocabulary: int, d_model: int, dropout: float):
@@ -321,7 +325,11 @@ class TokenEmbedding(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder: reads a source sequence, predicts each next token of a target."""
+    """Encoder and decoder: reads a source sequence and predicts each next token of a target.
+
+    Differs from the paper: both embeddings and the head have matrices of their own, where the paper
+    shares one among the three.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -397,5 +405,5 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """True where position m may see position n, that is n ≤ m: ``[1, length, length]``."""
+    """True where position m may attend to position n, that is n ≤ m: ``[1, length, length]``."""
     return torch.ones(1, length, length, dtype=torch.bool, device=device).tril()
