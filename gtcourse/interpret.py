@@ -1,12 +1,19 @@
 """What attention looks at, and what a prediction depends on.
 
 Attention maps show what a model could use; gradients and ablations measure what it does use. They
-work on every Transformer of the course, the latter where it predicts one number for each graph.
+work on every Transformer of this package, gradients and ablations where it predicts one number for
+each graph.
 
-Shapes: B graphs, L layers, H heads (or CSA's channels), N nodes (padded), T = V + N tokens; the V
-virtual nodes are first, as in Graphormer and GRPE (V = 1) and in EGT. Unless a docstring says
-otherwise, ``attention`` is ``[B, L, H, T, T]`` and ``mask`` is ``[B, T]``, True at real tokens;
-``batch.mask`` and what is given for each node are ``[B, N]``, zeros at padding.
+Shapes:
+    B: graphs in a batch
+    L: layers
+    H: attention heads, or CSA's channels
+    N: nodes of the largest graph; smaller graphs are padded
+    V: virtual nodes, which come before the nodes; 1 in Graphormer and GRPE
+    T: tokens, V + N
+
+Unless a docstring says otherwise, ``attention`` is ``[B, L, H, T, T]`` and ``mask`` is ``[B, T]``,
+True at real tokens. ``batch.mask`` and results for nodes are ``[B, N]``, with zeros at padding.
 """
 
 from __future__ import annotations
@@ -15,6 +22,8 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,11 +31,13 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
+from gtcourse.models.attention import AttentionProjections
 from gtcourse.models.bag import mean_pool
+from gtcourse.models.egt import EGTAttention
 
 
 def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
-    """The mask of all tokens ``[B, V + N]``, of that of the nodes ``[B, N]``."""
+    """The mask of all tokens, ``[B, V + N]``, from that of the nodes, ``[B, N]``."""
     return F.pad(mask, (virtual_nodes, 0), value=True)
 
 
@@ -36,10 +47,10 @@ def between_nodes(attention: Tensor, virtual_nodes: int) -> Tensor:
 
 
 def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
-    """Each real token's weights on real tokens, divided by their sum; zeros where it is zero.
+    """The weights of each real token on real tokens, divided by their sum; zeros where it is zero.
 
-    EGT's gated rows do not sum to one; the sum, how far a head's gates are open, is lost here.
-    ``attention`` is ``[B, ..., T, T]``, not negative.
+    The gated rows of EGT do not sum to one. Their sum, how far the gates of a head are open, is
+    lost here. ``attention`` is ``[B, ..., T, T]``, not negative.
     """
     pairs = mask[:, :, None] & mask[:, None]
     weights = attention * pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
@@ -49,8 +60,9 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
 def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -> Tensor:
     """How widely each token spreads its attention: the entropy of its row, in nats.
 
-    ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` it is divided by log n,
-    that of even attention over the graph's n tokens: 0 where one token has it all, or is alone.
+    Returns ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` the entropy is
+    divided by log n, that of even attention over the n tokens of a graph. It is then 1 for even
+    attention, and 0 where one token gets all of it or is the only one.
     """
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
     if share:
@@ -67,8 +79,9 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
     .. math:: 1 - \sqrt{\operatorname{H}(m) - \tfrac12 \operatorname{H}(p) - \tfrac12
               \operatorname{H}(q)} ,
 
-    1 for two rows that are the same, 0 for two that share no token. The root is a metric. Of one
-    layer's ``[B, H, T, T]`` and another's ``[B, H', T, T]``, of any model: ``[H, H']``.
+    which is 1 for two equal rows, and 0 for two that attend to no common token. The root is a
+    metric. The two sets are layers of any models, ``[B, H, T, T]`` and ``[B, H', T, T]``. Returns
+    ``[H, H']``.
     """
     p, q = (probabilities(part, mask).transpose(1, 2)[mask] for part in (one, other))
     rows = []
@@ -79,14 +92,14 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
 
 
 def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5) -> Tensor:
-    r"""How much of each token's input is in each token's output, were attention all there is.
+    r"""The share of each token's input in each token's output, if there were only attention.
 
     .. math:: \hat A^{(l)} = (1 - r)\, \bar A^{(l)} + r\, I, \qquad
               R = \hat A^{(L)} \cdots \hat A^{(1)}
 
-    (Abnar & Zuidema, 2020.) :math:`\bar A` is the mean over the heads, its rows made to sum to one;
-    r is the residual connection's share. ``[B, T, T]``; the rows of real tokens sum to one, those
-    of padding are zeros.
+    (Abnar & Zuidema, 2020.) :math:`\bar A` is the mean over the heads, with rows that are divided
+    by their sum, and r is the share of the residual connection. Returns ``[B, T, T]``; the rows of
+    real tokens sum to one, those of padding are zeros.
     """
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
     product = itself = torch.diag_embed(mask.to(layers.dtype))
@@ -96,11 +109,16 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
 
 
 def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tensor:
-    """What the prediction reads of each node, ``[B, N]``, from what each token reads of each.
+    """The share of each node in the prediction, ``[B, N]``, from its share in each token.
 
-    It is read off the virtual nodes where there are any (which also read themselves, so that the
-    sum is less than one), or else off all nodes. ``tokens`` is ``[B, T, T]``, such as of
-    :func:`attention_rollout`, and ``mask`` that of the nodes.
+    It is the mean over the virtual nodes where there are any, or else over all nodes. Virtual nodes
+    have a share in themselves, so that the sum over the nodes is then less than one.
+
+    Args:
+        tokens: The share of each token in each token, ``[B, T, T]``, such as
+            :func:`attention_rollout` returns.
+        mask: True at real nodes, ``[B, N]``.
+        virtual_nodes: V.
     """
     if virtual_nodes:
         return tokens[:, :virtual_nodes, virtual_nodes:].mean(dim=1) * mask
@@ -108,11 +126,21 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
 
 
 def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: int) -> Tensor:
-    """Of the attention that a node pays (:func:`between_nodes`), the share to nodes k hops away.
+    """The share of a node's attention that goes to the nodes k hops away.
 
-    The heads' weights are added, so that a head that is gated shut counts for little; then each
-    node's are divided by their sum. A node without attention in one of the layers is left out.
-    ``[nodes, L, hops + 2]`` for k from 0 to hops, and all that is farther or not reachable.
+    The weights of all heads are added, so that a head whose gates are closed counts for little, and
+    those of a node are then divided by their sum. A node without attention in one of the layers is
+    left out.
+
+    Args:
+        attention: Without the virtual nodes (:func:`between_nodes`), ``[B, L, H, N, N]``.
+        distance: The encoding "distance", ``[B, N, N]``.
+        mask: True at real nodes, ``[B, N]``.
+        hops: The largest k.
+
+    Returns:
+        ``[nodes, L, hops + 2]``, for k from 0 to ``hops`` and for all nodes that are farther away
+        or cannot be reached.
     """
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     share = _divided_by_sum(weights)
@@ -123,25 +151,32 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
 
 
 KINDS = ("itself", "neighbours", "same ring", "near", "far")
-"""A node; those joined to it; those on a ring with it, but not joined; the rest, by distance."""
+"""A node itself, its neighbours, others on a common ring with it, and the rest by distance."""
 
 
 def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
-    """The kind of each pair, a place in ``KINDS``, ``[B, N, N]``.
+    """The kind of each pair, ``[B, N, N]``, as its place in ``KINDS``.
 
     Reads the encodings "distance" and "ring". Nodes up to ``near`` apart are near, others far.
     """
-    distance, ring = (batch.encodings[name] for name in ("distance", "ring"))
+    distance = batch.encoding("distance")
+    ring = batch.encoding("ring")
     far = (distance > near) | (distance == UNREACHABLE)
     kind = torch.where(ring.bool(), 2, 3 + far.long())
     return kind.masked_fill(distance == 1, 1).masked_fill(distance == 0, 0)
 
 
 def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The share of each channel's attention that goes to each kind of pair, and of an even one's.
+    """The share of attention that goes to each kind of pair, and that of even attention.
 
-    ``[L, C, kinds]`` and ``[kinds]``, means over the real nodes, from attention
-    ``[B, L, C, N, N]`` whose rows sum to 1, and :func:`pair_kinds`.
+    Args:
+        attention: With rows that sum to 1, ``[B, L, C, N, N]`` for C channels.
+        kind: The result of :func:`pair_kinds`, ``[B, N, N]``.
+        mask: True at real nodes, ``[B, N]``.
+
+    Returns:
+        The shares of each channel, ``[L, C, kinds]``, and those of attention that is the same for
+        all nodes, ``[kinds]``; both are means over the real nodes.
     """
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype)
     is_kind = is_kind * (mask[:, :, None] & mask[:, None])[..., None]  # [B, N, N, kinds]
@@ -151,17 +186,18 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
 
 
 def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool = False) -> Tensor:
-    r"""What a node's vector adds to the prediction, to first order: ``[B, N]``.
+    r"""The effect of each node's vector on the prediction, to first order: ``[B, N]``.
 
     .. math:: \Big\langle \frac{\partial \hat y}{\partial h_i^{(0)}},\, h_i^{(0)} \Big\rangle
 
-    of the vectors :math:`h^{(0)}` that enter the first layer, against a vector of zeros. With
-    ``from_mean`` against the mean over the graph's nodes instead: a LayerNorm does not see how long
-    a vector is, so that the gradient along the vector itself says little.
+    for the vectors :math:`h^{(0)}` that enter the first layer, compared with a vector of zeros.
+    With ``from_mean`` they are compared with the mean over the graph's nodes instead. A LayerNorm
+    does not depend on the length of a vector, so that the gradient along the vector itself is small
+    whatever the node is worth.
     """
-    inputs = []
+    inputs: list[Tensor] = []
 
-    def record(layer: nn.Module, arguments: tuple) -> tuple:
+    def record(layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         inputs.append(arguments[0].detach().requires_grad_())
         return (inputs[0], *arguments[1:])
 
@@ -169,7 +205,8 @@ def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool
         prediction = model(batch)
     (gradient,) = torch.autograd.grad(prediction.sum(), inputs)
     N = batch.mask.shape[1]
-    h, gradient = inputs[0].detach()[:, -N:], gradient[:, -N:]  # behind the virtual nodes
+    h = inputs[0].detach()[:, -N:]  # [B, N, d], without the virtual nodes
+    gradient = gradient[:, -N:]  # [B, N, d]
     if from_mean:
         h = h - mean_pool(h, batch.mask)[:, None]
     return (gradient * h).sum(dim=-1) * batch.mask
@@ -181,9 +218,9 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
     .. math:: a_{ij}\, \frac{\partial \hat y}{\partial a_{ij}} = a_{ij}\,
               \Big\langle \frac{\partial \hat y}{\partial z_i},\, v_j \Big\rangle
 
-    in plain attention: a weight counts only if what it carries moves the prediction. The weights
-    are taken as free, as if a row did not have to sum to one. A gate behind the softmax (EGT) and
-    what pairs add to the value (GRPE, CSA) are in the derivative.
+    in plain attention. A weight counts only if the value that it multiplies changes the prediction.
+    The weights are varied one by one, as if a row did not have to sum to one. The derivative
+    includes a gate after the softmax (EGT) and what pairs add to the value (GRPE, CSA).
     """
     with _Softmaxes() as softmaxes:
         prediction, _ = model(batch, return_attention=True)
@@ -194,16 +231,18 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 @torch.no_grad()
 def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
-    """The prediction less that without the node: ``[B, N]``.
+    """The prediction less the prediction without a node, for each node: ``[B, N]``.
 
-    The node and its edges become padding. The others keep their encodings (distances, walks, …).
+    The node and its edges become padding. The other nodes keep their encodings (distances, walks,
+    …), which are still those of the complete graph.
     """
     prediction = model(batch)
     change = prediction.new_zeros(batch.mask.shape)
     nodes = torch.arange(batch.mask.shape[1], device=batch.mask.device)
     for i in batch.mask.any(dim=0).nonzero()[:, 0].tolist():
-        graphs = batch.mask[:, i].nonzero().squeeze(1)
-        some, others = batch.select(graphs), nodes != i
+        graphs = batch.mask[:, i].nonzero().squeeze(1)  # those that have so many nodes
+        some = batch.select(graphs)
+        others = nodes != i
         adjacency = some.adjacency & others & others[:, None]
         without = replace(some, mask=some.mask & others, adjacency=adjacency)
         change[graphs, i] = prediction[graphs] - model(without)
@@ -212,37 +251,53 @@ def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 @contextmanager
 def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.Module]:
-    """The model with some heads silent: what they have gathered is zero before it is mixed.
+    """The model without some of its heads, whose results are zero.
 
-    ``with ablated(model, [(0, 3)]): ...`` silences head 3 of the first layer: its K channels are
-    zero where they enter the projection W_O, whose bias stays.
+    ``with ablated(model, [(0, 3)]): ...`` takes out head 3 of the first layer: its K channels are
+    zero where they enter the output projection W_O, whose bias stays.
+
+    Args:
+        model: A Transformer of this package.
+        heads: Number of the layer and number of the head, counted from 0.
     """
     with ExitStack() as hooks:
         for layer, head in heads:
-            attention = layers_of(model)[layer].attention
-            silent = torch.arange(attention.num_heads)[:, None] == head
-
-            def silence(_, arguments: tuple[Tensor], silent=silent) -> Tensor:
-                z = arguments[0].unflatten(-1, (len(silent), -1))
-                return z.masked_fill(silent.to(z.device), 0.0).flatten(-2)
-
-            hooks.enter_context(attention.output.register_forward_pre_hook(silence))
+            attention = cast(AttentionProjections | EGTAttention, layers_of(model)[layer].attention)
+            assert attention.output is not None  # only a layer that no head reads is without
+            silenced = partial(without_head, head=head, num_heads=attention.num_heads)
+            hooks.enter_context(attention.output.register_forward_pre_hook(silenced))
         yield model
 
 
+def without_head(
+    output: nn.Module, arguments: tuple[Tensor], *, head: int, num_heads: int
+) -> Tensor:
+    """A pre-hook of an output projection, which sets the channels of one head to zero."""
+    z = arguments[0].unflatten(-1, (num_heads, -1))  # [..., H, K]
+    is_silent = torch.arange(num_heads, device=z.device)[:, None] == head  # [H, 1]
+    return z.masked_fill(is_silent, 0.0).flatten(-2)
+
+
 def layers_of(model: nn.Module) -> nn.ModuleList:
-    """The attention layers of a Transformer of the course, first to last."""
-    return model.layers if hasattr(model, "layers") else model.encoder.layers
+    """The attention layers of a Transformer of this package, first to last."""
+    owner = model if hasattr(model, "layers") else cast(nn.Module, model.encoder)
+    return cast(nn.ModuleList, owner.layers)
 
 
 class _Softmaxes(TorchFunctionMode):
-    """Records every softmax: what a model returns may be a copy, without a derivative."""
+    """Records every softmax, because what a model returns may be a copy without a derivative."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.found: list[Tensor] = []
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         result = func(*args, **(kwargs or {}))
         if func is Tensor.softmax:
             self.found.append(result)

@@ -1,4 +1,4 @@
-"""Where a node is, and how two nodes are related: PyG transforms, computed once for each graph."""
+"""Encodings of nodes and of pairs of nodes: PyG transforms, computed once for each graph."""
 
 from gtcourse.encodings.paths import shortest_paths
 from gtcourse.encodings.spectral import AddLaplacianEigenvectors, AddSVD

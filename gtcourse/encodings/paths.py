@@ -3,7 +3,11 @@
 On the CPU rustworkx searches each graph, and NumPy follows the paths back. On a GPU products of
 boolean matrices search a whole stack of graphs at once. Both give the same numbers.
 
-Shapes: B graphs of n nodes each, E edges in all of them, L longest path kept, F edge features.
+Shapes:
+    B: graphs of n nodes each
+    E: edges of all graphs
+    L: edges of a path that are stored
+    F: columns of edge features
 """
 
 from __future__ import annotations
@@ -66,7 +70,7 @@ def path_edges(before: Tensor, edge_attr: Tensor, distance: Tensor, max_length: 
     return edges_by_index(before, edge_attr, distance, max_length)
 
 
-# On the CPU.
+# On the CPU
 
 
 def distances_by_search(adjacency: Tensor) -> Tensor:
@@ -87,11 +91,11 @@ def distances_by_search(adjacency: Tensor) -> Tensor:
 def tree_by_search(adjacency: np.ndarray, features: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """:func:`path_tree`, near pairs first; ``features`` ``[E, F]`` are those of the edges alone.
 
-    Every beginning of a path that comes first in lexicographic order comes first itself. So a path
-    of length l is the best, over the edges (k, j) that may end it, of: the chosen path to k, then
-    the features of the edge. The features of a path are one number: those of the path to k, shifted
-    to the left by the bits of the edge's kind. When there are no bits left, the paths of one
-    length are numbered in their order, and go on with that number.
+    If a path comes first in lexicographic order, so does every beginning of it. The chosen path of
+    length l is therefore the first among the chosen paths to the nodes k that have an edge to j,
+    each followed by that edge. The features of a path are written as one number: that of the path
+    to k, shifted to the left, and the kind of the last edge. When there are no bits left, the paths
+    of one length are replaced by their ranks.
     """
     B, n, _ = adjacency.shape
     node_bits = (n - 1).bit_length()
@@ -163,7 +167,7 @@ def edges_by_row(
 
 
 def _steps_back(before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each pair (i, j) the places of the pairs (i, k) and (k, j), where k is before j."""
+    """For each pair (i, j) the places of (i, k) and (k, j), where k is the node before j."""
     B, n, _ = before.shape
     graph = n * n * np.arange(B)[:, None, None]
     k = before * n
@@ -173,7 +177,7 @@ def _steps_back(before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_length(length: np.ndarray) -> list[np.ndarray]:
-    """Where ``length`` is 1, 2, … up to the largest."""
+    """The places at which ``length`` is 1, then those at which it is 2, and so on."""
     order = length.argsort(kind="stable")
     ends = np.bincount(length + 1).cumsum()[1:]  # of the lengths 0, 1, 2, …
     return [order[start:end] for start, end in pairwise(ends)]
@@ -192,7 +196,7 @@ def lexicographic_order(features: np.ndarray) -> np.ndarray:
     return order
 
 
-# On a GPU.
+# On a GPU
 
 
 def distances_by_products(adjacency: Tensor) -> Tensor:
@@ -201,10 +205,10 @@ def distances_by_products(adjacency: Tensor) -> Tensor:
     .. math:: R_0 = I, \qquad R_{t+1} = R_t \lor R_t A, \qquad
               d_{ij} = \min \{ t : (R_t)_{ij} \}
 
-    All n - 1 steps are made: to ask a GPU whether any node is new would be to wait for its answer.
+    All n - 1 steps are made, because asking a GPU whether any node was new would mean to wait.
     """
     n = adjacency.shape[-1]
-    # A sum of ones beyond a half's largest number is infinite, which is as true as any above 0.
+    # A sum of ones too large for float16 is infinite, which is above 0 all the same.
     step = adjacency.to(torch.float16 if adjacency.is_cuda else torch.float32)
     reached = torch.eye(n, dtype=torch.bool, device=adjacency.device).expand_as(adjacency)
     distance = torch.zeros_like(adjacency, dtype=torch.int64)

@@ -1,6 +1,6 @@
 """Large data sets, prepared once over cores or machines and written to a memory-mapped folder.
 
-A part is written by one call of :func:`make_part`, which depends on its own graphs alone: any
+A part is written by one call of :func:`make_part`, which depends on its own graphs alone. So any
 process or machine may make it, in any order. When all parts exist, they are joined into the
 folder's arrays and removed.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
+from gtcourse.graphs.batch import Target
 from gtcourse.graphs.check import check_graphs
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
 from gtcourse.graphs.io import META, check_same, join_parts, open_graphs, write_part
@@ -34,15 +36,21 @@ from gtcourse.graphs.molecules import ogb_graphs
 from gtcourse.graphs.published import PUBLICATIONS, pcqm4mv2_table
 
 PUBLISHED = PUBLICATIONS["pcqm4mv2"]
-PLANNED = ("name", "source", "target", "node_vocabulary", "edge_vocabulary")
+
+Part = Callable[[], Sequence[Data]] | Sequence[Data]
+"""The graphs of a part of a folder, or what makes them."""
 
 
 @dataclass(frozen=True)
 class Molecules:
     """SMILES and their targets, of which :func:`prepare` makes graphs.
 
-    Name, source and split as of a :class:`~gtcourse.graphs.GraphDataset`; y ``[G]`` float64, NaN
-    where the publisher keeps the target back.
+    Attributes:
+        name: What the data set is called.
+        source: Which data this is, for captions and records.
+        smiles: G molecules.
+        y: Their targets, ``[G]`` float64, NaN where the publisher withholds one.
+        split: ``[G]``, 0 train, 1 val, 2 test.
     """
 
     name: str
@@ -51,8 +59,9 @@ class Molecules:
     y: np.ndarray = field(repr=False)
     split: np.ndarray = field(repr=False)
 
-    target = "graph"
-    node_vocabulary = edge_vocabulary = None
+    target: ClassVar[Target] = "graph"
+    node_vocabulary: ClassVar[None] = None
+    edge_vocabulary: ClassVar[None] = None
 
     @property
     def checksum(self) -> str:
@@ -63,16 +72,19 @@ class Molecules:
         return digest.hexdigest()
 
     def part(self, rows: slice) -> Callable[[], list[Data]]:
-        """What makes the graphs of these molecules, on any machine."""
+        """A function that makes the graphs of these molecules, on any machine."""
         return partial(ogb_graphs, self.smiles[rows], self.y[rows], rows.start)
 
 
 def pcqm4mv2(root: str | Path) -> Molecules:
-    """PCQM4Mv2's molecules from ``root/pcqm4m-v2``, downloaded if there is no such folder.
+    """The molecules of PCQM4Mv2 from ``root/pcqm4m-v2``, downloaded if there is no such folder.
 
-    Files in the publisher's layout may hold other molecules: then name and source say so. The
-    targets of test-dev and test-challenge (both: test) are withheld by the publisher, and NaN.
-    Raises a RuntimeError if the download fails (nothing of it is left) or a file cannot be read.
+    Files in the publisher's layout may hold other molecules; name and source then say so. The
+    publisher withholds the targets of test-dev and test-challenge, which are both the test split
+    here; they are NaN.
+
+    Raises:
+        RuntimeError: The download fails, of which nothing is left, or a file cannot be read.
     """
     root = Path(root).expanduser()
     folder = root / PUBLISHED.folder
@@ -85,7 +97,8 @@ def pcqm4mv2(root: str | Path) -> Molecules:
         smiles, y, split = pcqm4mv2_table(folder)
     tools = f"graphs by ogb {version('ogb')} and RDKit {version('rdkit')}"
     sizes = tuple(np.bincount(split, minlength=3).tolist())
-    name, source = "pcqm4mv2", f"{PUBLISHED.source}, {tools}"
+    name = "pcqm4mv2"
+    source = f"{PUBLISHED.source}, {tools}"
     if sizes != PUBLISHED.split_sizes:
         name = "pcqm4mv2-layout"
         spelled = "/".join(f"{size:,}" for size in sizes)
@@ -97,7 +110,8 @@ def content_of(dataset: GraphDataset) -> str:
     """sha256 of a data set's graphs."""
     check_graphs(dataset.graphs)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
-    columns, levels = ragged.columns, ("node", "edge", "graph", "pair")
+    columns = ragged.columns
+    levels = ("node", "edge", "graph", "pair")
     digest = hashlib.sha256("\n".join(columns.pop("smiles", [])).encode())
     names = sorted(columns, key=lambda name: (levels.index(ragged.levels[name]), name))
     sizes = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
@@ -136,7 +150,13 @@ def prepare(
         ValueError: the folder holds other data, or a graph is malformed; finished parts stay.
     """
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
-    plan = {name: getattr(source, name) for name in PLANNED}
+    plan: dict[str, Any] = {
+        "name": source.name,
+        "source": source.source,
+        "target": source.target,
+        "node_vocabulary": source.node_vocabulary,
+        "edge_vocabulary": source.edge_vocabulary,
+    }
     plan["content"] = content_of(source) if isinstance(source, GraphDataset) else source.checksum
     plan["checksum"] = source.checksum or plan["content"]
     plan["stored"] = [repr(transform) for transform in stored]
@@ -151,27 +171,50 @@ def prepare(
     return open_graphs(out)
 
 
-def _write(source, out: Path, plan: dict, stored, size: int, executor, progress: bool) -> None:
-    """Makes the missing parts, and joins all of them."""
+def _write(
+    source: Molecules | GraphDataset,
+    out: Path,
+    plan: dict[str, Any],
+    stored: Sequence[Encoding],
+    size: int,
+    executor: Executor | None,
+    progress: bool,
+) -> None:
+    """Makes the missing parts, of ``size`` graphs each, and joins all of them."""
     # Parts that were begun with another plan have other names.
     key = hashlib.sha256(json.dumps([plan, size]).encode()).hexdigest()[:16]
     rows = [slice(start, start + size) for start in range(0, len(source.split), size)]
     paths = [out / "parts" / f"{number:05}-{key}.npz" for number in range(len(rows))]
     missing = [i for i, path in enumerate(paths) if not path.is_file()]
-    part = source.graphs.__getitem__ if isinstance(source, GraphDataset) else source.part
-    tasks = [  # a list, as Dask takes no iterator
-        (paths[i], part(rows[i]), source.split[rows[i]], source.target, stored) for i in missing
-    ]
-    finished, run = len(paths) - len(missing), map if executor is None else executor.map
-    options = {"unit": "part", "leave": False, "disable": not progress or None}
-    with tqdm(total=len(paths), initial=finished, **options) as bar:
+    tasks = []  # a list, as Dask takes no iterator
+    for i in missing:
+        part: Part = (
+            source.graphs[rows[i]] if isinstance(source, GraphDataset) else source.part(rows[i])
+        )
+        tasks.append((paths[i], part, source.split[rows[i]], source.target, stored))
+    run = map if executor is None else executor.map
+    bar = tqdm(
+        total=len(paths),
+        initial=len(paths) - len(missing),
+        unit="part",
+        leave=False,
+        disable=not progress or None,
+    )
+    with bar:
         for _ in run(make_part, tasks):
             bar.update()
     join_parts(out, paths, plan)
 
 
-def make_part(task: tuple) -> None:
-    """A worker's task: the graphs of a part, their stored encodings, one file."""
+def make_part(
+    task: tuple[Path, Part, Tensor | np.ndarray, Target, Sequence[Encoding]],
+) -> None:
+    """Writes one part: its graphs, which are made if need be, and their stored encodings.
+
+    Args:
+        task: The file, the graphs or what makes them, their split, what their targets belong to,
+            and the encodings that are stored.
+    """
     path, part, split, target, stored = task
     graphs = part() if callable(part) else part
     write_part(path, RaggedGraphs.from_data(encode(graphs, *stored), target, split))

@@ -1,6 +1,9 @@
-"""Coordinates for nodes: eigenvectors of the Laplacian, singular vectors (EGT, Eqs. 8 and 9).
+"""Encodings of nodes by eigenvectors of the Laplacian, and by singular vectors (EGT, Eqs. 8 and 9).
 
-Shapes: B graphs of n nodes each, k eigenvectors, r singular values.
+Shapes:
+    B: graphs of n nodes each
+    k: eigenvectors
+    r: singular values
 """
 
 from __future__ import annotations
@@ -24,16 +27,20 @@ NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
 class AddLaplacianEigenvectors(WeightedEncoding):
     """Sets ``laplacian_eigenvectors`` ``[n, k]`` and ``laplacian_eigenvalues`` ``[k]``.
 
-    (CS224W, S10.) Of the k smallest eigenvalues, ascending, of the graph without directions and
-    loops. A column has length 1, and its entry largest in magnitude (the first of equals) is
-    positive, by convention: the other sign, and any basis of a repeated eigenvalue, is as right. A
-    graph with fewer eigenvectors gets columns of zeros at the end, with eigenvalue 0.
+    They belong to the k smallest eigenvalues, in ascending order, of the Laplacian of the graph
+    without directions and loops (CS224W, S10). A column has length 1. By convention its entry of
+    largest magnitude (the first of equals) is positive; the other sign would be as correct, and so
+    would any basis for a repeated eigenvalue. A graph with fewer eigenvectors gets columns of zeros
+    at the end, with eigenvalue 0.
 
-    The normalization is that of :func:`laplacian`; ``skip_first`` leaves out the first eigenvector,
-    which in a connected graph tells nothing.
-
-    With ``weight``, the name of an edge attribute of numbers that are not negative, A holds these
-    weights and D their sums. Of two directions with different weights the larger counts.
+    Args:
+        k: Eigenvectors.
+        normalization: Which Laplacian, as in :func:`laplacian`.
+        skip_first: Whether the first eigenvector is left out. In a connected graph it depends on
+            the degrees alone, or on nothing.
+        weight: The name of an edge attribute of numbers that are not negative. A then holds these
+            weights and D their sums; where the two directions of an edge have different weights,
+            the larger one counts. By default all weights are 1.
     """
 
     k: int
@@ -44,7 +51,10 @@ class AddLaplacianEigenvectors(WeightedEncoding):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.normalization not in NORMALIZATIONS:
-            raise ValueError(f"normalization is {self.normalization!r}; expected {NORMALIZATIONS}.")
+            expected = ", ".join(repr(name) for name in NORMALIZATIONS)
+            raise ValueError(
+                f"normalization is {self.normalization!r}; expected one of {expected}."
+            )
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         values, vectors = laplacian_eigenvectors(self.matrix(pairs), self.normalization)
@@ -59,15 +69,19 @@ class AddLaplacianEigenvectors(WeightedEncoding):
 class AddSVD(WeightedEncoding):
     r"""Sets ``svd`` ``[n, 2r]``: :math:`\hat U \Vert \hat V`, also for directed graphs.
 
-    (EGT, Eqs. 8 and 9.) :math:`A + I \approx \hat U \hat V^T` with :math:`\hat U = U\sqrt{\Sigma}`
-    and :math:`\hat V = V\sqrt{\Sigma}` of the r largest singular values, in descending order; A
-    alone without ``self_loops``. The entry of each :math:`u_k` largest in magnitude (the first of
-    equals) is positive; :math:`v_k` takes its sign along. A graph with fewer than r nodes gets
-    zeros at the end of both halves.
+    For the r largest singular values, in descending order, :math:`A + I \approx \hat U \hat V^T`
+    with :math:`\hat U = U\sqrt{\Sigma}` and :math:`\hat V = V\sqrt{\Sigma}` (EGT, Eqs. 8 and 9).
+    The entry of largest magnitude of each :math:`u_k` (the first of equals) is positive, and
+    :math:`v_k` has the sign that belongs to it. A graph with fewer than r nodes gets zeros at the
+    end of both halves.
 
-    With ``weight``, the name of an edge attribute of any finite numbers, A holds these weights: the
-    paper allows any matrix of the graph's structure (Section 3.2). The diagonal is 1 with
-    ``self_loops``; without them it has the weights of loops.
+    Args:
+        rank: Singular values, r.
+        self_loops: Whether I is added to A.
+        weight: The name of an edge attribute of any finite numbers. A then holds these weights, as
+            the paper allows any matrix of the graph's structure (Section 3.2). The diagonal is 1
+            with ``self_loops``; without them it has the weights of loops. By default all weights
+            are 1.
     """
 
     negative_weights = True
@@ -141,7 +155,7 @@ def undirected_weights(weights: Tensor) -> Tensor:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Of a hundred nodes and more, LAPACK's last bits depend on its threads; a cache's must not."""
+    """Runs LAPACK on one thread: above a hundred nodes its last bits depend on their number."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -151,16 +165,17 @@ def _one_thread() -> Iterator[None]:
 
 
 def _each(decomposition: Callable[[Tensor], Iterable[Tensor]], matrices: Tensor) -> list[Tensor]:
-    """The decomposition of each matrix ``[B, n, n]``, a call for each, stacked.
+    """The decompositions of the matrices ``[B, n, n]``, stacked; each has a call of its own.
 
-    In one call for the stack, a matrix's last bits depend on where in memory it lies, and with them
-    the vectors of repeated values: the same graph twice in a stack would get two encodings.
+    In one call for all of them, the last bits of a result depend on where in memory its matrix
+    lies, and with them the vectors of repeated values. The same graph twice in a stack would then
+    get two encodings.
     """
     parts = zip(*(decomposition(matrix) for matrix in matrices), strict=True)
     return [torch.stack(part) for part in parts]
 
 
 def _columns(values: Tensor, width: int) -> Tensor:
-    """The first columns, or all of them and zeros; in torch's default type."""
+    """The first ``width`` columns, filled up with zeros, in torch's default dtype."""
     values = values[..., :width]
     return F.pad(values, (0, width - values.shape[-1])).to(torch.get_default_dtype())

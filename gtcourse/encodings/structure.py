@@ -1,6 +1,11 @@
-"""How two nodes are related, and what is around one: distances, paths, degrees, walks, rings.
+"""Encodings of nodes and pairs by distances, paths, degrees, random walks and rings.
 
-Shapes: B graphs of n nodes each, L longest path kept, F edge features, m anchor sets.
+Shapes:
+    B: graphs of n nodes each
+    L: edges of a path that are stored
+    F: columns of edge features
+    p: steps of a random walk
+    m: anchor sets
 """
 
 from __future__ import annotations
@@ -23,8 +28,9 @@ from gtcourse.graphs.io import require
 class AddShortestPaths(Encoding):
     """Sets ``distance`` ``[n, n]``: the number of edges on a shortest path from i to j.
 
-    Directions are obeyed, and ``UNREACHABLE`` (-1) is no path. Distances beyond ``max_distance``
-    are stored as that; by default all are exact, as Graphormer, Eq. 7 needs them.
+    Paths follow the directions of edges, and ``UNREACHABLE`` (-1) stands for no path. Larger
+    distances than ``max_distance`` are stored as ``max_distance``; by default all are exact, as
+    Graphormer, Eq. 7 needs them.
     """
 
     on_device = True
@@ -39,10 +45,11 @@ class AddShortestPaths(Encoding):
 class AddPathEdges(Encoding):
     """Sets ``path_edges`` ``[n, n, L, F]``: the edge features along one shortest path from i to j.
 
-    Place l holds the l-th edge of the path, counted from i, where ``l < distance[i, j]``; of a
-    longer path the first ``max_length``, L; 0 behind the path's end is not data. Of several
-    shortest paths it is the one whose features, read from i, come first in lexicographic order,
-    however the nodes are numbered. Whole numbers are stored as int16.
+    Place l, counted from 0, holds the features of the edge that is l edges away from i. Of a path
+    longer than ``max_length``, L, the first L edges are stored. Places beyond the end of a path are
+    0, which is not data. Of several shortest paths the one is stored whose features, read from i,
+    come first in lexicographic order, so that the numbering of the nodes does not matter. Whole
+    numbers are stored as int16.
     """
 
     reads_edge_attr = on_device = True
@@ -52,7 +59,8 @@ class AddPathEdges(Encoding):
         edge_attr = pairs.edge_attr
         before = path_tree(pairs.adjacency, edge_attr, pairs.distance)
         if not edge_attr.is_floating_point():
-            if (largest := int(edge_attr.max())) >= 2**15:
+            largest = int(edge_attr.max())
+            if largest >= 2**15:
                 raise ValueError(f"edge_attr holds {largest}; expected whole numbers below 2**15.")
             edge_attr = edge_attr.short()
         path = path_edges(before, edge_attr, pairs.distance, self.max_length)
@@ -63,8 +71,8 @@ class AddPathEdges(Encoding):
 class AddPathTree(Encoding):
     """Sets ``path_tree`` ``[n, n]`` int16: the node before j on the path of :class:`AddPathEdges`.
 
-    Row i is a tree of shortest paths from i. At i itself, and where there is no path, it is -1.
-    These are node numbers: renumbering the nodes later makes the encoding wrong.
+    Row i is a tree of shortest paths from i. At i itself, and where there is no path, it is -1. The
+    values are node numbers, so that the encoding is wrong once the nodes are renumbered.
     """
 
     reads_edge_attr = on_device = True
@@ -103,13 +111,17 @@ class AddDegrees(Encoding):
 class AddRandomWalks(WeightedEncoding):
     r"""Sets ``random_walks`` ``[n, n, p]``: :math:`(RW^k)_{ij}`, :math:`RW = D^{-1}A`, k = 1 … p.
 
-    The chance that a walk from i is at j after k steps, up to ``steps``: what CSA, Eq. 10, is made
-    of, and what tells the pairs of CSA, Figure 2, apart. Directions are obeyed and loops are taken;
-    a node without an edge out has a row of zeros. Without ``pairs`` it sets only the diagonal, the
-    node encoding ``rwse`` ``[n, p]``, for large graphs.
+    These are the chances that a walk from i is at j after k steps, which CSA, Eq. 10, reads and by
+    which the pairs of CSA, Figure 2, differ. Walks follow the directions of edges and take loops. A
+    node without outgoing edges has a row of zeros.
 
-    With ``weight``, the name of an edge attribute of numbers that are not negative, A holds these
-    weights: a walk takes an edge with a chance that is proportional to its weight.
+    Args:
+        steps: Steps, p.
+        pairs: False to set the diagonal alone, the node encoding ``rwse`` ``[n, p]``, for large
+            graphs.
+        weight: The name of an edge attribute of numbers that are not negative. A then holds these
+            weights, and a walk takes an edge with a chance proportional to its weight. By default
+            all weights are 1.
     """
 
     on_device = True
@@ -118,9 +130,9 @@ class AddRandomWalks(WeightedEncoding):
     weight: str | None = None
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        weights = self.matrix(pairs)
-        degree = weights.sum(dim=-1, keepdim=True)
-        walk = weights / degree.where(degree > 0, 1)
+        weights = self.matrix(pairs)  # [B, n, n]
+        degree = weights.sum(dim=-1, keepdim=True)  # [B, n, 1]
+        walk = weights / degree.where(degree > 0, 1)  # [B, n, n], D^-1 A
         power = walk
         powers = []
         for step in range(self.steps):
@@ -132,11 +144,11 @@ class AddRandomWalks(WeightedEncoding):
 
 @dataclass(eq=False)
 class AddRings(Encoding):
-    """Sets ``ring`` ``[n, n]`` bool: i and j, not the same node, lie on a common ring.
+    """Sets ``ring`` ``[n, n]`` bool: True where i and j are two nodes of a common ring.
 
-    (CSA, Eq. 13.) A ring is a chordless cycle of 3 to ``max_size`` nodes, in the graph without
-    directions and loops: all of them, not a basis of them. 18 holds every ring of ZINC-12k; in
-    dense graphs their number grows exponentially with it.
+    (CSA, Eq. 13.) A ring is a chordless cycle of 3 to ``max_size`` nodes in the graph without
+    directions and loops. All rings count, not only a basis of them. A ``max_size`` of 18 finds
+    every ring of ZINC-12k. In dense graphs the number of rings grows exponentially with it.
     """
 
     max_size: int
@@ -146,7 +158,8 @@ class AddRings(Encoding):
         ring = torch.zeros_like(pairs.adjacency)
         for graph, edges in zip(ring, undirected(pairs.adjacency), strict=True):
             links = nx.Graph(edges.triu().nonzero().tolist())
-            # No cycle leaves a block, and the same few ring systems come again in molecules.
+            # No cycle leaves a biconnected component. Molecules share a few of these ring systems,
+            # whose cycles are computed once.
             for block in nx.biconnected_component_edges(links):
                 nodes = sorted({node for link in block for node in link})
                 numbers = sorted(tuple(sorted(map(nodes.index, link))) for link in block)
@@ -157,7 +170,7 @@ class AddRings(Encoding):
 
 
 def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:
-    """Random sets of half, a quarter, … of the nodes, over again (You et al., 2019), ``[m, n]``."""
+    """Random sets of 1/2, 1/4, … of the nodes, then 1/2 again (You et al., 2019), ``[m, n]``."""
     random = np.random.default_rng([seed, num_nodes]).random((num_sets, num_nodes))
     halvings = 1 + np.arange(num_sets) % max(1, int(np.log2(num_nodes)))
     sizes = np.maximum(1, num_nodes >> halvings)
@@ -165,7 +178,13 @@ def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:
 
 
 def distances_to_sets(distance: Tensor, sets: Tensor) -> Tensor:
-    """From nodes to the nearest of sets ``[m, n]``: ``[B, n, m]``, UNREACHABLE without a path."""
+    """Distances from all nodes to the nearest node of each set.
+
+    Shapes:
+        distance: ``[B, n, n]``
+        sets: ``[m, n]`` bool
+        returns: ``[B, n, m]``, UNREACHABLE where no node of a set can be reached
+    """
     far = distance.shape[-1]  # no path is as long as the number of nodes
     distance = distance.masked_fill(distance == UNREACHABLE, far)[:, :, None]  # [B, n, 1, n]
     nearest = distance.masked_fill(~sets, far).amin(dim=-1)

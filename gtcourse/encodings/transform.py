@@ -28,7 +28,9 @@ PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits i
 
 
 @overload
-def encode(graphs: GraphDataset, *transforms: BaseTransform) -> GraphDataset: ...
+def encode(  # type: ignore[overload-overlap] # a data set is iterable, but comes back as one
+    graphs: GraphDataset, *transforms: BaseTransform
+) -> GraphDataset: ...
 @overload
 def encode(graphs: Iterable[Data], *transforms: BaseTransform) -> list[Data]: ...
 def encode(
@@ -36,8 +38,14 @@ def encode(
 ) -> GraphDataset | list[Data]:
     """Copies of the graphs with what encodings or other PyG transforms compute, in this order.
 
-    Encodings are not updated when a graph's edges change later. Raises a ValueError where a graph
-    is malformed, or a transform is none.
+    Encodings are not updated when the edges of a graph change later.
+
+    Args:
+        graphs: PyG graphs; a data set comes back as one.
+        transforms: Encodings of this package, and other transforms of PyG.
+
+    Raises:
+        ValueError: A graph is malformed, or a transform is not one.
     """
     if isinstance(graphs, GraphDataset):
         return replace(graphs, graphs=encode(list(graphs.graphs), *transforms))
@@ -59,13 +67,18 @@ def encode(
 def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
     """Copies of all graphs with several encodings; those that read the same share distances."""
     encoded = [copy.copy(graph) for graph in graphs]
-    # Shown where it takes more than a second, in a terminal.
-    options = {"unit": "graph", "leave": False, "delay": 1, "disable": None}
-    names = ", ".join(type(encoding).__name__ for encoding in encodings)
     attributes = {encoding.reads for encoding in encodings}
     if "edge_attr" in attributes:
-        attributes -= {None}  # what reads nothing of the edges is computed along with the rest
-    with tqdm(total=len(graphs) * len(attributes), desc=names, **options) as bar:
+        attributes -= {None}  # encodings that read no attribute are computed along with the others
+    bar = tqdm(
+        total=len(graphs) * len(attributes),
+        desc=", ".join(type(encoding).__name__ for encoding in encodings),
+        unit="graph",
+        leave=False,
+        delay=1,  # shown where it takes more than a second,
+        disable=None,  # and in a terminal alone
+    )
+    with bar:
         for attribute in sorted(attributes, key=str):
             together = [
                 encoding
@@ -87,7 +100,10 @@ def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
 
 
 def _edges_of(graphs: list[Data], attribute: str | None) -> list[Data]:
-    """What encodings read of graphs, on the CPU; ``attribute`` of the edges as ``edge_attr``."""
+    """The parts of the graphs that encodings read, on the CPU.
+
+    They are the edges, and the edge attribute of that name as ``edge_attr``.
+    """
     read = []
     for index, graph in enumerate(graphs):
         if isinstance(graph, Data):
@@ -124,8 +140,13 @@ def _weights(graph: Data, name: str, index: int) -> Tensor:
 
 
 def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
-    """The batch with what the transforms compute, as if each graph had been encoded before."""
-    pairs, encodings = Pairs(batch.adjacency, batch.edge_attr), dict(batch.encodings)
+    """The batch with what the transforms compute, as if each graph had been encoded before.
+
+    Raises:
+        ValueError: A transform is not computed for batches, or reads what the batch does not hold.
+    """
+    pairs = Pairs(batch.adjacency, batch.edge_attr)
+    encodings = dict(batch.encodings)
     for transform in transforms:
         if not computed_on_device(transform):
             raise ValueError(
@@ -144,27 +165,34 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
 
 
 def computed_on_device(transform: BaseTransform) -> bool:
-    """Whether :func:`encode_batch` takes it."""
-    return getattr(transform, "on_device", False)
+    """Whether :func:`encode_batch` computes this transform."""
+    return isinstance(transform, Encoding) and transform.on_device
 
 
 @dataclass
 class Pairs:
-    """What encodings are computed from: adjacency ``[B, N, N]``, and features ``[B, N, N, F]``."""
+    """The relations of a stack of graphs that encodings are computed from.
+
+    Attributes:
+        adjacency: ``[B, N, N]`` bool, True for an edge from i to j.
+        features: ``[B, N, N, F]``, the features of the edges, or None.
+    """
 
     adjacency: Tensor
     features: Tensor | None = None
 
     @property
     def edge_attr(self) -> Tensor:
+        """The features of the edges; a ValueError if there are none."""
         if self.features is None:
             raise ValueError(
-                "the graphs have no edge_attr; expected it, for the encoding reads it."
+                "the graphs have no edge_attr; expected the features that the encoding reads."
             )
         return self.features
 
     @cached_property
     def distance(self) -> Tensor:
+        """Lengths of shortest paths, ``[B, N, N]``, computed once for all encodings."""
         return shortest_paths(self.adjacency)
 
 
@@ -205,7 +233,7 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
 
     @abstractmethod
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        """Attribute name to values ``[B, …]``, one a graph."""
+        """The attributes that it sets, by name: values ``[B, …]``, one for each graph."""
 
     def forward(self, data: Data) -> Data:
         return self.encode([data])[0]
@@ -246,9 +274,10 @@ class WeightedEncoding(Encoding):
         return weights
 
     def __repr__(self) -> str:
-        """As of a dataclass; without weights as it was before there were any.
+        """As that of a dataclass, without ``weight`` where it is None.
 
-        Folders of prepared graphs and records of runs name their encodings in this way.
+        Folders of prepared graphs and records of runs name their encodings in this way, since
+        before there were weights.
         """
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         if self.weight is None:
@@ -258,7 +287,7 @@ class WeightedEncoding(Encoding):
 
 
 def _of_one_size(num_nodes: Tensor) -> Iterator[Tensor]:
-    """Graphs with as many nodes each, in portions that fit into memory."""
+    """The places of graphs of one size, size by size, in portions that fit into memory."""
     for size in num_nodes.unique().tolist():
         same = (num_nodes == size).nonzero().flatten()
         yield from same.split(max(1, PAIRS_AT_ONCE // size**2))

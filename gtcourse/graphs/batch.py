@@ -1,20 +1,26 @@
 """Graphs as padded dense tensors: the one data type that every model takes.
 
-Shapes: B graphs, N nodes (of the largest graph, or more), F node features, F_e edge features.
+Shapes:
+    B: graphs in a batch
+    N: nodes of the largest graph, or more; smaller graphs are padded
+    F: columns of node features
+    F_e: columns of edge features
 
-Directions: entry [i, j] of every pair tensor is about the way from i to j: the edge i → j, the
-shortest path from i to j, the walks from i to j.
+Directions. Entry [i, j] of every pair tensor belongs to the way from node i to node j: to the edge
+i → j, the shortest path from i to j, or the random walks from i to j. Models read pairs in one of
+two ways:
 
-- Messages travel along edges: over an edge i → j, node j receives from node i. This is so in GCN,
-  GIN, GAT, GatedGCN, SignNet, ``NeighbourTransformer``, and where Graphormer puts edges into nodes
-  or values. As a mask of attention, whose row is the node that receives, it is the transpose of the
-  adjacency.
-- Attention that reads pairs follows its paper's indices: row i is the query, column j the key, and
-  what steers how i attends to j is the pair [i, j], the way from i to j. This is so in Graphormer,
-  EGT, GRPE and CSA. EGT-Constrained keeps a pair "if there is an edge from node i to node j", so
-  there node i attends to j over the edge i → j.
+- Message passing follows the edges: along an edge i → j, node j receives from node i. GCN, GIN,
+  GAT, GatedGCN, SignNet and ``NeighbourTransformer`` do so, and so does Graphormer where it adds
+  edges to nodes or values. In a mask of attention the receiving node is the row, so that the mask
+  of ``NeighbourTransformer`` is the transpose of the adjacency.
+- Attention over pairs follows the indices of its paper: row i is the query, column j the key, and
+  the pair [i, j] decides how node i attends to node j. Graphormer, EGT, GRPE and CSA do so.
+  EGT-Constrained keeps the vector of a pair "if there is an edge from node i to node j" (Section
+  4.3), and its authors' mask is the adjacency with self-loops. There node i attends to the nodes to
+  which its edges lead.
 
-On undirected graphs both are the same. Transposing any of them fails a test
+On undirected graphs the two ways are the same. In every model, transposing a relation fails a test
 (``tests/models/test_directions.py``).
 """
 
@@ -59,13 +65,13 @@ TRANSFORM_OF = {
     "ring": "AddRings(max_size)",
     "anchor_distances": "AddAnchorDistances(num_sets)",
 }
-"""What computes each encoding, for messages."""
+"""The transform that sets each encoding, for messages."""
 
 UNREACHABLE = -1
 """The distance of a pair with no path between its nodes, in every data set and transform."""
 
 PADDED_WITH_UNREACHABLE = ("distance", "anchor_distances", "path_tree")
-"""Encodings in which -1 means that there is nothing; others are padded with 0."""
+"""Encodings that are padded with -1, which means "none" in them; others are padded with 0."""
 
 MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
@@ -130,19 +136,23 @@ class GraphBatch:
     def encoding(self, name: str) -> Tensor:
         """An encoding of the nodes, or of the pairs, by its name.
 
-        Raises a ValueError that names the transform to be applied if the graphs do not have it.
+        Raises:
+            ValueError: The graphs do not have it; the sentence names the transform that sets it.
         """
         if name not in self.encodings:
             transform = TRANSFORM_OF.get(name, f"a transform that sets {name!r}")
             raise ValueError(
-                f"the graphs have no encoding {name!r}; expected that of {transform}, as by "
-                f"encode(graphs, {transform})."
+                f"the graphs have no encoding {name!r}; expected graphs that were encoded with "
+                f"{transform}, as by encode(graphs, {transform})."
             )
         return self.encodings[name]
 
     @staticmethod
     def from_pyg(batch: Batch) -> GraphBatch:
-        """:func:`collate`; ``h[mask]`` ``[Σn, d]`` takes a dense layer's result back."""
+        """What :func:`collate` makes of a PyG batch.
+
+        The result of a dense layer, h, goes back to PyG's rows as ``h[mask]``, ``[ΣN, d]``.
+        """
         from gtcourse.graphs.dataset import collate
 
         return collate(batch)
@@ -167,12 +177,12 @@ class GraphBatch:
 
 
 def clipped(distance: Tensor, largest: int) -> Tensor:
-    """Distances in which farther and unreachable pairs share the largest, ``largest``."""
+    """Distances in which pairs farther apart than ``largest``, or unreachable, have ``largest``."""
     return distance.masked_fill(distance == UNREACHABLE, largest).clamp(0, largest)
 
 
 def node_axes(name: str, batched: Tensor) -> int:
-    """Node axes of an encoding in a batch; a custom encoding is node or pair by its rank."""
+    """The number of node axes of an encoding; that of a custom encoding follows from its rank."""
     return ENCODINGS.get(name, batched.dim() - 2)
 
 

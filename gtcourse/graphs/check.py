@@ -1,7 +1,8 @@
-"""What graphs have to be: the checks that reject data, in one place, where graphs enter.
+"""The checks of graphs, all in one place, which are made where graphs enter.
 
-Every sentence names the graph, what it has, and what was expected. Categories beyond a model's
-vocabulary are the models' to reject: their ``check_features`` is called with all graphs.
+Every message is a sentence that names the graph, what it has, and what was expected. Whether a
+category is in the vocabulary of a model is not checked here but by the model, whose
+``check_features`` is called with all graphs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES
 def check_graphs(graphs: Sequence[Data]) -> None:
     """Raises a ValueError for a malformed graph, and for graphs that do not fit together.
 
-    No nodes, no ``x``, a NaN, an edge to a missing node, …; other dtypes or widths than graph 0's.
+    A graph is malformed if it has no nodes, no ``x``, a NaN, an edge to a node that it does not
+    have, and so on. Graphs fit together if their attributes have the same dtypes and widths.
     """
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
         raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")
@@ -34,19 +36,25 @@ def check_graphs(graphs: Sequence[Data]) -> None:
 
 
 def _fault(name: str, graph: Data, first: Data) -> str | None:
-    """What is wrong with an attribute of a graph; the one of graph 0 sets its type and width."""
-    value, like = graph.get(name), first.get(name)
+    """What is wrong with an attribute of a graph, whose dtype and width have to be graph 0's."""
+    value = graph.get(name)
+    like = first.get(name)
     if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
         given = value.type() if isinstance(value, Tensor) else type(value).__name__
         return f"= {given}; expected a dense tensor on the CPU"
-    n, dtype, shape = graph.num_nodes, value.dtype, list(value.shape)
+    n = graph.num_nodes
+    dtype = value.dtype
+    shape = list(value.shape)
     if name == "edge_index":
-        expected_dtype, expected = torch.int64, [2, *shape[-1:]]
+        expected_dtype = torch.int64
+        expected = [2, *shape[-1:]]
     elif name == "y":
-        expected_dtype, expected = like.dtype, [*shape[:1], *like.shape[1:]] or [1]
+        expected_dtype = like.dtype
+        expected = [*shape[:1], *like.shape[1:]] or [1]
     else:
         rows = {"x": [n], "edge_attr": [graph.num_edges]}.get(name) or [n] * ENCODINGS[name]
-        expected_dtype, expected = like.dtype, [*rows, *like.shape[len(rows) :]]
+        expected_dtype = like.dtype
+        expected = [*rows, *like.shape[len(rows) :]]
     if dtype != expected_dtype or shape != expected:
         return f"of {dtype} {shape}; expected {expected_dtype} {expected}, as in graph 0"
     if name == "x" and n == 0:
@@ -67,7 +75,13 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
 
 
 def target_level(graphs: Sequence[Data], target: str | None) -> str:
-    """What ``y`` belongs to: as the caller says, or by the lengths of ``y``; both are checked."""
+    """The level that ``y`` belongs to: "graph", "node" or "edge".
+
+    It is ``target`` if that is given, or else the first of the three that the lengths of ``y`` fit.
+
+    Raises:
+        ValueError: There is no such level, or the lengths of ``y`` do not fit it.
+    """
     if target not in (None, *TARGET_AXES):
         raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
     if graphs[0].get("y") is None:
@@ -83,9 +97,11 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
 
 
 def labels_of(graphs: Sequence[Data], task: str) -> set[float]:
-    """The classes that occur in ``y``, for "binary" or "classes"; none for "regression".
+    """The classes that occur in ``y`` for the tasks "binary" and "classes"; none for "regression".
 
-    Raises a ValueError for the first graph whose targets are of another type, or no classes.
+    Raises:
+        ValueError: A graph has targets of the wrong dtype, or values that are not classes; the
+            sentence names the first one.
     """
     classes = task == "classes"
     seen = set()
@@ -107,9 +123,9 @@ def labels_of(graphs: Sequence[Data], task: str) -> set[float]:
 
 
 def check_labels(graphs: Sequence[Data], num_classes: int | None) -> None:
-    """Raises a ValueError for the first graph with a label that is none of so many classes.
+    """Raises a ValueError for the first graph with a label outside 0 to ``num_classes - 1``.
 
-    None is for targets that are no classes. Graphs without targets are not looked at.
+    With None, for targets that are not classes, nothing is checked, nor are graphs without targets.
     """
     if num_classes is None:
         return

@@ -1,4 +1,13 @@
-"""Many graphs end to end in a few long tensors, and padded batches gathered from them."""
+"""Many graphs end to end in a few long tensors, and padded batches gathered from them.
+
+Shapes:
+    G: graphs of a data set
+    ΣN: nodes of all graphs
+    ΣE: edges of all graphs
+    B: graphs in a batch
+    N: nodes of the largest graph of a batch
+    E: edges of the graph with most edges of a batch
+"""
 
 from __future__ import annotations
 
@@ -32,27 +41,29 @@ def collate(
     """Pads PyG graphs to one :class:`GraphBatch`.
 
     Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
-    with 0. Besides the course's encodings, every tensor ``[n, k]`` or ``[n, n, k]`` of the graphs
-    is one, unless it could as well belong to the edges. PyG's ``random_walk_pe`` and
-    ``laplacian_eigenvector_pe`` are renamed as the models read them (``PYG_NAMES``). Of an edge
-    given twice, the first counts.
+    with 0. Besides the encodings of this package, every tensor ``[n, k]`` or ``[n, n, k]`` of the
+    graphs is taken for one, unless it could as well belong to the edges. PyG's ``random_walk_pe``
+    and ``laplacian_eigenvector_pe`` get the names that the models read (``PYG_NAMES``). If an edge
+    is given twice, the first counts.
 
     Args:
-        graphs: a list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
+        graphs: A list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
             ``edge_index`` ``[2, E]`` and optionally ``edge_attr`` ``[E, F_e]``, ``y``, encodings.
-        num_nodes: N; the largest graph's size by default.
-        target: what ``y`` belongs to; by default "graph", else "node", else "edge", as its lengths
-            have it.
+        num_nodes: N; by default the size of the largest graph.
+        target: What ``y`` belongs to; by default the first of "graph", "node" and "edge" that the
+            lengths of ``y`` fit.
 
     Raises:
-        ValueError: a graph is malformed, or does not fit with the others; the sentence names the
+        ValueError: A graph is malformed, or does not fit with the others; the sentence names the
             graph, the value and what was expected.
     """
     ragged = checked(graphs, target)
     largest = int(ragged.num_nodes.max())
     if num_nodes is not None and num_nodes < largest:
-        index, expected = int(ragged.num_nodes.argmax()), f"at most num_nodes = {num_nodes}"
-        raise ValueError(f"graph {index} has {largest} nodes; expected {expected}.")
+        index = int(ragged.num_nodes.argmax())
+        raise ValueError(
+            f"graph {index} has {largest} nodes; expected at most num_nodes = {num_nodes}."
+        )
     return ragged.batch(torch.arange(len(ragged)), num_nodes=num_nodes)
 
 
@@ -112,7 +123,8 @@ class RaggedGraphs:
 
     def _counts(self) -> dict[str, Tensor]:
         """Rows of each graph in the columns of a level."""
-        n, edges = self.num_nodes.long(), self.num_edges.long()
+        n = self.num_nodes.long()
+        edges = self.num_edges.long()
         return {"graph": torch.ones_like(n), "node": n, "edge": edges, "pair": n**2}
 
     @classmethod
@@ -120,13 +132,15 @@ class RaggedGraphs:
         """Valid graphs (:func:`check_graphs`) end to end, with all attributes of fixed width."""
         num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
         num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
-        columns, levels = {}, {}
+        columns = {}
+        levels = {}
         for name in sorted({*graphs[0].keys()} - {"edge_index", "num_nodes", "batch", "ptr"}):
             values = [graph.get(name) for graph in graphs]
             level = known_level(name, target)
             level = level or _found_level(values, num_nodes.tolist(), num_edges.tolist())
             if level is not None:
-                columns[name], levels[name] = _end_to_end(name, level, values), level
+                columns[name] = _end_to_end(name, level, values)
+                levels[name] = level
         if split is not None:
             columns["split"] = torch.as_tensor(split)
         edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
@@ -149,7 +163,8 @@ class RaggedGraphs:
         return graphs
 
     def to_dataset(self, name: str, source: str) -> GraphDataset:
-        split, words = self.columns["split"], (self.node_vocabulary, self.edge_vocabulary)
+        split = self.columns["split"]
+        words = (self.node_vocabulary, self.edge_vocabulary)
         return GraphDataset(name, source, self.to_data(), split, *words, self.target)
 
     def check_features(self, model: object) -> None:
@@ -161,12 +176,15 @@ class RaggedGraphs:
         check = getattr(model, "check_features", None)
         if check is None:
             return
-        x, edge_attr = self.columns["x"], self.columns.get("edge_attr")
+        x = self.columns["x"]
+        edge_attr = self.columns.get("edge_attr")
         try:
             check(x, edge_attr)
         except ValueError as error:
-            nodes, edges = self.starts["node"].tolist(), self.starts["edge"].tolist()
-            num_nodes, num_edges = self.num_nodes.tolist(), self.num_edges.tolist()
+            nodes = self.starts["node"].tolist()
+            edges = self.starts["edge"].tolist()
+            num_nodes = self.num_nodes.tolist()
+            num_edges = self.num_edges.tolist()
             for index in range(len(self)):
                 of_edges = slice(edges[index], edges[index] + num_edges[index])
                 try:
@@ -206,7 +224,8 @@ class RaggedGraphs:
         ``places`` are the same numbers on the columns' device; without it they are moved there.
         """
         places = rows.to(self.device) if places is None else places
-        B, N = len(rows), num_nodes or int(self.num_nodes[rows].max())
+        B = len(rows)
+        N = num_nodes or int(self.num_nodes[rows].max())
         start, count = ({k: t[places, None] for k, t in each.items()} for each in self._on_device)
         node = torch.arange(N, device=self.device)
         edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
@@ -277,11 +296,13 @@ def _found_level(values: list, num_nodes: list[int], num_edges: list[int]) -> st
     if not all(isinstance(each, Tensor) and each.dim() for each in values):
         return None
     rows = {"graph": [1] * len(values), "edge": num_edges, "node": num_nodes}
-    lengths, width = [len(each) for each in values], 1
+    lengths = [len(each) for each in values]
+    width = 1
     level = next((level for level in rows if rows[level] == lengths), None)
     squares = zip(values, num_nodes, strict=True)
     if all(each.dim() == 3 and each.shape[:2] == (n, n) for each, n in squares):
-        level, width = "pair", 2
+        level = "pair"
+        width = 2
     return level if len({(v.dtype, v.layout, v.shape[width:]) for v in values}) == 1 else None
 
 
@@ -328,7 +349,8 @@ class GraphDataset:
     test = property(lambda self: self["test"])
 
     def __post_init__(self) -> None:
-        split, expected = torch.as_tensor(self.split), (len(self.graphs),)
+        split = torch.as_tensor(self.split)
+        expected = (len(self.graphs),)
         self.split = split.long()
         if split.shape != expected or not torch.isin(split, torch.arange(3)).all():
             raise ValueError(

@@ -64,12 +64,21 @@ class DenseLoader:
             graphs = checked(graphs, target).to(device)
         if len(graphs) == 0:
             raise ValueError("the split has no graphs; expected at least one.")
-        self._data, rows = graphs, torch.arange(len(graphs))
-        self.num_graphs, self.batch_size = len(graphs), batch_size
-        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
-        self.static_shapes, self.then, self._device = static_shapes, then, device
-        self.epoch, self.first_batch = 0, 0
-        self._rank, self._world, self._even = 0, 1, False
+        self._data = graphs
+        rows = torch.arange(len(graphs))
+        self.num_graphs = len(graphs)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
+        self.static_shapes = static_shapes
+        self.then = then
+        self._device = device
+        self.epoch = 0
+        self.first_batch = 0
+        self._rank = 0
+        self._world = 1
+        self._even = False
         self._check: Callable[[Tensor, Tensor | None], None] | None = None
         # Without shuffling the order given is kept, unless buckets reorder it.
         if buckets > 1:
@@ -81,7 +90,8 @@ class DenseLoader:
 
         Without it, each pass moves on to the next epoch.
         """
-        self.epoch, self.first_batch = epoch, first_batch
+        self.epoch = epoch
+        self.first_batch = first_batch
 
     def check_features(self, model: object) -> None:
         """Raises a ValueError if a graph has a feature that the model does not know.
@@ -104,7 +114,9 @@ class DenseLoader:
         if fewest < world:
             raise ValueError(f"{fewest} graphs for {world} processes; expected one for each.")
         shard = copy(self)
-        shard._rank, shard._world, shard._even = rank, world, even
+        shard._rank = rank
+        shard._world = world
+        shard._even = even
         return shard
 
     @property
@@ -122,7 +134,8 @@ class DenseLoader:
 
         None if there are none, and for node and edge targets in a folder: too many to read.
         """
-        data, y = self._data, self._data.columns.get("y")
+        data = self._data
+        y = self._data.columns.get("y")
         if y is None or (self._streamed and data.target != "graph"):
             return None
         y = y.to(data.dtypes.get("y", y.dtype))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urljoin
 
 import numpy as np
@@ -27,6 +28,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs import molecules
+from gtcourse.graphs.batch import Target
 from gtcourse.graphs.dataset import SPLITS, GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import read_graphs, require, write_ragged
 from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES
@@ -145,7 +147,7 @@ class Publication:
                 raise ValueError(f"its splits have {sizes} graphs; expected {self.split_sizes}")
             return graphs
 
-    def reading(self, name: str, folder: Path) -> AbstractContextManager:
+    def reading(self, name: str, folder: Path) -> AbstractContextManager[None]:
         """Raises a RuntimeError if what the block reads is not as published."""
         expected = f"expected the files of {self.source} as published."
         return _one_sentence(f"{name} could not be read from {folder} ({{}}); {expected}")
@@ -191,7 +193,7 @@ def _one_sentence(message: str) -> Iterator[None]:
         raise RuntimeError(message.format(f"{type(error).__name__}: {first_line}")) from error
 
 
-def _stay_on_https(response, **_: object) -> None:
+def _stay_on_https(response: Any, **_: object) -> None:
     """A hook of requests, called before a redirection is followed."""
     target = urljoin(response.url, response.headers.get("location", ""))
     if not target.startswith("https://"):
@@ -218,18 +220,21 @@ def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
             found = [found[int(row)] for row in rows]
         parts.append([_zinc_graph(molecule) for molecule in found])
     graphs = _ragged(parts, "graph")
-    graphs.node_vocabulary, graphs.edge_vocabulary = ATOM_TYPES, BOND_TYPES
+    graphs.node_vocabulary = ATOM_TYPES
+    graphs.edge_vocabulary = BOND_TYPES
     return graphs
 
 
 def _zinc_graph(molecule: dict[str, Tensor]) -> Data:
-    bonds, y = molecule["bond_type"], molecule["logP_SA_cycle_normalized"].float().reshape(1)
-    x, edge_index = molecule["atom_type"].long().reshape(-1, 1), bonds.nonzero().T
+    bonds = molecule["bond_type"]
+    y = molecule["logP_SA_cycle_normalized"].float().reshape(1)
+    x = molecule["atom_type"].long().reshape(-1, 1)
+    edge_index = bonds.nonzero().T
     edge_attr = bonds[tuple(edge_index)].long().reshape(-1, 1)
     return Data(x=x, edge_index=edge_index, edge_attr=edge_attr, y=y)
 
 
-def read_benchmark(folder: Path, name: str, target: str) -> RaggedGraphs:
+def read_benchmark(folder: Path, name: str, target: Target) -> RaggedGraphs:
     """One of PyG's copies of the benchmarks of Dwivedi et al. (2023); ``target`` has the classes.
 
     The one-hot types of PATTERN and CLUSTER become categories ``[n, 1]``. A superpixel's intensity
@@ -254,7 +259,7 @@ def _benchmark_graph(values: dict[str, Tensor], name: str) -> Data:
     return graph
 
 
-def _ragged(parts: Sequence[Sequence[Data]], target: str) -> RaggedGraphs:
+def _ragged(parts: Sequence[Sequence[Data]], target: Target) -> RaggedGraphs:
     """Training, validation and test graphs end to end."""
     split = np.repeat(np.arange(3), [len(part) for part in parts])
     return RaggedGraphs.from_data([graph for part in parts for graph in part], target, split)
@@ -267,7 +272,8 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
     def table(name: str) -> np.ndarray:
         return read_csv(folder / f"{name}.csv.gz", header=None).to_numpy(copy=True)
 
-    bonds, num_nodes = table("raw/edge"), table("raw/num-node-list")[:, 0]
+    bonds = table("raw/edge")
+    num_nodes = table("raw/num-node-list")[:, 0]
     y = table("raw/graph-label").astype(float)
     parts = [table(f"split/scaffold/{part}") for part in ("train", "valid", "test")]
     columns = {
@@ -348,7 +354,7 @@ class _Integers:
         if isinstance(code, str) and code != "i8":
             raise pickle.UnpicklingError(f"the file has an array of type {code!r}; expected 'i8'")
 
-    def __setstate__(self, state: tuple) -> None:
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
         if isinstance(state[-1], bytes):
             self.values = np.frombuffer(state[-1], dtype="<i8").reshape(state[1])
         elif state[1] != "<":
@@ -360,21 +366,30 @@ def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None)
     indices = [f"{split}.index" for split in SPLITS]
     others = {name: f"{github}/data/molecules/{name}" for name in indices}
     url = "https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1"
-    source, read = f"PyG ZINC(subset={subset})", partial(read_zinc, subset=subset)
-    files = {"folder": "raw", "archive": "molecules", "others": others, "checksum": checksum}
-    return Publication(source, read, split_sizes, url, **files)
+    return Publication(
+        f"PyG ZINC(subset={subset})",
+        partial(read_zinc, subset=subset),
+        split_sizes,
+        url,
+        folder="raw",
+        archive="molecules",
+        others=others,
+        checksum=checksum,
+    )
 
 
 def _ogbg(name: str, split_sizes: tuple[int, int, int]) -> Publication:
     url = f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{name}.zip"
-    folder, source = f"ogbg_mol{name}", f"OGB ogbg-mol{name}"
+    folder = f"ogbg_mol{name}"
+    source = f"OGB ogbg-mol{name}"
     return Publication(source, read_ogbg, split_sizes, url, folder, archive=name)
 
 
-def _benchmark(name: str, target: str, split_sizes: tuple[int, int, int]) -> Publication:
+def _benchmark(name: str, target: Target, split_sizes: tuple[int, int, int]) -> Publication:
     read = partial(read_benchmark, name=name, target=target)
     url = f"https://data.pyg.org/datasets/benchmarking-gnns/{name}_v2.zip"
-    source, folder = f"PyG GNNBenchmarkDataset({name!r})", f"{name}/raw"
+    source = f"PyG GNNBenchmarkDataset({name!r})"
+    folder = f"{name}/raw"
     return Publication(source, read, split_sizes, url, folder)
 
 
@@ -385,17 +400,21 @@ PUBLICATIONS = {
     "ogbg-molhiv": _ogbg("hiv", (32_901, 4_113, 4_113)),
     "ogbg-molpcba": _ogbg("pcba", (350_343, 43_793, 43_793)),
     "pcqm4mv2": Publication(
-        "OGB-LSC PCQM4Mv2", read_pcqm4mv2, (3_378_606, 73_545, 147_037 + 147_432),
+        "OGB-LSC PCQM4Mv2",
+        read_pcqm4mv2,
+        (3_378_606, 73_545, 147_037 + 147_432),
         url="https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/pcqm4m-v2.zip",
-        folder="pcqm4m-v2", archive="pcqm4m-v2", needs=molecules.ogb_mol,
+        folder="pcqm4m-v2",
+        archive="pcqm4m-v2",
         digest="md5:65b742bafca5670be4497499db7d361b",
+        needs=molecules.ogb_mol,
     ),
     "pattern": _benchmark("PATTERN", "node", (10_000, 2_000, 2_000)),
     "cluster": _benchmark("CLUSTER", "node", (10_000, 1_000, 1_000)),
     "tsp": _benchmark("TSP", "edge", (10_000, 1_000, 1_000)),
     "mnist": _benchmark("MNIST", "graph", (55_000, 5_000, 10_000)),
     "cifar10": _benchmark("CIFAR10", "graph", (45_000, 5_000, 10_000)),
-}  # fmt: skip
+}
 
 GENERATED = {
     "molecules": Generated(
