@@ -276,17 +276,22 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
     num_nodes = table("raw/num-node-list")[:, 0]
     y = table("raw/graph-label").astype(float)
     parts = [table(f"split/scaffold/{part}") for part in ("train", "valid", "test")]
-    columns = {
-        "x": table("raw/node-feat"),
-        "edge_attr": np.repeat(table("raw/edge-feat"), 2, axis=0),
-        "y": y[:, 0] if y.shape[1] == 1 else y,
-        "split": _split(len(num_nodes), parts),
+    columns: dict[str, Tensor | list[str]] = {
+        "x": torch.as_tensor(table("raw/node-feat")),
+        "edge_attr": torch.as_tensor(np.repeat(table("raw/edge-feat"), 2, axis=0)),
+        "y": torch.as_tensor(y[:, 0] if y.shape[1] == 1 else y),
+        "split": torch.as_tensor(_split(len(num_nodes), parts)),
         "smiles": read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
     }
     # OGB lists a bond once; its other direction follows.
     edge_index = np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T
     num_edges = 2 * table("raw/num-edge-list")[:, 0]
-    return RaggedGraphs(num_nodes, num_edges, edge_index, columns)
+    return RaggedGraphs(
+        torch.as_tensor(num_nodes),
+        torch.as_tensor(num_edges),
+        torch.as_tensor(edge_index),
+        columns,
+    )
 
 
 def read_pcqm4mv2(folder: Path) -> RaggedGraphs:
