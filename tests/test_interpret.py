@@ -84,14 +84,14 @@ def test_similarity_equals_the_loop_over_tokens(sizes, seed, more):
 
 
 @given(sizes=SIZES, seed=SEEDS, more=PADDING, residual=st.sampled_from([0, 0.5]))
-def test_rollout_equals_the_sum_over_all_ways(sizes, seed, more, residual):
+def test_rollout_equals_the_sum_over_all_paths(sizes, seed, more, residual):
     attention, mask = some_attention(sizes, seed, more=more)
     got = attention_rollout(attention, mask, residual=residual)
     for b, n in enumerate(sizes):
         torch.testing.assert_close(got[b], rollout_loop(attention[b], n, residual), **EXACT)
 
 
-def test_a_graph_is_read_by_its_virtual_node_or_by_all_its_nodes():
+def test_readout_shares_come_from_virtual_nodes_or_all_nodes():
     mask = torch.tensor([[True, True, False]])
     assert token_mask(mask, 1).tolist() == [[True, True, True, False]]
     tokens = torch.tensor([[[0.5, 0.2, 0.3, 0], [0, 1, 0, 0], [0.1, 0.3, 0.6, 0], [9, 9, 9, 9.0]]])
@@ -122,7 +122,7 @@ def test_shares_by_hop_equal_the_loop_over_nodes_and_pairs(some, seed):
     torch.testing.assert_close(got, torch.cat(expected), rtol=1e-12, atol=1e-12)
 
 
-def test_each_pair_has_its_kind():
+def test_pair_kinds_of_a_small_graph():
     """A ring of four, a tail of three, and a node that no path reaches."""
     edges = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (4, 5), (5, 6)]
     graph = graph_of(8, edges + [(j, i) for i, j in edges])
@@ -165,8 +165,11 @@ EVERY = pytest.mark.parametrize(("name", "variant"), ATTRIBUTED)
 def graph(types: list[int], edges: list[tuple[int, int]]) -> Data:
     edges = [*edges, *((j, i) for i, j in edges)]
     bonds = [1 + (i + j) % 3 for i, j in edges]
-    return Data(x=torch.tensor(types)[:, None], edge_index=torch.tensor(edges).T,
-                edge_attr=torch.tensor(bonds)[:, None])  # fmt: skip
+    return Data(
+        x=torch.tensor(types)[:, None],
+        edge_index=torch.tensor(edges).T,
+        edge_attr=torch.tensor(bonds)[:, None],
+    )
 
 
 TYPES, EDGES = [0, 1, 2, 0, 3], [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]
@@ -183,7 +186,7 @@ def model_and_batch(name: str, variant: str, *some: Data, num_nodes: int | None 
 
 
 @EVERY
-def test_gradients_are_those_of_small_differences(name, variant):
+def test_gradients_equal_finite_differences(name, variant):
     model, batch = model_and_batch(name, variant, TWO, graph([1, 5], [(0, 1)]))
     first, seen = layers_of(model)[0], []
     hook = first.register_forward_pre_hook(lambda _, args: seen.append(args[0].detach()))
@@ -209,7 +212,7 @@ def test_gradients_are_those_of_small_differences(name, variant):
 
 
 @EVERY
-def test_a_heads_weights_times_their_gradients_are_its_output_times_its_own(name, variant):
+def test_weights_times_gradients_equal_head_outputs_times_theirs(name, variant):
     """z is linear in the weights: the sums over rows are the products of z and its gradient."""
     model, batch = model_and_batch(name, variant, ONE, TWO)
     got, outputs = attention_times_gradient(model, batch), []
@@ -232,7 +235,7 @@ def test_a_heads_weights_times_their_gradients_are_its_output_times_its_own(name
 
 
 @EVERY
-def test_silencing_heads_is_losing_their_columns_of_the_projection(name, variant):
+def test_ablating_heads_equals_zero_columns_of_the_output_projection(name, variant):
     model, batch = model_and_batch(name, variant, ONE, TWO)
     usual, cut, heads = model(batch), copy.deepcopy(model), [(0, 1), (1, 0), (1, 1)]
     for layer, head in heads:
@@ -246,7 +249,7 @@ def test_silencing_heads_is_losing_their_columns_of_the_projection(name, variant
 
 
 @pytest.mark.parametrize(("name", "variant"), [("BagTransformer", "alone"), ("CGT", "monochrome")])
-def test_a_node_without_edges_left_out_is_a_graph_without_it(name, variant):
+def test_leaving_out_an_isolated_node_equals_the_graph_without_it(name, variant):
     model, batch = model_and_batch(name, variant, graph([*TYPES, 6], EDGES))
     _, without = model_and_batch(name, variant, ONE)
     expected = (model(batch) - model(without))[0]
@@ -254,7 +257,7 @@ def test_a_node_without_edges_left_out_is_a_graph_without_it(name, variant):
 
 
 @EVERY
-def test_attributions_move_with_the_nodes_and_do_not_read_padding(name, variant):
+def test_attributions_are_equivariant_and_ignore_padding(name, variant):
     order = torch.tensor([3, 1, 4, 0, 2])
     one, other = encoded(name, variant, ONE, renumbered(ONE, order))
     if "svd" in one:  # singular vectors have signs and, when equal, no order

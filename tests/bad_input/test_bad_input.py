@@ -322,18 +322,18 @@ BATCHES = [
     ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),
     ("eigenvectors of NaN", call(AddLaplacianEigenvectors, NAN), "k is nan; expected a whole numb"),
     ("an unknown Laplacian", call(AddLaplacianEigenvectors, 4, normalization="odd"),
-     "normalization is 'odd'; expected ("),
+     "normalization is 'odd'; expected one of 'combinatorial'"),
     ("anchors of a negative seed", call(AddAnchorDistances, 4, seed=-1), "seed is -1; expected a"),
     ("a class for a transform", call(encode, CHAINS, AddDegrees), "expected transforms after the"),
     ("a graph to encode", call(encode, CHAINS[0], AddDegrees()), "expected a list of graphs, got"),
     ("an edge to nowhere to encode", call(encode, [Data(x=PAIR.x, edge_index=EDGES + 1)],
      AddDegrees()), "graph 0 has edge_index with values from 1 to 2; expected 0 to 1"),
     ("paths without edge features", call(encode, [PAIR], AddPathEdges(3)),
-     "the graphs have no edge_attr; expected it"),
+     "the graphs have no edge_attr; expected the features"),
     ("rings of a padded batch", call(encode_batch, collate(CHAINS), AddRings(6)),
      "AddRings(max_size=6) is not computed for a whole batch; expected it"),
     ("paths of a padded batch without features", call(encode_batch, collate([PAIR]), AddPathTree()),
-     "the graphs have no edge_attr; expected it"),
+     "the graphs have no edge_attr; expected the features"),
 ]  # fmt: skip
 
 

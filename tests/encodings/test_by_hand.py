@@ -13,7 +13,7 @@ from gtcourse.encodings.structure import anchor_sets, distances_to_sets
 from tests.graphs.small import DIAMOND, PATH_OF_FOUR, of_edges, of_networkx
 
 
-def test_the_order_of_paths_is_kept_where_their_ranks_do_not_fit_in_64_bits():
+def test_path_order_is_kept_when_ranks_exceed_64_bits():
     # Squares in a row: 2^24 shortest paths from end to end, and 97 kinds of edges.
     squares = 24
     edges = []
@@ -30,7 +30,7 @@ def test_the_order_of_paths_is_kept_where_their_ranks_do_not_fit_in_64_bits():
 
 
 @pytest.mark.holds("CS224W, S9")
-def test_the_lectures_anchors_and_anchor_set():
+def test_anchor_distances_equal_the_lectures_table():
     """v1 is (1, 2, 1) and v3 is (1, 2, 0): only the set s3 tells them apart (S9)."""
     v1, v2, v3, v4 = range(4)
     star = of_edges(4, [(v2, v1), (v2, v3), (v2, v4)])
@@ -50,7 +50,7 @@ def test_anchor_sets_are_halves_quarters_and_eighths_the_same_for_a_seed():
 
 
 @pytest.mark.holds("CSA, Figure 2")
-def test_csas_figure_2():
+def test_random_walks_distinguish_the_pairs_of_csa_figure_2():
     """Rows 0.33, 0.33, 0.26 and 0.50, 0.00, 0.63 for pairs that are one step apart in both."""
     left = AddRandomWalks(3)(DIAMOND).random_walks[0, 1]
     right = AddRandomWalks(3)(PATH_OF_FOUR).random_walks[1, 2]
@@ -61,12 +61,12 @@ def test_csas_figure_2():
 
 
 @pytest.mark.parametrize("size", [3, 6, 17, 18, 19])
-def test_a_ring_counts_up_to_the_given_size(size):
+def test_rings_up_to_max_size_are_found(size):
     ring = AddRings(18)(of_networkx(nx.cycle_graph(size))).ring
     assert ring.sum() == (size * (size - 1) if size <= 18 else 0)
 
 
-def test_every_ring_of_a_bridged_molecule_counts_not_only_a_basis():
+def test_all_chordless_rings_are_found_not_only_a_cycle_basis():
     """Norbornane: its two smallest rings have 5 atoms, and a ring of 6 goes around the bridge."""
     norbornane = nx.Graph([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 6), (6, 3)])
     ring = AddRings(6)(of_networkx(norbornane)).ring
@@ -75,7 +75,7 @@ def test_every_ring_of_a_bridged_molecule_counts_not_only_a_basis():
     assert not ring[6, 6]
 
 
-def test_the_long_way_round_two_fused_rings_is_no_ring():
+def test_outer_cycle_of_two_fused_rings_is_not_a_ring():
     """Naphthalene: the cycle of 10 has a chord, the bond that its two rings share."""
     naphthalene = nx.Graph([*nx.cycle_graph(10).edges, (0, 5)])
     ring = AddRings(18)(of_networkx(naphthalene)).ring
@@ -97,7 +97,7 @@ CLAIMS = {
 """Pairs that the first encoding cannot tell apart, and the others can."""
 
 
-def test_the_stored_table_is_the_computed_one_and_its_rows_are_as_claimed():
+def test_stored_table_of_pairs_equals_the_computed_one():
     computed = table()
     assert json.loads(PATH.read_text()) == computed
     cells = {row["pair"]: row["cells"] for row in computed["rows"]}

@@ -28,7 +28,7 @@ CASES = [(3, 1, 0.0), (4, 2, 0.5), (3, 12, 0.15), (2, 30, 0.08), (1, 70, 0.03), 
 
 
 @pytest.mark.parametrize(("num_graphs", "n", "density"), CASES)
-def test_both_forms_find_the_distances_of_directed_graphs(num_graphs, n, density):
+def test_search_and_products_find_equal_directed_distances(num_graphs, n, density):
     adjacency = random_graphs(0, num_graphs, n, density)
     by_search = distances_by_search(adjacency)
     assert torch.equal(by_search, distances_by_products(adjacency))
@@ -39,7 +39,7 @@ def test_both_forms_find_the_distances_of_directed_graphs(num_graphs, n, density
 
 @pytest.mark.parametrize("kinds", [1, 2, 97])
 @pytest.mark.parametrize(("num_graphs", "n", "density"), CASES)
-def test_both_forms_choose_the_same_paths(num_graphs, n, density, kinds):
+def test_cpu_and_gpu_algorithms_choose_the_same_paths(num_graphs, n, density, kinds):
     adjacency = random_graphs(1, num_graphs, n, density)
     edge_attr = torch.randint(kinds, (num_graphs, n, n, 2)).short()
     distance = distances_by_search(adjacency)
@@ -49,7 +49,7 @@ def test_both_forms_choose_the_same_paths(num_graphs, n, density, kinds):
     assert torch.equal(paths, edges_by_index(tree, edge_attr, distance, 5))
 
 
-def test_a_long_row_of_ties_is_numbered_again_when_64_bits_are_full():
+def test_path_keys_are_renumbered_when_64_bits_are_full():
     """Squares in a row: two ways through each, so that every pair has many shortest paths."""
     squares = 60
     n = 3 * squares + 1
@@ -71,7 +71,7 @@ def test_a_long_row_of_ties_is_numbered_again_when_64_bits_are_full():
 
 
 @pytest.mark.parametrize("dtype", [torch.int16, torch.int64, torch.float32, torch.bfloat16])
-def test_edges_of_a_path_keep_their_type_and_values(dtype):
+def test_path_edges_keep_dtype_and_values(dtype):
     adjacency = torch.zeros(1, 3, 3, dtype=torch.bool)
     adjacency[0, 0, 1] = adjacency[0, 1, 2] = True
     edge_attr = torch.arange(18).view(1, 3, 3, 2).to(dtype)
@@ -84,7 +84,7 @@ def test_edges_of_a_path_keep_their_type_and_values(dtype):
 
 
 @pytest.mark.parametrize("scale", [1, 1000, 2**40, 0.5])
-def test_rows_are_numbered_in_the_order_in_which_python_compares_lists(scale):
+def test_rows_are_ranked_in_lexicographic_order(scale):
     rows = scale * np.random.default_rng(0).integers(-3, 3, (50, 3))
     order = lexicographic_order(rows)
     assert order.min() >= 0
@@ -94,11 +94,11 @@ def test_rows_are_numbered_in_the_order_in_which_python_compares_lists(scale):
             assert (row < other) == (number < another)
 
 
-def test_no_rows_have_no_numbers():
+def test_ranking_no_rows_gives_no_ranks():
     assert lexicographic_order(np.zeros((0, 2), dtype=np.int64)).shape == (0,)
 
 
-def test_places_are_listed_by_length_without_zero_and_negative_ones():
+def test_pairs_are_grouped_by_their_positive_lengths():
     places = by_length(np.array([2, -1, 0, 1, 2, 4], dtype=np.int8))
     assert [each.tolist() for each in places] == [[3], [0, 4], [], [5]]
 

@@ -70,7 +70,7 @@ def numbered(count: int, split: list[int] | None = None, target: str = "graph") 
 
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
 @pytest.mark.parametrize("stored", [(), (AddRings(6), AddSVD(2), AddLaplacianEigenvectors(2))])
-def test_batches_of_a_folder_are_those_of_collate(tmp_path, target, stored):
+def test_batches_of_a_folder_equal_collate(tmp_path, target, stored):
     data = numbered(23, target=target)
     folder = prepare(data, tmp_path, stored=stored, rows_per_part=5, progress=False)
     graphs = encode(data.graphs, *stored)
@@ -93,7 +93,7 @@ def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
         folder["valid"]
 
 
-def test_a_finished_folder_stays_and_left_parts_are_removed(
+def test_finished_folder_is_kept_and_leftover_parts_are_removed(
     layout, unbroken, tmp_path, monkeypatch
 ):
     prepared(layout, tmp_path)
@@ -104,7 +104,7 @@ def test_a_finished_folder_stays_and_left_parts_are_removed(
     assert content(tmp_path) == unbroken
 
 
-def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch):
+def test_parts_of_an_interrupted_call_are_reused(layout, unbroken, tmp_path, monkeypatch):
     calls = []
 
     def interrupted(task):
@@ -125,7 +125,7 @@ def test_an_earlier_calls_parts_are_kept(layout, unbroken, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"short")])
-def test_a_damaged_array_is_named(layout, tmp_path, damage):
+def test_damaged_array_raises_with_its_name(layout, tmp_path, damage):
     prepared(layout, tmp_path)
     damage(tmp_path / "x.npy")
     with pytest.raises(ValueError, match=r"x\.npy is missing or damaged .*; expected what"):
@@ -133,7 +133,7 @@ def test_a_damaged_array_is_named(layout, tmp_path, damage):
 
 
 @pytest.mark.slow
-def test_two_processes_make_the_same_bytes(layout, unbroken, tmp_path):
+def test_two_processes_write_the_same_bytes(layout, unbroken, tmp_path):
     with process_pool(2) as executor:
         prepared(layout, tmp_path, executor=executor)
     assert content(tmp_path) == unbroken
@@ -169,7 +169,7 @@ def publication(monkeypatch):
     return publication
 
 
-def test_the_graphs_are_those_of_the_data_set(tmp_path, publication):
+def test_prepared_graphs_equal_those_of_the_data_set(tmp_path, publication):
     root = write_some(tmp_path)
     molecules = pcqm4mv2(root)
     assert (molecules.name, molecules.source[:16]) == ("pcqm4mv2", "OGB-LSC PCQM4Mv2")

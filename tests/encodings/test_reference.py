@@ -34,24 +34,24 @@ def assert_close(got: torch.Tensor, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(got, wanted, rtol=0, atol=1e-9)
 
 
-def test_walks_of_pairs_and_nodes_are_the_published_ones():
+def test_random_walks_equal_the_authors_code():
     for i, graph in enumerate(with_encodings(AddRandomWalks(8), AddRandomWalks(8, pairs=False))):
         assert_close(graph.random_walks, expected("edge_rwse_steps1_8", i))
         assert_close(graph.rwse, expected("rwse_diag_steps1_8", i, axes=1))
 
 
-def test_distances_are_the_published_ones():
+def test_distances_equal_the_authors_code():
     for i, graph in enumerate(with_encodings(AddShortestPaths())):
         assert torch.equal(graph.distance, expected("spd_true", i).long())
 
 
 @pytest.mark.parametrize("size", [6, 18])
-def test_pairs_on_a_ring_are_the_published_ones(size):
+def test_rings_equal_the_authors_code(size):
     for i, graph in enumerate(with_encodings(AddRings(size))):
         assert torch.equal(graph.ring, expected(f"ring_pairs_max{size}", i).bool())
 
 
-def test_the_svd_of_rank_4_restores_what_the_published_one_does():
+def test_svd_of_rank_4_reconstructs_as_the_authors_code():
     compared = 0
     for i, graph in enumerate(with_encodings(AddSVD(4))):
         singular = expected("svd_singular_values_A_plus_I", i, axes=1)
@@ -67,7 +67,7 @@ def test_the_svd_of_rank_4_restores_what_the_published_one_does():
     ("normalization", "name"),
     [("combinatorial", "none"), ("symmetric", "sym"), ("random_walk", "rw")],
 )
-def test_eigenvalues_and_projectors_are_the_published_ones(normalization, name):
+def test_eigenvalues_and_projectors_equal_the_authors_code(normalization, name):
     for i, graph in enumerate(with_encodings(AddLaplacianEigenvectors(12, normalization))):
         n, wanted = SIZES[i], expected(f"lap_eigvals_{name}", i, axes=1)
         assert_close(graph.laplacian_eigenvalues[:n], wanted)

@@ -28,7 +28,7 @@ PAIRS = [
 ALL = [*NODES, *PAIRS]
 
 
-def test_the_graphs_given_are_left_as_they_are():
+def test_encode_does_not_change_the_given_graphs():
     graph = Data(
         x=torch.zeros(2, 1), edge_index=torch.tensor([[0], [1]]), edge_attr=torch.ones(1, 1)
     )
@@ -38,7 +38,7 @@ def test_the_graphs_given_are_left_as_they_are():
     assert graph.keys() == before.keys()
 
 
-def test_graphs_of_one_size_are_cut_into_portions(monkeypatch):
+def test_graphs_of_one_size_are_encoded_in_portions(monkeypatch):
     several = [graph_of(4, [(i % 4, (i + 1) % 4)], seed=i) for i in range(7)]
     whole = enc.encode(several, enc.AddShortestPaths())
     monkeypatch.setattr(enc.transform, "PAIRS_AT_ONCE", 2 * 4**2)

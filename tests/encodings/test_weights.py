@@ -55,7 +55,7 @@ def test_the_laplacian_takes_the_larger_weight_of_both_directions():
     ],
     ids=["combinatorial", "symmetric", "random_walk", "walks", "svd", "svd_without_loops"],
 )
-def test_fractions_as_weights_equal_the_loops(encoding, loop):
+def test_fractional_weights_equal_loops(encoding, loop):
     graph = triangle([0.25, 0.1, 0.7])
     with default_dtype(torch.float64):
         for got, expected in loop(encoding, encoding(graph)):
@@ -69,7 +69,7 @@ def test_singular_vectors_of_negative_weights():
             torch.testing.assert_close(got, expected, rtol=0, atol=1e-7)
 
 
-def test_weights_of_one_are_the_unweighted_encoding():
+def test_unit_weights_give_the_unweighted_encoding():
     graph = of_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
     graph.ones = torch.ones(graph.num_edges)
     for plain, weighted in (
@@ -93,7 +93,7 @@ def test_encodings_with_and_without_weights_are_computed_side_by_side():
     assert torch.equal(both.distance, AddShortestPaths()(graph).distance)
 
 
-def test_the_name_of_an_encoding_has_its_weights_and_is_as_before_without():
+def test_repr_of_an_encoding_names_its_weight_only_if_given():
     assert repr(AddSVD(8)) == "AddSVD(rank=8, self_loops=True)"
     assert repr(AddRandomWalks(4)) == "AddRandomWalks(steps=4, pairs=True)"
     assert repr(AddSVD(8, weight="w")) == "AddSVD(rank=8, self_loops=True, weight='w')"
@@ -118,14 +118,14 @@ def test_the_name_of_an_encoding_has_its_weights_and_is_as_before_without():
         (-torch.ones(6), AddLaplacianEigenvectors(2, weight="length"), "for AddLaplacianEigenvec"),
     ],
 )
-def test_weights_that_are_none_are_refused(weights, encoding, reason):
+def test_invalid_weights_raise(weights, encoding, reason):
     graph = triangle([1.0, 1.0, 1.0])
     graph.length = weights
     with pytest.raises(ValueError, match=reason):
         encoding(graph)
 
 
-def test_a_batch_holds_no_weights_but_edge_attr():
+def test_encode_batch_reads_weights_only_from_edge_attr():
     batch = collate([triangle([1.0, 1.0, 1.0])])
     with pytest.raises(ValueError, match="reads 'length', which a batch does not hold"):
         encode_batch(batch, AddRandomWalks(2, weight="length"))

@@ -41,7 +41,7 @@ def test_unbatching_and_collating_again_gives_the_same_batch(batch):
 
 
 @given(st.lists(graphs(), min_size=2, max_size=5))
-def test_selecting_is_collating_those_graphs(batch):
+def test_select_equals_collating_those_graphs(batch):
     selected = collate(batch).select(torch.tensor([1, 0]))
     assert_same(selected, collate([batch[1], batch[0]], num_nodes=selected.mask.shape[1]))
 
@@ -67,14 +67,14 @@ def test_targets_of_graphs_nodes_and_edges(target, rows, shape, floating):
 
 
 @pytest.mark.parametrize(("targets", "shape"), [(5, (2, 5)), (1, (2,))])
-def test_one_target_of_a_graph_is_a_number_and_several_are_a_row(targets, shape):
+def test_graph_targets_are_numbers_or_rows(targets, shape):
     edge_index = torch.zeros(2, 0).long()
     graph = Data(x=torch.zeros(2, 1), edge_index=edge_index, y=torch.ones(1, targets))
     assert collate([graph, graph]).y.shape == shape
 
 
 @given(st.lists(graphs(), min_size=1, max_size=4))
-def test_a_pyg_batch_is_padded_and_comes_back(several):
+def test_pyg_batch_round_trip(several):
     for graph in several:  # edges once, in row-major order; pair encodings do not fit into PyG's
         graph.edge_index = graph.edge_index.unique(dim=1)
         graph.edge_attr = torch.arange(graph.num_edges)[:, None]
@@ -90,7 +90,7 @@ def test_a_pyg_batch_is_padded_and_comes_back(several):
         assert torch.equal(back[name], theirs[name])
 
 
-def test_other_encodings_of_nodes_and_pairs_are_padded_under_their_names():
+def test_custom_encodings_of_nodes_and_pairs_are_padded():
     """PyG's as the models read them, and whatever a user sets; what may be of edges is left out."""
     graphs = [chain(0, 1, 2), chain(0, 1)]
     to_batch = []
@@ -115,7 +115,7 @@ def test_other_encodings_of_nodes_and_pairs_are_padded_under_their_names():
     assert collate([ambiguous]).encodings == {}
 
 
-def test_data_sets_and_pygs_batches_are_lists_of_graphs():
+def test_collate_takes_data_sets_and_pyg_batches():
     data = three_chains()
     expected = collate(data.graphs)
     for same in (data, Batch.from_data_list(data.graphs)):

@@ -30,7 +30,7 @@ def counted(graph) -> tuple:
     return len(drawn), drawn.number_of_edges(), tuple(degrees), tuple(sizes)
 
 
-def test_the_label_is_1_if_there_is_a_cycle_of_length_six(cycles):
+def test_label_is_1_iff_there_is_a_six_cycle(cycles):
     """Counted by networkx, which also shows that no cycle has length 3 to 5 or 7 to 11."""
     for graph in cycles.graphs[::25]:
         lengths = [
@@ -46,12 +46,12 @@ def test_every_graph_has_a_cycle(cycles):
         assert edges - nodes + len(pieces) >= 1
 
 
-def test_twins_agree_in_all_that_can_be_counted(cycles):
+def test_twins_have_equal_local_counts(cycles):
     for index in range(0, len(cycles), 50):
         assert counted(cycles[index]) == counted(cycles[index + 1])
 
 
-def test_csl_has_ten_rings_with_chords_of_fifteen_numberings_each(csl):
+def test_csl_has_15_numberings_of_10_graphs(csl):
     y = torch.cat([graph.y for graph in csl])
     assert y.tolist() == [kind for kind in range(10) for _ in range(15)]
     assert len({tuple(graph.edge_index.flatten().tolist()) for graph in csl}) == 150

@@ -30,7 +30,7 @@ def assert_read_back(dataset: GraphDataset, path) -> GraphDataset:
     return read
 
 
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_failed_write_keeps_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -54,7 +54,7 @@ def test_the_next_writer_overwrites_what_a_killed_one_left(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_graphs_that_are_written_are_read_back(tmp_path):
+def test_graph_file_round_trip(tmp_path):
     written = three_chains()
     read = assert_read_back(written, tmp_path / "chains.npz")
     assert read.split.tolist() == [0, 1, 2]
@@ -65,7 +65,7 @@ def test_graphs_that_are_written_are_read_back(tmp_path):
 
 
 @pytest.mark.parametrize("level", ["graph", "node", "edge"])
-def test_every_attribute_of_a_node_an_edge_or_a_graph_is_read_back(tmp_path, level):
+def test_node_edge_and_graph_attributes_round_trip(tmp_path, level):
     dataset = three_chains()
     dataset.target = level
     for index, graph in enumerate(dataset):
@@ -78,7 +78,7 @@ def test_every_attribute_of_a_node_an_edge_or_a_graph_is_read_back(tmp_path, lev
     assert assert_read_back(dataset, tmp_path / "chains.npz").target == level
 
 
-def test_the_file_decides_what_an_attribute_belongs_to_if_lengths_coincide(tmp_path):
+def test_attributes_of_coinciding_lengths_keep_their_level(tmp_path):
     """One graph, one node, one edge."""
     loop = Data(
         x=torch.zeros(1, 1).long(),
@@ -101,7 +101,7 @@ def test_the_same_graphs_give_the_same_bytes(tmp_path):
     assert first == "a66ef18da4f30ab5462dc2377ffcee6271a6d5a70f74500f1d3af9a86cf93fa8"
 
 
-def test_the_benchmarks_own_names_are_understood(tmp_path):
+def test_array_names_of_the_benchmark_are_read(tmp_path):
     np.savez(
         tmp_path / "zinc.npz",
         num_nodes=np.array([2, 1], dtype=np.uint8),

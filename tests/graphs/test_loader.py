@@ -20,7 +20,7 @@ def numbered(count: int):
 
 
 @given(st.integers(1, 30), st.integers(1, 9), st.integers(1, 4), st.booleans())
-def test_every_graph_comes_once_an_epoch(count, batch_size, buckets, shuffle):
+def test_each_epoch_has_every_graph_once(count, batch_size, buckets, shuffle):
     loader = DenseLoader(numbered(count), batch_size, buckets=buckets, shuffle=shuffle)
     for _ in range(2):
         batches = list(loader)
@@ -29,7 +29,7 @@ def test_every_graph_comes_once_an_epoch(count, batch_size, buckets, shuffle):
         assert seen.tolist() == list(range(count))
 
 
-def test_the_order_is_a_function_of_the_seed_and_the_epoch():
+def test_order_depends_only_on_seed_and_epoch():
     def order(seed, epoch):
         loader = DenseLoader(numbered(30), 4, shuffle=True, seed=seed)
         loader.set_epoch(epoch)
@@ -44,7 +44,7 @@ def test_the_order_is_a_function_of_the_seed_and_the_epoch():
 
 
 @given(st.integers(0, 9), st.integers(1, 3), st.booleans())
-def test_a_pass_can_begin_at_any_of_its_batches(first, buckets, shuffle):
+def test_epoch_can_start_at_any_batch(first, buckets, shuffle):
     def batches(first_batch):
         loader = DenseLoader(numbered(30), 4, shuffle=shuffle, seed=2, buckets=buckets)
         loader.set_epoch(3, first_batch)
@@ -55,7 +55,7 @@ def test_a_pass_can_begin_at_any_of_its_batches(first, buckets, shuffle):
     assert next_rest == next_whole  # which begins at its beginning
 
 
-def test_buckets_put_graphs_of_a_size_together():
+def test_buckets_group_graphs_by_size():
     padded = [
         sum(batch.mask.numel() for batch in DenseLoader(numbered(60), 6, shuffle=True, buckets=k))
         for k in (1, 5)
@@ -102,7 +102,7 @@ def test_processes_share_every_batch(count, batch_size, buckets, world):
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_by_default_batches_are_drawn_from_all_graphs_as_on_the_command_line(shuffle):
+def test_default_is_one_bucket_as_on_the_command_line(shuffle):
     loader = DenseLoader(numbered(128), 2, shuffle=shuffle)
     assert "in 1 bucket(s)" in loader.order
     assert BUCKETS.default == signature(DenseLoader).parameters["buckets"].default == 1

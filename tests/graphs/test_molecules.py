@@ -98,7 +98,7 @@ def test_graph_and_target_belong_to_the_stored_smiles(molecules: GraphDataset):
         assert graph.y.item() == pytest.approx(penalized_logp(parse(graph.smiles)), abs=1e-5)
 
 
-def test_another_rdkit_has_a_file_of_its_own_and_its_source_says_so(tmp_path, monkeypatch):
+def test_another_rdkit_version_gets_its_own_file_and_source(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SPLIT_SIZES", (10, 1, 1))
     monkeypatch.setattr("rdkit.__version__", "2031.03.4")
     dataset = load_dataset("molecules", root=tmp_path)
@@ -110,7 +110,7 @@ def test_another_rdkit_has_a_file_of_its_own_and_its_source_says_so(tmp_path, mo
     ]
 
 
-def test_another_source_file_raises(tmp_path, monkeypatch):
+def test_changed_source_file_raises(tmp_path, monkeypatch):
     monkeypatch.setitem(module.SOURCES, "Pains/test_data/wehi_mols.csv", "0" * 64)
     with pytest.raises(RuntimeError, match=f"pip install rdkit=={module.RDKIT}`, or read a graph"):
         load_dataset("molecules", root=tmp_path)

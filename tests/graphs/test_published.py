@@ -49,7 +49,7 @@ def test_every_build_gives_the_same_bytes(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["molecules", *QUICK])
-def test_data_sets_by_name_are_those_of_the_courses_numbers(name):
+def test_data_sets_have_the_recorded_checksums(name):
     skip_another_rdkit(name)
     dataset = load_dataset(name)
     assert dataset.checksum.startswith(BUILDERS[name][1])
@@ -132,7 +132,7 @@ def read_by_their_publishers(name: str, folder: Path) -> list:
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning")
 @pytest.mark.parametrize("name", PUBLICATIONS)
-def test_graphs_are_those_that_pyg_and_ogb_read(tmp_path, name):
+def test_graphs_equal_those_of_pyg_and_ogb(tmp_path, name):
     write_raw(name, tmp_path)
     ours = load_dataset(name, source=tmp_path)
     assert ours.source == f"folder: {PUBLICATIONS[name].source}"
@@ -186,7 +186,7 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
-def test_half_an_archive_leaves_nothing(tmp_path, name, answers):
+def test_truncated_archive_leaves_nothing(tmp_path, name, answers):
     url = PUBLICATIONS[name].url
     answers[url] = answers[url][: len(answers[url]) // 2]
     with pytest.raises(RuntimeError, match=f"{name} could not be downloaded"):
@@ -202,7 +202,7 @@ def test_half_an_archive_leaves_nothing(tmp_path, name, answers):
         ("mnist", {"digest": "0" * 64}, "does not match the known hash"),
     ],
 )
-def test_other_data_than_published_are_not_stored(
+def test_unexpected_downloads_are_not_stored(
     tmp_path, name, changes, sentence, answers, monkeypatch
 ):
     monkeypatch.setitem(PUBLICATIONS, name, replace(PUBLICATIONS[name], **changes))
@@ -212,7 +212,7 @@ def test_other_data_than_published_are_not_stored(
 
 
 @pytest.mark.parametrize("name", ["zinc"])
-def test_another_graph_file_than_the_known_one_is_refused(tmp_path, name, answers, monkeypatch):
+def test_graph_file_with_another_checksum_raises(tmp_path, name, answers, monkeypatch):
     dataset = load_dataset(name, root=tmp_path)
     known = replace(PUBLICATIONS[name], checksum=dataset.checksum)
     monkeypatch.setitem(PUBLICATIONS, name, known)
@@ -228,7 +228,9 @@ def test_a_redirection_away_from_https_is_not_followed(tmp_path, monkeypatch):
     def send(adapter, request, **_):
         asked.append(request.url)
         response = requests.Response()
-        response.status_code, response.url, response.request = 302, request.url, request
+        response.status_code = 302
+        response.url = request.url
+        response.request = request
         response.headers["location"] = "http://data.example/MNIST_v2.zip"
         return response
 

@@ -65,7 +65,7 @@ def test_rows_are_counted_as_an_editor_counts_lines(tmp_path):
     assert table.index.tolist() == [2, 5]
 
 
-def test_a_column_without_a_name_is_carried_along(tmp_path):
+def test_unnamed_column_is_kept(tmp_path):
     table = read_table(written(tmp_path, "smiles,id,\nCCO,1,\nCCN,2,\n"), "smiles")
     assert table.columns.tolist() == ["smiles", "id", ""]
 
@@ -82,7 +82,7 @@ def test_a_target_is_a_number_or_unknown(tmp_path):
     assert not skipped
 
 
-def test_rows_without_a_known_target_take_no_place_in_the_splits(tmp_path):
+def test_rows_without_a_target_are_in_no_split(tmp_path):
     rows = [f"{text},{'' if i % 2 else i}" for i, text in enumerate(MOLECULES)]
     data, skipped = own(tmp_path, "\n".join(["smiles,y", *rows, "CCX,1"]), split="random")
     assert data.split_sizes == {"train": 8, "val": 1, "test": 1}
@@ -91,7 +91,7 @@ def test_rows_without_a_known_target_take_no_place_in_the_splits(tmp_path):
     assert skipped[-1] == "line 22: 'CCX' is no molecule that RDKit can read."
 
 
-def test_classes_are_the_words_of_a_column_numbers_by_value(tmp_path):
+def test_classes_are_ordered_by_value_or_alphabet(tmp_path):
     words = ["10", "9", "-1", "", "10"]
     rows = [f"{text},{word}" for text, word in zip(MOLECULES, words, strict=False)]
     parts = {"task": "classes", "split": "random"}
@@ -115,7 +115,7 @@ def test_the_split_of_a_column_is_taken_as_it_is(tmp_path):
     assert data.split.tolist() == [0, 2, 1, 1, 1]
 
 
-def test_the_largest_piece_of_a_salt_or_all_of_it_and_molecules_up_to_a_size(tmp_path):
+def test_largest_fragment_and_max_atoms(tmp_path):
     rows = [f"{text},1" for text in ("CC(=O)[O-].[Na+]", *MOLECULES)]
     content = "\n".join(["smiles,y", *rows])
     assert own(tmp_path, content)[0].graphs[0].num_nodes == 5
@@ -134,7 +134,7 @@ def test_one_molecule_has_one_graph_however_it_is_written(tmp_path):
             torch.testing.assert_close(graph[name], graphs[0][name], rtol=0, atol=0)
 
 
-def test_a_scaffold_is_in_one_part_alone():
+def test_scaffold_split_keeps_each_scaffold_together():
     smiles = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}C1CC1" for n in range(1, 4)]
     smiles += ["C" * n for n in range(1, 21)]
     parts = scaffold_split(smiles, seed=0)

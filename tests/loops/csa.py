@@ -58,7 +58,9 @@ def node_vector(model, graph: Data, i: int) -> Tensor:
 
 def edge_vectors(model, graph: Data, max_ring: int) -> dict[tuple[int, int], Tensor]:
     r""":math:`E^{(0)}` of each pair (Eq. 9, and the additive rings of Section 3.4)."""
-    config, encoding, n = model.config, model.edge_encoding, graph.num_nodes
+    config = model.config
+    encoding = model.edge_encoding
+    n = graph.num_nodes
     rings = [set(nodes) for nodes in rings_loop(graph, max_ring)] if config.rings else []
     E = {}
     for i in range(n):
@@ -102,7 +104,9 @@ def attention_loop(
     attention, h: list[Tensor], e: dict, values: dict, config
 ) -> tuple[list[Tensor], Tensor]:
     """What each node gathers (Eq. 7), after the output projection, and the filters (Eq. 5)."""
-    N, d, H = len(h), len(h[0]), config.num_heads
+    N = len(h)
+    d = len(h[0])
+    H = config.num_heads
     K = d // H
     parts = (attention.query, attention.key, attention.value)
     q, k, v = ([linear(part, x).tolist() for x in h] for part in parts)

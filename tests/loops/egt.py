@@ -18,7 +18,9 @@ from tests.loops.parts import elu, layer_norm, linear, network
 @torch.no_grad()
 def egt_loop(model, graph: Data) -> dict[str, object]:
     """``prediction`` (of a graph, or by node, or by edge), ``distances`` by pair, ``attention``."""
-    config, q, n = model.config, model.config.virtual_nodes, graph.num_nodes
+    config = model.config
+    q = model.config.virtual_nodes
+    n = graph.num_nodes
     h = [model.virtual_nodes.nodes.weight[i] for i in range(q)]
     h += [node_vector(model, graph, i) for i in range(n)]
     tokens = range(q + n)

@@ -80,7 +80,9 @@ def relation_vector(embedding, config, pair: tuple[str | int, str | int]) -> Ten
 
 def attention_loop(attention, h: list[Tensor], pairs: dict, tables, config) -> tuple[list, Tensor]:
     """What each token gathers, after the output projection, and the weights ``[H, N, N]``."""
-    N, H, d = len(h), attention.num_heads, len(h[0])
+    N = len(h)
+    H = attention.num_heads
+    d = len(h[0])
     K = d // H
     vectors = {
         name: {pair: relation_vector(tables[name], config, row) for pair, row in pairs.items()}

@@ -25,8 +25,12 @@ from gtcourse.models import CGTConfig, EGTConfig, GraphormerConfig, GRPEConfig
 from gtcourse.models.graphormer import EdgeEncoding, Graphormer
 from tests.graphs.small import of_edges
 
-MAX_RING, STEPS = 4, 3
-WALKS, PATHS, RINGS, SVD = AddRandomWalks(STEPS), AddPathEdges(5), AddRings(MAX_RING), AddSVD(2)
+MAX_RING = 4
+STEPS = 3
+WALKS = AddRandomWalks(STEPS)
+PATHS = AddPathEdges(5)
+RINGS = AddRings(MAX_RING)
+SVD = AddSVD(2)
 ENCODINGS = (AddDegrees(), AddShortestPaths(), PATHS, WALKS, RINGS, SVD)
 SIZE = {"d_model": 8, "num_heads": 2, "num_layers": 2}
 COLUMNS = {"num_node_types": (28, 7), "num_edge_types": (4, 3)}
@@ -34,9 +38,15 @@ NUMBERS = {"num_node_types": (), "num_node_features": 2}
 EDGE_NUMBERS = {"num_edge_types": (), "num_edge_features": 1}
 
 GRAPHORMER = GraphormerConfig(
-    **SIZE, dropout=0.0, attention_dropout=0.0, max_distance=3, max_in_degree=30,
-    max_out_degree=30, path_positions=4, max_path_length=3,
-)  # fmt: skip
+    **SIZE,
+    dropout=0.0,
+    attention_dropout=0.0,
+    max_distance=3,
+    max_in_degree=30,
+    max_out_degree=30,
+    path_positions=4,
+    max_path_length=3,
+)
 BARE = {"centrality": False, "spatial": False, "edges": None}
 TWO_COLUMNS = COLUMNS
 GRAPHORMERS = {
@@ -109,9 +119,7 @@ GRPES = {
     "two columns": replace(GRPE, **COLUMNS),
 }
 
-CGT = CGTConfig(
-    **SIZE, node_steps=STEPS, d_position=3, relative_steps=STEPS, edge_ablation=0.0
-)  # fmt: skip
+CGT = CGTConfig(**SIZE, node_steps=STEPS, d_position=3, relative_steps=STEPS, edge_ablation=0.0)
 RINGED = replace(CGT, rings="categorical")
 NO_WALKS = {"relative": "distances", "relative_steps": 2, "node_steps": 0, "d_position": 0}
 DEEP = replace(CGT, **NO_WALKS, rings="additive", activation="gelu")

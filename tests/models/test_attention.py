@@ -54,7 +54,7 @@ def test_multi_head_attention_equals_the_loop_over_heads(N, heads, seed):
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (2, 4, 5), (2, 1, 4, 5), (2, 3, 4, 5), (1, 4, 5)])
-def test_masks_of_every_documented_shape_mean_the_same(shape):
+def test_masks_of_all_documented_shapes_are_equivalent(shape):
     torch.manual_seed(0)
     layer = MultiHeadAttention(6, 3)
     query, key = torch.randn(2, 4, 6), torch.randn(2, 5, 6)

@@ -93,7 +93,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("config", "change", "sentence"), WRONG)
-def test_a_setting_that_does_not_exist_is_refused_in_one_sentence(config, change, sentence):
+def test_unknown_option_raises_in_one_sentence(config, change, sentence):
     for make in (lambda: config(**change), lambda: replace(config(), **change)):
         with pytest.raises(ValueError) as error:
             make()
@@ -102,13 +102,13 @@ def test_a_setting_that_does_not_exist_is_refused_in_one_sentence(config, change
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
-def test_every_field_of_every_configuration_refuses_nonsense(config):
+def test_every_field_of_every_config_rejects_invalid_values(config):
     for field in fields(config):
         with pytest.raises(ValueError, match=rf"{field.name} is "):
             replace(config, **{field.name: "no such thing"})
 
 
-def test_arguments_that_do_not_exist_are_refused_by_modules_too():
+def test_modules_reject_unknown_options():
     for make in (
         lambda: LaplacianEncoding(4, 8, flip_signs="batches"),
         lambda: SVDEncoding(4, 8, flip_signs="pair"),
@@ -135,17 +135,17 @@ def test_arguments_that_do_not_exist_are_refused_by_modules_too():
         lambda: MultiHeadAttention(8, 0),
     ],
 )
-def test_heads_that_cannot_share_the_width_are_refused(make):
+def test_width_that_heads_do_not_divide_raises(make):
     with pytest.raises(ValueError, match=r"expected a d_model that is a multiple of|above 0"):
         make()
 
 
-def test_masked_heads_are_among_the_heads():
+def test_more_masked_heads_than_heads_raises():
     with pytest.raises(ValueError, match="masked_heads is 5; expected 0 to 4"):
         NeighbourTransformer(BagTransformerConfig(), 5)
 
 
-def test_one_number_is_the_vocabulary_of_one_column():
+def test_integer_vocabulary_is_that_of_one_column():
     assert GINConfig(28, 0).num_node_types == (28,)
     assert GraphormerConfig(num_node_types=28, num_edge_types=4) == GraphormerConfig()
     assert GINConfig(0).num_node_types == ()
@@ -179,7 +179,7 @@ BONDS = torch.tensor([[3], [0], [1]])
         (CGT, CGTConfig, {"num_layers": 1, "node_steps": 3, "relative_steps": 3}),
     ],
 )
-def test_a_configuration_from_graphs_fits_them(model, config, settings):
+def test_config_from_graphs_fits_them(model, config, settings):
     graphs = graphs_with(CATEGORIES, BONDS)
     made = config.from_graphs(graphs, **settings)
     assert made.num_node_types == (5, 3)
@@ -197,11 +197,11 @@ def test_a_configuration_from_graphs_fits_them(model, config, settings):
         model(made).double()(collate(encoded(*graphs)))
 
 
-def test_edges_without_features_have_none_in_the_configuration():
+def test_config_from_graphs_without_edge_features():
     assert EGTConfig.from_graphs(graphs_with(CATEGORIES, None)).num_edge_types == ()
 
 
-def test_a_configuration_from_malformed_graphs_is_refused():
+def test_config_from_malformed_graphs_raises():
     graphs = graphs_with(CATEGORIES, BONDS)
     graphs[1].x = graphs[1].x.float()
     with pytest.raises(ValueError, match=r"graph 1 has x of torch.float32"):

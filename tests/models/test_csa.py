@@ -21,7 +21,10 @@ from tests.models.small import (
     with_weights_of,
 )
 
-B, N, D, H = 2, 6, 8, 2
+B = 2
+N = 6
+D = 8
+H = 2
 K = D // H
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 FORMS = pytest.mark.parametrize("form", ["direct", "factorised", "chunked"])
@@ -33,7 +36,7 @@ def attention_of(**options) -> ChromaticSelfAttention:
 
 @pytest.mark.holds("CSA, Eq. 4")
 @FORMS
-def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
+def test_logits_equal_in_all_channels_of_a_head_are_graphormers_bias(form):
     """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""
     attention, (h, bias) = attention_of(form=form), draw((B, N, D), (B, H, N, N))
     mask = torch.tensor([[True] * N, [True] * 4 + [False] * 2])
@@ -49,7 +52,7 @@ def test_logits_constant_on_a_heads_channels_are_graphormers_bias(form):
 
 @pytest.mark.holds("CSA, Eq. 4")
 @torch.no_grad()
-def test_the_logarithm_of_a_kernel_is_graphit():
+def test_log_kernel_as_logits_is_graphit():
     """exp(Q_i . K_j) K_r(i, j), normalised."""
     attention, (h,) = attention_of(), draw((B, N, D))
     kernel = torch.rand(N, N, generator=torch.Generator().manual_seed(1)).double() + 0.1
@@ -63,7 +66,7 @@ def test_the_logarithm_of_a_kernel_is_graphit():
 
 
 @FORMS
-def test_in_the_additive_score_queries_and_heads_change_nothing(form):
+def test_additive_score_does_not_depend_on_queries_or_heads(form):
     attention = attention_of(form=form, score="additive")
     h, logits = draw((B, N, D), (B, D, N, N))
     terms = EdgeTerms(logits, logits)
@@ -106,7 +109,7 @@ ABLATIONS = {
 
 @pytest.mark.parametrize("name", ABLATIONS)
 @FORMS
-def test_each_ablation_silences_its_keys_pairs_or_channels_and_scales_the_others(name, form):
+def test_ablations_drop_nodes_pairs_or_channels_and_rescale_the_rest(name, form):
     """A key for every query, a pair in all channels (itself included), a channel of all pairs."""
     ratio = factors_of_dropout(form, **{name: 0.3})
     for axis in (CHANNEL, QUERY):
@@ -118,7 +121,7 @@ def test_each_ablation_silences_its_keys_pairs_or_channels_and_scales_the_others
         assert abs(1 - left.numel() / part.numel() - 0.3) < 0.04
 
 
-def test_all_distances_up_to_p_differ_and_farther_is_like_unreachable():
+def test_far_and_unreachable_pairs_share_one_distance_vector():
     """In the authors' code 3 and 4 have one vector, as have 5 to 8, and unreachable has none."""
     p, steps = 8, [(i, i + 1) for i in range(10)]
     path_and_a_node = graph_of(12, steps + [(j, i) for i, j in steps])
@@ -153,7 +156,7 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
 @PRECISIONS
 @pytest.mark.parametrize("edges", ["shared", "unshared"])
 @FORMS
-def test_the_attention_is_the_published_one(form, edges, dtype, atol):
+def test_attention_equals_the_authors_code(form, edges, dtype, atol):
     stored, attention = reference("csa"), ChromaticSelfAttention(16, 4, form=form)
     for name in ("query", "key", "value"):
         getattr(attention, name).weight.data = stored(f"{edges}.W_{name[0].upper()}").T
@@ -167,7 +170,9 @@ def test_the_attention_is_the_published_one(form, edges, dtype, atol):
             stored(f"unshared.{name}").T for name in ("W_E", "W_EV")
         )
         terms = maps.to(dtype)(stored("E0").to(dtype))
-    attention, h, mask = attention.to(dtype), stored("h").to(dtype), stored("mask")
+    attention = attention.to(dtype)
+    h = stored("h").to(dtype)
+    mask = stored("mask")
     z, filters = attention(h, terms, mask=mask, return_attention=True)
     for output in (z, attention(h, terms, mask=mask)):  # without filters it is the form asked for
         expected = stored(f"{edges}.out").to(dtype)

@@ -102,7 +102,7 @@ def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
 
 @pytest.mark.parametrize("mask", [MASK, SCATTERED], ids=["padding at the end", "in between"])
 @pytest.mark.parametrize("dropped", [False, True])
-def test_one_layer_is_the_direct_form_with_its_gradients(mask, dropped):
+def test_fused_layer_equals_the_direct_form_with_gradients(mask, dropped):
     rows = Rows(mask)
     given = inputs(rows)
     generator = torch.Generator().manual_seed(7)
@@ -114,7 +114,7 @@ def test_one_layer_is_the_direct_form_with_its_gradients(mask, dropped):
     assert_alike(gradients(z, given), gradients(expected, given))
 
 
-def test_gradients_are_those_of_differences_through_two_layers():
+def test_gradients_through_two_layers_equal_finite_differences():
     rows = Rows(MASK)
     given = inputs(rows)
 
@@ -137,7 +137,7 @@ def far_apart(rows: Rows) -> dict[str, Tensor]:
     return {name: x.detach().double().requires_grad_() for name, x in given.items()}
 
 
-def test_logits_far_apart_are_left_to_the_direct_form():
+def test_logits_far_apart_fall_back_to_the_direct_form():
     rows = Rows(MASK)
     given = far_apart(rows)
     terms = terms_of(given, rows)
@@ -149,7 +149,7 @@ def test_logits_far_apart_are_left_to_the_direct_form():
     assert_alike(gradients(z, given), gradients(expected, given), 1e-9)
 
 
-def test_a_number_that_is_none_stays_one():
+def test_nan_reaches_only_what_depends_on_it():
     rows = Rows(MASK)
     given = inputs(rows)
     given["v"].data[0, 0] = torch.nan
@@ -161,7 +161,7 @@ def test_a_number_that_is_none_stays_one():
     assert int(z.isnan().sum()) == SIZES[0] + 1
 
 
-def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight():
+def test_a_pair_with_logit_minus_infinity_has_no_weight():
     rows = Rows(MASK)
     given = inputs(rows)
     given["logits"].data[1] = -torch.inf  # of the pair (0, 1)
@@ -191,7 +191,7 @@ def by_layer(given: dict[str, Tensor], rows: Rows, factors=(1.0, 2.0, 3.0)) -> l
 
 
 @pytest.mark.parametrize("used", [(0, 1, 2), (2,), (0,), (1,), (0, 2)])
-def test_shared_terms_have_the_gradient_of_the_layers_that_count(used):
+def test_shared_terms_get_the_gradients_of_all_layers_in_the_loss(used):
     rows = Rows(MASK)
     given = inputs(rows)
     got = sum(chain(given, rows)[layer] for layer in used)
@@ -199,7 +199,7 @@ def test_shared_terms_have_the_gradient_of_the_layers_that_count(used):
     assert_alike(gradients(got, given), gradients(expected, given))
 
 
-def test_a_layer_that_is_left_to_the_direct_form_shares_the_terms_as_well():
+def test_terms_stay_shared_when_a_layer_falls_back_to_the_direct_form():
     rows = Rows(MASK)
     given = far_apart(rows)
     factors = (0.0, 1.0, 0.0)  # without scores the products are the logits' alone
@@ -208,7 +208,7 @@ def test_a_layer_that_is_left_to_the_direct_form_shares_the_terms_as_well():
     assert_alike(gradients(got, given), gradients(expected, given), 1e-9)
 
 
-def test_every_backward_pass_has_a_sum_of_its_own():
+def test_repeated_backward_passes_give_equal_gradients():
     """A second pass, and one that asked for other gradients in between, leave nothing behind."""
     rows = Rows(MASK)
     given = inputs(rows)
@@ -223,7 +223,7 @@ def test_every_backward_pass_has_a_sum_of_its_own():
     assert_alike(first, gradients(sum(by_layer(given, rows)), given))
 
 
-def test_a_second_derivative_is_refused():
+def test_second_derivative_raises():
     rows = Rows(MASK)
     given = inputs(rows)
     with pytest.raises(RuntimeError, match="form='fused' has no second derivative"):
@@ -234,7 +234,7 @@ def test_a_second_derivative_is_refused():
 
 
 @pytest.mark.parametrize("config", TRAINED.values(), ids=TRAINED)
-def test_a_training_step_is_that_of_the_direct_form(config):
+def test_training_step_equals_the_direct_form(config):
     """With the same numbers drawn: the loss, all gradients, and the running statistics."""
     batch, found = batch_of(), {}
     for form in ("direct", "fused"):
@@ -250,7 +250,7 @@ def test_a_training_step_is_that_of_the_direct_form(config):
     assert_alike(found["fused"], found["direct"], 1e-9)
 
 
-def test_a_step_is_the_same_bit_for_bit():
+def test_training_step_is_deterministic():
     steps = []
     for _ in range(2):
         model = in_use(CGT(TRAINED["shared maps"])).float().train()
@@ -260,7 +260,7 @@ def test_a_step_is_the_same_bit_for_bit():
     assert_alike(steps[0], steps[1], 0)
 
 
-def test_padding_changes_nothing():
+def test_padding_does_not_change_results():
     model = in_use(CGT(replace(RINGED, form="fused")))
     graph = encoded(graph_of(4, [(0, 1), (1, 2)]))
     alone = model(collate(graph))
@@ -272,19 +272,19 @@ def test_padding_changes_nothing():
 
 
 @pytest.mark.parametrize("change", [{"chromatic": False}, {"score": "additive"}])
-def test_another_attention_is_refused_when_the_model_is_built(change):
+def test_fused_form_of_another_attention_raises_at_construction(change):
     with pytest.raises(ValueError, match=r"form is 'fused' with .* expected chromatic=True"):
         CGT(CGTConfig(form="fused", **change))
 
 
-def test_without_numba_the_package_is_named_when_the_model_is_built(monkeypatch):
+def test_missing_numba_raises_at_construction(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     CGT(CGTConfig())
     with pytest.raises(ImportError, match=r"install it with `pip install 'gtcourse\[fast\]'`"):
         CGT(CGTConfig(form="fused"))
 
 
-def test_other_precisions_and_devices_are_refused():
+def test_unsupported_precision_or_device_raises():
     model = CGT(replace(RINGED, form="fused"))
     batch = batch_of(torch.float32)
     with (
@@ -296,7 +296,7 @@ def test_other_precisions_and_devices_are_refused():
         model.to("meta")(batch.to("meta"))
 
 
-def test_a_recipe_takes_a_form_and_its_record_says_so():
+def test_recipe_with_another_form_records_it():
     recipe = with_form(get_recipe("csa-rings/zinc"), "fused")
     assert recipe.build_model().config.form == "fused"
     assert "form='fused'" in recipe.config()["build_model"]

@@ -17,7 +17,10 @@ from gtcourse.models.csa_kernel import rows_of
 from tests.graphs.small import graph_of
 from tests.models.small import RINGED, Largest, encoded, large_weights
 
-B, N, D, H = 3, 7, 8, 2
+B = 3
+N = 7
+D = 8
+H = 2
 FORMS = pytest.mark.parametrize("form", ["factorised", "chunked"])
 MASKS = {
     "no mask": None,
@@ -74,7 +77,7 @@ def assert_alike(got: dict, expected: dict, tolerance: float = 1e-10) -> None:
 @pytest.mark.parametrize(("terms", "settings"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @FORMS
-def test_the_forms_are_one_function_with_one_gradient(form, mask, terms, settings):
+def test_all_forms_give_equal_results_and_gradients(form, mask, terms, settings):
     given = inputs(**terms)
     expected = everything_of("direct", mask, *given, **settings)
     assert_alike(everything_of(form, mask, *given, **settings), expected)
@@ -114,7 +117,7 @@ def gather(form: Callable, *tensors: Tensor) -> dict:
     ],
 )
 @FORMS
-def test_large_logits_on_both_sides_are_as_exact_as_the_numbers_are(
+def test_large_logits_keep_the_precision_of_their_dtype(
     form, size, meeting, falls_back, dtype, atol
 ):
     """The direct form is called where the factors meet so badly that nothing is left."""
@@ -131,7 +134,7 @@ def test_large_logits_on_both_sides_are_as_exact_as_the_numbers_are(
 @pytest.mark.parametrize(
     "form", [direct, partial(csa_kernel.factorised, direct), partial(csa_kernel.chunked, direct)]
 )
-def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight_or_gradient(form):
+def test_a_pair_with_logit_minus_infinity_has_no_weight_and_no_gradient(form):
     scores, value, logits, values = (x.double() for x in extremes(1.0, "anyhow"))
     logits[:, :, torch.arange(N), torch.arange(N).roll(1)] = -math.inf
     logits[:, :3, 0, 1:] = -math.inf  # one key is left
@@ -146,7 +149,7 @@ def test_a_logit_of_minus_infinity_leaves_a_pair_without_weight_or_gradient(form
 
 
 @pytest.mark.parametrize("share_edges", [True, False])
-def test_the_chunked_model_never_makes_a_vector_for_each_pair(share_edges, monkeypatch):
+def test_chunked_model_never_stores_the_vectors_of_all_pairs(share_edges, monkeypatch):
     nodes, wide = 24, 32
     config = replace(
         RINGED, d_model=wide, rings="additive", share_edges=share_edges, form="chunked"

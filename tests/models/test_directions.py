@@ -86,7 +86,7 @@ def test_signnet_passes_entries_along_edges():
     assert changed.tolist() == [True, True, False]
 
 
-def test_edges_at_nodes_and_in_values_of_graphormer_reach_the_node_they_lead_to():
+def test_graphormer_edges_via_node_and_aggregation_reach_their_destination():
     for edges in ("node", "aggregation"):
         config = replace(small.GRAPHORMER, **small.BARE | {"edges": edges}, num_layers=1)
         model = small.in_use(models.Graphormer(config))
@@ -100,7 +100,7 @@ def test_edges_at_nodes_and_in_values_of_graphormer_reach_the_node_they_lead_to(
         assert changed.tolist() == [False, True, False]
 
 
-def test_constrained_egt_attends_over_the_edges_that_its_pairs_keep():
+def test_constrained_egt_attends_along_outgoing_edges():
     """ "It only keeps track of the edge embeddings e_ij if there is an edge from node i to j"."""
     model = models.EGT(replace(small.EGT, variant="constrained"))
     mask = model.attention_mask(arrow())[0]

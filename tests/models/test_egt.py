@@ -31,7 +31,7 @@ def unread(model: EGT) -> set[str]:
     return {f"{last}.{name}.{part}" for name in maps for part in ("weight", "bias")}
 
 
-def test_logits_are_clipped_before_the_pairs_term_is_added():
+def test_dot_product_is_clipped_before_the_edge_bias_is_added():
     attention = large_weights(EGTAttention(8, 6, 2, clip=0.5))
     h, e = 100 * torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 6).double()
     attention.edge_bias.bias.data = torch.tensor([9.0, -9]).double()
@@ -40,7 +40,7 @@ def test_logits_are_clipped_before_the_pairs_term_is_added():
     assert logits[..., 1].min().item() == -9.5
 
 
-def test_the_start_is_the_authors():
+def test_initial_weights_have_the_authors_distribution():
     torch.manual_seed(0)
     config = EGTConfig((400,), num_edge_types=(400,), svd_rank=8, virtual_nodes=8, distance_hops=3)
     for name, module in EGT(config).named_modules():
@@ -70,7 +70,7 @@ RUNS = {"plain": {}, "unscaled_dot": {"scaled": False}, "no_edge_update": {"upda
 
 @PRECISIONS
 @pytest.mark.parametrize("run", RUNS)
-def test_the_layer_is_the_published_one(run, dtype, atol):
+def test_layer_equals_the_authors_code(run, dtype, atol):
     stored = reference("egt")
     layer, pairs = published(stored, RUNS[run]).to(dtype), stored("mask_additive")[..., 0] == 0
     real = pairs.any(-1)

@@ -41,7 +41,7 @@ def batch_with(**columns):
         (models.SVDEncoding(2, 5), "svd"),
     ],
 )
-def test_each_node_gets_the_linear_map_of_its_own_row(module, name):
+def test_node_encodings_are_linear_in_the_nodes_own_row(module, name):
     batch = batch_with(**{name: 4})
     weight, bias = module.projection.weight.double(), module.projection.bias.double()
     got = module.double()(batch)
@@ -63,20 +63,20 @@ def drawn(flip, width: int, graphs: int = 2000):
     return signs[:, 0].round()
 
 
-def test_each_eigenvector_of_each_graph_has_its_own_sign_with_equal_chances():
+def test_random_signs_are_independent_for_each_graph_and_eigenvector():
     signs = drawn(flip_signs, 3)
     assert len(signs.unique(dim=0)) == 8
     assert signs.mean(dim=0).abs().max() < 0.1
     assert (signs.T @ signs / len(signs) - torch.eye(3)).abs().max() < 0.1
 
 
-def test_both_members_of_a_pair_of_singular_vectors_flip_together():
+def test_left_and_right_singular_vectors_flip_together():
     signs = drawn(flip_pairs, 4)
     assert torch.equal(signs[:, :2], signs[:, 2:])
     assert len(signs.unique(dim=0)) == 4
 
 
-def test_a_node_flip_changes_all_that_a_node_has_and_with_it_the_products():
+def test_flipping_the_sign_of_a_node_changes_the_products_of_eq_8():
     svd = torch.rand(500, 3, 4, generator=torch.Generator().manual_seed(0)) + 0.5
     torch.manual_seed(1)
     flipped = flip_nodes(svd)
@@ -99,7 +99,7 @@ def test_a_node_flip_changes_all_that_a_node_has_and_with_it_the_products():
         models.SVDEncoding(2, 5, "nodes"),
     ],
 )
-def test_signs_are_flipped_in_training_alone(module):
+def test_signs_are_flipped_only_in_training(module):
     batch = batch_with(laplacian_eigenvectors=4, svd=4)
     module.double().train()
     torch.manual_seed(0)
@@ -110,7 +110,7 @@ def test_signs_are_flipped_in_training_alone(module):
     assert torch.equal(module(batch), module.train()(batch))
 
 
-def test_a_batch_can_share_one_sign_for_each_eigenvector():
+def test_signs_can_be_shared_by_all_graphs_of_a_batch():
     batch = batch_with(laplacian_eigenvectors=4)
     vectors = batch.encodings["laplacian_eigenvectors"]
     encoding = models.LaplacianEncoding(4, 4, "batch").double()
@@ -126,7 +126,7 @@ def test_a_batch_can_share_one_sign_for_each_eigenvector():
 
 
 @pytest.mark.holds("CS224W, S12")
-def test_either_sign_of_an_eigenvector_is_one_and_k_of_them_make_2_to_the_k_predictions():
+def test_k_eigenvectors_have_2_to_the_k_signs_and_predictions():
     """On a tree in which no two nodes are alike, so that no sign is another numbering."""
     torch.manual_seed(0)
     config, K = models.BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8), 3
@@ -154,7 +154,7 @@ def padded(sizes, seed=0):
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans(), st.integers(0, 99))
-def test_real_nodes_are_normalised_as_torch_does_it_without_padding(sizes, training, seed):
+def test_node_batch_norm_equals_torch_on_unpadded_nodes(sizes, training, seed):
     h, mask = padded(sizes, seed)
     assume(not training or mask.sum() > 1)  # torch raises at a single row
     ours, theirs = NodeBatchNorm(3).double(), nn.BatchNorm1d(3).double()
@@ -177,7 +177,7 @@ def test_real_nodes_are_normalised_as_torch_does_it_without_padding(sizes, train
 
 
 @pytest.mark.parametrize("padding", [True, False])
-def test_one_node_or_none_leaves_the_running_statistics_alone(padding):
+def test_batch_norm_of_one_node_or_none_keeps_the_running_statistics(padding):
     layer = NodeBatchNorm(3).double()
     layer.running_mean += 1.0
     h, mask = padded([1])

@@ -35,7 +35,7 @@ WHOLE_MODELS = [
 
 @pytest.mark.parametrize(("frame", "kind", "name", "variant"), WHOLE_MODELS)
 @torch.no_grad()
-def test_the_form_with_a_layers_terms_is_the_layer(frame, kind, name, variant):
+def test_unified_form_with_a_layers_terms_equals_the_layer(frame, kind, name, variant):
     (row,) = (row for row in FRAMES if row.name == frame)
     model, transforms = in_use(name, variant), MODELS[name].variants[variant].transforms
 
@@ -84,7 +84,7 @@ def placed(rows: Tensor, mask: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("normaliser", NORMALISERS)
-def test_the_form_equals_the_loop_over_nodes_and_channels(normaliser):
+def test_unified_form_equals_loop(normaliser):
     generator = torch.Generator().manual_seed(0)
     N, C = 4, 2
 
@@ -94,9 +94,14 @@ def test_the_form_equals_the_loop_over_nodes_and_channels(normaliser):
     mask = draw(1, 1, N, N) > -0.3
     mask[..., 2, :] = False  # a node without keys
     terms = Terms(
-        draw(1, C, N, N), draw(1, N, D), draw(1, C, N, N), draw(1, D, N, N),
-        draw(1, C, N, N).sigmoid(), mask, normaliser,
-    )  # fmt: skip
+        draw(1, C, N, N),
+        draw(1, N, D),
+        draw(1, C, N, N),
+        draw(1, D, N, N),
+        draw(1, C, N, N).sigmoid(),
+        mask,
+        normaliser,
+    )
     z, weights = attend(terms)
     for i in range(N):
         keys = [j for j in range(N) if mask[0, 0, i, j]]

@@ -11,7 +11,10 @@ from tests.graphs.small import graph_of
 from tests.models import small
 from tests.models.small import encoded, large_weights
 
-B, N, D, H = 2, 3, 4, 2
+B = 2
+N = 3
+D = 4
+H = 2
 MASK = torch.tensor([[True, True, True], [True, True, False]])
 RELATION = torch.arange(N * N).view(1, N, N).expand(B, N, N) % 4
 CASES = {
@@ -39,13 +42,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_of_inputs_are_those_of_differences(name):
+def test_input_gradients_equal_finite_differences(name):
     module, call, given = attention_and_inputs(name)
     assert gradcheck(lambda *inputs: call(module, MASK, *inputs), given)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_row_whose_keys_are_all_masked_gives_zeros_and_finite_gradients(name):
+def test_fully_masked_rows_give_zeros_and_finite_gradients(name):
     module, call, given = attention_and_inputs(name)
     module.output.bias.data.zero_()
     result = call(module, torch.tensor([[True, True, False], [False] * 3]), *given)
@@ -71,7 +74,7 @@ DROPOUTS = [
 
 
 @pytest.mark.parametrize(("kind", "config", "names"), DROPOUTS)
-def test_each_dropout_acts_in_training_alone(kind, config, names):
+def test_each_dropout_acts_only_in_training(kind, config, names):
     batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
     for name in names:
         model = large_weights(kind(replace(config, **{name: 0.5})))

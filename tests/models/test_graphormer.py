@@ -27,7 +27,7 @@ from tests.models.small import GRAPHORMER, PRECISIONS, encoded, large_weights, l
 PATH_OF_THREE = graph_of(3, [(0, 1), (1, 0)])
 
 
-def test_degrees_beyond_the_largest_share_its_vectors_and_no_others_do():
+def test_only_degrees_beyond_the_largest_share_vectors():
     encoding = CentralityEncoding(max_in_degree=2, max_out_degree=1, d_model=1)
     encoding.incoming.weight.data = torch.tensor([[1.0], [2.0], [3.0]])
     encoding.outgoing.weight.data = torch.tensor([[10.0], [20.0]])
@@ -37,7 +37,7 @@ def test_degrees_beyond_the_largest_share_its_vectors_and_no_others_do():
     assert encoding(batch)[0, :, 0].tolist() == [11, 22, 23, 23]
 
 
-def test_distances_beyond_the_longest_share_a_scalar_and_no_path_has_its_own():
+def test_far_pairs_share_a_scalar_and_unreachable_pairs_have_their_own():
     encoding = SpatialEncoding(1, max_distance=2)
     encoding.scalars.weight.data = torch.tensor([[10.0], [20.0], [21.0], [22.0]])
     got = encoding.of(torch.tensor([[[-1, 0, 1], [2, 3, 400], [0, 0, 0]]]))
@@ -49,7 +49,7 @@ def test_distances_beyond_the_longest_share_a_scalar_and_no_path_has_its_own():
 @pytest.mark.holds("CS224W, S11", "Graphormer, Eq. 7")
 @given(graph=graphs(max_nodes=6))
 @example(graph=graph_of(6, [(i, i + 1) for i in range(5)]))  # longer than what is read of a path
-def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, reduce, graph):
+def test_edge_encoding_is_the_mean_of_graphormer_or_the_sum_of_the_lecture(tree, reduce, graph):
     encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
     paths = AddPathTree() if tree else AddPathEdges(5)
     got = encoding(collate(encoded(graph, encodings=(AddShortestPaths(), paths))))[0]
@@ -60,7 +60,7 @@ def test_the_sum_along_a_path_is_the_lectures_and_the_mean_graphormers(tree, red
             torch.testing.assert_close(got[:, i, j], expected, rtol=1e-10, atol=1e-10)
 
 
-def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
+def test_virtual_node_scalar_is_only_in_its_row_and_column():
     model, batch = large_weights(Graphormer(GRAPHORMER)), collate(encoded(PATH_OF_THREE))
     bias = model.bias(batch)
     assert bias.shape == (1, 2, 4, 4)
@@ -69,14 +69,14 @@ def test_the_virtual_nodes_scalar_stands_in_its_row_and_column_alone():
     assert torch.equal(bias[:, :, 1:, 1:], sum(part(batch) for part in model.bias.encodings))
 
 
-def test_the_perturbation_is_added_to_the_node_embeddings():
+def test_perturbation_is_added_to_the_node_embeddings():
     model, batch = large_weights(Graphormer(GRAPHORMER)), collate(encoded(PATH_OF_THREE))
     moved = model(batch, perturbation=model.embedding.weight[5].expand(1, 3, 8).clone())
     model.embedding.weight.data += model.embedding.weight[5].clone()
     torch.testing.assert_close(moved, model(batch))
 
 
-def test_the_start_is_the_authors():
+def test_initial_weights_have_the_authors_distribution():
     torch.manual_seed(0)
     model = Graphormer(GraphormerConfig(d_model=256, num_layers=4, num_edge_types=(400,)))
     tables = nn.Embedding | CategoryEmbedding
@@ -90,7 +90,7 @@ def test_the_start_is_the_authors():
 
 
 @PRECISIONS
-def test_the_layer_is_the_published_one(dtype, atol):
+def test_layer_equals_the_authors_code(dtype, atol):
     stored, layer = reference("graphormer"), GraphormerLayer(16, num_heads=4)
     for name in ("query", "key", "value", "output"):
         letter = "O" if name == "output" else name[0].upper()
@@ -121,8 +121,10 @@ def molecules() -> list[Data]:
     return encode(given, AddShortestPaths(), AddPathEdges(20))
 
 
-def test_edges_along_the_only_shortest_path_are_those_of_the_authors_fixed_code(molecules):
-    stored, compared, differed_before = reference("graphormer"), 0, 0
+def test_edges_on_unique_shortest_paths_equal_the_authors_fixed_code(molecules):
+    stored = reference("graphormer")
+    compared = 0
+    differed_before = 0
     for i, graph in enumerate(molecules):
         only = stored(f"graph{i}/n_shortest_paths_capped2") == 1
         behind = torch.arange(20) >= graph.distance[..., None]
@@ -140,7 +142,7 @@ def test_edges_along_the_only_shortest_path_are_those_of_the_authors_fixed_code(
 
 @pytest.mark.holds("Graphormer, Figure 2")
 @torch.no_grad()
-def test_weisfeiler_leman_and_a_gin_cannot_tell_figure_2_apart_and_graphormer_can():
+def test_graphormer_distinguishes_figure_2_but_1_wl_and_gin_do_not():
     """Two squares and two triangles, and the sets of distances that the figure prints."""
     squares = nx.ladder_graph(3)
     triangles = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)])
@@ -165,7 +167,7 @@ def test_weisfeiler_leman_and_a_gin_cannot_tell_figure_2_apart_and_graphormer_ca
     assert abs(float(left - right)) > 1e-7
 
 
-def test_no_bias_tells_two_equal_nodes_what_edge_joins_them():
+def test_no_attention_bias_encodes_the_edge_between_two_equal_nodes():
     torch.manual_seed(0)
     layer = GraphormerLayer(8, 2).double()
     h = torch.randn(1, 1, 8).double().expand(1, 2, 8)

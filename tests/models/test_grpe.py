@@ -15,7 +15,7 @@ CONTEXTS = {"paper": "key_column", "official": "query_row"}
 
 
 @torch.no_grad()
-def test_noise_is_added_to_the_nodes_in_training_alone():
+def test_node_noise_is_added_only_in_training():
     model = GRPE(replace(SMALL, node_noise=0.2))
     batch = collate(encoded(graph_of(4, [(0, 1)])))
     plain = model.eval().embed(batch)
@@ -25,7 +25,7 @@ def test_noise_is_added_to_the_nodes_in_training_alone():
     assert torch.equal(model.eval().embed(batch), plain)
 
 
-def test_numbers_are_cut_off_to_types():
+def test_float_edge_features_are_binned_by_edge_step():
     graph = graph_of(2, [(0, 1), (1, 0)])
     model = GRPE(replace(SMALL, num_edge_types=(11,), edge_step=0.1))
     tenths = [(n / 10, n) for n in range(11)]  # floats just below 0.3, 0.6 and 0.7 are these types
@@ -36,7 +36,7 @@ def test_numbers_are_cut_off_to_types():
             assert int(relation[1, 2]) == 1 + kind
 
 
-def test_the_two_key_contexts_differ_even_where_relations_are_symmetric():
+def test_key_contexts_differ_even_for_symmetric_relations():
     x, relation = torch.randn(1, 4, 8).double(), torch.randint(0, 3, (1, 4, 4))
     relation = relation + relation.transpose(1, 2)
     tables = RelationTables(query=torch.randn(5, 8).double())
@@ -48,8 +48,11 @@ def test_the_two_key_contexts_differ_even_where_relations_are_symmetric():
 
 
 @pytest.mark.parametrize("key_context", CONTEXTS.values())
-def test_no_tensor_has_a_vector_for_each_pair(key_context):
-    N, H, T, d = 40, 4, 9, 64
+def test_attention_never_stores_the_vectors_of_all_pairs(key_context):
+    N = 40
+    H = 4
+    T = 9
+    d = 64
     attention = GRPEAttention(d, H, dropout=0.1, key_context=key_context)
     x, relation = torch.randn(1, N, d, requires_grad=True), torch.randint(0, T, (1, N, N))
     tables = RelationTables(*torch.randn(3, T, d, requires_grad=True), torch.randn(T, H))
@@ -60,7 +63,7 @@ def test_no_tensor_has_a_vector_for_each_pair(key_context):
 
 @PRECISIONS
 @pytest.mark.parametrize("form", CONTEXTS)
-def test_the_attention_is_the_published_one(form, dtype, atol):
+def test_attention_equals_the_authors_code(form, dtype, atol):
     stored, attention = reference("grpe"), GRPEAttention(16, 4, key_context=CONTEXTS[form])
     for name in ("query", "key", "value", "output"):
         letter = name[0].upper()

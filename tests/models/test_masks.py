@@ -21,7 +21,9 @@ from gtcourse.models import (
 )
 from tests.models.small import in_use, large_weights
 
-N, D, H = 5, 8, 2
+N = 5
+D = 8
+H = 2
 
 
 def calls(B: int) -> dict:
@@ -55,29 +57,29 @@ CAUSAL = torch.ones(N, N, dtype=torch.bool).tril()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mask_that_may_be_of_keys_or_of_pairs_is_refused(name):
+def test_ambiguous_mask_raises(name):
     call = calls(N)[name]
-    with pytest.raises(ValueError, match=r"mask has shape \[5, 5\], which may be of the keys"):
+    with pytest.raises(ValueError, match=r"mask has shape \[5, 5\], which may be that of the keys"):
         call(CAUSAL)
     assert not torch.allclose(call(CAUSAL[None]), call(CAUSAL[:, None]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("B", [1, 3])
-def test_a_mask_of_pairs_without_a_batch_axis_is_refused(name, B):
+def test_pair_mask_without_batch_axis_raises(name, B):
     with pytest.raises(ValueError, match=rf"expected \[{B}, 5\] for keys or \[{B}, 5, 5\] for"):
         calls(B)[name](CAUSAL)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mask_of_keys_is_the_same_with_an_axis_for_queries(name):
+def test_key_mask_with_a_query_axis_gives_the_same_result(name):
     call = calls(2)[name]
     mask = torch.tensor([[True] * N, [True] * 3 + [False] * 2])
     real = mask  # rows of padding may be anything
     torch.testing.assert_close(call(mask)[real], call(mask[:, None])[real])
 
 
-def test_as_many_graphs_as_nodes_are_no_trouble_for_layers_and_models():
+def test_layers_and_models_accept_as_many_graphs_as_nodes():
     """Their masks are of real tokens alone."""
     mask = torch.ones(N, N, dtype=torch.bool).tril()
     layer = in_use(CSALayer(D, H))
@@ -93,7 +95,7 @@ def test_as_many_graphs_as_nodes_are_no_trouble_for_layers_and_models():
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_without_a_mask_all_rows_are_normalised_over_their_last_axis(training):
+def test_batch_norm_without_mask_normalises_the_last_axis(training):
     """Also where there are as many nodes as channels, which PyTorch takes for channels."""
     h = torch.randn(2, 3, 3, dtype=torch.float64)
     ours, theirs = NodeBatchNorm(3).double(), nn.BatchNorm1d(3).double()

@@ -25,7 +25,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_weight_is_left_as_it_was(name):
+def test_reset_parameters_changes_every_weight(name):
     model = MODELS[name]
     with torch.no_grad():
         for tensor in (*model.parameters(), *model.buffers()):
@@ -37,7 +37,7 @@ def test_no_weight_is_left_as_it_was(name):
             assert bool((tensor.abs() < 10).all()), what
 
 
-def test_a_reset_graphormer_starts_as_a_new_one():
+def test_reset_graphormer_has_the_initial_distribution():
     torch.manual_seed(0)
     model = models.Graphormer(models.GraphormerConfig(d_model=256, num_layers=4))
     expected = {
@@ -49,7 +49,7 @@ def test_a_reset_graphormer_starts_as_a_new_one():
             assert float(p.detach().std()) == pytest.approx(expected[name], rel=0.1, abs=1e-9), name
 
 
-def test_encodings_from_outside_keep_their_weights():
+def test_given_encodings_keep_their_weights():
     for build in (
         lambda encoding: models.EGT(small.EGT, [encoding]),
         lambda encoding: models.Graphormer(small.GRAPHORMER, [encoding]),
@@ -60,7 +60,7 @@ def test_encodings_from_outside_keep_their_weights():
         assert torch.equal(encoding.projection.weight, before)
 
 
-def test_settings_that_a_printed_model_would_hide_are_printed():
+def test_repr_shows_settings_that_have_no_parameters():
     text = repr(MODELS["EGT"]) + repr(MODELS["CGT"]) + repr(MODELS["GRPE"])
     text += repr(MODELS["Graphormer"])
     for part in (

@@ -54,9 +54,7 @@ def with_padding_columns(graph, width: int):
     graphs=st.lists(graphs(max_nodes=5), min_size=1, max_size=3),
     widths=st.lists(st.integers(0, 3), min_size=3, max_size=3),
 )
-def test_signnet_equals_the_loop_over_graphs_eigenvectors_signs_and_nodes(
-    config, training, graphs, widths
-):
+def test_signnet_equals_loop(config, training, graphs, widths):
     model = signnet(config, training)
     graphs = [with_padding_columns(g, w) for g, w in zip(graphs, widths, strict=False)]
     batch = collate(graphs)
@@ -75,7 +73,7 @@ def test_signnet_equals_the_loop_over_graphs_eigenvectors_signs_and_nodes(
     numbers=st.lists(st.floats(-3, 3), min_size=5, max_size=5).filter(any),
     powers=st.lists(st.floats(-2, 2), min_size=5, max_size=5),
 )
-def test_a_function_is_even_if_and_only_if_it_is_phi_of_v_plus_phi_of_minus_v(numbers, powers):
+def test_functions_are_even_iff_they_are_phi_of_v_plus_phi_of_minus_v(numbers, powers):
     v = torch.tensor(numbers, dtype=torch.float64).view(1, 5, 1)
 
     def encoding(phi, v):
@@ -100,7 +98,7 @@ def test_a_function_is_even_if_and_only_if_it_is_phi_of_v_plus_phi_of_minus_v(nu
 
 @pytest.mark.holds("CS224W, S14")
 @given(seed=st.integers(0, 10_000))
-def test_every_sign_invariant_function_of_two_unit_vectors_is_signnet_with_projectors(seed):
+def test_sign_invariant_functions_of_two_unit_vectors_are_signnets(seed):
     generator = torch.Generator().manual_seed(seed)
     numbers = torch.randn(5, 2, generator=generator, dtype=torch.float64)
     U = torch.linalg.qr(numbers).Q  # [5, 2]
@@ -126,7 +124,7 @@ def test_every_sign_invariant_function_of_two_unit_vectors_is_signnet_with_proje
 
 @EVERY_KIND
 @EVERY_MODE
-def test_none_of_the_sign_patterns_of_six_eigenvectors_changes_anything(config, training):
+def test_signnet_is_invariant_to_all_sign_patterns_of_six_eigenvectors(config, training):
     model = signnet(replace(config, k=6), training)
     batch = collate([graph_of(7, [(i, (i + 1) % 7) for i in range(7)]), graph_of(5, [(0, 1)])])
     vectors = torch.randn(2, 7, 6, dtype=torch.float64) * batch.mask[:, :, None]
@@ -138,7 +136,7 @@ def test_none_of_the_sign_patterns_of_six_eigenvectors_changes_anything(config, 
         assert_close(encoded(model, batch, vectors * signs.flip(0)), expected)
 
 
-def test_gin_separates_equal_from_opposite_signs_and_an_mlp_does_not():
+def test_gin_phi_distinguishes_relative_signs_and_mlp_phi_does_not():
     batch = collate([graph_of(4, [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)])])
     vectors = torch.tensor([[[0.5], [0.3], [-0.3], [-0.5]]], dtype=torch.float64)
     for phi, same in (("mlp", True), ("gin", False)):
@@ -147,7 +145,7 @@ def test_gin_separates_equal_from_opposite_signs_and_an_mlp_does_not():
         assert torch.allclose(one, other, atol=1e-10) == same
 
 
-def test_the_authors_size_for_zinc_has_their_number_of_parameters():
+def test_zinc_model_has_the_authors_parameter_count():
     """91,604 with 16 eigenvectors, where the last map of their rho goes to 16 numbers."""
     config = SignNetConfig(k=16, d_model=16)
     assert sum(p.numel() for p in SignNet(config).parameters()) == 91_604
@@ -160,7 +158,7 @@ def test_the_authors_size_for_zinc_has_their_number_of_parameters():
         ("deepset", {"k": None, "rho": "sum", "phi_out": 6, "rho_layers": 3}),
     ],
 )
-def test_the_encoding_is_the_published_one(name, sizes):
+def test_encoding_equals_the_authors_code(name, sizes):
     config = SignNetConfig(d_model=5, phi="gin", phi_layers=3, phi_hidden=8, rho_hidden=8, **sizes)
     model, stored = SignNet(config).double().eval(), reference("signnet")
 

@@ -21,7 +21,11 @@ from gtcourse.models import (
 from tests.models.small import draw, large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-B, N, D, H, T = 2, 5, 8, 2, 4
+B = 2
+N = 5
+D = 8
+H = 2
+T = 4
 K = D // H
 MASK = torch.tensor([[True] * N, [True] * 3 + [False] * 2])
 (X,) = draw((B, N, D))

@@ -34,7 +34,7 @@ def copy_feed_forward(ours: FeedForward, theirs: nn.Module) -> None:
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_the_encoder_layer_equals_its_loop(norm_first):
+def test_encoder_layer_equals_loop(norm_first):
     layer = large_weights(EncoderLayer(8, 2, 6, norm_first=norm_first))
     x = torch.randn(5, 8, dtype=torch.float64)
     expected = encoder_layer_loop(layer, x)
@@ -42,7 +42,7 @@ def test_the_encoder_layer_equals_its_loop(norm_first):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_copied_weights_give_torch_s_decoder_layer(norm_first):
+def test_decoder_layer_equals_torch_with_equal_weights(norm_first):
     ours = large_weights(DecoderLayer(12, 3, 20, norm_first=norm_first))
     theirs = nn.TransformerDecoderLayer(
         12, 3, 20, 0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
@@ -61,16 +61,18 @@ def test_copied_weights_give_torch_s_decoder_layer(norm_first):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_a_stack_ends_with_a_norm_exactly_when_it_is_pre_ln(norm_first):
+def test_only_pre_ln_stacks_end_with_a_norm(norm_first):
     arguments = {"d_model": 8, "num_heads": 2, "d_hidden": 8, "norm_first": norm_first}
     for stack in (TransformerEncoder(2, **arguments), TransformerDecoder(2, **arguments)):
         assert isinstance(stack.norm, nn.LayerNorm if norm_first else nn.Identity)
 
 
-def test_the_base_model_has_the_papers_parameters():
+def test_base_model_has_the_papers_parameter_count():
     """Table 3 says 65 million; with its one matrix for both embeddings and the output, and 37,000
     word pieces, the layers of Section 3 come to 63.1 million."""
-    attention, feed_forward, norm = 4 * (512 * 512 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
+    attention = 4 * (512 * 512 + 512)
+    feed_forward = 2 * 512 * 2048 + 2048 + 512
+    norm = 2 * 512
     encoder_layer = attention + feed_forward + 2 * norm
     decoder_layer = 2 * attention + feed_forward + 3 * norm
     expected = 6 * (encoder_layer + decoder_layer) + 37_000 * 512
@@ -80,7 +82,7 @@ def test_the_base_model_has_the_papers_parameters():
     assert count_parameters(model) == expected + 2 * 37_000 * 512 + 37_000
 
 
-def test_a_token_is_its_word_by_the_root_of_the_width_and_its_position():
+def test_token_embedding_is_the_scaled_word_plus_its_position():
     embedding = TokenEmbedding(7, 16, 0.0)
     tokens = torch.tensor([[3, 0, 3]])
     words = [[4.0 * number for number in embedding.embedding.weight[t].tolist()] for t in [3, 0, 3]]
