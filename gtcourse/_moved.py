@@ -51,6 +51,9 @@ DIVIDED = {
     ),
 }
 
+NAMES = {"gtcourse.runs.record": {"recorded": "gtcourse.course.records"}}
+"""Names that went from a module which is still there to another one."""
+
 
 class MovedModules(MetaPathFinder, Loader):
     """Finds a module under its old path: the very module of the new path, after a warning."""
@@ -91,6 +94,19 @@ def gather(module: ModuleType, paths: Sequence[str]) -> None:
         for name, value in vars(import_module(path)).items():
             if getattr(value, "__module__", None) == path:
                 setattr(module, name, value)
+
+
+def moved_attribute(module: str, name: str) -> object:
+    """What a module answers where it is asked for a name that it does not have any more."""
+    home = NAMES[module].get(name)
+    if home is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(
+        f"{module}.{name} is now {home}.{name}; the old path goes with the next release.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return getattr(import_module(home), name)
 
 
 def new_path(name: str) -> str | None:

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 import gtcourse
-from gtcourse._moved import MOVED
+from gtcourse._moved import MOVED, NAMES
 from tests.process import run
 
 OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarrow dask distributed"
@@ -75,3 +75,15 @@ def test_an_old_import_path_gives_the_module_of_the_new_one_and_warns(path):
         module = import_module(path)
     if path != "gtcourse.training":
         assert module is import_module(MOVED[path])
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [(path, name) for path, names in NAMES.items() for name in names]
+)
+def test_a_name_that_moved_to_another_module_is_found_there_and_warns(path, name):
+    module, home = import_module(path), NAMES[path][name]
+    with pytest.warns(FutureWarning, match=f"{path}.{name} is now {home}.{name}; the old path"):
+        found = getattr(module, name)
+    assert found is getattr(import_module(home), name)
+    with pytest.raises(AttributeError, match=f"module '{path}' has no attribute 'recroded'"):
+        module.recroded  # noqa: B018

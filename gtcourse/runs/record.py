@@ -27,6 +27,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from gtcourse._moved import moved_attribute
 from gtcourse.graphs.io import file_sha256, replacing
 from gtcourse.names import record_stem
 from gtcourse.recipes import RECIPES, Recipe
@@ -37,6 +38,11 @@ PACKAGE = Path(str(files("gtcourse")))
 
 RESULTS_OF_RUNS = ("weights", "course/records")
 """In the package, but no part of what ran."""
+
+
+def __getattr__(name: str) -> object:
+    """Names that moved to another module warn and are found there."""
+    return moved_attribute(__name__, name)
 
 
 def current_commit() -> str:
