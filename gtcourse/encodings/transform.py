@@ -48,7 +48,7 @@ def encode(
         ValueError: A graph is malformed, or a transform is not one.
     """
     if isinstance(graphs, GraphDataset):
-        return replace(graphs, graphs=encode(list(graphs.graphs), *transforms))
+        return graphs.with_graphs(encode(list(graphs), *transforms))
     if isinstance(graphs, Data):
         raise ValueError("expected a list of graphs, got one; AddX()(graph) takes one.")
     graphs = list(graphs)

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
+from typing import overload
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data, Dataset
@@ -67,8 +70,54 @@ def collate(
     return ragged.batch(torch.arange(len(ragged)), num_nodes=num_nodes)
 
 
-def checked(graphs: Sequence[Data], target: Target | None) -> RaggedGraphs:
+Selection = slice | Sequence[int] | Tensor
+"""Several of some graphs: a slice, their numbers, or a mask."""
+
+
+def selected(key: object, count: int) -> int | Tensor:
+    """The number of one of ``count`` graphs, from 0 on, or the numbers of several.
+
+    Raises:
+        IndexError: there are not so many graphs.
+        TypeError: the key is no number, no slice, no numbers and no mask of so many graphs.
+    """
+    if isinstance(key, Integral) and not isinstance(key, bool):
+        number = int(key)
+        if not -count <= number < count:
+            raise IndexError(f"there is no graph {number}; expected one of {count} graphs.")
+        return number % count
+    rows = torch.arange(count)
+    if isinstance(key, slice):
+        first, end, step = key.indices(count)
+        return torch.tensor([*range(first, end, step)], dtype=torch.int64)
+    if isinstance(key, Sequence | Tensor | np.ndarray) and not isinstance(key, str):
+        numbers = torch.as_tensor(key)
+        is_mask = numbers.dtype == torch.bool
+        if numbers.dim() == 1 and is_mask and len(numbers) == count:
+            return rows[numbers]
+        if numbers.numel() == 0:
+            return rows[:0]
+        whole = not (is_mask or numbers.is_floating_point() or numbers.is_complex())
+        if numbers.dim() == 1 and whole:
+            outside = numbers[(numbers < -count) | (numbers >= count)]
+            if len(outside):
+                raise IndexError(
+                    f"there is no graph {int(outside[0])}; expected one of {count} graphs."
+                )
+            return rows[numbers.long()]
+    given = f"{key.dtype} {list(key.shape)}" if isinstance(key, Tensor) else repr(key)
+    raise TypeError(
+        f"{given} is no choice of graphs; expected a number, a slice, numbers, or a mask of "
+        f"{count} graphs."
+    )
+
+
+def checked(graphs: Sequence[Data] | RaggedGraphs, target: Target | None) -> RaggedGraphs:
     """PyG graphs end to end, after every check that :func:`collate` promises."""
+    if isinstance(graphs, RaggedGraphs):  # they were checked when they were laid end to end
+        return graphs
+    if isinstance(graphs, MappedGraphs):
+        return graphs.graphs
     if isinstance(graphs, Batch):
         graphs = graphs.to_data_list()
     elif isinstance(graphs, Dataset | GraphDataset):
@@ -120,6 +169,38 @@ class RaggedGraphs:
 
     def __len__(self) -> int:
         return len(self.num_nodes)
+
+    def __iter__(self) -> Iterator[Data]:
+        """The graphs one after the other; of a mapped folder each is read when it is its turn."""
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: int) -> Data: ...
+    @overload
+    def __getitem__(self, key: Selection) -> RaggedGraphs: ...
+    def __getitem__(self, key: int | Selection) -> Data | RaggedGraphs:
+        """The graph at a position, with memory of its own, or several graphs over this memory."""
+        place = selected(key, len(self))
+        if isinstance(place, Tensor):
+            return self.select(place)
+        first = {level: int(starts[place]) for level, starts in self.starts.items()}
+        n = int(self.num_nodes[place])
+        counts = {"graph": 1, "node": n, "edge": int(self.num_edges[place]), "pair": n**2}
+
+        def rows(values: Tensor, level: str) -> Tensor:
+            return values[first[level] : first[level] + counts[level]].clone()
+
+        graph = Data(
+            edge_index=torch.stack([rows(ends, "edge") for ends in self.edge_index]).long()
+        )
+        for name, column in self.columns.items():
+            level = self.levels[name]
+            if name == "smiles":
+                graph.smiles = column[first["graph"]]
+            elif name != "split":
+                values = rows(column, level).to(self.dtypes.get(name, column.dtype))
+                graph[name] = values.unflatten(0, (n, n)) if level == "pair" else values
+        return graph
 
     def _counts(self) -> dict[str, Tensor]:
         """Rows of each graph in the columns of a level."""
@@ -364,19 +445,39 @@ class GraphDataset:
     def __iter__(self) -> Iterator[Data]:
         return iter(self.graphs)
 
-    def __getitem__(self, key: int | str) -> Data | list[Data]:
-        """The graph at a position, or the list of a split's graphs."""
-        if isinstance(key, int):
-            return self.graphs[key]
-        if key not in SPLITS:
-            raise KeyError(f"{key!r} is not a split; expected {', '.join(SPLITS)}.")
-        return self._select((self.split == SPLITS.index(key)).nonzero().flatten())
+    @overload
+    def __getitem__(self, key: int) -> Data: ...
+    @overload
+    def __getitem__(self, key: str) -> list[Data]: ...
+    @overload
+    def __getitem__(self, key: Selection) -> GraphDataset: ...
+    def __getitem__(self, key: int | str | Selection) -> Data | list[Data] | GraphDataset:
+        """The graph at a position, a split's graphs, or a data set of some of the graphs.
+
+        Args:
+            key: a number; "train", "val" or "test"; or a slice, numbers, or a mask ``[G]``, for a
+                data set in which each graph stays in its split.
+        """
+        if isinstance(key, str):
+            if key not in SPLITS:
+                raise KeyError(f"{key!r} is not a split; expected {', '.join(SPLITS)}.")
+            return self._select((self.split == SPLITS.index(key)).nonzero().flatten())
+        place = selected(key, len(self))
+        if isinstance(place, Tensor):
+            return replace(self, graphs=self._select(place), split=self.split[place])
+        return self.graphs[place]
 
     def _select(self, rows: Tensor) -> list[Data]:
         return [self.graphs[i] for i in rows.tolist()]
 
+    def with_graphs(self, graphs: list[Data]) -> GraphDataset:
+        """The data set with other graphs in place of its own, such as ones with encodings."""
+        return replace(self, graphs=graphs)
+
     def first(self, count: int) -> GraphDataset:
         """The first ``count`` training graphs, and a quarter as many of the others."""
+        if count < 1:
+            raise ValueError(f"the number of training graphs is {count}; expected 1 or more.")
         counts = (count, max(1, count // 4), max(1, count // 4))
         rows = [(self.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
         rows = torch.cat(rows)
@@ -412,7 +513,8 @@ class GraphDataset:
 class MappedGraphs(GraphDataset):
     """A folder of graphs, memory-mapped: of the graphs only sizes and graph targets are in memory.
 
-    A split is a :class:`RaggedGraphs`, for a :class:`~gtcourse.graphs.DenseLoader`. ``content`` is
+    A split is a :class:`RaggedGraphs`, for a :class:`~gtcourse.graphs.DenseLoader`; iterating
+    reads one graph after the other. ``content`` is
     sha256 of the graphs (``checksum`` may be that of a file with more), and ``stored`` has the
     encodings among the arrays, as ``repr`` writes them.
     """
@@ -430,3 +532,8 @@ class MappedGraphs(GraphDataset):
 
     def _select(self, rows: Tensor) -> RaggedGraphs:
         return self.graphs.select(rows)
+
+    def with_graphs(self, graphs: list[Data]) -> GraphDataset:
+        """A data set in memory."""
+        about = {each.name: getattr(self, each.name) for each in fields(GraphDataset)}
+        return GraphDataset(**about | {"graphs": graphs})
