@@ -1,6 +1,7 @@
 """Graph files, folders of memory-mapped arrays, and how files are replaced atomically.
 
-A graph file is an ``.npz`` without pickles. For G graphs with ΣN nodes and ΣE edges in all:
+A graph file is an ``.npz`` without pickles, or a ``.safetensors`` file of the same arrays. For G
+graphs with ΣN nodes and ΣE edges in all:
 
 ================  =============  ==========================================================
 ``num_nodes``     ``[G]``        at least 1
@@ -35,14 +36,19 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from gtcourse.graphs.check import check_graphs
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
-META, FORMAT = "graphs.json", 1
+META = "graphs.json"
+FORMAT = 1
+SAFETENSORS = ".safetensors"
 SIZES = ("num_nodes", "num_edges", "edge_index")
 VOCABULARIES = ("node_vocabulary", "edge_vocabulary")
 ALIASES = {"atom_type": "x", "bond_type": "edge_attr"}
@@ -67,7 +73,7 @@ def read_graphs(
         ValueError: the file is damaged or a graph in it is malformed; one sentence says which.
     """
     path = Path(path)
-    stored = read_npz(path)
+    stored = read_arrays(path)
     try:
         arrays = {ALIASES.get(key, key): values for key, values in stored.items()}
         ragged = _from_arrays(arrays)
@@ -101,12 +107,14 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     target = str(arrays.get("target", "graph"))
     rows = {"graph": len(sizes[0]), "edge": sizes[1].sum(), "node": sizes[0].sum()}
     named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
-    columns, levels = {}, {}
+    columns = {}
+    levels = {}
     for key, values in arrays.items():
         if key in SIZES or values.ndim == 0 or values.dtype.kind == "U":  # a description
             continue
         if key == "smiles_utf8":
-            key, values = "smiles", values.tobytes().decode().split("\n")
+            key = "smiles"
+            values = values.tobytes().decode().split("\n")
         fitting = [level for level in rows if len(values) == rows[level]]
         level = known_level(key, target) or named.get(key) or next(iter(fitting), None)
         if level in fitting:
@@ -150,7 +158,12 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
 
 def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     """:func:`write_graphs` for graphs that are already end to end."""
-    arrays, y = {key: getattr(ragged, key) for key in SIZES}, ragged.columns["y"]
+    arrays: dict[str, Any] = {
+        "num_nodes": ragged.num_nodes,
+        "num_edges": ragged.num_edges,
+        "edge_index": ragged.edge_index,
+    }
+    y = ragged.columns["y"]
     for level in ("graph", "node", "edge"):
         keys = sorted(key for key, found in ragged.levels.items() if found == level)
         keys = [key for key in keys if key != "smiles"]
@@ -166,7 +179,7 @@ def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     arrays |= {"target": np.array(ragged.target), "name": np.array(name)}
     arrays = {key: np.asarray(values) for key, values in arrays.items()}
     floats = {key: v.astype(np.float32) for key, v in arrays.items() if v.dtype.kind == "f"}
-    return write_npz(path, {key: narrow(values) for key, values in (arrays | floats).items()})
+    return write_arrays(path, {key: narrow(values) for key, values in (arrays | floats).items()})
 
 
 def narrow(values: np.ndarray, types: str = "u1 i1 u2 i2 u4 i4") -> np.ndarray:
@@ -176,6 +189,48 @@ def narrow(values: np.ndarray, types: str = "u1 i1 u2 i2 u4 i4") -> np.ndarray:
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
     fitting = (t for t in types.split() if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
     return values.astype(next(fitting, np.int64))
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Writes arrays under their names, atomically, and returns the file's sha256.
+
+    The same arrays give the same bytes: as safetensors where the path ends in ``.safetensors``,
+    with texts among its metadata, and by :func:`write_npz` otherwise.
+    """
+    path = Path(path)
+    if path.suffix != SAFETENSORS:
+        return write_npz(path, arrays)
+    texts = {name: values.tolist() for name, values in arrays.items() if values.dtype.kind == "U"}
+    numbers = {
+        name: np.ascontiguousarray(values).reshape(values.shape)
+        for name, values in arrays.items()
+        if name not in texts
+    }
+    with replacing(path) as temporary:
+        # One entry: the order of several is not always the same.
+        temporary.write_bytes(save(numbers, {"texts": json.dumps(texts, sort_keys=True)}))
+        return file_sha256(temporary)
+
+
+def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """Every array of a file of :func:`write_arrays`; nothing in it is executed.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, or another kind of file.
+    """
+    path = Path(path)
+    if path.suffix != SAFETENSORS or not path.exists():
+        return read_npz(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            texts = json.loads((file.metadata() or {}).get("texts", "{}"))
+        return arrays | {name: np.array(values, dtype=str) for name, values in texts.items()}
+    except Exception as error:  # of a damaged file, safetensors' own or any other
+        raise ValueError(
+            f"{path} cannot be read ({_reason(error)}); expected a safetensors file of arrays."
+        ) from None
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> str:
@@ -266,7 +321,7 @@ def write_part(path: Path, ragged: RaggedGraphs) -> None:
     write_npz(path, arrays | {"columns": np.array(json.dumps(stored))})
 
 
-def join_parts(folder: Path, parts: Sequence[Path], meta: dict) -> None:
+def join_parts(folder: Path, parts: Sequence[Path], meta: Mapping[str, Any]) -> None:
     """Writes the arrays of the parts end to end, one at a time, and them and ``meta`` as JSON."""
     columns = json.loads(str(np.load(parts[0], allow_pickle=False)["columns"]))
     for name in columns:
@@ -295,18 +350,18 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_tensors(path: Path, content: dict) -> None:
+def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
     """``torch.save``, atomically; the same content gives the same bytes.
 
     torch itself would write the temporary path's name into the file.
     """
     buffer = io.BytesIO()
-    torch.save(content, buffer)
+    torch.save(dict(content), buffer)
     with replacing(path) as temporary:
         temporary.write_bytes(buffer.getbuffer())
 
 
-def check_same(what: str, ours: Mapping, saved: Mapping) -> None:
+def check_same(what: str, ours: Mapping[str, object], saved: Mapping[str, object]) -> None:
     """Raises a ValueError if ``what`` was begun with other settings."""
     if differ := sorted(name for name in {*ours, *saved} if ours.get(name) != saved.get(name)):
         raise ValueError(

@@ -64,6 +64,20 @@ def test_graph_file_round_trip(tmp_path):
     assert read.checksum == file_sha256(tmp_path / "chains.npz")
 
 
+def test_a_safetensors_file_holds_the_same_graphs(tmp_path):
+    written = three_chains()
+    for graph, smiles in zip(written, ["CO", "C=C=N", "C"], strict=True):
+        graph.smiles = smiles
+    read = assert_read_back(written, tmp_path / "chains.safetensors")
+    assert read.split.tolist() == [0, 1, 2]
+    assert read.node_vocabulary == written.node_vocabulary
+    assert read.edge_vocabulary == written.edge_vocabulary
+    assert (read.name, read.source) == ("chains", "file: chains.safetensors")
+    first = file_sha256(tmp_path / "chains.safetensors")
+    assert write_graphs(tmp_path / "again.safetensors", written) == first == read.checksum
+    assert [graph.smiles for graph in read] == ["CO", "C=C=N", "C"]
+
+
 @pytest.mark.parametrize("level", ["graph", "node", "edge"])
 def test_node_edge_and_graph_attributes_round_trip(tmp_path, level):
     dataset = three_chains()
