@@ -66,7 +66,7 @@ def measure(folder: Path, name: str) -> dict[str, float | str]:
         "step_on_kept_batches_ms": a_step(lambda: train("kept")),
         "step_with_loader_ms": a_step(lambda: train("fresh")),
         "training_step_with_loader_ms": a_step(
-            lambda: train_step(fabric, other, recipe.task, next(batches["fresh"]), its_optimizer)
+            lambda: train_step(fabric, other, recipe.task, [next(batches["fresh"])], its_optimizer)
         ),
     }
 

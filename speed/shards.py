@@ -119,7 +119,7 @@ def train_here(folder: str, name: str, steps: int = 20) -> None:
     batches: Iterable[GraphBatch] = chain.from_iterable(repeat(data))
 
     def step() -> None:
-        train_step(fabric, model, recipe.task, next(batches), optimizer)
+        train_step(fabric, model, recipe.task, [next(batches)], optimizer)
 
     times = summary([milliseconds(step) for _ in range(2 * steps)][steps:])
     fabric.barrier()

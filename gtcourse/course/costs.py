@@ -90,7 +90,7 @@ def measure(
 
     def step() -> None:
         rest = optimizer, schedule, recipe.grad_clip, recipe.flag
-        train_step(fabric, model, recipe.task, next(batches), *rest)
+        train_step(fabric, model, recipe.task, [next(batches)], *rest)
 
     @torch.no_grad()
     def forward() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
@@ -127,6 +128,28 @@ class DenseLoader:
             f"{self.num_graphs} graphs {by} in {len(self._buckets)} bucket(s), batches of "
             f"{self.batch_size}{', all full' * self.drop_last}, {self._world} process(es)"
         )
+
+    def digest(self) -> str:
+        """SHA-256 of what a model is trained on: sizes, edges, features and targets.
+
+        Of a folder, whose graphs are not in memory, sizes and graph targets alone.
+        """
+        names = [] if self._streamed else ["x", "edge_attr"]
+        parts = [self._data.num_nodes, self._data.num_edges]
+        if not self._streamed:
+            parts.append(torch.stack([*self._data.edge_index]))
+        parts += [self._data.columns[name] for name in names if name in self._data.columns]
+        if self.targets is not None:
+            parts.append(self.targets)
+        sha256 = hashlib.sha256()
+        for part in parts:
+            sha256.update(f"{part.dtype} {list(part.shape)}".encode())
+            sha256.update(part.cpu().contiguous().numpy().tobytes())
+        return sha256.hexdigest()
+
+    @property
+    def has_targets(self) -> bool:
+        return "y" in self._data.columns
 
     @property
     def targets(self) -> Tensor | None:

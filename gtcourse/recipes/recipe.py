@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from torch import nn
 from torch.optim import AdamW, Optimizer
@@ -18,9 +19,11 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.models.config import Config, PositiveFloat, PositiveInt
 from gtcourse.train import tasks
+from gtcourse.train.checkpoint import History
 from gtcourse.train.flag import Flag
-from gtcourse.train.loop import History, device, fit
+from gtcourse.train.loop import device, fit, steps_of
 from gtcourse.train.tasks import Task
 
 NODES_OF_PATTERN = (979_220, 209_900)
@@ -41,7 +44,7 @@ NOTES = tomllib.loads((files("gtcourse.recipes") / "notes.toml").read_text(encod
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Config):
     """One published run.
 
     Attributes:
@@ -65,64 +68,99 @@ class Recipe:
     dataset: str
     transforms: tuple[Encoding, ...]
     task: Task
-    optimizer: Callable[[Iterable[nn.Parameter]], Optimizer]
+    optimizer: Callable[..., Optimizer]
     schedule: Callable[[Optimizer, int], LRScheduler | ReduceLROnPlateau]
-    epochs: int
-    batch_size: int
+    epochs: PositiveInt
+    batch_size: PositiveInt
     source: str
     paper_parameters: int
-    paper_result: dict
-    steps: int | None = None
-    stop_below_lr: float | None = None
-    grad_clip: float | None = None
+    paper_result: dict[str, Any]
+    steps: PositiveInt | None = None
+    stop_below_lr: PositiveFloat | None = None
+    grad_clip: PositiveFloat | None = None
     flag: Flag | None = None
     notes: str = ""
-    changed: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("build_model", "optimizer", "schedule"):
+            if not callable(vars(self)[name]):
+                raise ValueError(f"{name} is {vars(self)[name]!r}; expected a function.")
+        if not isinstance(self.task, Task):
+            raise ValueError(f"task is {self.task!r}; expected a Task.")
 
     def fit(
-        self, model: nn.Module, train: DenseLoader, val: DenseLoader | None = None, **options
+        self,
+        model: nn.Module,
+        train: DenseLoader,
+        val: DenseLoader | None = None,
+        *,
+        accumulate: int = 1,
+        **options: Any,
     ) -> History:
-        """Trains ``model`` as the recipe says; ``options`` are the others of ``fit``."""
-        model, optimizer, schedule = self.start(model, len(train))
+        """Trains ``model`` as the recipe says.
+
+        Args:
+            accumulate: batches in a step of the optimizer, as of ``fit``.
+            options: others of ``fit``.
+        """
+        steps_per_epoch = steps_of(len(train), accumulate)
+        model, optimizer, schedule = self.start(model, steps_per_epoch)
         epochs = self.epochs
         if self.steps is not None:
-            epochs = min(epochs, -(-self.steps // len(train)))
+            epochs = min(epochs, -(-self.steps // steps_per_epoch))
         return fit(
-            model, self.task, train, val, epochs=epochs, optimizer=optimizer, schedule=schedule,
-            stop_below_lr=self.stop_below_lr, grad_clip=self.grad_clip, flag=self.flag, **options,
-        )  # fmt: skip
+            model,
+            self.task,
+            train,
+            val,
+            epochs=epochs,
+            optimizer=optimizer,
+            schedule=schedule,
+            stop_below_lr=self.stop_below_lr,
+            grad_clip=self.grad_clip,
+            accumulate=accumulate,
+            flag=self.flag,
+            **options,
+        )
 
     def start(
         self, model: nn.Module, steps_per_epoch: int
     ) -> tuple[nn.Module, Optimizer, LRScheduler | ReduceLROnPlateau]:
         """The model on its device, its optimizer (fused on a GPU) and the schedule of that."""
-        model, fused = model.to(device()), {"fused": True} if device().type == "cuda" else {}
+        model = model.to(device())
+        fused = {"fused": True} if device().type == "cuda" else {}
         optimizer = self.optimizer(model.parameters(), **fused)
         steps = self.steps or self.epochs * steps_per_epoch
         return model, optimizer, self.schedule(optimizer, steps)
 
-    def at(self, **changes) -> Recipe:
+    def at(self, **changes: Any) -> Recipe:
         """The same recipe at another budget; ``changed`` says what is not the paper's.
 
-        New ``epochs`` alone also replace ``steps``, so that the schedule ends with the run.
+        New ``epochs`` alone also replace ``steps``, so that the schedule ends with the run. Raises
+        a ValueError for a change of what a recipe does not have, or to what is not allowed.
         """
+        known = [each.name for each in fields(self)]
+        if unknown := [name for name in changes if name not in known]:
+            raise ValueError(f"a recipe has no {unknown[0]}; expected one of {', '.join(known)}.")
         if self.steps is not None and "epochs" in changes:
             changes.setdefault("steps", None)
         texts = {name: as_text(value) for name, value in changes.items()}
         return replace(self, **changes, changed=self.changed | texts)
 
-    def config(self) -> dict:
+    def config(self) -> dict[str, Any]:
         """For a record: the recipe as text and numbers, its changes among them."""
         names = {f.name for f in fields(self)} - {"paper_parameters", "paper_result"}
         return {name: as_text(getattr(self, name)) for name in sorted(names)}
 
 
-def recipe(name: str, **settings) -> Recipe:
+def recipe(name: str, **settings: Any) -> Recipe:
     """A recipe whose data set, task and notes follow from its name, "model-size/dataset"."""
     data = name.split("/")[1]
-    settings = {"dataset": DATASETS.get(data, data), "task": TASKS[data]} | settings
+    about: dict[str, Any] = {"dataset": DATASETS.get(data, data), "task": TASKS[data]}
     notes = (note for pattern, note in NOTES.items() if re.fullmatch(pattern, name))
-    return Recipe(name=name, notes="; ".join(notes), **settings)
+    return Recipe(name=name, notes="; ".join(notes), **about | settings)
 
 
 def as_text(value: object) -> object:

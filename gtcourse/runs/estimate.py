@@ -89,7 +89,7 @@ def estimate(recipe: Recipe, data: GraphDataset) -> Estimate | None:
         for batch in loader:
             start = time.perf_counter()
             rest = optimizer, schedule, recipe.grad_clip, recipe.flag
-            train_step(fabric, model, recipe.task, batch.to(device()), *rest)
+            train_step(fabric, model, recipe.task, [batch.to(device())], *rest)
             if device().type == "cuda":
                 torch.cuda.synchronize()
             seconds.append(time.perf_counter() - start)

@@ -31,7 +31,8 @@ from gtcourse._moved import moved_attribute
 from gtcourse.graphs.io import file_sha256, replacing
 from gtcourse.names import record_stem
 from gtcourse.recipes import RECIPES, Recipe
-from gtcourse.train.loop import device, read_tensors
+from gtcourse.train.checkpoint import read_tensors
+from gtcourse.train.loop import device
 
 PACKAGE = Path(str(files("gtcourse")))
 """The trained models that come with the package."""
@@ -268,7 +269,7 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
     """
     runs: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda record: record.seed):
-        settings = ("changed", "precision", "compile", "buckets")
+        settings = ("changed", "precision", "compile", "buckets", "accumulate")
         budget = str([record.config.get(name) for name in settings])
         own = "own_data" in record.config.get("changed", {})
         # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,13 +67,23 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
         loss.backward()
         optimizer.step()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [*filter(torch.is_tensor, tree_leaves(optimizer.state_dict()["state"]))]
-    parts = ([*model.parameters()], gradients, state)
+    state = [
+        leaf for leaf in tree_leaves(optimizer.state_dict()["state"]) if isinstance(leaf, Tensor)
+    ]
     return StepCosts(
-        flops.get_total_flops(), ledger.operations, ledger.allocations,
-        *(sum(tensor.nbytes for tensor in part) for part in parts),
-        kept=kept, activations=ledger.peak_without([*gradients, *state]),
-    )  # fmt: skip
+        flops=flops.get_total_flops(),
+        operations=ledger.operations,
+        allocations=ledger.allocations,
+        parameters=bytes_of(model.parameters()),
+        gradients=bytes_of(gradients),
+        optimizer=bytes_of(state),
+        kept=kept,
+        activations=ledger.peak_without([*gradients, *state]),
+    )
+
+
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)
 
 
 @torch.no_grad()
@@ -98,7 +109,9 @@ def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
         return torch.empty(shape, dtype=tensor.dtype, device="meta")
 
     axes = {"x": 1, "mask": 1, "adjacency": 2, "edge_attr": 2, "y": TARGET_AXES[batch.target]}
-    fields = {n: stretch(t, axes[n]) for n, t in vars(batch).items() if isinstance(t, Tensor)}
+    fields: dict[str, Any] = {
+        n: stretch(t, axes[n]) for n, t in vars(batch).items() if isinstance(t, Tensor)
+    }
     encodings = {n: stretch(t, node_axes(n, t)) for n, t in batch.encodings.items()}
     return replace(batch, **fields, encodings=encodings)
 
@@ -106,13 +119,21 @@ def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
 class _Ledger(TorchDispatchMode):
     """Follows the memory of every tensor that operators make, from its first use to its last."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.operations = self.allocations = self.held = 0
+        self.operations = 0
+        self.allocations = 0
+        self.held = 0
         self._alive: dict[int, int] = {}  # a storage's address to the number of its allocation
         self._changes: list[tuple[int, int]] = []  # number of the allocation, bytes more or less
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         self._watch((args, kwargs), existed=True)
         result = func(*args, **kwargs)
@@ -120,14 +141,20 @@ class _Ledger(TorchDispatchMode):
         self._watch(result, existed=False)
         return result
 
-    def _watch(self, tree, existed: bool) -> None:
+    def _watch(self, tree: object, existed: bool) -> None:
         """Follows the tensors that are not followed yet; those that existed take no memory."""
-        for tensor in filter(torch.is_tensor, tree_leaves(tree)):
+        for tensor in tree_leaves(tree):
+            if not isinstance(tensor, Tensor):
+                continue
             storage = tensor.untyped_storage()
             if storage._cdata in self._alive:
                 continue
-            number, size = (-1, 0) if existed else (self.allocations, storage.nbytes())
-            self.allocations += not existed
+            number = -1
+            size = 0
+            if not existed:
+                number = self.allocations
+                size = storage.nbytes()
+                self.allocations += 1
             self._alive[storage._cdata] = number
             self._change(number, size)
             weakref.finalize(storage, self._release, storage._cdata, size).atexit = False

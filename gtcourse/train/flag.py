@@ -6,18 +6,21 @@ Shapes: B graphs, N nodes (padded), d width of the node embeddings, m steps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.config import Config, NotNegativeFloat, PositiveFloat, PositiveInt
 from gtcourse.train.tasks import Task
 
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Config):
     r"""m forward and backward passes for one optimizer step, each on a stronger perturbation.
 
     δ starts uniform in [-α, α], or with a bound in [-ε/√d, ε/√d], as in FreeLB and Graphormer's
@@ -37,9 +40,9 @@ class Flag:
         bound: ε; 0 for none, as in Graphormer's Table 9.
     """
 
-    steps: int
-    step_size: float
-    bound: float = 0.0
+    steps: PositiveInt
+    step_size: PositiveFloat
+    bound: NotNegativeFloat = 0.0
 
     def backward(
         self,
@@ -49,14 +52,17 @@ class Flag:
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> Tensor:
         """Adds the gradient of a step to the parameters', and returns the mean of the m losses."""
-        like, width = next(model.parameters()), model.config.d_model
+        like = next(model.parameters())
+        config: Any = model.config
+        width: int = config.d_model
         mask = batch.mask[..., None]
-        radius = self.bound / width**0.5 if self.bound else self.step_size
+        radius = self.bound / math.sqrt(width) if self.bound else self.step_size
         delta = torch.empty(*batch.mask.shape, width, dtype=like.dtype, device=like.device)
         delta = delta.uniform_(-radius, radius) * mask
-        total = 0.0
+        total = like.new_zeros(())
         for step in range(self.steps):
             if step > 0:
+                assert delta.grad is not None  # of the pass before
                 # Neither 1/m nor a scale of the loss changes the sign.
                 delta = delta.detach() + self.step_size * (delta.grad.sign() * mask)
                 if self.bound:

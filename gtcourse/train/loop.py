@@ -10,11 +10,13 @@ import csv
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +25,24 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.io import check_same, replacing, write_tensors
+from gtcourse.graphs.io import replacing
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.models.config import (
+    Config,
+    NotNegativeFloat,
+    NotNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+from gtcourse.train.checkpoint import Checkpoint, Epoch, History, Part, Progress
 from gtcourse.train.flag import Flag
 from gtcourse.train.tasks import Task
 
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+    from lightning_fabric.wrappers import _FabricModule
+
+Precision = Literal["32-true", "bf16-mixed"]
 T = TypeVar("T")
 
 # What a budget says about data and steps; its other entries are widths and batch sizes.
@@ -61,52 +76,20 @@ def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
     name = os.environ.get("GTCOURSE_BUDGET") or ("cpu" if device().type == "cpu" else "gpu")
     if name not in choices:
         raise ValueError(f"GTCOURSE_BUDGET is {name!r}; expected one of {', '.join(choices)}.")
-    listed = chosen = choices[name]
+    chosen = choices[name]
+    listed = str(chosen)
     if isinstance(chosen, dict):
         listed = ", ".join(f"{key} = {value}" for key, value in chosen.items())
     print(f"Budget {name} on {device().type}: {listed}")
     return chosen
 
 
-def _fiftieth(value: T) -> T:
+def _fiftieth(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _fiftieth(part) if name in AMOUNTS else part for name, part in value.items()}
     if isinstance(value, tuple):
         return tuple(map(_fiftieth, value))
     return max(1, value // 50)
-
-
-@dataclass
-class History:
-    """What a run did.
-
-    Attributes:
-        epochs: rows of epoch, lr, train_loss, val_<metric> and seconds.
-        best: the row of the weights that the model has: the best by the monitored metric, or the
-            last without validation; None if the metric was always NaN.
-    """
-
-    epochs: list[dict[str, float]] = field(default_factory=list)
-    best: dict[str, float] | None = None
-    steps: int = 0
-
-    @property
-    def seconds(self) -> float:
-        return sum(self.column("seconds"))
-
-    def column(self, name: str) -> list[float]:
-        return [row[name] for row in self.epochs]
-
-
-@dataclass
-class Epoch:
-    """An unfinished epoch of one process; ``loss`` is summed over its ``graphs`` so far."""
-
-    lr: float
-    batches: int = 0
-    graphs: int = 0
-    loss: float | Tensor = 0.0
-    seconds: float = 0.0
 
 
 @contextmanager
@@ -129,6 +112,45 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
+@dataclass(frozen=True)
+class Settings(Config):
+    """How a model is trained. They check themselves when they are made.
+
+    Attributes:
+        epochs: passes over the training data, at most.
+        lr: Adam's learning rate, 1e-3 by default; only without an optimizer of one's own.
+        stop_below_lr: stop before an epoch whose learning rate would be below this.
+        grad_clip: the largest norm of the gradient.
+        accumulate: batches whose gradients are added up for one step of the optimizer. The step is
+            that of one batch with all their graphs, but for batch norm, which has the statistics
+            of each batch.
+        precision: Fabric's, of training; validation is in float32.
+        compile: use ``torch.compile`` and replay CUDA graphs, for batches of few shapes.
+        devices: processes on this machine; ``torchrun``'s number takes precedence.
+        seed: of dropout and everything else random in training but the loader's order.
+        checkpoint_every: also save after every so many steps of an epoch; with a folder.
+        tensorboard: also log the curve for TensorBoard; with a folder.
+        progress: show a bar in a terminal.
+    """
+
+    epochs: PositiveInt
+    lr: PositiveFloat | None = None
+    stop_below_lr: NotNegativeFloat | None = None
+    grad_clip: PositiveFloat | None = None
+    accumulate: PositiveInt = 1
+    precision: Precision = "32-true"
+    compile: bool = False
+    devices: PositiveInt = 1
+    seed: NotNegativeInt = 0
+    checkpoint_every: PositiveInt | None = None
+    tensorboard: bool = False
+    progress: bool = True
+
+
+EpochHook = Callable[[nn.Module, dict[str, float]], object]
+"""Called with the model and the row of an epoch; True ends the training."""
+
+
 @own_random_state()
 def fit(
     model: nn.Module,
@@ -136,21 +158,12 @@ def fit(
     train: DenseLoader,
     val: DenseLoader | None = None,
     *,
-    epochs: int,
-    lr: float = 1e-3,
     optimizer: Optimizer | None = None,
     schedule: LRScheduler | ReduceLROnPlateau | None = None,
-    stop_below_lr: float | None = None,
-    grad_clip: float | None = None,
     flag: Flag | None = None,
-    precision: str = "32-true",
-    compile: bool = False,
-    devices: int = 1,
-    seed: int = 0,
     out: Path | str | None = None,
-    checkpoint_every: int | None = None,
-    tensorboard: bool = False,
-    progress: bool = True,
+    on_epoch_end: EpochHook | None = None,
+    **settings: Any,
 ) -> History:
     """Trains ``model`` in place and leaves it with its best weights by validation.
 
@@ -159,101 +172,102 @@ def fit(
 
     Args:
         train, val: loaders; fastest on :func:`gtcourse.device`, to which batches are moved.
-        epochs: passes over ``train``, at most; lr: Adam's, if no ``optimizer`` is given.
+        optimizer: of the model's parameters; Adam by default.
         schedule: of ``optimizer``; stepped after each step, a ``ReduceLROnPlateau`` each epoch.
-        stop_below_lr: stop before an epoch whose learning rate would be below this.
-        grad_clip: the largest norm of the gradient.
         flag: perturbs the node embeddings; the training loss is then the mean over its passes.
-        precision: Fabric's, "32-true" or "bf16-mixed".
-        compile: use ``torch.compile`` and replay CUDA graphs, for batches of few shapes.
-        devices: processes on this machine; ``torchrun``'s number takes precedence.
-        seed: of dropout and everything else random in training but the loader's order.
         out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
             continued; on a CPU the result is the same bit for bit.
-        checkpoint_every: also save after every so many steps of an epoch.
-        tensorboard: also log the curve for TensorBoard, below ``out``.
+        on_epoch_end: called in every process with the model and the row of the epoch, once its
+            checkpoint is written. True, in the first process, ends the training. What it draws at
+            random does not change the run.
+        settings: the fields of :class:`Settings`: ``epochs``, which has no default, ``lr``,
+            ``grad_clip``, ``accumulate``, ``precision``, ``seed`` and others.
 
     Raises:
-        ValueError: a plateau without validation data, a graph with a feature that the model does
-            not know, targets from which nothing can be learned, or ``out`` holds the checkpoint of
-            another run.
+        ValueError: a setting is not allowed or has no effect, a plateau without validation data, a
+            graph with a feature that the model does not know, targets from which nothing can be
+            learned, or ``out`` holds the checkpoint of another run.
         RuntimeError: the training loss is no longer a finite number.
     """
-    if val is None and isinstance(schedule, ReduceLROnPlateau):
-        raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
+    chosen = Settings(**settings)
+    folder = None if out is None else Path(out)
+    _check_effects(chosen, model, optimizer, schedule, val, folder)
     for loader in (train, val):
-        if loader is not None and loader.targets is not None:  # None: streamed from a folder
-            task.check(loader.targets)
-        if isinstance(loader, DenseLoader):
-            loader.check_features(model)
-    optimizer = optimizer or Adam(model.parameters(), lr=lr)
-    fabric = launch(device().type, devices, precision)
-    rank, world = fabric.global_rank, fabric.world_size
+        if loader is not None:
+            _check_targets(task, loader)
+            if isinstance(loader, DenseLoader):
+                loader.check_features(model)
+    optimizer = optimizer or Adam(model.parameters(), lr=chosen.lr or 1e-3)
+    fabric = launch(device().type, chosen.devices, chosen.precision)
+    rank = fabric.global_rank
+    world = fabric.world_size
     if world > 1:
         train = train.shard(rank, world, even=True)
         val = None if val is None else val.shard(rank, world, even=False)
-    torch.manual_seed(seed + rank)
+    torch.manual_seed(chosen.seed + rank)
     # The wrapped model shares its weights with the caller's.
-    trained = compiled(model, compile)
+    trained = compiled(model, chosen.compile)
     wrapped, wrapped_optimizer = fabric.setup(trained, optimizer)
     # Validated in float32 like the test set, in any number of processes and in any precision.
     evaluated = trained if world == 1 else model  # DDP's forward waits for the other processes
-    history, best_weights, current = History(), None, None
-    folder = None if out is None else Path(out)
-    writes = folder is not None and rank == 0
-    logs = folder / "tensorboard" if writes and tensorboard else None
-    parts = {"model": model, "optimizer": optimizer}
-    if schedule is not None:
-        parts["schedule"] = schedule
-    run = _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag)
-    if folder is not None and (folder / "last.ckpt").exists():
-        state = _load(folder / "last.ckpt", run, parts, rank)
-        history, best_weights = History(**state["history"]), state["best_weights"]
-        current = state["current"] and Epoch(**state["current"])
-        if current and rank > 0:  # the first process continues with the sums of all
-            current.loss, current.graphs = 0.0, 0
-
-    def save(current: Epoch | None) -> None:
-        if folder is None:
-            return
-        random = _random_state(fabric)  # gathered from all processes
-        if writes:
-            state = {name: part.state_dict() for name, part in parts.items()}
-            state |= {"run": run, "random": random, "history": asdict(history)}
-            state |= {"current": current and asdict(current), "best_weights": best_weights}
-            write_tensors(folder / "last.ckpt", state)
+    progress = Progress()
+    checkpoint = None
+    if folder is not None:
+        parts: dict[str, Part] = {"model": model, "optimizer": optimizer}
+        if schedule is not None:
+            parts["schedule"] = schedule
+        identity = _identity(model, task, train, val, optimizer, schedule, flag, chosen)
+        checkpoint = Checkpoint(folder, fabric, identity, parts)
+        progress = checkpoint.restore()
+    history = progress.history
+    written = folder if rank == 0 else None
+    logs = None
+    if written is not None and chosen.tensorboard:
+        logs = written / "tensorboard"
 
     # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
-    silent = {} if progress and rank == 0 else {"disable": True}
-    done = len(history.epochs) * len(train) + (current.batches if current else 0)
-    bar = tqdm(total=epochs * len(train), initial=done, unit="step", leave=False, **silent)
+    silent = {} if chosen.progress and rank == 0 else {"disable": True}
+    done = len(history.epochs) * len(train)
+    if progress.current is not None:
+        done += progress.current.batches
+    total_batches = chosen.epochs * len(train)
+    bar = tqdm(total=total_batches, initial=done, unit="batch", leave=False, **silent)
     with bar, _tensorboard(logs) as log:
-        for epoch in range(len(history.epochs), epochs):
-            if current is None:
-                current = Epoch(optimizer.param_groups[0]["lr"])
-                if current.lr < (stop_below_lr or 0):
+        for epoch in range(len(history.epochs), chosen.epochs):
+            if progress.current is None:
+                lr = optimizer.param_groups[0]["lr"]
+                if lr < (chosen.stop_below_lr or 0):
                     break
+                progress.current = Epoch(lr)
+            current = progress.current
             start = time.perf_counter() - current.seconds
             wrapped.train()
             train.set_epoch(epoch, current.batches)
-            for batch in train:
-                batch = batch.to(fabric.device)
+            for batches in _groups(train, chosen.accumulate):
+                batches = [batch.to(fabric.device) for batch in batches]
                 loss = train_step(
-                    fabric, wrapped, task, batch, wrapped_optimizer, schedule, grad_clip, flag
+                    fabric,
+                    wrapped,
+                    task,
+                    batches,
+                    wrapped_optimizer,
+                    schedule,
+                    chosen.grad_clip,
+                    flag,
                 )
                 # Summed on the device: reading it here would make the device wait at every step.
-                current.loss = current.loss + loss * batch.num_graphs
-                current.graphs += batch.num_graphs
-                current.batches += 1
+                current.loss = current.loss + loss
+                current.graphs += sum(batch.num_graphs for batch in batches)
+                current.batches += len(batches)
                 current.seconds = time.perf_counter() - start
-                bar.update()
-                unfinished = current.batches < len(train)
-                if checkpoint_every and unfinished and current.batches % checkpoint_every == 0:
-                    save(_over_processes(fabric, current, epoch))
+                bar.update(len(batches))
+                if checkpoint is not None and _is_due(current, chosen, len(train)):
+                    checkpoint.save(progress, _over_processes(fabric, current, epoch))
             total = _over_processes(fabric, current, epoch)
-            history.steps += total.batches
-            row = {"epoch": epoch, "lr": total.lr, "train_loss": total.loss / total.graphs}
-            current, monitored = None, f"val_{task.monitor}"
+            progress.current = None
+            history.steps += steps_of(total.batches, chosen.accumulate)
+            row = {"epoch": epoch, "lr": total.lr, "train_loss": float(total.loss) / total.graphs}
+            monitored = f"val_{task.monitor}"
             if val is not None:
                 scores = evaluate(evaluated, task, val)
                 row |= {f"val_{name}": value for name, value in scores.items()}
@@ -261,66 +275,118 @@ def fit(
                     schedule.step(scores[task.monitor])
             row["seconds"] = time.perf_counter() - start
             history.epochs.append(row)
-            best = history.best
-            if val is None or task.improves(row[monitored], best and best[monitored]):
+            best = None if history.best is None else history.best.get(monitored)
+            if val is None or task.improves(row[monitored], best):
                 history.best = row
-                best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
-            if writes:
-                _write_curve(folder / "curve.csv", history.epochs)
-            save(None)
+                weights = model.state_dict()
+                progress.best_weights = {k: v.detach().clone() for k, v in weights.items()}
+            if written is not None:
+                _write_curve(written / "curve.csv", history.epochs)
+            if checkpoint is not None:
+                checkpoint.save(progress, None)
             log(row, epoch)
             bar.set_postfix({name: f"{v:.4g}" for name, v in row.items() if name != "seconds"})
-    if best_weights is not None:
-        model.load_state_dict(best_weights)
+            if on_epoch_end is not None:
+                with own_random_state():
+                    ends = on_epoch_end(model, dict(row)) is True
+                if fabric.broadcast(ends):
+                    break
+    if progress.best_weights is not None:
+        model.load_state_dict(progress.best_weights)
     return history
 
 
 def train_step(
-    fabric,
-    model: nn.Module,
+    fabric: Fabric,
+    model: _FabricModule,
     task: Task,
-    batch: GraphBatch,
+    batches: Sequence[GraphBatch],
     optimizer: Optimizer,
     schedule: LRScheduler | ReduceLROnPlateau | None = None,
     grad_clip: float | None = None,
     flag: Flag | None = None,
 ) -> Tensor:
-    """One step of an optimizer and a model of Fabric: the loss, without waiting for a GPU."""
+    """One step of an optimizer and a model of Fabric, without waiting for a GPU.
+
+    The gradient is that of one batch with the graphs of all ``batches``: each loss counts by its
+    share of :attr:`Task.size`. Returns the sum over all graphs of the loss of their batch.
+    """
     optimizer.zero_grad()
-    weight = _weight_among_processes(fabric, task, batch)
-    if flag is None:
-        loss = task.loss(model(batch, **task.model_options), batch)
-        fabric.backward(loss * weight)
-    else:
-        loss = flag.backward(model, task, batch, lambda part: fabric.backward(part * weight))
+    losses = []
+    shares = _shares(fabric, task, batches)
+    for number, (batch, share) in enumerate(zip(batches, shares, strict=True), start=1):
+        waits = number < len(batches)
+        with fabric.no_backward_sync(model, enabled=waits):
+            if flag is None:
+                loss = task.loss(model(batch, **task.model_options), batch)
+                fabric.backward(loss * share)
+            else:
+                backward = partial(_backward, fabric, share)
+                loss = flag.backward(model, task, batch, backward)
+        losses.append(loss.detach() * batch.num_graphs)
     if grad_clip is not None:
         # To check the norm, the device would have to be waited for.
         fabric.clip_gradients(model, optimizer, max_norm=grad_clip, error_if_nonfinite=False)
     optimizer.step()
     if isinstance(schedule, LRScheduler) and not isinstance(schedule, ReduceLROnPlateau):
         schedule.step()
-    return loss.detach()
+    return torch.stack(losses).sum()
+
+
+def _backward(fabric: Fabric, share: Tensor | float, loss: Tensor) -> None:
+    fabric.backward(loss * share)
+
+
+def steps_of(batches: int, accumulate: int) -> int:
+    """Steps of an epoch with so many batches; the last one may have fewer than the others."""
+    return -(-batches // accumulate)
+
+
+def _groups(batches: Iterable[GraphBatch], size: int) -> Iterator[list[GraphBatch]]:
+    """The batches of each step."""
+    remaining = iter(batches)
+    while group := list(islice(remaining, size)):
+        yield group
+
+
+def _is_due(current: Epoch, settings: Settings, batches: int) -> bool:
+    """Whether to save in the middle of an epoch."""
+    if settings.checkpoint_every is None or current.batches == batches:
+        return False
+    return steps_of(current.batches, settings.accumulate) % settings.checkpoint_every == 0
 
 
 def compiled(model: nn.Module, compile: bool) -> nn.Module:
+    """The model, or its compiled form, which shares its weights."""
+    if not compile:
+        return model
     # One graph for each shape: those that serve all shapes cannot be replayed.
-    return torch.compile(model, mode="reduce-overhead", dynamic=False) if compile else model
+    return cast(nn.Module, torch.compile(model, mode="reduce-overhead", dynamic=False))
 
 
 @torch.no_grad()
 def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
     """The task's metric over all graphs of a loader; the model is in eval mode meanwhile.
 
-    Raises a ValueError if a graph has a feature that the model does not know.
+    It is NaN if no target is known.
+
+    Raises:
+        ValueError: a graph has a feature that the model does not know, a target is no class of the
+            task, or there are no targets.
     """
+    _check_targets(task, loader, all_may_be_missing=True)
     if isinstance(loader, DenseLoader):
         loader.check_features(model)
     where = next(model.parameters()).device
     metric = task.metric().to(where)
+    known: Tensor | int = 0
     with evaluating(model):
         for batch in loader:
             batch = batch.to(where)
             task.update(metric, model(batch), batch)
+            known = known + task.size(batch)
+    if not float(known):  # torchmetrics' accuracy of no target would be 0
+        return {task.monitor: math.nan}
     return {task.monitor: float(metric.compute())}
 
 
@@ -329,7 +395,7 @@ def count_parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def launch(accelerator: str, devices: int, precision: str):
+def launch(accelerator: str, devices: int, precision: Precision) -> Fabric:
     """A Fabric whose processes run; the others run the same program from its start."""
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
     from lightning_fabric.strategies import DDPStrategy
@@ -339,9 +405,12 @@ def launch(accelerator: str, devices: int, precision: str):
     # The loss does not depend on GatedGCN's last edges, nor on EGT's heads for other targets.
     strategy = DDPStrategy(find_unused_parameters=True) if several else "auto"
     fabric = Fabric(
-        accelerator=accelerator, devices=devices, num_nodes=machines, strategy=strategy,
+        accelerator=accelerator,
+        devices=devices,
+        num_nodes=machines,
+        strategy=strategy,
         precision=precision,
-    )  # fmt: skip
+    )
     if several:
         fabric.launch()
     return fabric
@@ -358,34 +427,80 @@ def is_first_process() -> bool:
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
 
 
-def read_tensors(path: Path) -> dict:
-    """What ``torch.save`` wrote, or a ValueError if it is something else, or would run code."""
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises anything for a broken pickle
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:150].rstrip(".")
+def _check_effects(
+    settings: Settings,
+    model: nn.Module,
+    optimizer: Optimizer | None,
+    schedule: LRScheduler | ReduceLROnPlateau | None,
+    val: DenseLoader | None,
+    folder: Path | None,
+) -> None:
+    """Raises a ValueError for what would have no effect, or one on something else."""
+    if val is None and isinstance(schedule, ReduceLROnPlateau):
+        raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
+    if optimizer is not None and settings.lr is not None:
         raise ValueError(
-            f"{path} cannot be read ({reason}); expected tensors that gtcourse saved."
-        ) from None
+            f"lr is {settings.lr:g}, which has no effect beside an optimizer with its own; "
+            "expected one of the two."
+        )
+    if schedule is not None and schedule.optimizer is not optimizer:
+        raise ValueError("schedule is that of another optimizer; expected one of optimizer.")
+    if optimizer is not None:
+        own = {id(parameter) for parameter in model.parameters()}
+        given = [each for group in optimizer.param_groups for each in group["params"]]
+        if not any(id(parameter) in own for parameter in given):
+            raise ValueError(
+                "optimizer has no parameter of the model; expected one of model.parameters()."
+            )
+    if folder is None:
+        without_effect = {
+            "checkpoint_every": settings.checkpoint_every is not None,
+            "tensorboard": settings.tensorboard,
+        }
+        for name, is_given in without_effect.items():
+            if is_given:
+                raise ValueError(f"{name} has no effect without out; expected a folder.")
 
 
-def _weight_among_processes(fabric, task: Task, batch: GraphBatch) -> Tensor | float:
-    r""":math:`W s_r / \sum_{r'} s_{r'}` in process r of W, whose share has :attr:`Task.size` s_r.
+def _check_targets(task: Task, loader: DenseLoader, *, all_may_be_missing: bool = False) -> None:
+    """Raises a ValueError if there are no targets, or none to learn from, or one is no class."""
+    targets = loader.targets
+    if targets is not None:
+        task.check(targets, all_may_be_missing=all_may_be_missing)
+    elif isinstance(loader, DenseLoader) and not loader.has_targets:
+        raise ValueError("the graphs have no targets y; expected one for each prediction.")
 
-    With this factor the mean of the processes' losses is the loss of the batch.
+
+def _shares(fabric: Fabric, task: Task, batches: Sequence[GraphBatch]) -> list[Tensor | float]:
+    r""":math:`W s_{rk} / \sum_{r'k'} s_{r'k'}` of each batch k of process r of W.
+
+    :math:`s_{rk}` is the :attr:`Task.size` of its share of the batch. With these factors the sum of
+    the batches' losses, as a mean over the processes, is the loss of one batch with all graphs.
     """
-    if fabric.world_size == 1:
-        return 1.0
-    own = torch.as_tensor(task.size(batch), dtype=torch.float64, device=fabric.device)
-    of_all = fabric.all_reduce(own.clone(), reduce_op="sum")
-    return own * fabric.world_size / of_all.clamp(min=torch.finfo(own.dtype).tiny)
+    if fabric.world_size == 1 and len(batches) == 1:
+        return [1.0]
+    dtype = torch.float32 if fabric.device.type == "mps" else torch.float64  # it has no other
+    sizes = [
+        torch.as_tensor(task.size(batch), dtype=dtype, device=fabric.device) for batch in batches
+    ]
+    total = torch.stack(sizes).sum()
+    if fabric.world_size > 1:
+        total = _sum_over_processes(fabric, total)
+    total = total.clamp(min=torch.finfo(total.dtype).tiny)
+    return [size * fabric.world_size / total for size in sizes]
 
 
-def _over_processes(fabric, current: Epoch, epoch: int) -> Epoch:
+def _sum_over_processes(fabric: Fabric, values: Tensor) -> Tensor:
+    total = fabric.all_reduce(values, reduce_op="sum")
+    assert isinstance(total, Tensor)  # as what was given
+    return total
+
+
+def _over_processes(fabric: Fabric, current: Epoch, epoch: int) -> Epoch:
     """The epoch with the sums of all processes; they have to be finite."""
     sums = torch.tensor([float(current.loss), current.graphs], dtype=torch.float64)
     if fabric.world_size > 1:
-        sums = fabric.all_reduce(sums.to(fabric.device), reduce_op="sum")
+        sums = _sum_over_processes(fabric, sums.to(fabric.device))
     loss, graphs = sums.tolist()
     if not math.isfinite(loss):
         raise RuntimeError(
@@ -395,43 +510,33 @@ def _over_processes(fabric, current: Epoch, epoch: int) -> Epoch:
     return replace(current, loss=loss, graphs=round(graphs))
 
 
-def _identity(model, task, train, optimizer, schedule, seed, grad_clip, flag) -> dict[str, str]:
+def _identity(
+    model: nn.Module,
+    task: Task,
+    train: DenseLoader,
+    val: DenseLoader | None,
+    optimizer: Optimizer,
+    schedule: LRScheduler | ReduceLROnPlateau | None,
+    flag: Flag | None,
+    settings: Settings,
+) -> dict[str, str]:
     """What a checkpoint has to share with the run that continues it, by name."""
     config = getattr(model, "config", None)
     # Variants of a model may have weights of the same shapes.
-    settings = vars(config) if is_dataclass(config) else {}
-    run = {
-        "seed": seed,
-        "task": task.name,
-        "flag": flag,
-        "grad_clip": grad_clip,
-        "optimizer": (type(optimizer).__name__, optimizer.defaults),
-        "schedule": (type(schedule).__name__, getattr(schedule, "total_steps", None)),
-        "order of the graphs": train.order,
-    }
-    return {name: repr(value) for name, value in (settings | run).items()}
-
-
-def _random_state(fabric) -> dict[str, Tensor]:
-    """The state of each random generator in all processes, ``[processes, bytes]``."""
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    gathered = {name: fabric.all_gather(state) for name, state in states.items()}
-    return {name: s.reshape(fabric.world_size, -1).cpu() for name, s in gathered.items()}
-
-
-def _load(path: Path, run: dict[str, str], parts: dict, rank: int) -> dict:
-    """Restores the parts and the random generators, and returns the rest of a checkpoint."""
-    state = read_tensors(path)
-    check_same(f"{path} belongs to another run", run, state.get("run", {}))
-    for name, part in parts.items():
-        part.load_state_dict(state[name])
-    random = {name: each[rank].clone() for name, each in state["random"].items()}
-    torch.set_rng_state(random["cpu"])
-    if torch.cuda.is_available() and "cuda" in random:
-        torch.cuda.set_rng_state(random["cuda"])
-    return state
+    identity = vars(config).copy() if is_dataclass(config) else {}
+    identity["seed"] = settings.seed
+    identity["task"] = task.name
+    identity["flag"] = flag
+    identity["grad_clip"] = settings.grad_clip
+    identity["accumulate"] = settings.accumulate
+    identity["optimizer"] = (type(optimizer).__name__, optimizer.defaults)
+    identity["schedule"] = (type(schedule).__name__, getattr(schedule, "total_steps", None))
+    identity["order of the graphs"] = train.order
+    # Of loaders of a reader's own the content is not known.
+    identity["data"] = [
+        loader.digest() for loader in (train, val) if isinstance(loader, DenseLoader)
+    ]
+    return {name: repr(value) for name, value in identity.items()}
 
 
 def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
@@ -445,8 +550,9 @@ def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
 def _tensorboard(folder: Path | None) -> Iterator[Callable[[dict[str, float], int], None]]:
     """A function that appends a row to a new TensorBoard file in ``folder``, if there is one.
 
-    Without tensorboardX's queue and thread: after Ctrl-C, or on a full disk, closing them can wait
-    forever.
+    Without the queue and the thread that Fabric's logger has from tensorboardX: a write that fails,
+    as on a disk that is full for a moment, ends the thread, and a few values later the training
+    waits for it forever (``tests/train/test_loggers.py``).
     """
     if folder is None:
         yield lambda row, step: None

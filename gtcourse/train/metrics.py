@@ -32,7 +32,8 @@ class MeanOverTargets(Metric):
         self.targets.append(y.reshape(len(y), -1))
 
     def compute(self) -> Tensor:
-        predictions, targets = dim_zero_cat(self.predictions), dim_zero_cat(self.targets)
+        predictions = dim_zero_cat(self.predictions)
+        targets = dim_zero_cat(self.targets)
         scores = []
         for prediction, y in zip(predictions.T, targets.T, strict=True):
             known = ~y.isnan()

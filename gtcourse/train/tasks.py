@@ -64,16 +64,18 @@ class Task:
             return value == value  # anything but NaN
         return value < best if self.mode == "min" else value > best
 
-    def check(self, targets: Tensor) -> None:
+    def check(self, targets: Tensor, *, all_may_be_missing: bool = False) -> None:
         """Raises a ValueError if no target is known, or one is no class."""
         known = targets[~targets.isnan() & (targets != MISSING_LABEL)]
         if not len(known):
+            if all_may_be_missing:
+                return
             raise ValueError("all targets are missing; expected at least one that is known.")
         classes = range(self.num_classes or 0)
         if classes and not {*known.unique().tolist()} <= {*classes}:
             raise ValueError(
                 f"the targets are from {known.min():g} to {known.max():g}; expected classes, 0 to "
-                f"{self.num_classes - 1}."
+                f"{len(classes) - 1}."
             )
 
 
@@ -95,7 +97,8 @@ class Scale:
         return prediction * sd + mean
 
     def _like(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        mean, sd = values.new_tensor(self.mean), values.new_tensor(self.sd)
+        mean = values.new_tensor(self.mean)
+        sd = values.new_tensor(self.sd)
         return (mean, sd) if len(self.mean) > 1 else (mean[0], sd[0])
 
 
@@ -105,10 +108,13 @@ def graph_regression(scale: Scale | None = None) -> Task:
     With a ``scale`` the model predicts standardised targets: the loss is theirs, and the metric and
     predictions are in the unit of the targets. Targets of nodes, ``[B, N]``, are taken as well.
     """
-    name, restored, standardised = "graph regression", unchanged, unchanged
+    name = "graph regression"
+    restored: Callable[[Tensor], Tensor] = unchanged
+    standardised: Callable[[Tensor], Tensor] = unchanged
     if scale is not None:
         name += f", targets standardised by mean {list(scale.mean)}, sd {list(scale.sd)}"
-        restored, standardised = scale.restored, scale.standardised
+        restored = scale.restored
+        standardised = scale.standardised
 
     def error(prediction: Tensor, y: Tensor) -> Tensor:
         return F.l1_loss(prediction, standardised(y), reduction="none")
@@ -119,8 +125,9 @@ def graph_regression(scale: Scale | None = None) -> Task:
         return MeanAbsoluteError()
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        known = ~batch.y.isnan()
-        metric.update(restored(prediction.float())[known], batch.y[known].float())
+        y = targets_of(batch)
+        known = ~y.isnan()
+        metric.update(restored(prediction.float())[known], y[known].float())
 
     task = _numbers(name, error, metric, update, "mae", "min")
     return replace(task, predictions=restored)
@@ -133,11 +140,12 @@ def graph_classification(num_tasks: int = 1) -> Task:
     the area under the ROC curve, and of T targets "ap", average precision, averaged over those that
     have both a 0 and a 1, as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
-    monitor = "auroc" if num_tasks == 1 else "ap"
+    _check_count("num_tasks", num_tasks, 1)
+    monitor: Literal["auroc", "ap"] = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction, batch.y)
+        metric.update(prediction, targets_of(batch))
 
     ranking = partial(_mean_over_targets, monitor)
     task = _numbers("graph classification", cross_entropy, ranking, update, monitor, "max", 2)
@@ -152,7 +160,7 @@ def node_binary_classification() -> Task:
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction.flatten(), batch.y.flatten())
+        metric.update(prediction.flatten(), targets_of(batch).flatten())
 
     ranking = partial(_mean_over_targets, "auroc")
     task = _numbers("node classification", cross_entropy, ranking, update, "auroc", "max", 2)
@@ -185,8 +193,14 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     share of their targets that is predicted. A class without a target counts 0 if it was predicted,
     and otherwise not at all.
     """
-    name, weights = f"node classification, {num_classes} classes", None
+    name = f"node classification, {num_classes} classes"
+    weights = None
     if class_sizes is not None:
+        if len(class_sizes) != num_classes or min(class_sizes) < 0:
+            raise ValueError(
+                f"class_sizes is {[*class_sizes]}; expected the number of targets of each of "
+                f"{num_classes} classes."
+            )
         total = sum(class_sizes)
         weights = [(total - size) / total for size in class_sizes]
         name += f", weighted by their sizes {list(class_sizes)}"
@@ -235,7 +249,14 @@ def with_distances(
             paper does not say. With "mean" :math:`\mathcal{D}` is the mean over the batch's pairs.
         self_is_one_hop: a node's distance to itself is 1, as in the authors' code, which counts
             the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
+
+    Raises a ValueError for ν below 1, a κ that is not above 0, or another reduction.
     """
+    _check_count("hops", hops, 1)
+    if not weight > 0:
+        raise ValueError(f"weight is {weight!r}; expected a number above 0.")
+    if reduction not in ("sum", "mean"):
+        raise ValueError(f"reduction is {reduction!r}; expected 'sum' or 'mean'.")
 
     def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:
         prediction, logits = predictions
@@ -253,52 +274,87 @@ def with_distances(
     return replace(task, name=name, loss=loss, model_options=options)
 
 
-def _check_shape(prediction: Tensor, batch: GraphBatch, *classes: int) -> None:
-    """Data and models may be anybody's; ``[B, 1]`` beside ``[B]`` would broadcast silently."""
+def _check_count(name: str, count: int, least: int) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or count < least:
+        raise ValueError(f"{name} is {count!r}; expected a whole number, {least} or more.")
+
+
+def targets_of(batch: GraphBatch) -> Tensor:
+    """The batch's targets, or a ValueError if it has none."""
     if batch.y is None:
         raise ValueError("the graphs have no targets y; expected one for each prediction.")
-    expected = [*batch.y.shape, *classes]
-    if [*prediction.shape] != expected or batch.y.is_floating_point() == bool(classes):
+    return batch.y
+
+
+def _checked_targets(prediction: Tensor, batch: GraphBatch, *classes: int) -> Tensor:
+    """Data and models may be anybody's; ``[B, 1]`` beside ``[B]`` would broadcast silently."""
+    y = targets_of(batch)
+    expected = [*y.shape, *classes]
+    if [*prediction.shape] != expected or y.is_floating_point() == bool(classes):
         raise ValueError(
             f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
-            f"{list(batch.y.shape)} of {batch.y.dtype}; expected predictions {expected} and "
+            f"{list(y.shape)} of {y.dtype}; expected predictions {expected} and "
             f"{'integer' if classes else 'float'} targets."
         )
+    return y
 
 
-def _numbers(name, loss_of, metric, update, monitor, mode, num_classes=None) -> Task:
+def _numbers(
+    name: str,
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+    metric: Callable[[], Metric],
+    update: Callable[[Metric, Tensor, GraphBatch], None],
+    monitor: str,
+    mode: Literal["min", "max"],
+    num_classes: int | None = None,
+) -> Task:
     """Float targets: ``loss_of(prediction, y)``, a number for each, as a mean over the known."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        _check_shape(prediction, batch)
-        known = ~batch.y.isnan()
-        losses = loss_of(prediction, batch.y.nan_to_num().to(prediction.dtype))
+        y = _checked_targets(prediction, batch)
+        known = ~y.isnan()
+        losses = loss_of(prediction, y.nan_to_num().to(prediction.dtype))
         return (losses * known).sum() / known.sum().clamp(min=1)
 
     def size(batch: GraphBatch) -> Tensor:
-        return (~batch.y.isnan()).sum()
+        return (~targets_of(batch).isnan()).sum()
 
     return Task(name, loss, metric, update, monitor, mode, size, num_classes=num_classes)
 
 
-def _classes(name, num_classes, monitor, metric, weights=None) -> Task:
+def _classes(
+    name: str,
+    num_classes: int,
+    monitor: str,
+    metric: Callable[[], Metric],
+    weights: Sequence[float] | None = None,
+) -> Task:
     """Which of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
+    _check_count("num_classes", num_classes, 2)
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        _check_shape(prediction, batch, num_classes)
-        total, size = _cross_entropy(prediction, batch.y, weights)
+        y = _checked_targets(prediction, batch, num_classes)
+        total, size = _cross_entropy(prediction, y, weights)
         return total / size.where(size > 0, 1)
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction.argmax(dim=-1).flatten(), batch.y.flatten())
+        metric.update(prediction.argmax(dim=-1).flatten(), targets_of(batch).flatten())
 
     def size(batch: GraphBatch) -> Tensor:
-        return _total_weight(batch.y, weights)
+        return _total_weight(targets_of(batch), weights)
 
     return Task(
-        name, loss, metric, update, monitor, "max", size, num_classes=num_classes,
-        predictions=partial(torch.softmax, dim=-1), kind="probabilities",
-    )  # fmt: skip
+        name,
+        loss,
+        metric,
+        update,
+        monitor,
+        mode="max",
+        size=size,
+        num_classes=num_classes,
+        predictions=partial(torch.softmax, dim=-1),
+        kind="probabilities",
+    )
 
 
 def _mean_over_targets(score: Literal["auroc", "ap"]) -> Metric:
@@ -317,13 +373,16 @@ def _cross_entropy(
     logits: Tensor, y: Tensor, weights: Sequence[float] | None = None
 ) -> tuple[Tensor, Tensor]:
     r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, :math:`\sum_n w_{y_n}`."""
-    rows, y = logits.flatten(0, -2), y.flatten().long()
+    rows = logits.flatten(0, -2)
+    y = y.flatten().long()
     of_class = None if weights is None else logits.new_tensor(weights)
     total = F.cross_entropy(rows, y, of_class, ignore_index=MISSING_LABEL, reduction="sum")
     return total, _total_weight(y, weights, logits.dtype)
 
 
-def _total_weight(y: Tensor, weights: Sequence[float] | None, dtype=torch.float64) -> Tensor:
+def _total_weight(
+    y: Tensor, weights: Sequence[float] | None, dtype: torch.dtype = torch.float64
+) -> Tensor:
     known = y != MISSING_LABEL
     if weights is None:
         return known.sum()

@@ -1,5 +1,6 @@
 import csv
 import math
+import re
 import shutil
 from dataclasses import replace
 
@@ -7,9 +8,10 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from gtcourse.graphs import DenseLoader
+from gtcourse.graphs import MISSING_LABEL, DenseLoader
+from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.train.loop import evaluate, fit, train_step
-from gtcourse.train.tasks import graph_regression
+from gtcourse.train.tasks import graph_multiclass, graph_regression
 from tests.train.small_run import EPOCHS, graphs, run, small_model, without_time
 
 
@@ -204,3 +206,206 @@ def test_the_rate_follows_the_validation_metric_until_it_is_below_the_limit():
     assert schedule.best == history.column("val_mae")[0]
     assert [history.column("lr")[i] for i in (0, -1)] == [1e-6, 2.5e-7]
     assert optimizer.param_groups[0]["lr"] == 1.25e-7
+
+
+# Gradient accumulation.
+
+
+def one_epoch(batch_size: int, data: list, model=None, **options) -> dict[str, torch.Tensor]:
+    """Gradients and weights after an epoch in float64, without anything random."""
+    model = small_model(dropout=0.0).double() if model is None else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DenseLoader(data, batch_size)
+    task = options.pop("task", graph_regression())
+    fit(model, task, loader, epochs=1, optimizer=optimizer, progress=False, **options)
+    found = {f"gradient of {name}": p.grad for name, p in model.named_parameters()}
+    return found | {name: p.detach() for name, p in model.named_parameters()}
+
+
+def with_missing_targets() -> list:
+    """Eight graphs; their batches of two have 1, 2, 0 and 2 known targets."""
+    data = graphs(8, seed=0)
+    for i in (1, 4, 5):
+        data[i].y = torch.tensor([math.nan])
+    return data
+
+
+@pytest.mark.parametrize("grad_clip", [None, 1e-2])
+def test_accumulated_batches_have_the_gradient_of_one_large_batch(grad_clip):
+    data = with_missing_targets()
+    large = one_epoch(8, data, grad_clip=grad_clip)
+    accumulated = one_epoch(2, data, accumulate=4, grad_clip=grad_clip)
+    assert any(gradient.abs().max() > 1e-4 for gradient in large.values())
+    torch.testing.assert_close(accumulated, large, rtol=1e-10, atol=1e-12)
+    apart = one_epoch(2, data, grad_clip=grad_clip)  # four steps
+    assert any(not torch.allclose(apart[name], large[name], rtol=1e-6) for name in large)
+
+
+def test_the_last_step_of_an_epoch_accumulates_what_is_left():
+    """Five batches of two, two to a step: the last step is that of the last batch alone."""
+    data = graphs(10, seed=0)
+    steps = []
+    model = small_model(dropout=0.0).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: steps.append(step) or 1.0)
+    history = fit(model, graph_regression(), DenseLoader(data, 2), epochs=1, optimizer=optimizer,
+                  schedule=schedule, accumulate=2, progress=False)  # fmt: skip
+    assert history.steps == 3
+    assert steps == [0, 1, 2, 3]
+    by_hand = small_model(dropout=0.0).double()
+    for part in (data[:4], data[4:8], data[8:]):
+        one_epoch(4, part, by_hand)
+    for p, expected in zip(model.parameters(), by_hand.parameters(), strict=True):
+        torch.testing.assert_close(p, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("stop", [2, 4])
+def test_a_run_that_accumulates_continues_in_the_middle_of_an_epoch(tmp_path, monkeypatch, stop):
+    """Epochs of five batches, in steps of two, two and one."""
+    whole = run(tmp_path / "whole", epochs=2, accumulate=2)
+    steps = iter(range(stop))
+
+    def until(*arguments):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+        return train_step(*arguments)
+
+    options = {"epochs": 2, "accumulate": 2, "checkpoint_every": 1}
+    with monkeypatch.context() as patch:
+        patch.setattr("gtcourse.train.loop.train_step", until)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "parts", **options)
+    history, weights = run(tmp_path / "parts", **options)
+    assert weights == whole[1]
+    assert without_time(history) == without_time(whole[0])
+
+
+# The hook.
+
+
+def test_the_hook_sees_each_row_and_what_it_draws_does_not_change_the_run(tmp_path, reference):
+    rows = []
+
+    def hook(model, row):
+        torch.rand(3)
+        evaluate(model, graph_regression(), DenseLoader(graphs(4, seed=0), 4))
+        rows.append(dict(row))
+        row.clear()  # its own copy
+
+    history, weights = run(tmp_path / "hooked", on_epoch_end=hook)
+    assert rows == history.epochs
+    assert weights == reference[1]
+
+
+def test_the_hook_ends_the_training_and_the_checkpoint_is_of_that_epoch(tmp_path):
+    history, _ = run(tmp_path, on_epoch_end=lambda model, row: row["epoch"] == 1)
+    assert history.column("epoch") == [0, 1]
+    longer, _ = run(tmp_path, epochs=3)
+    assert longer.epochs[:2] == history.epochs
+
+
+# What would be done silently, or not at all.
+
+
+def other_data() -> list:
+    data = graphs(40, seed=0)
+    data[7].y = data[7].y + 1
+    return data
+
+
+def test_a_checkpoint_is_not_continued_on_other_graphs_of_the_same_number(tmp_path):
+    def begin(*data: list) -> None:
+        loaders = [DenseLoader(each, 8) for each in data]
+        fit(small_model(), graph_regression(), *loaders, epochs=1, out=tmp_path, progress=False)
+
+    same = graphs(40, seed=0)
+    begin(same, same)
+    begin(same, same)
+    for data in ((other_data(), same), (same, other_data())):
+        with pytest.raises(ValueError, match="belongs to another run, different in data;"):
+            begin(*data)
+
+
+def test_a_checkpoint_of_an_earlier_release_is_continued(tmp_path, reference):
+    run(tmp_path, epochs=3)
+    path = tmp_path / "last.ckpt"
+    state = torch.load(path, weights_only=True)
+    for name in ("data", "accumulate"):
+        del state["run"][name]
+    torch.save(state, path)
+    assert run(tmp_path)[1] == reference[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"epochs": 0}, "epochs is 0; expected a number above 0."),
+        ({"epochs": 1.5}, "epochs is 1.5; expected a whole number above 0."),
+        ({"lr": -1.0}, "lr is -1.0; expected a number above 0."),
+        ({"lr": math.nan}, "lr is nan; expected a number above 0."),
+        ({"grad_clip": 0.0}, "grad_clip is 0.0; expected a number above 0."),
+        ({"accumulate": 0}, "accumulate is 0; expected a number above 0."),
+        ({"devices": 0}, "devices is 0; expected a number above 0."),
+        ({"seed": -1}, "seed is -1; expected a number 0 or more."),
+        ({"precision": "bf16"}, "precision is 'bf16'; expected one of '32-true', 'bf16-mixed'."),
+        ({"compile": "yes"}, "compile is 'yes'; expected True or False."),
+        ({"checkpoint_every": 3}, "checkpoint_every has no effect without out; expected a folder."),
+        ({"tensorboard": True}, "tensorboard has no effect without out; expected a folder."),
+    ],
+    ids=str,
+)
+def test_a_setting_that_is_not_allowed_or_has_no_effect_raises(options, says):
+    model = small_model()
+    before = [p.clone() for p in model.parameters()]
+    loader = DenseLoader(graphs(4, seed=0), 4)
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        fit(model, graph_regression(), loader, **{"epochs": 1, "progress": False} | options)
+    assert all(torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))
+
+
+def test_an_optimizer_or_a_schedule_of_something_else_raises():
+    model, other = small_model(), small_model()
+    own, foreign = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, other))
+    schedule = torch.optim.lr_scheduler.LinearLR(foreign)
+    loader = DenseLoader(graphs(4, seed=0), 4)
+    for options, says in (
+        ({"optimizer": own, "lr": 0.1}, "lr is 0.1, which has no effect beside an optimizer"),
+        ({"optimizer": foreign}, "optimizer has no parameter of the model; expected one of model"),
+        ({"optimizer": own, "schedule": schedule}, "schedule is that of another optimizer; expect"),
+        ({"schedule": schedule}, "schedule is that of another optimizer; expected one of optimiz"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            fit(model, graph_regression(), loader, epochs=1, progress=False, **options)
+
+
+def test_graphs_without_targets_raise_where_they_would_be_scored():
+    model, data = small_model(), graphs(4, seed=0)
+    labelled = DenseLoader(data, 4)
+    for graph in data:
+        del graph.y
+    unlabelled = DenseLoader(data, 4)
+    with pytest.raises(ValueError, match="the graphs have no targets y; expected one for each"):
+        evaluate(model, graph_regression(), unlabelled)
+    for loaders in ((unlabelled, labelled), (labelled, unlabelled)):
+        with pytest.raises(ValueError, match="the graphs have no targets y; expected one for each"):
+            fit(model, graph_regression(), *loaders, epochs=1, progress=False)
+
+
+def test_the_score_of_targets_that_are_all_missing_is_no_number():
+    """The accuracy of no target would be 0."""
+    data = graphs(4, seed=0)
+    model = small_classifier()
+    for graph, label in zip(data, (0, 2, 1, 0), strict=True):
+        graph.y = torch.tensor([label])
+    assert 0 <= evaluate(model, graph_multiclass(3), DenseLoader(data, 4))["accuracy"] <= 1
+    for graph in data:
+        graph.y = torch.tensor([MISSING_LABEL])
+    assert math.isnan(evaluate(model, graph_multiclass(3), DenseLoader(data, 4))["accuracy"])
+    data[2].y = torch.tensor([3])
+    with pytest.raises(ValueError, match="the targets are from 3 to 3; expected classes, 0 to 2"):
+        evaluate(model, graph_multiclass(3), DenseLoader(data, 4))
+
+
+def small_classifier() -> BagTransformer:
+    config = BagTransformerConfig(d_model=16, num_heads=2, d_hidden=16, num_targets=3)
+    return BagTransformer(config)

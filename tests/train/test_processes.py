@@ -36,6 +36,14 @@ def test_two_processes_have_the_gradients_of_one(two, name):
 
 
 @pytest.mark.slow
+def test_two_processes_that_accumulate_have_the_gradients_of_one_batch(two):
+    """Of two batches, of four and three graphs, whose targets have other weights."""
+    one = gradients("node targets")
+    assert any(gradient.abs().max() > 1e-3 for gradient in one.values())
+    torch.testing.assert_close(two["accumulated"], one, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.slow
 def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
     """Of a shuffled folder, with batch norm, and dropout, which each process draws for itself."""
     assert {*two["whole"]} == {*two["parts"]}

@@ -51,14 +51,15 @@ def graphs(kind: str):
     return encode(made, AddRandomWalks(3), AddShortestPaths())
 
 
-def gradients(name: str) -> dict[str, torch.Tensor]:
-    """After the one step of an epoch, in float64."""
+def gradients(name: str, accumulate: int = 1) -> dict[str, torch.Tensor]:
+    """After the one step of an epoch, in float64, on so many batches."""
     kind, build = MODELS[name]
     torch.manual_seed(0)
     model = build().double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    train = DenseLoader(graphs(kind), 7, shuffle=True)
-    fit(model, TASKS[kind], train, epochs=1, optimizer=optimizer, progress=False)
+    train = DenseLoader(graphs(kind), -(-7 // accumulate), shuffle=True)
+    options = {"accumulate": accumulate, "progress": False}
+    fit(model, TASKS[kind], train, epochs=1, optimizer=optimizer, **options)
     # GIN's running statistics are no gradients, and have to be the same as well.
     found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     return found | {f"buffer {name}": buffer.clone() for name, buffer in model.named_buffers()}
@@ -92,6 +93,7 @@ def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
 
 def main() -> None:
     found = {name: gradients(name) for name in MODELS}
+    found["accumulated"] = gradients("node targets", accumulate=2)
     folder = Path(sys.argv[2])
     found["whole"] = weights(folder)
     with suppress(KeyboardInterrupt):

@@ -1,0 +1,180 @@
+"""What a run has done so far, and the file from which it is continued.
+
+A checkpoint is a file of ``torch.save``, as an optimizer's state is nested; it is read without
+executing anything in it. The weights that a run ends with are safetensors
+(:mod:`gtcourse.runs.record`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+
+from gtcourse.graphs.io import check_same, write_tensors
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+FILENAME = "last.ckpt"
+
+NEWER = ("data", "accumulate")
+"""Parts of a run's identity that checkpoints written before December 2026 do not have."""
+
+
+@dataclass
+class History:
+    """What a run did.
+
+    Attributes:
+        epochs: rows of epoch, lr, train_loss, val_<metric> and seconds.
+        best: the row of the weights that the model has: the best by the monitored metric, or the
+            last without validation; None if the metric was always NaN.
+        steps: of the optimizer.
+    """
+
+    epochs: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, float] | None = None
+    steps: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.column("seconds"))
+
+    def column(self, name: str) -> list[float]:
+        return [row[name] for row in self.epochs]
+
+
+@dataclass
+class Epoch:
+    """An unfinished epoch of one process; ``loss`` is summed over its ``graphs`` so far."""
+
+    lr: float
+    batches: int = 0
+    graphs: int = 0
+    loss: float | Tensor = 0.0
+    seconds: float = 0.0
+
+
+@dataclass
+class Progress:
+    """How far a run has come.
+
+    Attributes:
+        history: the finished epochs.
+        best_weights: those of ``history.best``, as of ``state_dict``.
+        current: the epoch that has begun, if one has.
+    """
+
+    history: History = field(default_factory=History)
+    best_weights: dict[str, Tensor] | None = None
+    current: Epoch | None = None
+
+
+class Part(Protocol):
+    """A model, an optimizer or a schedule."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any], /) -> object: ...
+
+
+class Checkpoint:
+    """The file ``last.ckpt`` of a run, which saves and restores all that the run depends on.
+
+    Args:
+        folder: the run's.
+        fabric: all processes take part in saving, and the first one writes.
+        identity: what a checkpoint has to share with the run that continues it, by name.
+        parts: model, optimizer and schedule by name; :meth:`restore` changes them in place.
+    """
+
+    def __init__(
+        self, folder: Path, fabric: Fabric, identity: Mapping[str, str], parts: Mapping[str, Part]
+    ):
+        self.path = folder / FILENAME
+        self.fabric = fabric
+        self.identity = dict(identity)
+        self.parts = dict(parts)
+
+    def save(self, progress: Progress, current: Epoch | None) -> None:
+        """Writes the file anew, beside the old one.
+
+        Args:
+            progress: of the run.
+            current: its unfinished epoch, with the sums of all processes.
+        """
+        random = random_state(self.fabric)  # gathered from all processes
+        if self.fabric.global_rank > 0:
+            return
+        state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
+        state["run"] = self.identity
+        state["random"] = random
+        state["history"] = asdict(progress.history)
+        state["current"] = None if current is None else asdict(current)
+        state["best_weights"] = progress.best_weights
+        write_tensors(self.path, state)
+
+    def restore(self) -> Progress:
+        """Restores the parts and the random generators, and returns how far the run had come.
+
+        Without a file nothing is changed, and the progress is that of a run that begins.
+
+        Raises:
+            ValueError: the file cannot be read, or belongs to another run.
+        """
+        if not self.path.exists():
+            return Progress()
+        state = read_tensors(self.path)
+        saved = state.get("run", {})
+        ours = {
+            name: value
+            for name, value in self.identity.items()
+            if name in saved or name not in NEWER
+        }
+        check_same(f"{self.path} belongs to another run", ours, saved)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        rank = self.fabric.global_rank
+        set_random_state({name: each[rank].clone() for name, each in state["random"].items()})
+        progress = Progress(History(**state["history"]), state["best_weights"])
+        if state["current"] is not None:
+            progress.current = Epoch(**state["current"])
+            if rank > 0:  # the first process continues with the sums of all
+                progress.current.loss = 0.0
+                progress.current.graphs = 0
+        return progress
+
+
+def read_tensors(path: Path) -> dict[str, Any]:
+    """What ``torch.save`` wrote, or a ValueError if it is something else, or would run code."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises anything for a broken pickle
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:150].rstrip(".")
+        raise ValueError(
+            f"{path} cannot be read ({reason}); expected tensors that gtcourse saved."
+        ) from None
+
+
+def random_state(fabric: Fabric) -> dict[str, Tensor]:
+    """The state of each random generator in all processes, ``[processes, bytes]``."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    gathered = {}
+    for name, state in states.items():
+        of_all = fabric.all_gather(state)
+        assert isinstance(of_all, Tensor)  # as what was given
+        gathered[name] = of_all.reshape(fabric.world_size, -1).cpu()
+    return gathered
+
+
+def set_random_state(states: Mapping[str, Tensor]) -> None:
+    """Sets the generators of this process."""
+    torch.set_rng_state(states["cpu"])
+    if torch.cuda.is_available() and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
