@@ -101,6 +101,8 @@ def recipes(
     if name is not None:
         _refuse(context, ("dataset",), "on one recipe", "a name or --dataset")
         check_recipe(name)
+    elif dataset is not None:
+        check_dataset(dataset)
     import_torch()
     from gtcourse.recipes import RECIPES, get_recipe
 
@@ -133,6 +135,7 @@ def train(
     ),
     epochs: int | None = Option(None, min=1, help="in place of the budget's"),
     batch_size: int | None = Option(None, min=1, help="in place of the recipe's"),
+    accumulate: int = Option(1, min=1, help="batches in a step: less memory than larger ones"),
     learning_rate: float | None = Option(None, min=0, help="peak, likewise"),
     cosine: bool = Option(False, "--cosine", help="decay the rate to 0"),
     graphs: int | None = Option(None, min=1, help="train on the first so many"),
@@ -204,7 +207,7 @@ def train(
 
     chosen = get_recipe(recipe)
     if form is not None:
-        chosen = with_form(chosen, form)
+        chosen = with_form(chosen, form.value)
     if csv is None:
         dataset = run.data_for(chosen, data)
     else:
@@ -231,6 +234,7 @@ def train(
         chosen, dataset, command=_command(), seed=seed[0], out=folder,
         resume=None if auto_resume else resume, checkpoint_every=checkpoint_every,
         devices=devices, precision=precision, compile=compile, buckets=buckets, tensorboard=True,
+        accumulate=accumulate,
     )  # fmt: skip
     if first:
         about = f"   (the paper's run on {chosen.dataset}: {{:g}})"
@@ -254,7 +258,12 @@ def results(
     import_torch()
     from gtcourse.runs import record as records
 
-    for result in records.results(records.read_results(folders), dataset):
+    found = records.results(records.read_results(folders), dataset)
+    if not all and not any(result.records for result in found):
+        where = ", ".join(map(str, folders))
+        of = "" if dataset is None else f" on {dataset!r}"
+        raise ValueError(f"there is no finished run{of} in {where}; expected one or more.")
+    for result in found:
         if result.records or all:
             name, metric, paper, ours, gap, *about = records.row(result)
             print(f"{name}  {', '.join(filter(None, about))}")

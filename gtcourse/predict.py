@@ -24,7 +24,7 @@ from tqdm import tqdm
 from gtcourse.encodings import Encoding, encode
 from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.dataset import checked, collate
-from gtcourse.graphs.io import read_npz, replacing
+from gtcourse.graphs.io import replacing
 from gtcourse.graphs.molecules import (
     FEATURES,
     Featurizer,
@@ -48,9 +48,9 @@ from gtcourse.runs.record import (
     record_in,
     record_stem,
 )
-from gtcourse.runs.run import FINGERPRINTS
+from gtcourse.runs.run import read_fingerprints
 from gtcourse.train.costs import prediction_memory, stretched
-from gtcourse.train.loop import device, evaluating
+from gtcourse.train.loop import device, evaluating, own_random_state
 from gtcourse.train.tasks import Task, graph_regression
 
 # By the data set of a run; graphs of others are no molecules.
@@ -423,7 +423,9 @@ def fine_tuned(recipe: Recipe, name: str) -> Recipe:
     """
     _check_start(recipe, name)
     start = partial(with_weights, recipe.build_model, name)
-    return replace(recipe, build_model=start, changed=recipe.changed | {"start": str(name)})
+    # A run is identified by what it started from, which another run under this name may replace.
+    begun = {"start": str(name), "start_weights": load(name).record.weights}
+    return replace(recipe, build_model=start, changed=recipe.changed | begun)
 
 
 def features_of(name: str | Path) -> str:
@@ -507,12 +509,13 @@ def _predictor(
         # "csa/zinc-on-molecules" is the recipe csa/zinc trained on other data.
         recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
         featurize, task = FEATURIZERS.get(record.data["name"]), recipe.task
-    model = recipe.build_model()
+    with own_random_state():  # what the weights begin with is drawn at random
+        model = recipe.build_model()
     model.load_state_dict(weights)
     model.to(device()).eval()
     known = None
-    if folder is not None and (folder / FINGERPRINTS).is_file():
-        known = read_npz(folder / FINGERPRINTS)["morgan"]
+    if folder is not None:
+        known = read_fingerprints(folder)
     return Predictor(
         name, model, recipe.transforms, featurize, record, targets, task, largest_fragment, known
     )

@@ -13,7 +13,16 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES
+from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES, UNREACHABLE
+
+LEAST = {
+    "distance": UNREACHABLE,
+    "path_tree": UNREACHABLE,
+    "in_degree": 0,
+    "out_degree": 0,
+    "ring": 0,
+}
+"""Encodings that models read as categories, and the smallest of each."""
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
@@ -59,10 +68,14 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
         return f"of {dtype} {shape}; expected {expected_dtype} {expected}, as in graph 0"
     if name == "x" and n == 0:
         return "without rows; expected at least one node"
+    if name in LEAST and (dtype.is_floating_point or dtype.is_complex):
+        return f"of {dtype}; expected integers"
     if dtype.is_floating_point:
         # NaN in a target means that it is missing; in a feature it is an error.
         if not value.isfinite().all() and (name != "y" or value.isinf().any()):
             return "with NaN or infinity; expected finite numbers"
+    elif name in LEAST and dtype != torch.bool and value.numel() and value.min() < LEAST[name]:
+        return f"with the value {int(value.min())}; expected {LEAST[name]} or more"
     elif name in ("x", "edge_attr", "y") and (dtype == torch.bool or dtype.is_complex):
         return f"of {dtype}; expected integers or floats"
     elif name in ("x", "edge_attr", "edge_index") and value.numel():

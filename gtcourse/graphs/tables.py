@@ -12,12 +12,15 @@ import io
 import lzma
 import math
 import random
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import MISSING_LABEL
@@ -25,7 +28,11 @@ from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph
 
+Table = Any
+"""Of pandas, which has no types and is imported where it is needed."""
+
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+TASKS = ("regression", "binary", "classes")
 UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
 """Cells of a target that is not known, in upper or lower case."""
 
@@ -35,7 +42,7 @@ UNPACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": l
 """First bytes of compressed files, whatever their names."""
 
 
-def read_table(path: str | Path, smiles: str, *columns: str):
+def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     """A CSV file as a pandas table of text, cell for cell as in the file.
 
     The separator is a comma, a semicolon or a tab: the one with which the header has the column
@@ -50,7 +57,8 @@ def read_table(path: str | Path, smiles: str, *columns: str):
     text = _text(Path(path))
     separator = _separator(text, smiles)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    lines, rows = [], []
+    lines: list[int] = []
+    rows: list[list[str]] = []
     last = 0
     try:
         for row in reader:
@@ -139,7 +147,7 @@ def _is_decimal_comma(left: str, right: str) -> bool:
     return left.lstrip("+-").isdigit() and right.isdigit()
 
 
-def numbers(table, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
+def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
     """The targets of a table as numbers, ``[rows, T]`` float32, NaN where they are unknown.
 
     Empty cells are unknown, and so are those of ``UNKNOWN``. A target of "binary" is 0 or 1, or
@@ -179,7 +187,7 @@ def _number(text: str, task: str, where: str) -> float:
     return value
 
 
-def class_names(table, path: str | Path, column: str) -> list[str]:
+def class_names(table: Table, path: str | Path, column: str) -> list[str]:
     """The classes of a column, in the order of their numbers: by value, or by the alphabet.
 
     Raises:
@@ -192,7 +200,7 @@ def class_names(table, path: str | Path, column: str) -> list[str]:
             f"{path}, column {column!r} has {len(names)} classes ({', '.join(names) or 'none'}); "
             "expected two or more."
         )
-    if all(name.lstrip("-").isdigit() for name in names):
+    if all(re.fullmatch("-?[0-9]+", name) for name in names):
         names.sort(key=int)
     return names
 
@@ -234,11 +242,25 @@ def read_csv(
         ValueError: the file cannot be read, a column is missing, a target is no number or class, no
             molecule can be read, or a part of the split is empty.
     """
-    path, targets = Path(path), [targets] if isinstance(targets, str) else list(targets)
+    path = Path(path)
+    targets = [targets] if isinstance(targets, str) else list(targets)
     named = [] if split in (None, "random", "scaffold") else [split]
+    if task not in TASKS:
+        raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")
+    if features not in FEATURES:
+        raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
+    if not targets or len({*targets}) < len(targets):
+        raise ValueError(f"targets is {targets}; expected one column or more, each once.")
+    if named and fold is not None:
+        raise ValueError(
+            f"split is the column {split!r}, which has no effect beside fold; expected 'scaffold' "
+            "or 'random'."
+        )
     table = read_table(path, smiles, *targets, *named)
     y = numbers(table, path, targets, task)
-    graphs, rows, skipped = [], [], []
+    graphs: list[Data] = []
+    rows: list[int] = []
+    skipped: list[str] = []
     bar = tqdm(table[smiles], unit="molecule", leave=False, delay=1, disable=None)
     for row, text in enumerate(bar):
         known = y[row] != MISSING_LABEL if task == "classes" else ~y[row].isnan()
@@ -262,7 +284,7 @@ def read_csv(
             + "."
         )
     canonical = [graph.smiles for graph in graphs]
-    if named:
+    if split is not None and named:
         parts = _split_column(table.iloc[rows][split], path, split)
     elif fold is not None:
         parts = fold_split(canonical, *fold, seed=seed, by_scaffold=split != "random")
@@ -271,13 +293,14 @@ def read_csv(
     else:
         parts = scaffold_split(canonical, seed)
     _check_parts(parts, path, split)
-    name, source = path.name.partition(".")[0], f"file: {path.name}"
+    name = path.name.partition(".")[0]
+    source = f"file: {path.name}"
     if fold is not None:
         name += f"-fold-{fold[0] + 1}-of-{fold[1]}"
     return GraphDataset(name, source, graphs, torch.tensor(parts)), skipped
 
 
-def _classes(table, path: Path, targets: Sequence[str]) -> Tensor:
+def _classes(table: Table, path: str | Path, targets: Sequence[str]) -> Tensor:
     """The number of each row's class, ``[rows, 1]``, ``MISSING_LABEL`` where it is unknown."""
     if len(targets) != 1:
         raise ValueError(f"the task classes has {len(targets)} targets; expected one column.")
@@ -286,7 +309,7 @@ def _classes(table, path: Path, targets: Sequence[str]) -> Tensor:
     return torch.tensor(of_rows)[:, None]
 
 
-def _split_column(cells, path: Path, column: str) -> list[int]:
+def _split_column(cells: Table, path: Path, column: str) -> list[int]:
     parts = []
     for line, cell in cells.items():
         if cell.strip().lower() not in SPLIT_NAMES:
@@ -328,7 +351,7 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
     the training scaffolds is taken. All molecules without rings have one scaffold.
     """
     room = {1: len(smiles) // 10, 2: len(smiles) // 10, 0: len(smiles)}
-    groups = {0: [], 1: [], 2: []}
+    groups: dict[int, list[list[int]]] = {0: [], 1: [], 2: []}
     for members in _scaffolds(smiles, seed):
         part = next(part for part in room if len(members) <= room[part])
         room[part] -= len(members)
@@ -362,7 +385,8 @@ def fold_split(
         raise ValueError(f"fold is {fold} of {folds}; expected three folds or more, from 0 on.")
     if not by_scaffold:
         return _by_fold(_random_folds(len(smiles), folds, seed), fold, folds)
-    number, counts = [0] * len(smiles), [0] * folds
+    number = [0] * len(smiles)
+    counts = [0] * folds
     for members in sorted(_scaffolds(smiles, seed), key=len, reverse=True):
         least = counts.index(min(counts))
         counts[least] += len(members)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
@@ -56,7 +57,7 @@ def own_recipe(
     *,
     largest_fragment: bool = False,
     scale: dict[str, Sequence[float]] | None = None,
-    **sizes,
+    **sizes: Any,
 ) -> Recipe:
     """A recipe for other graphs: its model with their vocabularies and targets.
 
@@ -77,10 +78,12 @@ def own_recipe(
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
     if (level, task) not in TASKS:
-        known = ", ".join(name for of, name in TASKS if of == level)
-        raise ValueError(f"the task of a {level} is {task!r}; expected one of {known}.")
+        expected = ", ".join(name for of, name in TASKS if of == level)
+        raise ValueError(f"the task of a {level} is {task!r}; expected one of {expected}.")
     build = recipe.build_model
-    if not any(hasattr(part, "num_node_types") for part in getattr(build, "args", ())):
+    if not isinstance(build, partial) or not any(
+        hasattr(part, "num_node_types") for part in build.args
+    ):
         raise ValueError(
             f"the model of {recipe.name} is built for its data set alone; expected a recipe of a "
             "graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
@@ -94,7 +97,7 @@ def own_recipe(
     }
     columns = ((), ()) if features is None else FEATURES[features][1:]
     types = dict(zip(("num_node_types", "num_edge_types"), columns, strict=True))
-    wanted = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
+    wanted: dict[str, Any] = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
     for name in types:  # a list, where it comes from a record
         wanted[name] = tuple(wanted[name])
     wanted |= {"num_targets": len(targets), "target": level}
@@ -109,7 +112,7 @@ def own_recipe(
             f"the model of {recipe.name} has no targets of {level}s; expected a recipe of {models}."
         )
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
-    own = {"recipe": recipe.name, "task": task, "targets": [*targets]}
+    own: dict[str, Any] = {"recipe": recipe.name, "task": task, "targets": [*targets]}
     own |= {"features": features, "level": level, **sizes}
     if largest_fragment:
         own["largest_fragment"] = True
@@ -161,15 +164,17 @@ def recipe_for(
     check_graphs(graphs)
     if graphs[0].get("y") is None:
         raise ValueError("the graphs have no targets y; expected one for each graph, node or edge.")
-    level = target_level(graphs, level)
+    found_level = target_level(graphs, level)
     y = torch.cat([graph.y for graph in graphs])
     found = labels_of(graphs, task)
     count = y.shape[1] if y.dim() > 1 else 1
     if task == "classes":
-        count = 2 if level == "edge" else int(y.max()) + 1
-    sizes = {name: size for name, size in feature_sizes(graphs).items() if size != 0}
+        count = 2 if found_level == "edge" else max(2, int(y.max()) + 1)
+    sizes: dict[str, Any] = {
+        name: size for name, size in feature_sizes(graphs).items() if size != 0
+    }
     targets = [f"{'class' if task == 'classes' else 'target'} {i}" for i in range(count)]
-    own = own_recipe(recipe, task, targets, features=None, level=level, **sizes)
+    own = own_recipe(recipe, task, targets, features=None, level=found_level, **sizes)
     if task != "regression" and len(found) < 2:
         value = ", ".join(f"{value:g}" for value in found) or "none"
         raise ValueError(

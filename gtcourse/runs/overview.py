@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,9 @@ MINIMUM = 5  # molecules in which a Morgan count occurs, for the trees, which ta
 MOST_FOR_TREES = 20_000  # training molecules; their dense columns are gigabytes beyond that
 
 
-def overview(data: GraphDataset, task: Task, names: Iterable[str], model: torch.nn.Module) -> list:
+def overview(
+    data: GraphDataset, task: Task, names: Iterable[str], model: torch.nn.Module
+) -> list[str]:
     """Lines on molecules with graph targets: sizes, classes, and everything that may mislead.
 
     Args:
@@ -33,7 +36,8 @@ def overview(data: GraphDataset, task: Task, names: Iterable[str], model: torch.
     lines = [f"{part}: {_counted(data[part], task, names)}" for part in SPLITS]
     lines += conflicts(data, task)
     lines += constants(data, task, names)
-    parameters, molecules = count_parameters(model), len(data.train)
+    parameters = count_parameters(model)
+    molecules = len(data.train)
     if parameters > 100 * molecules:
         lines.append(
             f"{molecules:,} training molecules for {parameters:,} parameters: compare the "
@@ -68,7 +72,8 @@ def conflicts(data: GraphDataset, task: Task) -> list[str]:
     repeated = {smiles: places for smiles, places in rows.items() if len(places) > 1}
     if not repeated:
         return []
-    conflicting, across = [], 0
+    conflicting: list[tuple[str, list[float]]] = []
+    across = 0
     for smiles, places in repeated.items():
         y = _targets([data.graphs[i] for i in places]).double()
         y = y.masked_fill(y == MISSING_LABEL, torch.nan) if task.kind == "probabilities" else y
@@ -94,9 +99,10 @@ def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
     lines = []
     for part in SPLITS:
         y = _targets(data[part])
-        columns = zip(names, y.T, strict=True)
         if task.kind == "probabilities":
             columns = [(names[0].partition(" = ")[0], y[:, 0])]
+        else:
+            columns = [*zip(names, y.T, strict=True)]
         for name, column in columns:
             known = column[~column.isnan() & (column != MISSING_LABEL)]
             if len(known) == 0:
@@ -116,7 +122,8 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
     Without scikit-learn there is the constant alone; without a target known in the test split,
     nothing.
     """
-    train, test = data.train, data.test
+    train = data.train
+    test = data.test
     y = _one_hot(_targets(train), task)
     constant = y.nanmedian(dim=0).values if task.kind == "value" else y.nanmean(dim=0)
     scores = {"constant": _score(task, constant.expand(len(test), -1), test)}
@@ -131,14 +138,15 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
     if len(train) <= MOST_FOR_TREES:
         common = min(MINIMUM, len(train)) <= (x > 0).sum(axis=0).A1
         if common.any():
-            dense, dense_test = x[:, common].toarray(), x_test[:, common].toarray()
+            dense = x[:, common].toarray()
+            dense_test = x_test[:, common].toarray()
             trees = HistGradientBoostingRegressor()
             name = "boosted trees on Morgan counts"
             scores[name] = _fitted(trees, dense, dense_test, y, task, test)
     return scores
 
 
-def _fitted(model: object, x, x_test, y: Tensor, task: Task, test: list[Data]) -> float:
+def _fitted(model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: list[Data]) -> float:
     """The score of a regression that is fitted to each target where it is known."""
     columns = []
     for column in y.T:
@@ -164,7 +172,8 @@ def _score(task: Task, predictions: Tensor, test: list[Data]) -> float:
         predictions = (
             predictions if y.dim() > 1 or task.kind == "probabilities" else predictions[:, 0]
         )
-        task.update(metric, predictions, SimpleNamespace(y=y))
+        targets: Any = SimpleNamespace(y=y)  # all that a metric reads of a batch
+        task.update(metric, predictions, targets)
     return float(metric.compute())
 
 
@@ -172,6 +181,7 @@ def _one_hot(y: Tensor, task: Task) -> Tensor:
     """Of classes ``[G, 1]`` a column for each, ``[G, C]``, NaN where unknown; numbers stay."""
     if task.kind != "probabilities":
         return y
+    assert task.num_classes is not None  # as of all tasks with classes
     columns = (y == torch.arange(task.num_classes)).float()
     return columns.masked_fill(y == MISSING_LABEL, torch.nan)
 
@@ -182,7 +192,7 @@ def _targets(graphs: list[Data]) -> Tensor:
     return y.reshape(len(graphs), -1)
 
 
-def morgan_counts(train: list[Data], test: list[Data]) -> list:
+def morgan_counts(train: list[Data], test: list[Data]) -> tuple[Any, Any]:
     """How often each atom with its direct neighbours occurs, ``[G, K]`` for train and test, sparse.
 
     The columns are the K environments of the training molecules (Morgan fingerprints of radius 1).
@@ -191,13 +201,14 @@ def morgan_counts(train: list[Data], test: list[Data]) -> list:
 
     chemistry = require("rdkit.Chem", "rdkit")
     fingerprints = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")
-    generator, columns = fingerprints.GetMorganGenerator(radius=1), DictVectorizer()
+    generator = fingerprints.GetMorganGenerator(radius=1)
+    columns = DictVectorizer()
 
     def counts(graph: Data) -> dict[int, int]:
         molecule = chemistry.MolFromSmiles(graph.smiles)
         return generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
 
-    return [columns.fit_transform(map(counts, train)), columns.transform(map(counts, test))]
+    return columns.fit_transform(map(counts, train)), columns.transform(map(counts, test))
 
 
 def table(scores: dict[str, float], metric: str) -> list[str]:

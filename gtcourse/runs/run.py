@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +23,10 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
+from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.check import check_labels
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
-from gtcourse.graphs.io import META, check_same, open_graphs, replacing
+from gtcourse.graphs.io import META, check_same, open_graphs, read_arrays, write_arrays
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.graphs.molecules import fingerprints
 from gtcourse.graphs.published import (
@@ -43,13 +45,20 @@ from gtcourse.train import loop
 from gtcourse.train.loop import device
 from gtcourse.train.schedules import warmup_then_cosine
 
-FINGERPRINTS = "fingerprints.npz"
+FINGERPRINTS = "fingerprints.safetensors"
 """In a run's folder: those of its training molecules, if they are a reader's own."""
+
+EARLIER_FINGERPRINTS = "fingerprints.npz"
+"""The same in runs recorded before December 2026."""
 
 EMBEDDED = {"zinc": "molecules", "zinc-full": "molecules", "mnist": "digits"}
 """What stands in for data that have to be downloaded; others are generated anyway."""
 
-BUDGETS = {"paper": (1.0, None), "short": (0.01, None), "smoke": (0.0, 256)}
+BUDGETS: dict[str, tuple[float, int | None]] = {
+    "paper": (1.0, None),
+    "short": (0.01, None),
+    "smoke": (0.0, 256),
+}
 """The share of a recipe's epochs, at least two of them, and how many training graphs."""
 
 
@@ -99,23 +108,34 @@ def at_budget(
     if budget not in BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
     share, most = BUDGETS[budget]
-    changes = {} if share == 1 else {"epochs": max(2, round(share * recipe.epochs))}
+    changes: dict[str, Any] = {}
+    if share != 1:
+        changes["epochs"] = max(2, round(share * recipe.epochs))
     changes |= {name: size for name, size in sizes.items() if size is not None}
     if learning_rate is not None:
+        if not learning_rate > 0:
+            raise ValueError(f"learning_rate is {learning_rate!r}; expected a number above 0.")
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
     if cosine:
         changes |= {"schedule": partial(warmup_then_cosine, warmup=0), "stop_below_lr": None}
     recipe = recipe.at(**changes)
-    if (graphs := graphs or most) is None:
+    graphs = most if graphs is None else graphs
+    if graphs is None:
         return recipe, data
-    return replace(recipe, changed=recipe.changed | {"graphs": graphs}), data.first(graphs)
+    data = data.first(graphs)
+    used = {"graphs": data.split_sizes["train"]}  # there may be fewer
+    return replace(recipe, changed=recipe.changed | used), data
 
 
 def loaders(
     recipe: Recipe, data: GraphDataset, seed: int, buckets: int, static_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
     """Training, validation and test data with the recipe's encodings, on the device."""
-    options = {"static_shapes": static_shapes, "buckets": buckets, "device": device()}
+    options: dict[str, Any] = {
+        "static_shapes": static_shapes,
+        "buckets": buckets,
+        "device": device(),
+    }
     if isinstance(data, MappedGraphs):
         computed = [t for t in recipe.transforms if repr(t) not in data.stored]
         if missing := [repr(t) for t in computed if not computed_on_device(t)]:
@@ -157,7 +177,8 @@ def train(
     resume: bool | None = False,
     buckets: int = 1,
     compile: bool = False,
-    **options,
+    accumulate: int = 1,
+    **options: Any,
 ) -> Record:
     """Trains with a recipe and evaluates the weights of the best validation epoch.
 
@@ -170,7 +191,7 @@ def train(
         out: the run's folder; None to write nothing.
         resume: continue the run that is there; a finished one is not run again. None: begin one
             where there is none.
-        buckets: of :class:`DenseLoader`; compile, options: of ``fit``.
+        buckets: of :class:`DenseLoader`; compile, accumulate, options: of ``fit``.
 
     Raises:
         ValueError: the recipe cannot take the data, or ``out`` holds a run that is not to be
@@ -178,29 +199,36 @@ def train(
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
     out = None if out is None else Path(out)
-    if resume and not (out / "run.json").exists():
+    if resume and (out is None or not (out / "run.json").exists()):
         raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
     if torch.cuda.is_available():  # several processes have a GPU each
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     devices = math.prod(loop.processes(options.get("devices", 1)))
-    settings = {"buckets": buckets, "compile": compile, "devices": devices}
+    settings: dict[str, Any] = {"buckets": buckets, "compile": compile, "devices": devices}
     settings["precision"] = options.get("precision", "32-true")
+    if accumulate != 1:  # records of earlier releases do not have it
+        settings["accumulate"] = accumulate
     check_data(recipe, data)
     recipe = standardised(recipe, data)
-    name, commit = run_name(recipe, data), records.current_commit()
-    what = {"config": recipe.config() | settings, "data": data.provenance, "seed": seed}
-    for sentence in unranked(recipe, data):
+    name = run_name(recipe, data)
+    commit = records.current_commit()
+    what: dict[str, Any] = {
+        "config": recipe.config() | settings,
+        "data": data.provenance,
+        "seed": seed,
+    }
+    for sentence in unscored(recipe, data):
         warnings.warn(sentence, stacklevel=2)
-    writes = out is not None and loop.is_first_process()
+    written = out if loop.is_first_process() else None
     with ExitStack() as stack:
-        if writes:
+        if written is not None:
             try:
-                stack.enter_context(FileLock(out / ".lock", timeout=0))
+                stack.enter_context(FileLock(written / ".lock", timeout=0))
             except Timeout:
                 raise ValueError(
                     f"another process is training in {out}; expected a folder for each run."
                 ) from None
-            begun = claim(out, what, commit, resume)
+            begun = claim(written, what, commit, resume)
             commit = commit if commit == begun else f"{begun}, then {commit}"
         if out is not None and (out / records.record_filename(name, seed)).exists():
             return records.read_record(out / records.record_filename(name, seed))
@@ -208,9 +236,19 @@ def train(
         stack.enter_context(loop.own_random_state())
         torch.manual_seed(seed)
         model = recipe.build_model()
-        for loader in (training, val, test):  # before hours of training, and the test data too
+        # Before hours of training, and the test data too.
+        for loader in (training, val, test):
             loader.check_features(model)
-        history = recipe.fit(model, training, val, seed=seed, out=out, compile=compile, **options)
+        history = recipe.fit(
+            model,
+            training,
+            val,
+            seed=seed,
+            out=out,
+            compile=compile,
+            accumulate=accumulate,
+            **options,
+        )
         result = _result(recipe, model, history, training, test)
         record = Record(
             name,
@@ -222,10 +260,10 @@ def train(
             command=command,
             commit=commit,
         )
-        if writes:
-            records.write_weights(record, model.state_dict(), out / record.weights_filename)
-            _write_fingerprints(recipe, data, out)
-            records.write_record(record, out / record.filename)
+        if written is not None:
+            records.write_weights(record, model.state_dict(), written / record.weights_filename)
+            _write_fingerprints(recipe, data, written)
+            records.write_record(record, written / record.filename)
     return record
 
 
@@ -233,9 +271,15 @@ def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
     """Those of own training molecules, with which a prediction says how near it is to them."""
     own = recipe.changed.get("own_data")
     if own is not None and own["features"] is not None and "smiles" in data.graphs[0]:
-        bits = fingerprints(graph.smiles for graph in data.train)
-        with replacing(out / FINGERPRINTS) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, morgan=bits)
+        write_arrays(out / FINGERPRINTS, {"morgan": fingerprints(g.smiles for g in data.train)})
+
+
+def read_fingerprints(folder: Path) -> np.ndarray | None:
+    """Those in a run's folder; None if its training molecules were not a reader's own."""
+    for name in (FINGERPRINTS, EARLIER_FINGERPRINTS):
+        if (folder / name).is_file():
+            return read_arrays(folder / name)["morgan"]
+    return None
 
 
 def _result(
@@ -243,7 +287,8 @@ def _result(
 ) -> dict[str, float]:
     """The metric at the best epoch; not of a split whose publisher keeps all targets back."""
     model.to(device())
-    metric, best = recipe.task.monitor, history.best or history.epochs[-1]
+    metric = recipe.task.monitor
+    best = history.best or history.epochs[-1]
     scores = {f"test_{metric}": loop.evaluate(model, recipe.task, test)[metric]}
     if f"train_{metric}" in recipe.paper_result:
         scores[f"train_{metric}"] = loop.evaluate(model, recipe.task, train)[metric]
@@ -252,22 +297,29 @@ def _result(
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
 
 
-def unranked(recipe: Recipe, data: GraphDataset) -> list[str]:
-    """A sentence for each split without a score, because its targets are all of one class.
+def unscored(recipe: Recipe, data: GraphDataset) -> list[str]:
+    """A sentence for each split without a score.
 
-    A ranking (ROC AUC, average precision) needs a 0 and a 1.
+    None of its targets is known; or they are all of one class, and a ranking (ROC AUC, average
+    precision) needs a 0 and a 1.
     """
-    if recipe.task.kind != "probability" or isinstance(data, MappedGraphs):
+    if isinstance(data, MappedGraphs):
         return []
     sentences = []
     for split in ("val", "test"):
         y = torch.cat([graph.y for graph in data[split]])
         y = y.reshape(len(y), -1) if data.target == "graph" else y.reshape(-1, 1)
-        known = y[~y.isnan()]
-        if len(known) and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any():
-            use = (
-                "the weights are those of the last epoch" if split == "val" else "none is reported"
+        known = y[~y.isnan() & (y != MISSING_LABEL)]
+        use = "the weights are those of the last epoch" if split == "val" else "none is reported"
+        if not len(known):
+            sentences.append(
+                f"no target of the split {split!r} of {data.name} is known: there is no "
+                f"{recipe.task.monitor} of it, and {use}."
             )
+        elif (
+            recipe.task.kind == "probability"
+            and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any()
+        ):
             sentences.append(
                 f"the {len(known)} known targets of the split {split!r} of {data.name} are all "
                 f"{known[0]:g}: there is no {recipe.task.monitor} of one class, and {use}."
@@ -287,6 +339,13 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
     if isinstance(data, MappedGraphs):  # all files would have to be read; batches are checked
         return
     check_labels(data.graphs, recipe.task.num_classes)
+    for split in ("train", "val"):
+        targets = [graph.y for graph in data[split] if graph.get("y") is not None]
+        if targets and not any((~y.isnan() & (y != MISSING_LABEL)).any() for y in targets):
+            raise ValueError(
+                f"all targets of the split {split!r} of {data.name} are missing; expected at "
+                "least one that is known."
+            )
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = recipe.build_model().eval()
         try:
@@ -297,7 +356,7 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
             raise ValueError(f"{data.name} does not fit {recipe.name}: {error}") from None
 
 
-def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
+def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> str:
     """Begins a run in its folder, or compares the run in it with this one: the commit at its start.
 
     A run that stopped before its first checkpoint left nothing to continue: its folder is free.
@@ -308,10 +367,24 @@ def claim(out: Path, what: dict, commit: str, resume: bool | None) -> str:
         return commit
     if resume is False:
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
-    begun = json.loads(path.read_text())
-    what = json.loads(json.dumps(what))  # as it was read
-    if "sha256" not in begun["data"]:  # a run that was begun before its data were identified
-        what["data"].pop("sha256", None)
-    ours, saved = (w["config"] | {"data": w["data"], "seed": w["seed"]} for w in (what, begun))
+    try:
+        begun = json.loads(path.read_text())
+        saved = _compared(begun)
+        commit = str(begun["commit"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is missing or damaged ({type(error).__name__}); expected what the run in "
+            "this folder is, or another folder."
+        ) from None
+    ours = _compared(json.loads(json.dumps(what)))  # as it was read
+    if "sha256" not in saved["data"]:  # a run that was begun before its data were identified
+        ours["data"].pop("sha256", None)
+    if "start_weights" not in saved.get("changed", {}):  # likewise what it started from
+        ours.get("changed", {}).pop("start_weights", None)
     check_same(f"{out} holds another run", ours, saved)
-    return begun["commit"]
+    return commit
+
+
+def _compared(what: dict[str, Any]) -> dict[str, Any]:
+    """What two runs have to share, by name."""
+    return what["config"] | {"data": what["data"], "seed": what["seed"]}

@@ -52,8 +52,9 @@ from gtcourse.predict import export, load
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
 from gtcourse.runs.record import Record, read_record, read_weights, write_weights
-from gtcourse.runs.run import claim, data_for, train
+from gtcourse.runs.run import at_budget, claim, data_for, train
 from gtcourse.train import tasks
+from gtcourse.train.flag import Flag
 from gtcourse.train.loop import fit
 from gtcourse.train.schedules import warmup_then_linear
 from tests.graphs.small import three_chains
@@ -269,12 +270,16 @@ ALL = [
     ("true and false", {"x": lambda g: g.x.bool()}, "graph 0 has x of torch.bool; expected"),
     ("NaN", {"x": lambda g: g.x + NAN}, "graph 0 has x with NaN or infinity; expected finite"),
     ("others' distances", {"distance": zeros(2, 2)}, "graph 1 has distance of torch.int64 [2, 2];"),
+    ("distances that are floats", {"distance": lambda g: torch.zeros(g.num_nodes, g.num_nodes)},
+     "graph 0 has distance of torch.float32; expected integers."),
+    ("a degree below 0", {"in_degree": lambda g: torch.full((g.num_nodes,), -1)},
+     "graph 0 has in_degree with the value -1; expected 0 or more."),
     ("a NaN encoding", {"svd": lambda g: torch.full((g.num_nodes, 4), NAN)}, "graph 0 has svd wit"),
 ]  # fmt: skip
 GRAPHS = [
     *((f"a graph: {w}", spoiled((1,), into_a_batch, **c), f"graph 1 {says}") for w, c, says in ONE),
     ("a graph to write", spoiled((1,), into_a_file, x=None), "graph 1 has x = NoneType; expected"),
-    ("pairs to write", spoiled((0, 1, 2), into_a_file, distance=lambda g: g.x - g.x.T),
+    ("pairs to write", spoiled((0, 1, 2), into_a_file, distance=lambda g: (g.x - g.x.T).abs()),
      "graph 0 has distance of shape [2, 2]; expected one"),
     *((f"all graphs: {w}", spoiled((0, 1, 2), into_a_batch, **c), says) for w, c, says in ALL),
 ]  # fmt: skip
@@ -393,6 +398,49 @@ RUNS = [
           (tasks.graph_multiclass(3), [0, 3], "from 0 to 3; expected classes, 0 to 2"),
           (tasks.graph_multiclass(3), [MISSING_LABEL], "all targets are missing"),
       ]),
+    *((f"a task: {what}", call(make, *arguments), says)
+      for what, make, arguments, says in [
+          ("one class", tasks.graph_multiclass, (1,), "num_classes is 1; expected a whole number"),
+          ("no target", tasks.graph_classification, (0,), "num_tasks is 0; expected a whole numb"),
+          ("sizes of two of three classes", tasks.node_classification, (3, [1, 2]),
+           "class_sizes is [1, 2]; expected the number of targets of each of 3 classes."),
+          ("distances to 0 hops", tasks.with_distances, (tasks.graph_regression(), 0, 0.1),
+           "hops is 0; expected a whole number, 1 or more."),
+          ("distances that count less than nothing", tasks.with_distances,
+           (tasks.graph_regression(), 3, -0.1), "weight is -0.1; expected a number above 0."),
+          ("an unknown reduction", tasks.with_distances,
+           (tasks.graph_regression(), 3, 0.1, "avg"), "reduction is 'avg'; expected 'sum' or 'm"),
+      ]),
+    *((f"perturbations: {given}", call(Flag, **{"steps": 3, "step_size": 0.1} | given), says)
+      for given, says in [
+          ({"steps": 0}, "steps is 0; expected a number above 0."),
+          ({"step_size": -0.1}, "step_size is -0.1; expected a number above 0."),
+          ({"bound": -1.0}, "bound is -1.0; expected a number 0 or more."),
+      ]),
+    *((f"a recipe with {changes}", call(RECIPE.at, **changes), says)
+      for changes, says in [
+          ({"epochs": 0}, "epochs is 0; expected a number above 0."),
+          ({"epochs": 2.5}, "epochs is 2.5; expected a whole number above 0."),
+          ({"batch_size": -1}, "batch_size is -1; expected a number above 0."),
+          ({"grad_clip": -1}, "grad_clip is -1; expected a number above 0."),
+          ({"optimizer": "adam"}, "optimizer is 'adam'; expected a function."),
+          ({"task": "mae"}, "task is 'mae'; expected a Task."),
+          ({"epoch": 3}, "a recipe has no epoch; expected one of name, build_model, dataset,"),
+      ]),
+    *((f"a budget with {given}", lambda folder, given=given: lambda: at_budget(
+       RECIPE, tiny("zinc", 6), **given), says)
+      for given, says in [
+          ({"graphs": 0}, "the number of training graphs is 0; expected 1 or more."),
+          ({"graphs": -3}, "the number of training graphs is -3; expected 1 or more."),
+          ({"learning_rate": -1.0}, "learning_rate is -1.0; expected a number above 0."),
+          ({"budget": "smok"}, "budget is 'smok'; expected one of paper, short, smoke."),
+      ]),
+    *((f"no known target in {split}", trained(lambda data, number=number: [
+       graph.y.fill_(NAN) for graph, part in zip(data.graphs, data.split, strict=True)
+       if part == number]), f"all targets of the split '{split}' of zinc are missing; expected")
+      for number, split in enumerate(("train", "val"))),
+    ("a run without a folder to resume", trained(lambda data: None, resume=True),
+     "holds no run to resume; expected one that was begun there"),
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
     ("a plateau of nothing", lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
      "ReduceLROnPlateau needs validation data"),
@@ -517,6 +565,10 @@ RECORDS = [
     ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
     ("another run in the folder", run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
      "{folder} holds another run, different in seed; expected the same, or another folder"),
+    ("a run's description cut off", run_folder('{"commit": "0", "con'),
+     "{folder}/run.json is missing or damaged (JSONDecodeError); expected what the run in thi"),
+    ("a run's description of something else", run_folder("[1]"),
+     "{folder}/run.json is missing or damaged (TypeError); expected what the run in this folder"),
     ("weights: one bit less", weights(last_bit), "is missing or damaged"),
     ("earlier weights: one bit less", earlier_weights(flipped, signed=False),
      "is missing or damaged"),
@@ -635,6 +687,16 @@ OWN = [
           ("half a gzip file", gzip.compress(b"smiles\nCCO\n")[:-9], " is compressed and damaged "),
           ("an array", b"\x93NUMPY\x01\0smiles", " is no text (it has zero bytes); expected a CSV"),
       ]),
+    *((f"a table with {given}", own_csv("smiles,y\nCCO,1\n", **given), says)
+      for given, says in [
+          ({"task": "regresion"}, "task is 'regresion'; expected one of regression, binary, class"),
+          ({"features": "zink"}, "features is 'zink'; expected one of "),
+          ({"targets": []}, "targets is []; expected one column or more, each once."),
+          ({"targets": ["y", "y"]}, "targets is ['y', 'y']; expected one column or more, each on"),
+      ]),
+    ("folds beside a column of parts",
+     own_csv("smiles,y,part\nCCO,1,train\n", split="part", fold=(0, 3)),
+     "split is the column 'part', which has no effect beside fold; expected 'scaffold' or"),
     ("a table that is not there", call(read_table, "lost.csv", "smiles"), "there is no file lost."),
     ("four folds of three", call(fold_split, ["C"] * 9, 3, 3, seed=0, by_scaffold=False),
      "fold is 3 of 3; expected three folds or more, from 0 on."),
@@ -735,6 +797,10 @@ COMMANDS = [
         (("predict", "csa/zinc"), "expected SMILES or --csv FILE, one of the two."),
         (("predict", "csa/zinc", "C", "--smiles", "s"), "--smiles has no effect without --csv"),
         (("predict", "csa/zinc", "C", "--logits"), "--logits has no effect, csa/zinc predicts val"),
+        (("recipes", "--dataset", "zink"), "there is no dataset 'zink'; expected one of molecules"),
+        (("results", "@"), "there is no finished run in "),
+        ((*TRAIN, "--form", "fused"), "form is 'fused' for gin-100k/zinc; expected a recipe "),
+        ((*TRAIN, "--accumulate", "0"), "Invalid value for '--accumulate'"),
         ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
         (("results", "@nowhere"), "Invalid value for 'folders'"),
         (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),

@@ -11,7 +11,14 @@ import torch
 from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.tables import fold_split, random_split, read_csv, read_table, scaffold_split
+from gtcourse.graphs.tables import (
+    class_names,
+    fold_split,
+    random_split,
+    read_csv,
+    read_table,
+    scaffold_split,
+)
 
 # Ten ring systems, and chains.
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccoc1", "c1ccsc1", "C1CC1", "C1CCC1", "C1CCNCC1"]
@@ -167,3 +174,10 @@ def test_a_fold_is_part_of_the_data_sets_name(tmp_path):
     data, _ = own(tmp_path, "\n".join(["smiles,y", *rows]), split="random", fold=(4, 5))
     assert data.name == "my-fold-5-of-5"
     assert data.split_sizes == {"train": 12, "val": 4, "test": 4}
+
+
+def test_classes_whose_names_only_look_like_numbers_are_sorted_by_the_alphabet(tmp_path):
+    """Python calls a superscript a digit, and reads no integer in it."""
+    content = "smiles,y\n" + "".join(f"{m},{'²-1'[i % 3]}\n" for i, m in enumerate(MOLECULES))
+    path = written(tmp_path, content)
+    assert class_names(read_table(path, "smiles", "y"), path, "y") == ["-", "1", "²"]

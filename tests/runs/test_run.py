@@ -2,16 +2,29 @@
 
 import json
 import math
+import shutil
 
+import numpy as np
 import pytest
 import torch
 
 from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.encodings.prepare import prepare
+from gtcourse.graphs import MISSING_LABEL
+from gtcourse.graphs.io import write_arrays
+from gtcourse.graphs.molecules import fingerprints
+from gtcourse.predict import fine_tuned, load
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.runs.record import read_record, read_weights
-from gtcourse.runs.run import at_budget, data_for, loaders, train
+from gtcourse.runs.run import (
+    FINGERPRINTS,
+    at_budget,
+    data_for,
+    loaders,
+    read_fingerprints,
+    train,
+)
 from tests.graphs.small import assert_same
 from tests.train.tiny_data import tiny, tiny_zinc_file
 
@@ -60,7 +73,7 @@ def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
 @pytest.mark.parametrize(
     ("budget", "options", "changed", "sizes"),
     [
-        ("smoke", {}, {"epochs": 2, "graphs": 256}, (12, 12, 12)),
+        ("smoke", {}, {"epochs": 2, "graphs": 12}, (12, 12, 12)),  # of the 256 that it asks for
         ("paper", {}, {}, (12, 12, 12)),
         (
             "short",
@@ -142,6 +155,57 @@ def test_a_split_of_one_class_is_said_before_training(tmp_path):
         record = train(recipe, data, command="none", out=tmp_path, progress=False)
     assert len(warned) == 2
     assert "test_auroc" not in record.result
+
+
+def test_a_test_split_without_known_targets_is_said_and_has_no_score(tmp_path):
+    """The accuracy of no target would be 0."""
+    data = tiny("cycles", 6)
+    for graph in data.test:
+        graph.y = torch.full_like(graph.y, MISSING_LABEL)
+    recipe = get_recipe("gin-pe/cycles").at(epochs=1, batch_size=4)
+    sentence = "no target of the split 'test' of cycles is known: there is no accuracy of it"
+    with pytest.warns(UserWarning, match=sentence):
+        record = train(recipe, data, command="none", out=tmp_path, progress=False)
+    assert "test_accuracy" not in record.result
+    assert "val_accuracy" in record.result
+
+
+def test_a_run_that_accumulates_is_another_run_and_says_so(tmp_path):
+    record = run(tmp_path, accumulate=2)
+    assert record.config["accumulate"] == 2
+    assert record.result["steps"] == 3 * 1
+    with pytest.raises(ValueError, match="another run, different in accumulate;"):
+        run(tmp_path, resume=None)
+    assert "accumulate" not in run().config
+
+
+def test_what_a_run_started_from_is_part_of_what_it_is(tmp_path):
+    """Another run in the folder that it started from makes another run of it."""
+    data = tiny("zinc", 6)
+    own = own_recipe("csa/zinc", "regression", ["y"], "zinc").at(epochs=1, batch_size=4)
+    start = tmp_path / "start"
+    for seed in (0, 1):
+        shutil.rmtree(start, ignore_errors=True)
+        train(own, data, command="none", seed=seed, out=start, progress=False)
+        recipe = fine_tuned(own, start)
+        if seed == 0:
+            train(recipe, data, command="none", out=tmp_path / "run", progress=False)
+    with pytest.raises(ValueError, match="holds another run, different in changed;"):
+        train(recipe, data, command="none", out=tmp_path / "run", resume=None, progress=False)
+
+
+def test_fingerprints_of_earlier_releases_are_read(tmp_path):
+    bits = fingerprints(["CCO", "c1ccccc1"])
+    np.savez_compressed(tmp_path / "fingerprints.npz", morgan=bits)
+    assert np.array_equal(read_fingerprints(tmp_path), bits)
+    write_arrays(tmp_path / FINGERPRINTS, {"morgan": bits[:1]})
+    assert np.array_equal(read_fingerprints(tmp_path), bits[:1])
+
+
+def test_loading_a_model_leaves_the_global_random_state_alone():
+    state = torch.get_rng_state()
+    load("csa-100k/molecules")
+    assert torch.get_rng_state().equal(state)
 
 
 def test_the_global_random_state_is_left_alone(tmp_path):
