@@ -14,12 +14,18 @@ from gtcourse.course.blindness import (
     View,
     agrees,
     as_data,
+    best_accuracy,
     collisions,
     connected_graphs,
     error_floor,
     exact_walks,
+    fooled_by,
+    from_graph6,
+    from_smiles,
     graph_classes,
     labelled,
+    ladder,
+    num_different,
     refine,
     smallest_pair,
     unlabelled,
@@ -164,6 +170,65 @@ def test_the_smallest_pair_is_the_first_of_one_class():
     assert smallest_pair(np.arange(len(graphs)), graphs) is None
 
 
+def test_classes_by_round_are_those_of_views_with_so_many_rounds():
+    graphs = connected_graphs(5)
+    view = View(sees="neighbours")
+    *by_round, stable = view.classes_by_round(graphs, 6)
+    assert len(by_round) == 7
+    for rounds, classes in enumerate(by_round):
+        expected = View(sees="neighbours", rounds=rounds).classes(graphs)
+        assert np.array_equal(classes, expected)
+    assert len({*zip(stable.tolist(), by_round[-1].tolist(), strict=True)}) == 1 + stable.max()
+
+
+def test_the_best_accuracy_is_the_share_of_the_most_common_label():
+    classes = np.array([0, 0, 0, 1, 1, 2])
+    assert best_accuracy(classes, np.array([5, 5, 7, 7, 5, 9])) == pytest.approx(4 / 6)
+
+
+def test_degrees_are_fooled_by_the_smallest_graphs_with_equal_degrees():
+    one, other = fooled_by(lambda A: A.sum(dim=1).long().bincount(minlength=8), largest=5)
+    degrees = [sorted(graph.adjacency.sum(axis=1)) for graph in (one, other)]
+    assert degrees[0] == degrees[1]
+    assert len(one.atoms) == 5  # there are none with four nodes
+
+
+def test_nothing_fools_a_layer_that_reads_the_whole_spectrum_of_few_nodes():
+    def layer(A):
+        return torch.stack([torch.trace(torch.matrix_power(A, k)) for k in range(5)])
+
+    assert fooled_by(layer, largest=4) is None
+
+
+def test_numbers_that_differ_by_rounding_are_one():
+    assert num_different(torch.tensor([3e6, 3e6 + 1e-6, 5.0, -5.0])) == 3
+
+
+def test_a_layer_without_a_readout_is_refused():
+    with pytest.raises(ValueError, match="changes its shape with the graph; expected a readout"):
+        fooled_by(lambda A: A, largest=3)
+
+
+def test_numbers_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="a graph of 1 nodes gets NaN"):
+        fooled_by(lambda A: (A / A.sum()).sum(), largest=3)
+
+
+def test_a_molecule_has_the_types_of_the_embedded_ones():
+    graph = from_smiles("C=O")
+    assert graph.atoms.tolist() == [0, 1]  # carbon and oxygen
+    assert graph.bonds[0, 1] == graph.bonds[1, 0] > from_smiles("CC").bonds[0, 1] > 0
+    assert from_graph6("Bw").adjacency.sum() == 6
+
+
+def test_the_ladder_grows_and_only_the_bag_is_blind():
+    rungs = ladder(9)
+    assert [rung.model for rung in ladder(3)] == ["bag", "GAT", "GIN"]
+    assert rungs[: len(ladder(5))] == ladder(5)
+    assert all(rung.floor < rung.train < rung.test for rung in rungs)
+    assert [rung.model for rung in rungs if rung.floor > 0.01] == ["bag"]
+
+
 def test_a_graph_is_the_same_after_pyg():
     graph = labelled(as_data(connected_graphs(5)[-1]))
     assert np.array_equal(graph.bonds > 0, connected_graphs(5)[-1].bonds > 0)
@@ -182,7 +247,7 @@ MODELS = {
     ),
     "GAT": (
         lambda: GAT(GATConfig(**NODES, num_node_features=0, d_model=16, num_heads=4, num_layers=4)),
-        View(sees="neighbours", counts=False),
+        VIEWS["GAT"],
     ),
     "Graphormer": (
         lambda: Graphormer(GraphormerConfig(**NODES, num_edge_types=(4,), **SMALL, num_layers=4)),
