@@ -11,6 +11,7 @@ from gtcourse.course.plots.figures import (
     draw_graph,
     formula_table,
     over_seeds,
+    rung,
     show,
     table,
     use_style,

@@ -195,6 +195,62 @@ def attention_map(
     return ax
 
 
+def rung(
+    pair: Sequence[Tensor], rungs: Sequence, *, line: float, titles: Sequence[str] = ("", ""),
+    colours: Sequence[Sequence[int]] | None = None, labels: Sequence[Sequence[str]] | None = None,
+    positions: Sequence[np.ndarray] | None = None, current: Sequence[str] = (), alt: str,
+):  # fmt: skip
+    """The ladder of blindness, the same picture in each chapter.
+
+    On the left two graphs, or two views of one; on the right, for each model so far, the floor of
+    its representation, its training error and its test error.
+
+    Args:
+        pair: two adjacency matrices, ``[n, n]``.
+        rungs: of :func:`gtcourse.course.blindness.ladder`, from the first chapter to this one.
+        line: the test error of the line to beat.
+        colours: a number for each node of each graph; equal ones get one colour.
+        labels: what is written on each node.
+        positions: ``[n, 2]`` for each graph; a fixed layout by default.
+        current: the models of this chapter, which are drawn in colour.
+        alt: what it shows, in words.
+    """
+    height = max(2.5, 1.0 + 0.27 * len(rungs))
+    figure = plt.figure(figsize=(WIDEST, height), layout="constrained")
+    grid = figure.add_gridspec(2, 2, width_ratios=(1, 2.2))
+    palette = list(COLORS.values())
+    for n, adjacency in enumerate(pair):
+        ax = figure.add_subplot(grid[n, 0])
+        size = len(adjacency)
+        numbers = colours[n] if colours is not None else [0] * size
+        draw_graph(
+            adjacency, ax=ax, node_size=130,
+            positions=None if positions is None else positions[n],
+            colors=[palette[int(number) % len(palette)] for number in numbers],
+            labels=[""] * size if labels is None else labels[n],
+        )  # fmt: skip
+        ax.set_title(titles[n], fontsize=10)
+    ax = figure.add_subplot(grid[:, 1])
+    for row, each in enumerate(rungs):
+        color = COLORS["orange"] if each.model in current else INK
+        ax.plot([each.floor, each.test], [row, row], color=color, linewidth=1, alpha=0.5)
+        ax.plot(each.floor, row, color=color, marker="|", markersize=13, markeredgewidth=2.5)
+        ax.plot(each.train, row, color=color, marker="o", fillstyle="none")
+        ax.plot(each.test, row, color=color, marker="o")
+    ax.axvline(line, color=INK, linestyle="--", linewidth=1)
+    ax.set_yticks(range(len(rungs)), labels=[each.model for each in rungs])
+    ax.set(xlim=(-0.03, 0.9), ylim=(len(rungs) - 0.4, -0.6), xlabel="mean absolute error")
+    ax.grid(visible=False, axis="y")
+    marks = {"floor": "|", "training": "o", "test": "o"}
+    for name, marker in marks.items():
+        fill = "none" if name == "training" else "full"
+        ax.plot([], [], color=INK, marker=marker, fillstyle=fill, linestyle="none",
+                markeredgewidth=2.5 if marker == "|" else 1, label=name)  # fmt: skip
+    ax.plot([], [], color=INK, linestyle="--", linewidth=1, label="ridge, colours")
+    figure.legend(loc="outside upper center", ncols=4, fontsize=10, columnspacing=0.9)
+    return show(figure, alt)
+
+
 Box = tuple[float, float, str, str]
 
 

@@ -6,7 +6,8 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
 from gtcourse.course import plots
-from gtcourse.course.plots.figures import luminance
+from gtcourse.course.blindness import Rung
+from gtcourse.course.plots.figures import COLORS, luminance
 from gtcourse.course.plots.molecules import LETTERS
 
 
@@ -82,3 +83,13 @@ def test_a_table_reads_as_text_as_html_and_with_formulas_as_markdown():
 def test_over_seeds_says_how_many():
     assert plots.over_seeds([0.1, 0.2, 0.3]) == "0.200 ± 0.100 (3 seeds)"
     assert plots.over_seeds([0.25]) == "0.250"
+
+
+def test_a_rung_shows_each_model_and_the_line_to_beat():
+    rungs = [Rung(1, "bag", "", 0.5, 0.7, 0.8), Rung(3, "GIN", "", 0.0, 0.4, 0.5)]
+    pair = [torch.ones(2, 2).bool().triu(1), torch.ones(3, 3).bool().triu(1)]
+    drawn = plots.rung(pair, rungs, line=0.4, titles=("one", "other"), current=["GIN"], alt="x")
+    assert drawn.data.count("<svg") == 1
+    assert COLORS["orange"] in drawn.data
+    without = plots.rung(pair, rungs, line=0.4, alt="x")
+    assert COLORS["orange"] not in without.data
