@@ -22,13 +22,23 @@ from importlib.resources import files
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
 from gtcourse import models
-from gtcourse.course.exercises.checker import compare, mistake, random
+from gtcourse.course.blindness import fooled_by
+from gtcourse.course.exercises.checker import (
+    Mistake,
+    adjacency,
+    checker,
+    compare,
+    mistake,
+    random,
+    require,
+)
 from gtcourse.models.attention import over_heads
 from gtcourse.models.message_passing import GatedGCNConv
 
@@ -88,6 +98,45 @@ ERRORS = {
 def check_ahead_of(errors, ahead=lambda a, b: max(a) < min(b)):
     """The worst seed of one is compared with the best of the other."""
     return {(a, b) for a in errors for b in errors if a != b and ahead(errors[a], errors[b])}
+
+
+@checker
+def check_layer(layer):
+    """No two connected graphs of up to five nodes fool four of your layers; two with six must."""
+    W, U = (x.double() / 2 for x in random((6, 6), (6, 6), seed=4))
+
+    def apply(h: Tensor, A: Tensor) -> Tensor:
+        result = layer(h, A, W, U)
+        require(isinstance(result, Tensor), f"expected a tensor, got a {type(result).__name__}.")
+        shape = list(result.shape)
+        require(shape == list(h.shape), f"expected the shape {list(h.shape)}, got {shape}.")
+        return result
+
+    def model(A: Tensor) -> Tensor:
+        h = torch.ones(len(A), 6, dtype=torch.float64)
+        for _ in range(4):
+            h = apply(h, A)
+        return h.sum(dim=0)
+
+    h = random((5, 6), seed=5)[0].double()
+    path = adjacency(5, (0, 1), (1, 2), (2, 3), (3, 4)).double()
+    before = apply(h, path)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    moved = apply(h[order], path[order][:, order])
+    same = torch.allclose(moved, before[order])
+    require(same, "renumbering the nodes changes more than the order of the results.")
+    h = torch.cat([h[:3], h[3:] + 1])  # two nodes that node 1 is not joined to
+    after = apply(h, path)
+    near = torch.allclose(after[:2], before[:2])
+    require(near, "a node reads more than itself and its neighbours.")
+    pair = fooled_by(model, largest=5)
+    if pair is not None:
+        edges = [np.argwhere(np.triu(graph.bonds)).tolist() for graph in pair]
+        sizes = [len(graph.atoms) for graph in pair]
+        raise Mistake(
+            f"these two graphs get the same numbers: {sizes[0]} nodes with the edges {edges[0]}, "
+            f"and {sizes[1]} nodes with the edges {edges[1]}."
+        )
 
 
 @dataclass(frozen=True)

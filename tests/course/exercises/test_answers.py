@@ -298,6 +298,12 @@ WRONG = [
     (c10.check_gate_as_bias, lambda s, g: s * torch.nan, "is it 0/0"),
     (*given(c10.check_pair_numbers, lambda *a: (*a[:4], a[4] + 1)), "`L` is taken one too large"),
     (c10.check_ahead_of, lambda errors: {("A", "B"), ("A", "G")}, "expected"),
+    (c10.check_layer,
+     lambda h, A, W, U: (h @ W + A / A.sum(1).clamp(min=1)[:, None] @ h @ U).tanh(),
+     "3 nodes with the edges [[0, 1], [0, 2]]"),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ A @ h @ U).tanh(), "reads more than itself"),
+    (c10.check_layer, lambda h, A, W, U: h.cumsum(0) @ W, "renumbering the nodes"),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).sum(0), "expected the shape"),
     (c11.check_entropy_share, lambda a: torch.special.entr(a).sum(-1) / math.log(4), "hard-coded"),
     (*then(c11.check_leave_out, lambda z: 3 * z), "3 times the right one"),
     (*given(c11.check_logit_gradient, lambda a, v, g: (a, g, v)), "`v` and `g` are swapped"),
@@ -366,6 +372,8 @@ def by_detours(A, mask):  # Floyd and Warshall, as floats
 
 # fmt: off
 RIGHT = [
+    (c10.check_layer, lambda h, A, W, U: (A @ h @ W).tanh() + h @ U),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).relu()),
     (c1.check_columns,
      lambda Q, K, V: F.scaled_dot_product_attention(Q.T[None], K.T[None], V.T[None])[0].T),
     (c1.check_masked_attention, masked_by_sentences),
