@@ -38,8 +38,8 @@ D, BOND = torch.where(D == 0, -1, D).fill_diagonal_(0), BOND % 3
 
 
 @compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5))
-@mistake("distances of L are far (as in the authors' code); far means more than L.", longest=2)
-@mistake("nothing is far: all distances beyond L share one relation.", longest=99)
+@mistake("distance L is far here, as in the authors' code; far means more than L.", longest=2)
+@mistake("no distance is far; all distances beyond L share one relation.", longest=99)
 def check_relation_ids(distance, bond, E, L, longest=None):
     """The order is itself, edges by type, distances, far, unreachable."""
     d = torch.where(distance > (longest or L), L + 1, distance)
@@ -79,8 +79,8 @@ OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
     (*random((3, 9, 8), seed=2), *OTHER),
     run=_without_pairs_and_loops,
 )
-@mistake("this is k_i (the authors' code); Eq. 7 has k_j, the key attended to.", key_of_i=True)
-@mistake("the sum is already divided by sqrt(K); Eq. 8 does that once.", scale=13**-0.5)
+@mistake("this is k_i, as in the authors' code; Eq. 7 has k_j, the key attended to.", key_of_i=True)
+@mistake("the result is divided by sqrt(K); leave that to Eq. 8.", scale=13**-0.5)
 def check_key_context(k, R_query, relation, scale=1.0, key_of_i=False):
     """T products for each key, from which each pair picks its own."""
     products = scale * R_query @ k.mT  # [H, T, N]
@@ -93,8 +93,8 @@ def check_key_context(k, R_query, relation, scale=1.0, key_of_i=False):
     (*random((3, 9, 9), seed=2), *OTHER),
     run=_without_pairs,
 )
-@mistake("one weight is left of each relation: scatter_add_ adds.", add=torch.Tensor.scatter)
-@mistake("row i sums over j, not column j over i.", given=lambda a, R, r: (a.mT, R, r.T))
+@mistake("one weight of each relation is kept; scatter_add_ sums all.", add=torch.Tensor.scatter)
+@mistake("the sum runs over i; in each row, sum over j.", given=lambda a, R, r: (a.mT, R, r.T))
 def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     """Weights are summed by relation, so only T vectors are needed."""
     sums = a.new_zeros(*a.shape[:2], R_value.shape[1])
@@ -119,7 +119,10 @@ def check_dial_table(dial_table):
     require(R.isfinite().all(), "the table has to be finite.")
     weight = (R[:9].T / 8**0.5).softmax(dim=1)  # row n - 1: the query with dial n
     right, largest, dial = weight.diagonal(1).min(), weight.argmax(dim=1), torch.arange(1, 9)
-    require((weight.std(dim=1) > 1e-6).any(), "all distances have one logit and equal weights.")
+    require(
+        (weight.std(dim=1) > 1e-6).any(),
+        "all distances have the same logit, so all weights are equal.",
+    )
     require((weight.std(dim=0) > 1e-6).any(), "the dial makes no difference, as with a bias.")
     require((weight.argmin(dim=1) != dial).any(), "the sign is wrong.")
     for n, farthest in enumerate(largest.tolist(), start=1):

@@ -29,7 +29,7 @@ def _whole_numbers(pair_rows, adjacency, bond, T):
 )
 @mistake("a loop keeps its type: write the diagonal first.", then=lambda t: t.fill_diagonal_(4))
 @mistake("the rows for no edge and for a node with itself are swapped.", no_edge=1, itself=0)
-@mistake("type 0 is an edge too.", given=lambda A, bond, T: (A & (bond > 0), bond, T))
+@mistake("type 0 is a type of edge, too.", given=lambda A, bond, T: (A & (bond > 0), bond, T))
 @mistake("pairs without an edge have the row of type 0; use row T.", no_edge=-3)
 def check_pair_rows(adjacency, bond, T, no_edge=0, itself=1):
     """Edges by type, then pairs without an edge, then a node with itself."""
@@ -69,7 +69,7 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
     given=lambda rings, N: (rings[:1], N),
 )
 @mistake("each pair is bound one way only; the relation is symmetric.", then=torch.triu)
-@mistake("rings that share nodes stay two.", given=lambda rings, N: ([[*range(7)], rings[2]], N))
+@mistake("rings that share nodes were merged.", given=lambda rings, N: ([[*range(7)], rings[2]], N))
 def check_ring_bound(rings, N, itself=False, others=lambda ring, n: ring, largest=None):
     """All nodes of a ring are bound to one another, and none to itself."""
     bound = torch.zeros(N, N, dtype=torch.bool)
@@ -108,8 +108,8 @@ def _by_hand(backward, *arguments):
     run=_by_hand,
     parts=["the gradient of E", "the gradient of s"],
 )
-@mistake("an ablated pair has a gradient.", of_a=lambda keep, m, z: keep * (m - z))
-@mistake("z is missing: what j gains, the others lose.", of_a=lambda keep, m, z: keep * m)
+@mistake("an ablated pair's gradient is not 0.", of_a=lambda keep, m, z: keep * (m - z))
+@mistake("z is missing: the others lose the weight that j gains.", of_a=lambda keep, m, z: keep * m)
 @mistake("this is a mean over channels; sum their gradients.", of_s=torch.mean)
 @mistake("sum over the channels, not the queries.", of_s=lambda E, dim: E.sum(dim=1))
 def check_backward(a, m, keep, g, of_a=lambda keep, m, z: keep * m - z, of_s=torch.sum):

@@ -73,7 +73,9 @@ def check_gate_as_bias(s, g):
 @compare((7, 24, 4, 11, 3), (9, 30, 5, 8, 2), parts=["Graphormer", "CSA", "EGT"])
 @mistake("layers share logits and values; count them once.", shared=3)
 @mistake("the values, or the gates, are missing.", kinds=1)
-@mistake("each layer has its own pairs; L is missing.", given=lambda *sizes: (*sizes[:4], 1))
+@mistake(
+    "each of EGT's layers has its own pairs; L is missing.", given=lambda *sizes: (*sizes[:4], 1)
+)
 def check_pair_numbers(N, d, H, d_e, L, shared=1, kinds=2):
     """Per head and shared by layers, per channel and shared by layers, and per layer."""
     return shared * N**2 * H, shared * kinds * N**2 * d, L * N**2 * (d_e + kinds * H)
@@ -91,10 +93,16 @@ ERRORS = {
     [{"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]}],
     view=lambda pairs, *_: sorted({*map(tuple, pairs)}),
 )
-@mistake("the pairs are reversed: the lower is ahead.", ahead=lambda a, b: min(a) > max(b))
+@mistake(
+    "the pairs are reversed: the model with lower errors is ahead.",
+    ahead=lambda a, b: min(a) > max(b),
+)
 @mistake("only means were compared.", ahead=lambda a, b: sum(a) / len(a) < sum(b) / len(b))
 @mistake("only the best seeds were compared.", ahead=lambda a, b: min(a) < min(b))
-@mistake("A's worst equals C's best: not ahead.", ahead=lambda a, b: max(a) <= min(b))
+@mistake(
+    "a model is not ahead if its worst equals the other's best.",
+    ahead=lambda a, b: max(a) <= min(b),
+)
 def check_ahead_of(errors, ahead=lambda a, b: max(a) < min(b)):
     """The worst seed of one is compared with the best of the other."""
     return {(a, b) for a in errors for b in errors if a != b and ahead(errors[a], errors[b])}

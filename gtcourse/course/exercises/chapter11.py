@@ -14,7 +14,7 @@ ATTENTION = torch.tensor([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.6, 0.1,
 @mistake("0 log 0 is NaN, but should be 0: use torch.special.xlogy.", product=lambda a: a * a.log())
 @mistake("this is the entropy in nats; divide by log N.", over=1)
 @mistake("the size of the graph is hard-coded; divide by log N.", over=math.log(4))
-@mistake("a number inside the logarithm changes it.", product=lambda a: a * (a + 1e-3).log())
+@mistake("a small number was added inside the logarithm.", product=lambda a: a * (a + 1e-3).log())
 @mistake("the sum runs over the queries; it should run over j, the last axis.", dim=0)
 def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=None, dim=-1):
     """It is 0 for a row with one node and 1 for a uniform row, for any size."""
@@ -22,7 +22,10 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
 
 
 @compare([random((3, 2, 4, 4))[0].softmax(dim=-1)], [random((2, 5, 6, 6))[0].softmax(dim=-1)])
-@mistake("the first layer is on the left; later ones belong there.", given=lambda a: (a.flip(0),))
+@mistake(
+    "the first layer is on the left of the product; later layers belong there.",
+    given=lambda a: (a.flip(0),),
+)
 @mistake("the residual is missing: half of each factor is the identity.", residual=0.0)
 @mistake("only the first head was used; take their mean.", given=lambda a: (a[:, :1],))
 def check_rollout(attention, residual=0.5):
@@ -35,7 +38,9 @@ def check_rollout(attention, residual=0.5):
 
 @compare(random((4,), (4, 2)), random((6,), (6, 3), seed=2))
 @mistake("this is z without the node; return the difference.", original=0)
-@mistake("the other weights sum to one again.", lambda s, v: s.softmax(0)[:, None] * v)
+@mistake(
+    "without the node, the other weights sum to one again.", lambda s, v: s.softmax(0)[:, None] * v
+)
 @mistake("the logit was set to 0, which still gets weight; set it to -inf.", gone=0)
 def check_leave_out(s, v, gone=-math.inf, original=1):
     """The other weights grow when a node is removed, and the difference is its effect."""
@@ -53,7 +58,7 @@ def _by_hand(answer, *arguments):
     (random((5, 5))[0].softmax(dim=-1), *random((5, 4), (5, 4), seed=3)),
     run=_by_hand,
 )
-@mistake("this is the derivative by the weight; take the logit's.", lambda a, v, g: g @ v.T)
+@mistake("this is the derivative for a weight, not for a logit.", lambda a, v, g: g @ v.T)
 @mistake("this is the weight times its derivative; z_i is missing.", lambda a, v, g: a * (g @ v.T))
 @mistake("this uses z_j; it should be z_i.", lambda a, v, g: a * (g @ v.T - g @ (a @ v).T))
 def check_logit_gradient(a, v, g):

@@ -21,7 +21,7 @@ from gtcourse.course.exercises.checker import (
 @mistake("the graphs were sorted; take them in order.", given=lambda sizes, b: (sorted(sizes), b))
 @mistake("this counts nodes; a batch has N² pairs for each graph.", power=1)
 @mistake("a batch is padded to its own largest graph.", given=lambda sizes, b: (sizes, len(sizes)))
-@mistake("this is the share of real pairs; return padding's.", then=lambda share: 1 - share)
+@mistake("this is the share of real pairs; return that of padding.", then=lambda share: 1 - share)
 def check_padding_share(sizes, batch_size, power=2):
     """Padding is counted in pairs, and batches of similar sizes waste less."""
     batches = [sizes[start : start + batch_size] for start in range(0, len(sizes), batch_size)]
@@ -103,10 +103,10 @@ REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 
 
 @compare((DIRECTED, REAL), (DIRECTED[1:, :5, :5], REAL[1:, :5]))
-@mistake("row i has the steps from i to j.", then=lambda D: D.mT)
+@mistake("row i holds the steps from i to j, not from j to i.", then=lambda D: D.mT)
 @mistake("a pair without a path has -1, not 0.", never=0)
 @mistake("padding has -1 everywhere.", given=lambda A, mask: (A, mask | True))
-@mistake("it stops one step early: the longest path has N - 1.", steps=4)
+@mistake("it stops one step early: a path can have N - 1 steps.", steps=4)
 def check_distances(A, mask, steps=5, never=-1):
     """A pair's distance is the first power of A that reaches it, for all graphs at once."""
     reached = torch.diag_embed(mask)
@@ -133,9 +133,12 @@ def _order_of_six(epoch):
     (_order_of_six, 4, 6, 2),
     view=integers,
 )
-@mistake("n // b + 1 is one batch too many where b divides n.", rounded=lambda x: math.floor(x) + 1)
-@mistake("each epoch has its own order.", given=lambda order, *rest: (lambda _: order(0), *rest))
-@mistake("the epoch restarts, so graphs are seen twice.", again=True)
+@mistake("n // b + 1 is one batch too many if b divides n.", rounded=lambda x: math.floor(x) + 1)
+@mistake(
+    "each epoch has its own order; pass its number.",
+    given=lambda order, *rest: (lambda _: order(0), *rest),
+)
+@mistake("this is the epoch's first batch; skip those that were taken.", again=True)
 @mistake("the last batch of an epoch is not full, but it is a step.", rounded=math.floor)
 def check_next_batch(order, steps, num_graphs, batch_size, again=False, rounded=math.ceil):
     """Seed, epoch and position are all that a run needs to store about its order."""
