@@ -4,9 +4,10 @@ python -m tools.differs check    the pages agree with the rows and the record
 python -m tools.differs write    write the pages
 
 A page's rows are in a TOML file beside it. A row says what the ``paper``, its ``code`` and the
-course (``here``) do and ``why``, whom the course ``follows``, and which ``test`` shows it. The
-places in braces in its ``effect`` are numbers of book/differs/measured.json, which
-names the commit that measured them, or the test errors of recorded ``runs``.
+course (``here``) do and ``why``, whom the course ``follows``, and which ``test`` shows it
+(tools/tested.toml says what a test checks). The places in braces in its ``effect`` are numbers of
+book/differs/measured.json, which names the commit that measured them, or the test errors of
+recorded ``runs``.
 """
 
 import ast
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from gtcourse.course.records import recorded
 from gtcourse.runs.record import spread
-from tools.ledger import SOURCES, cited, read_chapters, runs, section_link
+from tools.ledger import SOURCES, TESTED, cited, read_chapters, runs, section_link
 from tools.pages import markdown_table, run, together
 from tools.paths import ROOT, TEXTS, slug
 
@@ -36,9 +37,9 @@ PAGE = """\
 
 {intro}
 
-The table has {count} entries. In most of them paper and code differ. In the others one of them is
-silent, or a reader may expect something that neither does. The last column shows which one the
-package follows.
+The table has {count} entries. In most of them the paper and the code differ. In the others one of
+them is silent, or a reader may expect something that neither does. The last column shows which one
+the package follows.
 
 {overview}
 
@@ -79,6 +80,8 @@ def faults(name: str, rows: list[dict]) -> list[str]:
         path, _, test = row["test"].partition("::")
         if not (ROOT / path).is_file() or test not in tests(ROOT / path):
             found.append(f"{name}.toml, {row['id']}: there is no test {row['test']}")
+        if test not in TESTED:
+            found.append(f"{name}.toml, {row['id']}: tools/tested.toml does not say what it tests")
         if not re.search(r"\{\w", row["effect"]):
             found.append(f"{name}.toml, {row['id']}: its effect has no number of a run")
         if row["follows"] not in FOLLOWS:
@@ -116,14 +119,14 @@ def page(name: str) -> str:
 
 
 def section(name: str, row: dict) -> str:
-    path = row["test"].partition("::")[0]
+    path, _, test = row["test"].partition("::")
     lines = {
         "Printed": row["paper"],
         "Code": row["code"],
         "Here": row["here"],
         "Why": row["why"],
         "Measured": effect(name, row),
-        "Test": f"[`{path}`](https://github.com/{slug()}/blob/main/{path})",
+        "Tested": f"[{TESTED[test]}](https://github.com/{slug()}/blob/main/{path})",
         "Explained in": explained(name, row),
     }
     lines = "\n".join(f"* - {label}\n  - {text.strip()}" for label, text in lines.items() if text)

@@ -12,6 +12,7 @@ Fact 1", "CSA, Figure 2", "CS224W, S2 and S3". Files are read, nothing is import
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +40,10 @@ NUMBERS = r"S?\d+(?:(?:, | to | and )S?\d+)*"
 CITATION = re.compile(rf"\b({NAMES}), (?:(Eq|Fact|Figure)s?\.? |(?=S))({NUMBERS})")
 SECTION_OF_DOCSTRING = re.compile(r"^[A-Z][\w ]*:$", re.M)  # "Args:", "Shapes:"
 MARKDOWN = MarkdownIt("commonmark").enable("table")
+TESTED: dict[str, str] = tomllib.loads(
+    Path(__file__).with_name("tested.toml").read_text(encoding="utf-8")
+)
+"""What a test checks, in a sentence, by the name of the test."""
 
 
 class Place(NamedTuple):
@@ -71,6 +76,12 @@ def read(package: Path = PACKAGE, tests: Path = ROOT / "tests", chapters: Path =
         for id, places in found.items()
         if id not in IDS
         for place in places
+    ]
+    named_tests = {place for places in tests.values() for place in places}
+    faults += [
+        f"{relative(place.path)}: tools/tested.toml does not say what {place.name} checks."
+        for place in sorted(named_tests)
+        if place.name not in TESTED
     ]
     missing = {"docstring cites": objects, "test holds": tests, "chapter explains": sections}
     faults += [
@@ -225,7 +236,8 @@ def totals(ledger: Ledger) -> str:
 
 
 def table(source: str, ledger: Ledger) -> str:
-    lines = ["", "| equation | explained in | computed by | test |", "| --- | --- | --- | --- |"]
+    header = "| equation | explained in | computed by | what is tested |"
+    lines = ["", header, "| --- | --- | --- | --- |"]
     for row, phrase in SOURCES[source].items():
         objects, tests, sections, errata = (
             found.get(f"{source}, {row}", []) for found in ledger[:4]
@@ -234,7 +246,7 @@ def table(source: str, ledger: Ledger) -> str:
             [f"{row}: {phrase}", *map(erratum_link, errata)],
             map(section_link, sections),
             map(object_link, objects),
-            dict.fromkeys(map(test_link, tests)),
+            map(test_link, tests),
         )
         lines.append(f"| {' | '.join(map('<br>'.join, columns))} |")
     return "\n".join(lines) + "\n"
@@ -256,7 +268,7 @@ def object_link(found: Place) -> str:
 
 
 def test_link(found: Place) -> str:
-    return f"[`{found.path.name}`]({on_github(found)})"
+    return f"[{TESTED[found.name]}]({on_github(found)})"
 
 
 def on_github(found: Place) -> str:

@@ -31,3 +31,4 @@ def test_what_is_missing_or_does_not_exist_is_named(tmp_path):
     assert about[6] == {"GRPE, Eq. 6: no chapter explains it."}
     assert about[7] == {"GRPE, Eq. 7: no test holds it."}
     assert len(about[8]) == 3
+    assert "test_layer.py: tools/tested.toml does not say what test_a_layer checks." in faults
