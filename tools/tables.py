@@ -46,7 +46,7 @@ def measure() -> None:
     MEMORY.write_text(json.dumps(found, indent=1) + "\n")
 
 
-# Benchmarks: the record of `python -m speed.models`.
+# Benchmarks: the records of `python -m speed.models` and `python -m speed.shortest_paths`.
 
 
 def benchmark() -> dict:
@@ -62,14 +62,37 @@ def benchmark_tables() -> dict[str, str]:
          f"{row['peak_mb']:.0f}")
         for row in record["rows"]
     ]  # fmt: skip
+    columns = ("model", "parameters", "step, ms", "forward, ms", "graphs/s", "peak, MiB")
+    return {
+        "models": f"{markdown(columns, rows)}\n{measured(record)}",
+        "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
+    }
+
+
+def measured(record: dict) -> str:
+    """On which data, with what and when the times of a record were measured."""
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    measured = (
+    return (
         f"*{record['data']['source']}; {record['processor']}, {record['device']}; "
         f"{record['rounds']} rounds; {versions}; {record['date']}, commit "
         f"`{short(record['commit'])}`: `{record['command']}`.*\n"
     )
-    columns = ("model", "parameters", "step, ms", "forward, ms", "graphs/s", "peak, MiB")
-    return {"models": f"{markdown(columns, rows)}\n{measured}"}
+
+
+def shortest_paths_table(record: dict) -> str:
+    """Distances and path edges of molecules and larger graphs, and distances of rings."""
+    rows = [
+        (graphs, row["method"], quartiles(row), f"{row['times_the_authors']:.1f}")
+        for graphs, methods in record["rows"].items()
+        for row in methods
+    ]
+    rows += [
+        (f"a ring of {int(nodes):,} nodes", row["method"], quartiles(row), "")
+        for nodes, methods in record["rings"].items()
+        for row in methods
+    ]
+    columns = ("graphs", "method", "ms", "times as fast as the authors' way")
+    return f"{markdown(columns, rows)}\n{measured(record)}"
 
 
 def quartiles(times: dict) -> str:
