@@ -36,7 +36,7 @@ def train_on_zinc(name: str, epochs: int, *, source: str = "real", seed: int = 0
 
     Args:
         name: one of ``BUDGETS``.
-        source: "real" downloads ZINC (26 MB); or the path of a copy of it.
+        source: "real" downloads ZINC; or the path of a copy of it.
         seed: of weights, order and dropout; the recorded runs have 0.
 
     Returns:
