@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 
-PANEL = re.compile(r'id="[^"]*axes_\d+"')
-FRAME = re.compile(r'axes_\d+">\s*<g id="[^"]*patch_\d+">\s*<path d="M ([\d.]+) \S+\s*L ([\d.]+)')
 DIRECTIVE = re.compile(r"  # (fmt: skip|noqa: \w+)")
 SEEDS = re.compile(r" \((\d+) seeds\)")
 SPELLED = {"2": "two", "3": "three", "4": "four"}
+MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>)+')
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
@@ -78,21 +77,10 @@ def with_caption(output: nodes.Element) -> nodes.caption | None:
     if not isinstance(paragraph[0], nodes.emphasis):
         return None
     caption = nodes.caption("", "", *paragraph[0].children)
-    drawing = "".join(node.astext() for node in output.findall(nodes.raw))
-    classes = ["wide"] if panels_in_a_row(drawing) > 2 else []
-    figure = nodes.figure("", output.deepcopy(), caption, classes=classes)
+    figure = nodes.figure("", output.deepcopy(), caption)
     output.parent.replace(output, figure)
     paragraph.parent.remove(paragraph)
     return caption
-
-
-def panels_in_a_row(drawing: str) -> int:
-    """Colour bars aside. Panels without a frame are counted by three, as the book has them."""
-    frames = [(float(left), float(right)) for left, right in FRAME.findall(drawing)]
-    if frames:
-        return len({left for left, right in frames if right - left > 20})
-    panels = len(set(PANEL.findall(drawing)))
-    return 3 if panels and panels % 3 == 0 else 1
 
 
 def count_seeds_once(caption: nodes.caption) -> None:
@@ -117,7 +105,21 @@ def hide_directives(app: Sphinx, document: nodes.document, page: str) -> None:
             block.replace_self(nodes.literal_block(text, text, **block.attributes))
 
 
+def share_styles(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Matplotlib repeats the style of a scatter plot at each mark; a group says it once."""
+    for raw in [*document.findall(nodes.raw)]:
+        text = MARKS.sub(grouped, raw.astext())
+        if text != raw.astext():
+            raw.replace_self(nodes.raw(text, text, **raw.attributes))
+
+
+def grouped(marks: re.Match) -> str:
+    style = f' style="{marks[1]}"'
+    return f"<g{style}>{marks.group().replace(style, '')}</g>"
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", hide_directives)
+    app.connect("doctree-resolved", share_styles)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
