@@ -63,9 +63,10 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 
 
 def code() -> list[str]:
-    """The scripts of the page, in order: the models with their layers, and the view."""
+    """The scripts of the page, in order: the models with their layers, and what reads and shows."""
     run = script("explainer/layers") + script("explainer/models")
-    return [run, script("explainer/molecule") + script("explainer/look") + script("explainer/view")]
+    parts = ("molecule", "smiles", "look", "view")
+    return [run, "".join(script(f"explainer/{part}") for part in parts)]
 
 
 def model(predictor: Predictor) -> dict:

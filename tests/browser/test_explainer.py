@@ -1,14 +1,17 @@
 """The models that run in the explainer's page are those of the package, unchanged and changed."""
 
 import copy
+import re
 
 import pytest
 import torch
+from playwright.sync_api import Error
+from rdkit import Chem
 
 from gtcourse.course import explorer
 from gtcourse.course.plots.figures import MEANING
 from gtcourse.encodings import encode
-from gtcourse.graphs import collate
+from gtcourse.graphs import collate, load_dataset
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import load
 from tools.chromium import PHONE
@@ -46,6 +49,83 @@ def test_predictions_and_attention_are_those_of_pytorch(computed, name):
         maps = torch.tensor(layers, dtype=torch.float32).reshape(len(layers), -1, tokens, tokens)
         assert prediction == pytest.approx(value.item(), abs=1e-4)
         torch.testing.assert_close(maps[..., first:, first:], attention, atol=1e-4, rtol=0)
+
+
+OWN = """([models, list]) => list.map((text) => {
+  const molecule = gtcourse.smiles.read(text);
+  const values = models.map((model) => gtcourse.models.run(model, molecule, {}).prediction);
+  return [values, molecule.open];
+})"""
+
+
+@pytest.fixture(scope="module")
+def typed(browser):
+    """Predictions of models for SMILES strings that the page reads by itself."""
+    page = browser.new_page()
+    page.set_content("".join(f"<script>{text}</script>" for text in explorer.code()))
+    yield lambda models, texts: page.evaluate(OWN, [models, texts])
+    page.close()
+
+
+def test_typed_molecules_have_the_predictions_of_pytorch(typed):
+    """EGT where no two singular values are equal: others leave its vectors free to turn.
+
+    In one of the 200 molecules RDKit ranks the atoms of a ring in another order, and places its
+    double bonds otherwise.
+    """
+    smiles = [graph.smiles for graph in load_dataset("molecules").test[:200]]
+    predictors = [load(name) for name in MODELS[:4]]
+    found = typed([explorer.model(each) for each in predictors], smiles)
+    ours = torch.tensor([values for values, _ in found])
+    fixed = torch.tensor([not is_open for _, is_open in found])
+    for column, predictor in enumerate(predictors):
+        rows = fixed if predictor.name.startswith("egt") else torch.ones(200, dtype=bool)
+        gap = (ours[:, column] - predictor.predict(smiles).flatten())[rows].abs()
+        assert len(gap) > 120
+        assert (gap > 1e-4).sum() <= 1
+        assert gap.max() < 0.1
+
+
+@pytest.mark.parametrize("of", ["another order", "written bonds"])
+def test_a_molecule_has_one_prediction_however_it_is_written(typed, of):
+    smiles = [graph.smiles for graph in load_dataset("molecules").test[:100]]
+    other = []
+    for row, text in enumerate(smiles):
+        molecule = Chem.MolFromSmiles(text)
+        if of == "written bonds":
+            Chem.Kekulize(molecule, clearAromaticFlags=True)
+        order = torch.randperm(molecule.GetNumAtoms(), generator=torch.Generator().manual_seed(row))
+        molecule = Chem.RenumberAtoms(molecule, order.tolist())
+        other.append(
+            Chem.MolToSmiles(molecule, canonical=False, kekuleSmiles=of == "written bonds")
+        )
+    model = explorer.model(load("csa-100k/molecules"))
+    values = [[each[0][0] for each in typed([model], texts)] for texts in (smiles, other)]
+    assert values[1] == pytest.approx(values[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "There is no atom yet"),
+        ("CCX", "“X” at place 3 cannot be read"),
+        ("C1CC", "Ring 1 is opened and never closed"),
+        ("C(C", "opened by “(” and never closed"),
+        ("CC)", "at place 3 closes no branch"),
+        ("CC=", "ends in a bond"),
+        ("C(C)(C)(C)(C)C", "more than it can have"),
+        ("c1cccn1", "a nitrogen may lack its hydrogen"),
+        ("[Na+].[Cl-]", "[Na+] cannot be read"),
+        ("CC.O", "two molecules; expected one"),
+        ("[13CH4]", "is an isotope"),
+        ("C[NH4+]", "more than it can have"),
+        ("[CH3-]", "none of the 28 types"),
+        ("C" * 61, "has 61 atoms; expected at most 60"),
+    ],
+)
+def test_a_string_that_is_no_molecule_is_answered_by_a_sentence(typed, text, sentence):
+    with pytest.raises(Error, match=re.escape(sentence)):
+        typed([], [text])
 
 
 def shift(model):
@@ -228,6 +308,24 @@ def test_an_address_holds_what_was_chosen_and_changed(explainer, page):
     again = explainer(page.evaluate("location.hash"))
     parts = (".prediction", ".chips", ".beside")
     assert [again.locator(part).inner_text() for part in parts] == shown
+
+
+def test_a_typed_molecule_is_drawn_predicted_and_in_the_address(explainer, page):
+    host = explainer()
+    before = host.locator(".prediction b").inner_text()
+    host.get_by_label("your own molecule").fill("CCO")
+    page.keyboard.press("Enter")
+    assert host.locator(".molecule .atom").count() == 3
+    value = host.locator(".prediction b").inner_text()
+    assert float(value.replace("−", "-")) == pytest.approx(
+        load("csa-100k/molecules").predict(["CCO"]).item(), abs=0.006
+    )
+    again = explainer(page.evaluate("location.hash"))
+    assert again.locator(".prediction b").inner_text() == value != before
+    again.get_by_label("your own molecule").fill("CCX")
+    page.keyboard.press("Enter")
+    assert "“X” at place 3" in again.locator(".heard").inner_text()
+    assert again.locator(".molecule .atom").count() == 3  # the last molecule that could be read
 
 
 def test_an_address_that_names_nothing_known_shows_the_start(explainer):

@@ -93,6 +93,13 @@ gtcourse.look = (function () {
     .strip svg { width: 100%; height: 3.2rem; display: block; pointer-events: none; }
     .strip button[aria-pressed="true"] { background: var(--soft); color: inherit; border: 2px solid ${COLORS.node}; }
     .small { stroke: var(--page); stroke-width: 8px; paint-order: stroke; }
+    .made { display: flex; justify-content: space-between; align-items: flex-start; gap: .5rem; font-size: .85rem; }
+    .made > button { flex: none; font-size: .8rem; }
+    .own { display: flex; gap: .3rem; align-items: center; }
+    .own input { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .45rem; min-width: 6rem; }
+    .own input[aria-invalid="true"] { border-color: #d1495b; }
+    .heard { flex: 1 0 100%; margin: 0; font-size: .88rem; border-left: 4px solid #d1495b; padding-left: .5rem; }
+    .heard:empty { display: none; }
     .tour:empty { display: none; }
     .tour p { margin: 0 0 .35rem; }
     .tour:has(p) { flex: 1 0 100%; border-left: 5px solid ${COLORS.gate}; background: var(--soft); padding: .45rem .7rem; min-height: 6rem; font-size: .92rem; }
@@ -172,7 +179,7 @@ gtcourse.look = (function () {
     @container (max-width: 520px) {
       .flow { grid-template-columns: 3.6rem repeat(var(--layers), 4.6rem) 4rem 3.6rem; overflow-x: auto; }
       .tour:has(p) { min-height: 11rem; }
-      .models button, .row button, .row label, .bar select, .picker > summary, .chips button { min-height: 2.25rem; }
+      .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button { min-height: 2.25rem; }
     }`;
 
   return { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, ofNumber, ofWeight, pixels, ramp };

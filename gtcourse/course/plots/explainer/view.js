@@ -46,10 +46,11 @@
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="bar"><div class="tour"></div><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <label>compare with <select data-beside><option value="">none</option></select></label>
-        <button data-act="link">Copy link</button></div>
+        <form class="own"><input aria-label="your own molecule, as SMILES" size="15" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
+          <button aria-label="Read this SMILES">↵</button></form>
+        <select data-beside aria-label="compare with"><option value="">compare with …</option></select><p class="heard" role="status"></p></div>
       <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg>
-        <div class="chips" role="group" aria-label="changes"></div><fieldset></fieldset>
+        <div class="made"><div class="chips" role="group" aria-label="changes"></div><button data-act="link">Copy link</button></div><fieldset></fieldset>
         <div class="molecule"></div><p class="legend"></p></div>
         <div class="right"><div class="waiting">loading the model …</div><div class="levels" hidden>
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
@@ -87,7 +88,7 @@
     }
 
     function showMolecule() {
-      find(".picker > summary").textContent = `${state.molecule.name}`;
+      find(".picker > summary").textContent = state.molecule.own ? "your molecule" : state.molecule.name;
       find(".molecule").innerHTML = gtcourse.molecule.drawing(state.molecule,
         state.molecule.symbols.map((symbol, at) => `${symbol}${at}`));
     }
@@ -155,7 +156,7 @@
       const now = result.prediction;
       const moved = Math.abs(now - before.prediction) > 5e-4;
       find(".prediction").innerHTML = `penalised logP ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
-        · exact ${number(value, 2)}`;
+        ${value === null ? "<small>· exact: RDKit computes it</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const [low, high] = [Math.min(...values) - 1.5, Math.max(...values) + 1.5];
       const place = (x) => 6 + 328 * Math.max(0, Math.min(1, (x - low) / (high - low)));
@@ -165,10 +166,10 @@
       axis.innerHTML = `<path d="M0 14H340" stroke="currentColor" opacity=".4"/>
         ${ticks.map((x) => `<path d="M${place(x)} 11v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
           font-size="11" fill="currentColor" opacity=".8">${number(x, 0)}</text>`).join("")}
-        <path d="M${place(value)} 3v22" stroke="${COLORS.value}" stroke-width="3"/>
+        ${value === null ? "" : `<path d="M${place(value)} 3v22" stroke="${COLORS.value}" stroke-width="3"/>`}
         ${moved ? `<circle cx="${place(before.prediction)}" cy="14" r="5" fill="none" stroke="currentColor"/>` : ""}
         <circle cx="${place(now)}" cy="14" r="5.5" fill="${COLORS.node}"/>
-        <text x="0" y="3" font-size="10.5" fill="currentColor" opacity=".85">● predicted ${moved ? "○ before " : ""}┃ exact (RDKit)</text>`;
+        <text x="0" y="3" font-size="10.5" fill="currentColor" opacity=".85">● predicted ${moved ? "○ before " : ""}${value === null ? "" : "┃ exact (RDKit)"}</text>`;
     }
 
     const mine = {
@@ -374,7 +375,7 @@
         ${line("node", "h<sub>i</sub> after", "layer’s output", vector(here.after.subarray(from * d, (from + 1) * d), ofTokens))}
         ${last ? line("node", "read-out", counts, about().end) :
           line("node", "next layer", "reads h<sub>i</sub>", `<button data-layer="${state.layer + 1}">layer ${state.layer + 2} →</button>`)}
-        ${line("", "prediction", `exact ${number(state.molecule.value, 2)}`, number(result.prediction, 2), "total")}`;
+        ${line("", "prediction", state.molecule.value === null ? "" : `exact ${number(state.molecule.value, 2)}`, number(result.prediction, 2), "total")}`;
       all(".vector").forEach((canvas, which) => {
         const [values, limit] = vectors[which];
         pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
@@ -430,11 +431,12 @@
       const other = gtcourse.models.run(state.beside, state.molecule, { removed: removed() });
       const token = state.i - result.first + other.first;
       const row = (model, found) => `<tr><th>${ABOUT[model.kind].title}</th><td>${number(found.prediction, 2)}</td>
-        <td>${number(Math.abs(found.prediction - state.molecule.value), 2)}</td><td>${model.error ? number(model.error, 2) : ""}</td></tr>`;
+        <td>${state.molecule.value === null ? "" : number(Math.abs(found.prediction - state.molecule.value), 2)}</td><td>${model.error ? number(model.error, 2) : ""}</td></tr>`;
       place.innerHTML = `<div><h2>3 · ${ABOUT[state.beside.kind].title}: where ${nameOf(state.i)} looks <small class="quiet">all layers</small></h2>
         ${gtcourse.molecule.drawing(state.molecule, state.molecule.symbols.map((symbol, at) => `${symbol}${at}`))}</div>
         <table><thead><tr><th></th><th>predicted</th><th>off by</th><th>test MAE</th></tr></thead><tbody>
-        ${row(state.model, result)}${row(state.beside, other)}<tr><th>exact</th><td>${number(state.molecule.value, 2)}</td><td></td><td></td></tr></tbody></table>`;
+        ${row(state.model, result)}${row(state.beside, other)}${
+        state.molecule.value === null ? "" : `<tr><th>exact</th><td>${number(state.molecule.value, 2)}</td><td></td><td></td></tr>`}</tbody></table>`;
       if (token >= 0) {
         const T = n() + other.first;
         colorAtoms(place, shownRow(other, token, "model").slice(other.first).map((value) => ofWeight(value, T)));
@@ -449,7 +451,8 @@
 
     function remember() {
       if (host.dataset.start !== undefined) return;
-      const said = new URLSearchParams({ model: state.model.kind, molecule: state.molecule.name, show: state.scope,
+      const which = state.molecule.own ? "smiles" : "molecule";
+      const said = new URLSearchParams({ model: state.model.kind, [which]: state.molecule.name, show: state.scope,
         layer: state.layer + 1, weight: state.channel + 1, i: state.i, j: state.j });
       if (removed().size) said.set("without", [...removed()]);
       const shifts = Object.entries(state.changes.shift).filter(([, by]) => by).map((pair) => pair.join(":"));
@@ -469,7 +472,7 @@
       const split = (name, sign) => (said.get(name) ?? "").split(sign).filter(Boolean);
       const lists = Object.entries(LISTS).map(([name, as]) => [name, new Set(split(name, ";").map(as))]);
       return {
-        kind: said.get("model"), molecule: said.get("molecule"), layer: whole("layer", 1), channel: whole("weight", 1),
+        kind: said.get("model"), molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer", 1), channel: whole("weight", 1),
         scope: ["model", "layer", "weight"].find((scope) => scope === said.get("show")) ?? "model", i: whole("i", 0), j: whole("j", 0),
         effects: said.has("effects"), beside: said.get("beside"), without: split("without", ",").map(Number),
         changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"),
@@ -478,13 +481,13 @@
     }
 
     /** A step of the tour, or what an address says; of what is not given, the start. */
-    async function visit({ kind, molecule, changes: changed, without, beside, ...place }) {
+    async function visit({ kind, molecule, smiles, changes: changed, without, beside, ...place }) {
       const model = data.models.find((each) => each.kind === kind) ?? state.model ?? data.models[0];
       await fetched(model);
       const other = data.models.find((each) => each.kind === beside) ?? null;
       if (other) await fetched(other);
       const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
-      Object.assign(state, { model, molecule: data.molecules.find((each) => each.name === molecule) ?? data.molecules[0],
+      Object.assign(state, { model, molecule: (smiles && heard(smiles)) || (data.molecules.find((each) => each.name === molecule) ?? data.molecules[0]),
         scope: "model", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: other }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
@@ -493,6 +496,36 @@
       scrollToChannel();
       return seen();
     }
+
+    /** The molecule of a SMILES string; of what cannot be read, null, and a sentence below the field. */
+    function heard(smiles) {
+      const field = find(".own input");
+      field.value = smiles;
+      try {
+        const molecule = { ...gtcourse.smiles.read(smiles), own: true };
+        tell("");
+        return molecule;
+      } catch (error) {
+        tell(error.message);
+        return null;
+      }
+    }
+
+    function tell(sentence) {
+      find(".heard").textContent = sentence;
+      find(".own input").setAttribute("aria-invalid", sentence !== "");
+    }
+
+    find(".own").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const molecule = result && heard(find(".own input").value);
+      if (!molecule) return;
+      Object.assign(state, { molecule, effects: false });
+      start();
+      if (state.model.kind === "egt" && molecule.open) {
+        tell("Two singular values of this molecule are equal, so its singular vectors are free to turn: Python’s EGT may predict another value.");
+      }
+    });
 
     /** What the tour says numbers of. */
     function seen() {
