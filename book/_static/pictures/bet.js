@@ -1,0 +1,104 @@
+// A bet against attention: which end atom's removal changes penalised logP most? `data` is what
+// book/_ext/pictures.py writes; RDKit computed the exact changes.
+(function (data) {
+  "use strict";
+  const place = document.getElementById("bet");
+  const { molecules } = data;
+  const [LOW, HIGH] = [[191, 185, 173], [232, 121, 47]];
+  const RIVALS = { attention: "attention", gradient: "gradient × input", edit: "the model’s own edit", table: "lookup table, no model" };
+  const number = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`;
+  const largest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) ? at : best), 0);
+  const isRight = (molecule, at) => Math.abs(molecule.worth[at]) > Math.abs(molecule.worth[largest(molecule.worth)]) - 1e-6;
+  const choices = ({ attended, gradient, edit, table }) => ({ attention: largest(attended), gradient: largest(gradient),
+    edit: largest(edit), table: largest(table) });
+  const hits = { reader: 0, ...Object.fromEntries(Object.keys(RIVALS).map((name) => [name, 0])) };
+  let [round, guess, played] = [0, null, 0];
+  const overall = Object.keys(RIVALS).map((name) => [name, molecules.filter((each) => isRight(each, choices(each)[name])).length]);
+
+  place.innerHTML = `<p><b>Bet against attention.</b> Each outlined atom can be cut off. Which cut changes penalised logP most, up or
+      down? Orange is what the large CSA attends to most in its last layer, grey what least. Click an atom, or choose it with the arrow keys and Enter.</p>
+    <div class="two"><div class="drawing"></div><div><table><thead><tr><th>right</th><th>this molecule</th><th>so far</th></tr></thead><tbody></tbody></table>
+    <p class="said" role="status"></p><button type="button" data-next>Next molecule</button></div></div>`;
+  const find = (selector) => place.querySelector(selector);
+  const all = (selector) => [...place.querySelectorAll(selector)];
+
+  function draw() {
+    const molecule = molecules[round];
+    const n = molecule.symbols.length;
+    const edge = new Array(n * n).fill(-1);
+    for (const [i, j, type] of molecule.bonds) edge[i * n + j] = edge[j * n + i] = type;
+    find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, molecule.symbols.map((symbol, at) => `${symbol}${at}`));
+    const [least, most] = [Math.min(...molecule.attention), Math.max(...molecule.attention)];
+    all(".disc").forEach((disc, at) => disc.setAttribute("fill",
+      `rgb(${LOW.map((low, c) => Math.round(low + (molecule.attention[at] - least) / (most - least) * (HIGH[c] - low)))})`));
+    all(".atom").forEach((atom, at) => {
+      const which = molecule.atoms.indexOf(at);
+      atom.setAttribute("fill", "transparent");
+      if (which < 0) {
+        for (const name of ["role", "tabindex", "aria-pressed"]) atom.removeAttribute(name);
+        atom.setAttribute("aria-hidden", "true");
+        return;
+      }
+      atom.setAttribute("tabindex", which === 0 ? 0 : -1);
+      atom.setAttribute("aria-label", `cut off ${molecule.symbols[at]}${at}`);
+      atom.classList.add("end");
+    });
+    find("[data-next]").hidden = true;
+    find(".said").textContent = `Molecule ${round + 1} of ${molecules.length}. ${molecule.atoms.length} atoms can be cut off.`;
+    table();
+  }
+
+  function table() {
+    const molecule = molecules[round];
+    const chosen = guess === null ? null : { reader: guess, ...choices(molecule) };
+    const cell = (name) => {
+      if (!chosen) return "";
+      const atom = molecule.atoms[chosen[name]];
+      return `${molecule.symbols[atom]}${atom} ${isRight(molecule, chosen[name]) ? "✓" : "✗"}`;
+    };
+    find("tbody").innerHTML = Object.entries({ reader: "you", ...RIVALS }).map(([name, words]) =>
+      `<tr><td>${words}</td><td>${cell(name)}</td><td>${played ? `${hits[name]} of ${played}` : ""}</td></tr>`).join("");
+  }
+
+  function bet(which) {
+    if (guess !== null) return;
+    guess = which;
+    played += 1;
+    const molecule = molecules[round];
+    for (const [name, at] of Object.entries({ reader: guess, ...choices(molecule) })) hits[name] += isRight(molecule, at);
+    const atom = molecule.atoms[guess];
+    [".disc", ".name", ".atom"].forEach((part) => all(part)[atom].classList.add("fallen"));
+    all(".atom").forEach((each, at) => each.classList.toggle("best", molecule.atoms.includes(at) && isRight(molecule, molecule.atoms.indexOf(at))));
+    const exact = molecule.atoms.map((each, at) => `${molecule.symbols[each]}${each} ${number(-molecule.worth[at])}`);
+    const last = round + 1 === molecules.length;
+    find(".said").innerHTML = `Without ${molecule.symbols[atom]}${atom}, RDKit’s value changes by <b>${number(-molecule.worth[guess])}</b>; the model
+      says ${number(-molecule.edit[guess])}. All cuts, exactly: ${exact.join(", ")}.${last ? ` That was the last. Over all ${molecules.length} molecules: ${
+      overall.map(([name, count]) => `${RIVALS[name]} ${count}`).join(", ")}.` : ""}`;
+    find("[data-next]").hidden = last;
+    table();
+    if (!last) find("[data-next]").focus({ preventScroll: true });
+  }
+
+  place.addEventListener("click", ({ target }) => {
+    if (target.matches("[data-next]")) {
+      round += 1;
+      guess = null;
+      draw();
+      find(".end").focus({ preventScroll: true });
+    } else if (target.matches(".end")) bet(molecules[round].atoms.indexOf(Number(target.dataset.atom)));
+  });
+  place.addEventListener("keydown", (event) => {
+    const ends = all(".end");
+    const at = ends.indexOf(event.target);
+    if (at < 0) return;
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step) {
+      const next = ends[(at + step + ends.length) % ends.length];
+      ends.forEach((end) => end.setAttribute("tabindex", end === next ? 0 : -1));
+      next.focus({ preventScroll: true });
+    } else if (event.key === "Enter" || event.key === " ") bet(molecules[round].atoms.indexOf(Number(event.target.dataset.atom)));
+    else return;
+    event.preventDefault();
+  });
+  draw();
+})

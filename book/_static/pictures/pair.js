@@ -1,0 +1,126 @@
+// One pair in four papers: the weight from atom i to atom j in the first layer of four trained models,
+// from its terms to the message. `data` is what book/_ext/pictures.py writes.
+(function (data) {
+  "use strict";
+  const place = document.getElementById("pair");
+  const { molecule, models } = data;
+  const n = molecule.symbols.length;
+  const BOND = 40;
+  const COLORS = { Graphormer: "#c2559b", EGT: "#b8962e", GRPE: "#199e77", CSA: "#d97706" };
+  const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
+  const names = molecule.symbols.map((symbol, at) => `${symbol}${at}`);
+  const ends = { i: 4, j: 9 };
+
+  /** Numbers of 16 bits as [C][n²]. */
+  function unpack({ scale, data: text }) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const numbers = Float64Array.from(new Int16Array(bytes.buffer), (x) => x * scale);
+    return Array.from({ length: numbers.length / n ** 2 }, (_, c) => numbers.subarray(c * n ** 2, (c + 1) * n ** 2));
+  }
+
+  for (const model of models) {
+    model.terms = model.terms.map(([words, packed]) => [words, unpack(packed)]);
+    for (const key of ["weight", "gate", "message"]) if (model[key]) model[key] = unpack(model[key]);
+    const pair = ends.i * n + ends.j;
+    model.head = model.weight.reduce((best, map, head) => (map[pair] > model.weight[best][pair] ? head : best), 0);
+  }
+
+  const edge = new Array(n * n).fill(-1);
+  for (const [a, b, type] of molecule.bonds) edge[a * n + b] = edge[b * n + a] = type;
+  place.innerHTML = `<p><b>One pair, four papers.</b> Drag the ring <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or move it with the arrow keys.
+      Arcs are the weights of atom <i>i</i> on atom <i>j</i> in the first layers of four trained models, the mean over heads; CSA’s is a ribbon of its channels.</p>
+    <div class="drawing">${gtcourse.molecule.drawing({ ...molecule, edge }, names)}</div>
+    <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-color:${COLORS[model.name]}">${model.name}</h4>
+      <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>
+    <p class="said" role="status"></p>`;
+  const find = (selector) => place.querySelector(selector);
+  const svg = find("svg");
+  svg.querySelectorAll(".atom").forEach((atom) => atom.remove());
+  svg.querySelectorAll(".disc").forEach((disc) => disc.setAttribute("fill", "#bfb9ad"));
+  const layer = document.createElementNS("http://www.w3.org/2000/svg", "g");
+  svg.append(layer);
+  layer.innerHTML = `<g class="arcs"></g>${["i", "j"].map((end) => `<g class="end-of-pair" data-end="${end}" tabindex="0" role="slider" aria-label="atom ${end}"
+    aria-valuemin="0" aria-valuemax="${n - 1}"><circle r="17"/><text text-anchor="middle" y="-21">${end}</text></g>`).join("")}`;
+
+  const at = (atom) => molecule.places[atom].map((x) => x * BOND);
+
+  function arcs() {
+    const [[x, y], [u, v]] = [at(ends.i), at(ends.j)];
+    const length = Math.hypot(u - x, v - y) || 1;
+    const [across, up] = [-(v - y) / length, (u - x) / length];
+    const arc = (bend, width, color, opacity) => `<path fill="none" stroke="${color}" stroke-width="${width.toFixed(2)}" opacity="${opacity}" stroke-linecap="round"
+      d="M${x} ${y}Q${((x + u) / 2 + bend * across).toFixed(1)} ${((y + v) / 2 + bend * up).toFixed(1)} ${u} ${v}"/>`;
+    find(".arcs").innerHTML = ends.i === ends.j ? "" : models.map((model, m) => {
+      const weights = model.weight.map((map) => map[ends.i * n + ends.j]);
+      const mean = weights.reduce((a, b) => a + b, 0) / weights.length;
+      const bend = [-70, -26, 26, 70][m];
+      if (model.name !== "CSA") return arc(bend, 3 * n * mean / 2, COLORS[model.name], 0.9);
+      return weights.map((weight, c) => arc(bend + 0.5 * (c - weights.length / 2), Math.min(3, n * weight / 3), COLORS.CSA, 0.55)).join("");
+    }).join("");
+  }
+
+  /** Bars of the terms, each from where the last one ended, then weight and message. */
+  function fall(model, m) {
+    const pair = ends.i * n + ends.j;
+    const { head } = model;
+    const values = model.terms.map(([words, maps]) => [words, maps[Math.floor(head * maps.length / model.weight.length)][pair]]);
+    const steps = values.map((_, k) => values.slice(0, k + 1).reduce((sum, [, value]) => sum + value, 0));
+    const logit = steps.at(-1);
+    const limit = 6;
+    const spot = (x) => 50 + 48 * Math.max(-1, Math.min(1, x / limit));
+    const bar = (from, to, color) => `<i style="left:${Math.min(spot(from), spot(to))}%;width:${Math.max(0.8, Math.abs(spot(to) - spot(from)))}%;background:${color}"></i>`;
+    const row = (words, value, inside) => `<div class="step"><span>${words}</span><b>${value}</b><div class="track">${inside}</div></div>`;
+    const weight = model.weight[head][pair];
+    const share = (x) => `<i style="left:0;width:${Math.min(100, 25 * x * n)}%;background:${COLORS[model.name]}"></i><u style="left:25%"></u>`;
+    const section = place.querySelector(`[data-model="${m}"]`);
+    section.querySelector(".which").textContent = `${model.name === "CSA" ? "channel" : "head"} ${head + 1}`;
+    section.querySelector(".fall").innerHTML = `${values.map(([words, value], k) => row(words, number(value), bar(k ? steps[k - 1] : 0, steps[k], COLORS[model.name]))).join("")}
+      ${row("logit", number(logit), bar(0, logit, "#8a8f98"))}
+      ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : ""}
+      ${row(model.gate ? "weight, gated" : "weight", number(weight), share(weight))}
+      ${row("message, its size", number(model.message[head][pair]), `<i style="left:0;width:${Math.min(100, 40 * model.message[head][pair])}%;background:#199e77"></i>`)}`;
+  }
+
+  function show() {
+    for (const end of ["i", "j"]) {
+      const group = layer.querySelector(`[data-end="${end}"]`);
+      group.setAttribute("transform", `translate(${at(ends[end])})`);
+      group.setAttribute("aria-valuenow", ends[end]);
+      group.setAttribute("aria-valuetext", names[ends[end]]);
+    }
+    arcs();
+    models.forEach(fall);
+    const means = models.map(({ name, weight }) => `${name} ${number(weight.reduce((sum, map) => sum + map[ends.i * n + ends.j], 0) / weight.length)}`);
+    find(".said").textContent = `${names[ends.i]} looks at ${names[ends.j]} with a mean weight of: ${means.join(", ")}. A uniform row would give ${number(1 / n)}.`;
+  }
+
+  layer.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const { end } = event.target.dataset;
+    if (!step || !end) return;
+    event.preventDefault();
+    ends[end] = (ends[end] + step + n) % n;
+    show();
+  });
+  layer.addEventListener("pointerdown", (event) => {
+    const end = event.target.closest("[data-end]")?.dataset.end;
+    if (!end) return;
+    event.preventDefault();
+    layer.querySelector(`[data-end="${end}"]`).focus({ preventScroll: true });
+    const follow = (now) => {
+      const spot = new DOMPoint(now.clientX, now.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const away = molecule.places.map((_, atom) => Math.hypot(at(atom)[0] - spot.x, at(atom)[1] - spot.y));
+      ends[end] = away.indexOf(Math.min(...away));
+      show();
+    };
+    addEventListener("pointermove", follow);
+    addEventListener("pointerup", () => removeEventListener("pointermove", follow), { once: true });
+  });
+  place.addEventListener("input", ({ target }) => {
+    const section = target.closest("[data-model]");
+    const model = models[section.dataset.model];
+    model.head = Number(target.value) - 1;
+    fall(model, Number(section.dataset.model));
+  });
+  show();
+})

@@ -1,0 +1,251 @@
+"""Data of the pictures to play with: ``python -m experiments.pictures``, about a minute.
+
+It is computed from the shipped weights and written to ``book/_static/pictures``, a file for each
+picture.
+"""
+
+import base64
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from statistics import mean
+
+import torch
+from rdkit import Chem, RDLogger
+
+from gtcourse import collate, load, load_dataset
+from gtcourse.course.exercises.chapter10 import Terms, attend
+from gtcourse.course.plots.molecules import places
+from gtcourse.encodings import encode
+from gtcourse.graphs.molecules import (
+    UnsuitableMolecule,
+    molecule_graph,
+    parse,
+    penalized_logp,
+)
+from gtcourse.interpret import gradient_times_input, probabilities, read_by_graph, token_mask
+from tools.paths import ROOT
+
+OUT = ROOT / "book/_static/pictures"
+
+STEPS = 25
+WIDTH, HEADS = 16, 4
+
+
+def metro() -> dict:
+    """Four steps between layers, in the general form of chapter 10, on the atoms of aspirin.
+
+    Each step has a part that is faded by factors from 1 to 1e-12, and last by 0. ``gaps`` are the
+    largest differences from the output of the layer that it leads to, in float64; ``weights`` is
+    the row of the chosen atom, one for each channel.
+    """
+    smiles, atom = "CC(=O)Oc1ccccc1C(=O)O", 3
+    molecule = parse(smiles)
+    n = molecule.GetNumAtoms()
+    torch.manual_seed(0)
+    content = torch.randn(1, HEADS, n, n).double().repeat_interleave(WIDTH // HEADS, dim=1)
+    own = 1.5 * torch.randn(1, WIDTH, n, n).double()  # a number for each pair and channel
+    heads = own.unflatten(1, (HEADS, -1)).mean(2).repeat_interleave(WIDTH // HEADS, dim=1)
+    value = torch.randn(1, n, WIDTH).double()
+    pair_value = torch.randn(1, WIDTH, n, n).double()
+    gate = torch.rand(1, WIDTH, n, n).double()
+
+    def layer(structure, of_pairs=0.0, gates=None):
+        pairs = {"structure": structure, "pair_value": of_pairs * pair_value, "gate": gates}
+        return attend(Terms(content=content, value=value, **pairs))
+
+    def channels(f):
+        return layer(heads + f * (own - heads), 1.0)
+
+    def values(f):
+        return layer(heads, f)
+
+    def gates(f):
+        return layer(heads, 0.0, 1 - f * (1 - gate))
+
+    def bias(f):
+        return layer(f * heads)
+
+    legs = {"channels": channels, "values": values, "gates": gates, "bias": bias}
+    found = {}
+    for name, leg in legs.items():
+        goal = leg(0.0)[0]
+        steps = [leg(0.0 if k == STEPS - 1 else 10 ** (-k / 2)) for k in range(STEPS)]
+        found[name] = {
+            "gaps": [float(f"{(out - goal).abs().max().item():.2e}") for out, _ in steps],
+            "weights": [(100 * weights[0, :, atom]).round().int().tolist() for _, weights in steps],
+        }
+    symbols = [f"{each.GetSymbol()}{each.GetIdx()}" for each in molecule.GetAtoms()]
+    return {"legs": found, "atoms": symbols, "atom": symbols[atom], "channels": WIDTH}
+
+
+PAIR = ("paracetamol", "CC(=O)Nc1ccc(O)cc1")
+
+
+@torch.no_grad()
+def pair() -> dict:
+    """The first layer of four trained models on one molecule: what makes up each weight."""
+    name, smiles = PAIR
+    models = []
+    for kind, title in MODELS.items():
+        model = load(f"{kind}-100k/molecules")
+        batch = collate(encode([model.featurize(smiles)], *model.transforms))
+        attention, given = model.model.layers[0].attention, []
+        hook = attention.register_forward_pre_hook(
+            lambda _, inputs, given=given: given.extend(inputs)
+        )
+        _, weights = model.model.eval()(batch, return_attention=True)
+        hook.remove()
+        terms, gate, extra = TERMS[kind](attention, batch, *given)
+        first = 1 if kind in ("graphormer", "grpe") else 0  # [VNode] is token 0
+        weights = weights[0, 0, :, first:, first:]  # [C, n, n]
+        value = attention.value(given[0])[0, first:]  # [n, d]
+        message = value.T[:, None] + (0 if extra is None else extra[:, first:, first:])  # [d, n, n]
+        message = message.expand(-1, *weights.shape[1:]).unflatten(0, (len(weights), -1))
+        shown = {
+            "name": title,
+            "terms": [[words, packed(part[:, first:, first:])] for words, part in terms],
+            "weight": packed(weights),
+            "message": packed((weights[:, None] * message).norm(dim=1)),
+        }
+        if gate is not None:
+            shown["gate"] = packed(gate)
+        models.append(shown)
+    molecule = parse(smiles)
+    kekulised = Chem.Mol(molecule)
+    Chem.Kekulize(kekulised, clearAromaticFlags=True)
+    bonds = [
+        [bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), int(bond.GetBondTypeAsDouble())]
+        for bond in kekulised.GetBonds()
+    ]
+    symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
+    drawn = {"name": name, "places": places(molecule), "symbols": symbols, "bonds": bonds}
+    return {"molecule": drawn, "models": models}
+
+
+def packed(values: torch.Tensor) -> dict:
+    """Numbers as 16 bits and a scale."""
+    scale = values.abs().max().item() / 32767 or 1.0
+    whole = (values / scale).round().numpy().astype("<i2")
+    return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode()}
+
+
+def dots(attention, x: torch.Tensor) -> torch.Tensor:
+    """q · k over the square root of a head's width, ``[H, T, T]``."""
+    heads = (attention.num_heads, -1)
+    query, key = (
+        part(x)[0].unflatten(-1, heads).transpose(0, 1) for part in (attention.query, attention.key)
+    )
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+def of_graphormer(attention, batch, x, bias):
+    return [("q·k / √K", dots(attention, x)), ("bias b + c", bias[0])], None, None
+
+
+def of_egt(attention, batch, x, e):
+    gate = attention.edge_gate(e)[0].permute(2, 0, 1).sigmoid()
+    bias = attention.edge_bias(e)[0].permute(2, 0, 1)
+    clipped = dots(attention, x).clamp(-attention.clip, attention.clip)
+    return [("q·k / √K, clipped", clipped), ("pair E", bias)], gate, None
+
+
+def of_grpe(attention, batch, x, relation, tables):
+    query, key, _ = attention.heads(x, x, x)
+    query = query * query.shape[-1] ** -0.5
+    pairs = relation[:, None].expand(-1, attention.num_heads, -1, -1)
+    contexts = [part[0] for part in attention.contexts(query, key, pairs, tables)]
+    names = ("query context", "key context")
+    extra = tables.value[relation[0]].permute(2, 0, 1)
+    return [("q·k / √K", dots(attention, x)), *zip(names, contexts, strict=True)], None, extra
+
+
+def of_csa(attention, batch, x, terms):
+    return [("q·k / √K", dots(attention, x)), ("pair E", terms.logits[0])], None, terms.values[0]
+
+
+MODELS = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
+TERMS = {"graphormer": of_graphormer, "egt": of_egt, "grpe": of_grpe, "csa": of_csa}
+
+
+def bet() -> dict:
+    """Chapter 11's 156 cuts, with each method's estimate for the large CSA of section 11.5."""
+    data, model = load_dataset("molecules"), load("csa/zinc")
+    graphs = data.test[:40]
+    cuts = [(row, *cut) for row, graph in enumerate(graphs) for cut in cut_off(graph.smiles)]
+    rows, atoms, rests, worth = zip(*cuts, strict=True)
+    batch = collate(encode(graphs, *model.transforms))
+    with torch.no_grad():
+        _, attention = model.model(batch, return_attention=True)
+    tokens = token_mask(batch.mask, 0)
+    looked = read_by_graph(probabilities(attention[:, -1].mean(dim=1), tokens), batch.mask, 0)
+    gradient = gradient_times_input(model.model, batch, from_mean=True).detach()
+    edits = model.predict([graph.smiles for graph in graphs])[list(rows)] - model.predict([*rests])
+    known = defaultdict(list)
+    for graph in data.train[:500]:
+        whole = parse(graph.smiles)
+        for atom, _, value in cut_off(graph.smiles):
+            known[kind(whole, atom)].append(value)
+    shown = []
+    for row, graph in enumerate(graphs):
+        molecule = parse(graph.smiles)
+        mine = [n for n, each in enumerate(rows) if each == row]
+        if len(mine) < 2:
+            continue  # there is nothing to choose
+        n = molecule.GetNumAtoms()
+        kekulised = Chem.Mol(molecule)
+        Chem.Kekulize(kekulised, clearAromaticFlags=True)
+        ends = [(b.GetBeginAtomIdx(), b.GetEndAtomIdx(), b) for b in kekulised.GetBonds()]
+        shown.append(
+            {
+                "places": places(molecule),
+                "symbols": [atom.GetSymbol() for atom in molecule.GetAtoms()],
+                "bonds": [[i, j, int(bond.GetBondTypeAsDouble())] for i, j, bond in ends],
+                "attention": [round(x, 4) for x in looked[row, :n].tolist()],
+                "atoms": [atoms[each] for each in mine],
+                "worth": [round(worth[each], 3) for each in mine],
+                "attended": [round(looked[row, atoms[each]].item(), 4) for each in mine],
+                "gradient": [round(gradient[row, atoms[each]].item(), 4) for each in mine],
+                "edit": [round(edits[each].item(), 3) for each in mine],
+                "table": [round(mean(known[kind(molecule, atoms[each])]), 3) for each in mine],
+            }
+        )
+    return {"cuts": len(cuts), "molecules": shown}
+
+
+def cut_off(smiles: str) -> Iterator[tuple[int, str, float]]:
+    """As in section 11.5: each end atom's index, the molecule without it, and its worth."""
+    whole = parse(smiles)
+    for atom in whole.GetAtoms():
+        if atom.GetDegree() != 1:
+            continue
+        rest = Chem.RWMol(whole)
+        rest.RemoveAtom(atom.GetIdx())
+        try:
+            text = Chem.MolToSmiles(rest)
+            molecule_graph(text)
+        except UnsuitableMolecule:
+            continue
+        yield atom.GetIdx(), text, penalized_logp(whole) - penalized_logp(parse(text))
+
+
+def kind(molecule, index: int) -> tuple:
+    """As in section 11.5: an end atom's element and charge, its bond, and what it hangs on."""
+    atom = molecule.GetAtomWithIdx(index)
+    (bond,) = atom.GetBonds()
+    other = bond.GetOtherAtom(atom)
+    own = (atom.GetSymbol(), atom.GetFormalCharge(), bond.GetBondType())
+    return (*own, other.GetSymbol(), other.GetIsAromatic())
+
+
+DATA: dict[str, Callable[[], dict]] = {"pair": pair, "metro": metro, "bet": bet}
+
+
+def text(data: dict) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    RDLogger.DisableLog("rdApp.*")
+    for name, compute in DATA.items():
+        (OUT / f"{name}.json").write_text(text(compute()), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""The pictures to play with: data and answers, by pointer, by key and without scripts."""
+
+import json
+
+import pytest
+
+from experiments import pictures
+from tools.paths import ROOT
+
+CODE = ROOT / "book/_static/pictures"
+PAGES = {
+    "pair": "notebooks/10_one_framework",
+    "metro": "notebooks/10_one_framework",
+    "bet": "notebooks/11_what_attention_sees",
+}
+
+
+def stored(name):
+    return json.loads((CODE / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def numbers(data):
+    """Every number in nested data, in order."""
+    if isinstance(data, dict):
+        data = [*data.values()]
+    if isinstance(data, list):
+        return [x for part in data for x in numbers(part)]
+    return [data] if isinstance(data, int | float) else []
+
+
+def test_the_metro_shows_what_the_general_form_computes():
+    new, old = pictures.metro(), stored("metro")
+    assert new["atoms"] == old["atoms"]
+    assert numbers(new["legs"]) == pytest.approx(numbers(old["legs"]), rel=0.1, abs=1e-13)
+    for leg in old["legs"].values():
+        assert leg["gaps"][0] > 0.1
+        assert leg["gaps"][-1] < 1e-10
+
+
+def test_the_weights_of_the_pair_are_those_of_the_shipped_models():
+    new = pictures.pair()
+    assert new["molecule"] == stored("pair")["molecule"]
+    for here, there in zip(new["models"], stored("pair")["models"], strict=True):
+        assert here["weight"]["scale"] == pytest.approx(there["weight"]["scale"], rel=1e-4)
+        assert [words for words, _ in here["terms"]] == [words for words, _ in there["terms"]]
+
+
+def test_the_bet_has_the_cuts_of_chapter_11():
+    data = stored("bet")
+    assert data["cuts"] == 156
+    assert all(len(each["atoms"]) == len(each["worth"]) > 1 for each in data["molecules"])
+    right = {}
+    for name in ("attended", "gradient", "edit", "table"):
+        chosen = [
+            max(zip(map(abs, each[name]), each["worth"], strict=True)) for each in data["molecules"]
+        ]
+        best = [max(map(abs, each["worth"])) for each in data["molecules"]]
+        right[name] = sum(
+            abs(worth) > most - 1e-6 for (_, worth), most in zip(chosen, best, strict=True)
+        )
+    # What the page says where scripts do not run.
+    assert right == {"attended": 17, "gradient": 15, "edit": 19, "table": 22}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_picture_is_light_and_says_without_scripts_what_it_would_show(browser, book, name):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{book}/{PAGES[name]}.html")
+    assert page.locator(f"#{name} p").inner_text().startswith("With scripts")
+    context.close()
+    page = browser.new_page()
+    assert len(page.request.get(f"{book}/_static/pictures/{name}.data.js").body()) < 150_000
+    page.close()
+
+
+@pytest.fixture
+def picture(page, book):
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.route("**/mathjax/**", lambda route: route.abort())
+
+    def opened(name):
+        page.goto(f"{book}/{PAGES[name]}.html", wait_until="domcontentloaded")
+        host = page.locator(f"#{name}")
+        host.locator("[role=status]").wait_for()
+        return host
+
+    yield opened
+    assert not errors
+
+
+def test_a_bet_by_key_is_answered_by_the_exact_change(picture, page):
+    host = picture("bet")
+    first = stored("bet")["molecules"][0]
+    host.locator(".end").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    said = host.locator("[role=status]").inner_text()
+    assert f"{abs(first['worth'][1]):.2f}" in said
+    assert "of 1" in host.locator("tbody").inner_text()
+    page.keyboard.press("Enter")  # on to the next molecule
+    assert "Molecule 2" in host.locator("[role=status]").inner_text()
+
+
+def test_the_train_arrives_with_a_gap_of_rounding(picture, page):
+    host = picture("metro")
+    opaque = """canvas => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return data.filter((_, at) => at % 4 === 3).reduce((sum, alpha) => sum + alpha / 255, 0);
+    }"""
+    row = stored("metro")["legs"]["channels"]["weights"][0]
+    shown = sum(min(1, weight / 100 * len(row[0]) / 4) for weight in numbers(row))
+    assert host.locator("canvas").evaluate(opaque) == pytest.approx(shown, abs=1)
+    train = host.locator("input")
+    train.press("End")
+    assert "Graphormer → Transformer" in host.locator("[role=status]").inner_text()
+    assert "gap to Transformer is 0" in host.locator("[role=status]").inner_text()
+    host.get_by_role("button", name="from EGT").click()
+    assert "the gates open" in host.locator("[role=status]").inner_text()
+
+
+def test_the_ends_of_a_pair_move_by_key(picture, page):
+    host = picture("pair")
+    before = host.locator("[role=status]").inner_text()
+    host.locator("[data-end=j]").press("ArrowRight")
+    assert host.locator("[role=status]").inner_text() != before
+    assert host.locator(".four section").count() == 4
