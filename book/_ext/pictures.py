@@ -13,11 +13,14 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 PICTURES = {  # by name: the page and the heading of the section
+    "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
     "pair": ("notebooks/10_one_framework", "nine-choices-on-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
     "bet": ("notebooks/11_what_attention_sees", "what-the-prediction-depends-on"),
 }
 INSTEAD = {
+    "tour": "With scripts, cities can be dragged here, and EGT chooses the edges of their tour. "
+    "The figure above shows one of its answers.",
     "metro": "With scripts, a layer turns into another one here, step by step, and the gap "
     "between their outputs falls to rounding. The figure above shows the same relations.",
     "pair": "With scripts, one pair of atoms is followed here through the first layers of "
@@ -63,7 +66,8 @@ def script(code: Path, name: str) -> str:
     """The page's script: drawings of molecules where needed, the code and the data."""
     from gtcourse.course import explorer
 
-    shared = explorer.script("explainer/molecule") if name in ("bet", "pair") else ""
+    needed = {"tour": "layers", "bet": "molecule", "pair": "molecule"}
+    shared = explorer.script(f"explainer/{needed[name]}") if name in needed else ""
     text = (code / f"{name}.js").read_text(encoding="utf-8").strip()
     data = (code / f"{name}.json").read_text(encoding="utf-8").strip()
     home = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"

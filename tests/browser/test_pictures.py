@@ -3,12 +3,15 @@
 import json
 
 import pytest
+import torch
 
 from experiments import pictures
+from gtcourse.course import explorer
 from tools.paths import ROOT
 
 CODE = ROOT / "book/_static/pictures"
 PAGES = {
+    "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",
     "bet": "notebooks/11_what_attention_sees",
@@ -60,6 +63,29 @@ def test_the_bet_has_the_cuts_of_chapter_11():
         )
     # What the page says where scripts do not run.
     assert right == {"attended": 17, "gradient": 15, "edit": 19, "table": 22}
+
+
+def test_egt_in_the_page_is_the_model_that_was_trained(browser):
+    page = browser.new_page()
+    layers, code = (
+        explorer.script("explainer/layers"),
+        (CODE / "tour.js").read_text("utf-8").strip(),
+    )
+    page.set_content(f"<script>{layers}{code}({(CODE / 'tour.json').read_text('utf-8')});</script>")
+    example = stored("tour")["example"]
+    found = page.evaluate(
+        """([places]) => [...gtcourse.pictures.tour(places, new Set()).yes]""", [example["places"]]
+    )
+    shortest = page.evaluate(
+        "([places]) => gtcourse.pictures.shortest(places)", [example["places"]]
+    )
+    page.close()
+    n = len(example["places"])
+    yes = torch.tensor(example["yes"])  # a half where there is no edge
+    found = torch.tensor(found).reshape(n, n)
+    edges = found > 0
+    torch.testing.assert_close(found[edges], yes[edges], atol=2e-3, rtol=0)
+    assert {frozenset(e) for e in shortest} == {frozenset(e) for e in example["tour"]}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -126,3 +152,13 @@ def test_the_ends_of_a_pair_move_by_key(picture, page):
     host.locator("[data-end=j]").press("ArrowRight")
     assert host.locator("[role=status]").inner_text() != before
     assert host.locator(".four section").count() == 4
+
+
+def test_a_city_moves_by_key_and_a_closed_gate_changes_the_answer(picture, page):
+    host = picture("tour")
+    edges = "svg => [...svg.querySelectorAll('.edge')].map((edge) => edge.outerHTML).join('')"
+    before = host.locator("svg").evaluate(edges)
+    host.locator(".city").first.press("ArrowRight")
+    page.wait_for_function("() => document.activeElement.dataset.city === '0'")
+    host.get_by_role("button", name="close the gates of layer 1").click()
+    assert host.locator("svg").evaluate(edges) != before
