@@ -13,7 +13,7 @@ from tools.notebooks import pairs, write_notebook
 from tools.paths import slug
 
 CELL = """
-# Finds the course: beside this notebook, in GTCOURSE_SOURCE, or as this notebook's release.
+# Finds the course: beside this notebook, in GTCOURSE_SOURCE, or as a release.
 import importlib.util
 import os
 import subprocess
@@ -22,7 +22,8 @@ from pathlib import Path
 
 RELEASE = "git+https://github.com/{slug}@v{version}"
 source = os.environ.get("GTCOURSE_SOURCE")
-checkouts = [p for p in (Path.cwd(), Path.cwd().parent) if (p / "gtcourse").is_dir()]
+folders = [Path.cwd(), Path.cwd().parent]
+checkouts = [folder for folder in folders if (folder / "gtcourse").is_dir()]
 if checkouts:
     sys.path.insert(0, str(checkouts[0]))
     print("The course is the checkout beside this notebook.")
@@ -37,9 +38,10 @@ else:
     importlib.invalidate_caches()
     if pip.returncode != 0:
         raise ImportError(
-            f"The course could not be installed from {{url}}. Without a network, put this "
-            "notebook into the notebooks folder of a checkout, or set GTCOURSE_SOURCE to the "
-            "path of a wheel, and run this cell again."
+            f"The course could not be installed from {{url}}. Without a "
+            "network, put this notebook into the notebooks folder of a "
+            "checkout, or set GTCOURSE_SOURCE to the path of a wheel, and run "
+            "this cell again."
         )
     print(f"The course was installed from {{url}}.")
 """.strip()
