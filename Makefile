@@ -59,6 +59,7 @@ tables: $(STAMP)  ## write results, run times, benchmarks, ledger and difference
 	@$(BIN)/python -m tools.tables write
 	@$(BIN)/python -m tools.result_figures write
 	@$(BIN)/python -m tools.differs write
+	@$(BIN)/python -m tools.model_cards write
 	@$(BIN)/python -m tools.ledger write
 
 student: $(STAMP)  ## write each chapter without outputs and solutions, for students
@@ -94,6 +95,7 @@ checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figu
 	$(BIN)/python -m tools.tables check
 	$(BIN)/python -m tools.result_figures check
 	$(BIN)/python -m tools.differs check
+	$(BIN)/python -m tools.model_cards check
 	$(BIN)/python -m tools.ledger check
 	$(BIN)/python -m pytest -q tests/book
 

@@ -47,6 +47,8 @@ sys.meta_path.insert(0, MovedModules())
 
 # PyG imports tqdm's notebook bar, which warns where ipywidgets is missing; no bar of ours needs it.
 warnings.filterwarnings("ignore", message="IProgress not found")
+# PyG calls what PyTorch 2.15 is about to drop; it is a note to PyG's developers.
+warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
 
 
 def __getattr__(name: str):

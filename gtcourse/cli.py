@@ -1,4 +1,4 @@
-"""``gtcourse recipes | train | results | data | prepare | predict``.
+"""``gtcourse models | predict | train | recipes | results | data | prepare``.
 
 The work is elsewhere in the package and imported where it is used, so that ``--help`` and the
 answer to a wrong name do not wait for PyTorch and PyG.
@@ -27,22 +27,37 @@ import typer
 from typer import Argument, Option
 
 from gtcourse import __version__
-from gtcourse.names import check_data_source, check_dataset, check_recipe, model_path
+from gtcourse.names import (
+    MODEL_CARDS,
+    check_data_source,
+    check_dataset,
+    check_recipe,
+    model_path,
+    trained_models,
+)
 
 app = typer.Typer(
-    help="Graph Transformers, from each paper's recipe to a recorded result.",
+    help="Predict properties of molecules with graph Transformers, train them on your own "
+    "measurements, and repeat the runs of the papers.\n\nTo begin: [bold]gtcourse models[/] lists "
+    'the trained models, and [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/] predicts '
+    "with one.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+MOLECULES, PAPERS = "Molecules", "The papers' runs"
+"""The two parts of the list of commands."""
+
 # Arguments and options of several commands.
-RECIPE = Argument(metavar="RECIPE", help="for instance csa-rings/zinc")
+RECIPE = Argument(
+    metavar="RECIPE", help="a model with its training, such as csa-rings/zinc (`gtcourse recipes`)"
+)
 DATA = Option(
     "embedded",
-    help="[bold]embedded[/] (no network), [bold]real[/] (downloaded), a data set's name such "
-    "as molecules, or the path of an .npz graph file or of a prepared folder.",
+    help="[bold]embedded[/] (comes with the package), [bold]real[/] (downloaded), the name of a "
+    "data set such as molecules, an .npz graph file, or a folder of `gtcourse prepare`",
 )
 
 
@@ -70,34 +85,52 @@ class OwnTask(StrEnum):
     CLASSES = "classes"
 
 
-PRECISION = Option(Precision.FLOAT32, help="of the model's products")
-COMPILE = Option(False, "--compile", help="torch.compile, with CUDA graphs for each bucket")
-BUCKETS = Option(1, min=1, help="parts of the data by size of graph")
-DATASET = Option(None, help="only recipes for this data set")
-SMILES = Option("smiles", help="the column of --csv with SMILES")
-LARGEST_FRAGMENT = Option(
-    False, "--largest-fragment", help="of salts and mixtures, read the largest piece only"
+PRECISION = Option(Precision.FLOAT32, help="number format of the matrix products")
+COMPILE = Option(False, "--compile", help="compile the model with torch.compile; for GPUs")
+BUCKETS = Option(
+    1, min=1, help="sort the graphs into this many groups of similar size, for less padding"
 )
-MAX_ATOMS = Option(None, min=1, help="leave out larger molecules")
-SIMILAR = 0.4  # Tanimoto similarity of Morgan fingerprints, below which a prediction is a guess
+DATASET = Option(None, help="only recipes for this data set")
+SMILES = Option("smiles", help="column of the CSV file with the SMILES")
+LARGEST_FRAGMENT = Option(
+    False, "--largest-fragment", help="keep only the largest piece of a salt or a mixture"
+)
+MAX_ATOMS = Option(None, min=1, help="leave out molecules with more atoms, hydrogens not counted")
 OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms", "start")
 """Options of ``train`` that say how to read --csv."""
 
 
 @app.callback(invoke_without_command=True)
-def options(version: bool = Option(False, "--version", help="print it")) -> None:
+def options(
+    version: bool = Option(False, "--version", help="print the version and exit"),
+) -> None:
     """Options before a command."""
     if version:
         print(f"gtcourse {__version__}")
 
 
-@app.command()
+@app.command(rich_help_panel=MOLECULES)
+def models() -> None:
+    """List the trained models that come with the package: what they predict, and how well."""
+    import_torch()
+    from gtcourse.predict import available_models
+
+    for card in available_models():
+        smallest, largest = card.atoms
+        print(f"{card.name:25} predicts {card.target}")
+        print(f"{'':25} mean absolute error {card.test_error:.3f} on {card.tested}")
+        print(f"{'':25} trained on {card.data} of {smallest} to {largest} atoms")
+    print("`gtcourse predict NAME SMILES` predicts with one, and so does the folder of a run.")
+    print(f"A page on each of them, with its limits: {MODEL_CARDS}")
+
+
+@app.command(rich_help_panel=PAPERS)
 def recipes(
     context: typer.Context,
-    name: str | None = Argument(None, help="describe this one"),
+    name: str | None = Argument(None, help="print all settings of this recipe"),
     dataset: str | None = DATASET,
 ) -> None:
-    """List the published configurations of the course, or describe one of them."""
+    """List the recipes, each a model with its training as a paper states it, or show one."""
     if name is not None:
         _refuse(context, ("dataset",), "on one recipe", "a name or --dataset")
         check_recipe(name)
@@ -125,57 +158,83 @@ def recipes(
     print("`gtcourse recipes NAME` describes one.")
 
 
-@app.command()
+@app.command(rich_help_panel=MOLECULES)
 def train(
     context: typer.Context,
     recipe: str = RECIPE,
     data: str = DATA,
     budget: Budget = Option(
-        Budget.PAPER, help="the whole recipe, 1 % of it (short) or a check (smoke)"
+        Budget.PAPER,
+        help="how long to train: as the paper did (paper), for 1 % of that (short), or for two "
+        "epochs on 256 graphs (smoke)",
     ),
-    epochs: int | None = Option(None, min=1, help="in place of the budget's"),
-    batch_size: int | None = Option(None, min=1, help="in place of the recipe's"),
-    accumulate: int = Option(1, min=1, help="batches in a step: less memory than larger ones"),
-    learning_rate: float | None = Option(None, min=0, help="peak, likewise"),
-    cosine: bool = Option(False, "--cosine", help="decay the rate to 0"),
-    graphs: int | None = Option(None, min=1, help="train on the first so many"),
-    seed: list[int] = Option([0], min=0, max=2**32 - 1, help="repeat it for several runs"),
-    jobs: int = Option(1, min=1, help="runs at once, where there are several seeds"),
-    out: Path = Option(Path("runs"), help="each run gets a folder in it"),
-    resume: bool = Option(False, "--resume", help="continue a run that stopped"),
+    epochs: int | None = Option(None, min=1, help="passes over the data, in place of the budget's"),
+    batch_size: int | None = Option(
+        None, min=1, help="graphs in a training step, in place of the recipe's"
+    ),
+    accumulate: int = Option(
+        1, min=1, help="batches in a training step, which need less memory than one larger batch"
+    ),
+    learning_rate: float | None = Option(None, min=0, help="peak rate, in place of the recipe's"),
+    cosine: bool = Option(False, "--cosine", help="lower the learning rate to 0 along a cosine"),
+    graphs: int | None = Option(None, min=1, help="train on the first graphs only, this many"),
+    seed: list[int] = Option(
+        [0], min=0, max=2**32 - 1, help="of the random numbers; repeat the option for several runs"
+    ),
+    jobs: int = Option(1, min=1, help="how many of several runs to train at the same time"),
+    out: Path = Option(Path("runs"), help="each run gets its own folder in this one"),
+    resume: bool = Option(False, "--resume", help="continue a run that was stopped"),
     auto_resume: bool = Option(
-        False, "--auto-resume", help="continue the run if there is one, else begin it"
+        False, "--auto-resume", help="continue the run if it was started before, else start it"
     ),
     checkpoint_every: int | None = Option(
-        None, min=1, help="steps, within an epoch; there is one after each epoch"
+        None, min=1, help="also save the state every so many steps, not just after each epoch"
     ),
-    devices: int = Option(1, min=1, help="processes on this machine (DDP)"),
+    devices: int = Option(1, min=1, help="split each batch over this many GPUs or processes"),
     precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
-    form: Form | None = Option(None, help="of CSA's attention; fused is for the CPU, with numba"),
-    csv: Path | None = Option(None, help="your own molecules, in place of --data"),
+    form: Form | None = Option(
+        None, help="how CSA's attention is computed; fused is fastest on a CPU, and needs numba"
+    ),
+    csv: Path | None = Option(
+        None, help="a CSV file with your own molecules to train on, in place of --data"
+    ),
     smiles: str = SMILES,
-    target: list[str] = Option([], help="a column of --csv to predict; repeat it for several"),
-    task: OwnTask = Option(OwnTask.REGRESSION, help="of --csv"),
+    target: list[str] = Option(
+        [], help="column of the CSV file to predict; repeat the option for several columns"
+    ),
+    task: OwnTask = Option(
+        OwnTask.REGRESSION,
+        help="what the target columns hold: numbers (regression), 0 or 1 (binary), or names of "
+        "classes, in one column (classes)",
+    ),
     split: str = Option(
-        "scaffold", help="of --csv: scaffold, random, or a column with train, val and test"
+        "scaffold",
+        help="how to choose validation and test molecules: scaffold (molecules with the same ring "
+        "system stay together), random, or the name of a column that says train, val or test",
     ),
     folds: int | None = Option(
-        None, min=3, help="cross-validate on --csv: a run for each of so many parts"
+        None, min=3, help="cross-validate: this many runs, each with another part for testing"
     ),
-    fold: int | None = Option(None, min=1, help="run only this one of --folds, counted from 1"),
+    fold: int | None = Option(None, min=1, help="run only this one of the folds, from 1 on"),
     largest_fragment: bool = LARGEST_FRAGMENT,
     max_atoms: int | None = MAX_ATOMS,
     start: str | None = Option(
         None, help="fine-tune this trained model on --csv, for instance csa/zinc"
     ),
 ) -> None:
-    """Train with a recipe; write logs, checkpoint, weights and a record.
+    """Train a model on your own molecules, or as its paper did.
+
+    It prints an estimate of time and memory first. The run's folder gets the
+    weights, the learning curve and a record, and `gtcourse predict FOLDER`
+    predicts with it.
+
+    [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary --epochs 20[/]
+
+    [bold]gtcourse train csa-rings/zinc --csv my.csv --target logp --start csa-rings/zinc[/]
 
     [bold]gtcourse train csa-rings/zinc --data molecules --budget smoke[/]
-
-    [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary[/]
     """
     if csv is None:
         _refuse(context, OF_CSV, "without --csv", "--csv with your molecules")
@@ -242,19 +301,23 @@ def train(
         for metric, value in record.result.items():
             print(f"{metric:>16} {value:.5g}{paper.get(metric, '')}")
         if simple:
-            metric = chosen.task.monitor
-            simple[chosen.name] = record.result.get(f"test_{metric}", math.nan)
-            print("\n".join(overview.table(simple, metric)))
+            metric, names = chosen.task.monitor, chosen.changed["own_data"]["targets"]
+            keys = [f"test_{metric}", *(f"test_{metric} {name}" for name in names)]
+            most = len(simple["constant"])
+            simple[chosen.name] = [record.result.get(key, math.nan) for key in keys][:most]
+            print("\n".join(overview.table(simple, metric, names)))
         print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def results(
-    folders: list[Path] = Argument(exists=True, file_okay=False, help="searched recursively"),
+    folders: list[Path] = Argument(
+        exists=True, file_okay=False, help="folders of runs; folders in them are searched too"
+    ),
     dataset: str | None = DATASET,
-    all: bool = Option(False, "--all", help="also recipes that were not run"),
+    all: bool = Option(False, "--all", help="also list recipes that were not run"),
 ) -> None:
-    """Show recorded runs beside the papers' numbers."""
+    """Show the results of your runs beside the papers' numbers."""
     import_torch()
     from gtcourse.runs import record as records
 
@@ -271,13 +334,13 @@ def results(
             print(f"    {metric} {ours}{paper}{gap}")
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def data(
     context: typer.Context,
-    name: str | None = Argument(None, help="load this one (built or downloaded)"),
+    name: str | None = Argument(None, help="build, download or read this one, and describe it"),
     source: str | None = Option(None, help="'download', or the path of a graph file"),
 ) -> None:
-    """List the data sets, or load one and show its sizes."""
+    """List the data sets, or load one and describe it."""
     if name is None:
         _refuse(context, ("source",), "on the list", "a data set's name as well")
     else:
@@ -301,22 +364,26 @@ def data(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def prepare(
     context: typer.Context,
-    name: str = Argument(help="pcqm4mv2, or any other data set's name"),
-    out: Path = Option(help="the folder to write, visible to all workers"),
+    name: str = Argument(help="a data set (`gtcourse data` lists them), such as pcqm4mv2"),
+    out: Path = Option(help="the folder to write; all workers have to see it"),
     root: Path | None = Option(
         None, help="where the publisher's files are, or will be downloaded to"
     ),
-    recipe: list[str] = Option([], help="store what this one reads; repeat it for several"),
-    rows: int = Option(8192, min=1, help="graphs in a part"),
+    recipe: list[str] = Option(
+        [], help="also store the encodings that this recipe reads; repeat the option for several"
+    ),
+    rows: int = Option(8192, min=1, help="graphs in one file of the folder"),
     workers: int = Option(1, min=1, help="processes on this machine"),
     scheduler: str | None = Option(
-        None, help="of a Dask cluster: tcp://host:8786, or its scheduler file"
+        None, help="address of a Dask cluster (tcp://host:8786), or its scheduler file"
     ),
 ) -> None:
-    """Write a data set to a folder that is memory-mapped in training; resumes a killed call.
+    """Write millions of graphs to a folder from which training reads them, without loading them.
+
+    A call that was stopped continues where it was.
 
     [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
@@ -352,59 +419,63 @@ def prepare(
     print(f"stored with them: {', '.join(graphs.stored) or 'nothing'}; in {out}")
 
 
-@app.command()
-def models() -> None:
-    """List the trained models that come with the package: what they predict, and how well."""
-    import_torch()
-    from gtcourse.predict import available_models
-
-    for card in available_models():
-        smallest, largest = card.atoms
-        print(f"{card.name:30} {card.target}, test MAE {card.test_error:.3f}")
-        print(f"{'':30} trained on {card.data} of {smallest} to {largest} atoms")
-    print("`gtcourse predict NAME SMILES` predicts with one; a run's folder is a model as well.")
-
-
-@app.command()
+@app.command(rich_help_panel=MOLECULES)
 def predict(
     context: typer.Context,
     model: str = Argument(
-        metavar="MODEL", help="one of `gtcourse models`, such as csa/zinc, or the folder of a run"
+        metavar="MODEL", help=f"{', '.join(trained_models())}; or the folder of a run of yours"
     ),
-    molecules: list[str] | None = Argument(None, help="SMILES"),
-    csv: Path | None = Option(None, help="a file with molecules"),
+    molecules: list[str] | None = Argument(None, help="SMILES, in quotation marks"),
+    csv: Path | None = Option(None, help="a CSV file with molecules, in place of SMILES"),
     smiles: str = SMILES,
-    out: Path | None = Option(None, help="a CSV file for the predictions"),
+    out: Path | None = Option(
+        None, help="CSV file to write: all columns of --csv, and the predictions"
+    ),
     logits: bool = Option(
-        False, "--logits", help="of a classification, the model's outputs, not probabilities"
+        False, "--logits", help="print a classifier's raw outputs instead of probabilities"
     ),
     largest_fragment: bool = LARGEST_FRAGMENT,
     max_atoms: int | None = MAX_ATOMS,
     ensemble: bool = Option(
-        False, "--ensemble", help="MODEL is a folder of runs: the mean of all, and its deviation"
+        False,
+        "--ensemble",
+        help="MODEL is a folder with several runs, such as --folds or several --seed write: "
+        "print the mean of their predictions and the standard deviation (sd)",
     ),
 ) -> None:
-    """Predict with a trained model.
+    """Predict for molecules with a trained model.
 
-    [bold]gtcourse predict csa/zinc CCO "c1ccccc1O"[/]
+    `gtcourse models` says what each model predicts, and how well. The column
+    similarity compares a molecule with the nearest training molecule: 1 if they
+    look the same, and below 0.3 expect a larger error.
+
+    [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/]
+
+    [bold]gtcourse predict csa-rings/zinc --csv molecules.csv --out predictions.csv[/]
     """
-    if (csv is None) == (not molecules):
-        raise ValueError("expected SMILES or --csv FILE, one of the two.")
-    if csv is None:
-        _refuse(context, ("smiles",), "without --csv", "--csv as well")
     if not ensemble:
         model_path(model)
+    if (csv is None) == (not molecules):
+        raise ValueError("expected SMILES or --csv FILE, one of the two.")
+    for text in molecules or ():
+        if os.path.isfile(text):
+            raise ValueError(f"{text} is a file; expected --csv {text}, or SMILES.")
+    if csv is None:
+        _refuse(context, ("smiles",), "without --csv", "--csv as well")
+    check_file(out)
     import_torch()
     import pandas as pd
 
     from gtcourse.graphs.io import replacing
     from gtcourse.graphs.tables import read_table
-    from gtcourse.predict import load, load_ensemble
+    from gtcourse.predict import SIMILAR, load, load_ensemble
 
     if csv is None:
         table = pd.DataFrame({smiles: molecules})
     else:
         table = read_table(csv, smiles)
+        if table.empty:
+            raise ValueError(f"{csv} has a header and no rows; expected a row for each molecule.")
         _say_separator(csv, table)
     predictor = load_ensemble(model) if ensemble else load(model)
     if logits and predictor.task.kind == "value":
@@ -426,15 +497,21 @@ def predict(
             table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
         print(f"{len(table) - failed} predictions: {out}")
     else:
-        print(table.to_string(index=False))
+        print(table.to_string(index=False, na_rep="", max_colwidth=80))
     unlike = sum(value < SIMILAR for value in found.get("similarity", ()))
     if unlike:
         print(
-            f"{unlike} of {len(table)} molecules are unlike the training molecules (similarity "
-            f"below {SIMILAR}): do not trust their predictions."
+            f"{unlike} of {len(table)} molecules are unlike all training molecules (similarity "
+            f"below {SIMILAR}); expect larger errors for them."
         )
     if failed:
         print(f"{failed} of {len(table)} rows have no prediction; see column 'reason'.")
+
+
+def check_file(out: Path | None) -> None:
+    """Raises a ValueError for a folder, where a file is to be written."""
+    if out is not None and out.is_dir():
+        raise ValueError(f"--out is {out}, a folder; expected the name of a file.")
 
 
 def _say_estimate(recipe, data) -> None:
@@ -456,14 +533,14 @@ def _say_estimate(recipe, data) -> None:
         )
 
 
-def _say_overview(recipe, data) -> dict[str, float]:
+def _say_overview(recipe, data) -> dict[str, list[float]]:
     """Prints what own molecules are, and what simple predictors reach; returns their scores."""
     from gtcourse.runs import overview
 
     names = recipe.changed["own_data"]["targets"]
     print("\n".join(overview.overview(data, recipe.task, names, recipe.build_model())))
     simple = overview.baselines(data, recipe.task)
-    print("\n".join(overview.table(simple, recipe.task.monitor)), flush=True)
+    print("\n".join(overview.table(simple, recipe.task.monitor, names)), flush=True)
     if len(simple) == 1:
         print("`pip install scikit-learn` adds ridge regression and boosted trees.", flush=True)
     return simple

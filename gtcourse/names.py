@@ -13,7 +13,21 @@ from safetensors import safe_open
 
 PACKAGE = Path(__file__).parent
 WEIGHTS = PACKAGE / "weights"
+MODEL_CARDS = "https://github.com/gtcourse/gtcourse/blob/main/book/models/index.md"
 RECIPE_NAMES = (PACKAGE / "recipes" / "names.txt").read_text(encoding="utf-8").split()
+SMALL_RECIPE_NAMES = [
+    "transformer-100k/molecules",
+    "gin-100k/molecules",
+    "gat-100k/molecules",
+    "gatedgcn-100k/molecules",
+    "signnet-100k/molecules",
+    "graphormer-100k/molecules",
+    "egt-100k/molecules",
+    "grpe-100k/molecules",
+    "csa-100k/molecules",
+]
+"""Chapter 10's comparison, of which some weights are shipped (:mod:`gtcourse.recipes.small`)."""
+
 DATASET_NAMES = (
     *("molecules", "cycles", "csl", "pattern", "cluster", "tsp", "digits"),
     *("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2", "mnist", "cifar10"),
@@ -22,8 +36,9 @@ DATASET_NAMES = (
 
 def check_recipe(name: str) -> None:
     """Raises a ValueError with similar names if there is no such recipe."""
-    if name not in RECIPE_NAMES:
-        near = get_close_matches(str(name), RECIPE_NAMES, n=5, cutoff=0.3) or RECIPE_NAMES[:5]
+    known = RECIPE_NAMES + SMALL_RECIPE_NAMES
+    if name not in known:
+        near = get_close_matches(str(name), known, n=5, cutoff=0.3) or known[:5]
         raise ValueError(f"there is no recipe {name!r}; expected one such as {', '.join(near)}.")
 
 

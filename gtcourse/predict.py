@@ -8,12 +8,18 @@ is a ``torch.export`` program or an ONNX file, for any number of graphs and node
 from __future__ import annotations
 
 import copy
+import logging
+import math
+import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,24 +28,27 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.encodings import Encoding, encode
-from gtcourse.graphs.batch import GraphBatch, node_axes
-from gtcourse.graphs.dataset import checked, collate
-from gtcourse.graphs.io import replacing
+from gtcourse.graphs.batch import GraphBatch, Target, node_axes
+from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
+from gtcourse.graphs.io import read_npz, replacing, require
 from gtcourse.graphs.molecules import (
     FEATURES,
     Featurizer,
     canonical_graph,
+    canonical_molecule,
     fingerprints,
     nearest_similarity,
     ogb_molecule,
     zinc_data,
 )
 from gtcourse.interpret import between_nodes
+from gtcourse.models.csa import CGTConfig
 from gtcourse.names import WEIGHTS, model_path, trained_models
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS
+from gtcourse.runs.estimate import in_words, size_in_words
 from gtcourse.runs.record import (
     Record,
     read_model,
@@ -70,8 +79,8 @@ class Predictor:
             set.
         task: what the model was trained on; None takes its outputs as values.
         largest_fragment: of salts and mixtures, read the largest piece only.
-        known: :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules, if they
-            were a reader's own.
+        known: :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules, of a
+            reader's own run or of a shipped model.
     """
 
     name: str
@@ -127,20 +136,23 @@ class Predictor:
             )
         read = [self._graph(entry, i) for i, entry in enumerate(graphs)]
         places = [atoms for _, atoms in read]
-        data = encode([graph for graph, _ in read], *self.transforms)
-        checked(data, None).check_features(self.model)
+        data = [graph for graph, _ in read]
+        together = checked(data, None)
+        together.check_features(self.model)
         # Graphs of similar size share a batch, so that little of it is padding.
         order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
-        predictions, attentions = [None] * len(data), [None] * len(data)
-        batches = _batches(order, [graph.num_nodes for graph in data], batch_size)
-        with evaluating(self.model):
-            for members in tqdm(batches, unit="batch", delay=1, leave=False, disable=None):
-                batch = collate([data[i] for i in members]).to(device())
+        predictions: list[Any] = [None] * len(data)
+        attentions: list[Any] = [None] * len(data)
+        fused = not return_attention and len(data) >= MANY
+        bar = tqdm(total=len(data), unit="graph", delay=1, leave=False, disable=None)
+        with evaluating(self.model), _fused_if_possible(self.model, fused), bar:
+            for members, batch in self._encoded(data, order, batch_size, together.target):
                 options = {"return_attention": True} if return_attention else {}
                 values = self.model(batch, **options)
                 values, attention = values if return_attention else (values, None)
                 if self.task is not None and not logits:
                     values = self.task.predictions(values)
+                bar.update(len(members))
                 for row, i in enumerate(members):
                     predictions[i] = self._of_graph(values[row].cpu(), data[i], places[i])
                     if return_attention:
@@ -150,6 +162,19 @@ class Predictor:
                         attentions[i] = _as_written(nodes[..., :n, :n].cpu(), places[i])
         values = torch.stack(predictions) if self.level == "graph" else predictions
         return (values, attentions) if return_attention else values
+
+    def _encoded(
+        self, data: list[Data], order: list[int], batch_size: int, target: Target
+    ) -> Iterator[tuple[list[int], GraphBatch]]:
+        """The numbers of a batch's graphs, and the batch; encodings of some graphs at a time."""
+        sizes = [graph.num_nodes for graph in data]
+        for some in _batches(order, sizes, ENCODED_AT_ONCE, pairs=2**20):
+            encoded = encode([data[i] for i in some], *self.transforms)
+            rows = RaggedGraphs.from_data(encoded, target)
+            place = {i: row for row, i in enumerate(some)}
+            for members in _batches(some, sizes, batch_size):
+                batch = rows.batch(torch.tensor([place[i] for i in members]))
+                yield members, batch.to(device())
 
     def _of_graph(self, values: Tensor, graph: Data, written: Tensor | None) -> Tensor:
         """The values of a graph, of its nodes (in the order written), or of its edges."""
@@ -173,8 +198,9 @@ class Predictor:
 
         Values are called "prediction" or "predicted NAME", probabilities "probability NAME", and
         logits "logit NAME". Where there is no prediction the value is NaN, and the reason says why.
-        A model trained on own molecules adds "similarity", the largest Tanimoto similarity (Morgan
-        fingerprints of radius 2) to one of them: predictions far from all of them are guesses.
+        "similarity" is the largest Tanimoto similarity (Morgan fingerprints of radius 2) to a
+        training molecule, where these are known: of shipped models, and of runs on own molecules.
+        Below ``SIMILAR`` a molecule is unlike all of them: expect a larger error.
 
         Args:
             max_atoms: leave out larger molecules.
@@ -183,40 +209,72 @@ class Predictor:
             ValueError: the model was not trained on molecules, or does not predict for molecules
                 but for their atoms or bonds.
         """
+        self._check_rows()
+        self._say_large(smiles, max_atoms)
+        return self._rows(smiles, logits, max_atoms)
+
+    def _check_rows(self) -> None:
+        """Raises a ValueError for a model that does not predict a value for each molecule."""
         self._check_molecules()
         if self.level != "graph":
             raise ValueError(
                 f"{self.name} predicts for each {self.level}; expected predict(), which returns a "
                 "tensor for each molecule, or a model that predicts for molecules."
             )
-        graphs, reasons = {}, [""] * len(smiles)
+
+    def _rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> dict[str, list]:
+        """The columns of :meth:`predict_rows`, some rows at a time."""
+        names = self._columns(logits)
+        if self.known is not None:
+            names.append("similarity")
+        columns: dict[str, list] = {name: [] for name in [*names, "reason"]}
+        bar = tqdm(total=len(smiles), unit="molecule", delay=1, leave=False, disable=None)
+        with bar:
+            for start in range(0, len(smiles), ROWS_AT_ONCE):
+                some = smiles[start : start + ROWS_AT_ONCE]
+                values, reasons = self._values(some, logits, max_atoms)
+                for name, column in zip(names, values.T.tolist(), strict=True):
+                    columns[name] += column
+                columns["reason"] += reasons
+                bar.update(len(some))
+        return columns
+
+    def _values(
+        self, smiles: Sequence[str], logits: bool, max_atoms: int | None
+    ) -> tuple[Tensor, list[str]]:
+        """Predictions and, where training molecules are known, similarities ``[G, T (+ 1)]``.
+
+        Also the reason for each row of NaN.
+        """
+        assert self.featurize is not None
+        graphs, molecules = {}, []
+        reasons = [""] * len(smiles)
         for i, text in enumerate(smiles):
             try:
-                graph, _ = canonical_graph(text, self.featurize, self.largest_fragment)
+                molecule, _, canonical = canonical_molecule(text, self.largest_fragment)
+                graph = self.featurize(text, molecule)
                 if max_atoms is not None and graph.num_nodes > max_atoms:
                     raise ValueError(
                         f"it has {graph.num_nodes} atoms; expected at most {max_atoms}."
                     )
-                graphs[i] = graph
             except ValueError as error:
                 reasons[i] = str(error)
-        names = self._columns(logits)
-        values = torch.full((len(reasons), len(names)), torch.nan)
+                continue
+            graph.smiles = canonical
+            graphs[i] = graph
+            molecules.append(molecule)
+        values = torch.full((len(smiles), len(self._columns(logits))), torch.nan)
+        similarity = torch.full((len(smiles), 1), torch.nan)
         if graphs:
-            self._say_large(max(graph.num_nodes for graph in graphs.values()))
             found = self.predict([*graphs.values()], logits=logits)
             values[[*graphs]] = found.reshape(len(graphs), -1)
+            if self.known is not None:
+                nearest = nearest_similarity(fingerprints(molecules), self.known)
+                similarity[[*graphs]] = torch.from_numpy(nearest)[:, None]
         for i in graphs:
             if not values[i].isfinite().all():
                 reasons[i] = "the model's output is no finite number; expected one."
-        columns = dict(zip(names, values.T.tolist(), strict=True))
-        if self.known is not None:
-            similarity = torch.full((len(reasons),), torch.nan)
-            if graphs:
-                bits = fingerprints(graph.smiles for graph in graphs.values())
-                similarity[[*graphs]] = torch.from_numpy(nearest_similarity(bits, self.known))
-            columns["similarity"] = similarity.tolist()
-        return columns | {"reason": reasons}
+        return (values if self.known is None else torch.cat([values, similarity], 1)), reasons
 
     def memory_of(self, nodes: int) -> int | None:
         """Bytes that a prediction for one graph of so many nodes takes, counted without any.
@@ -240,15 +298,39 @@ class Predictor:
         names = self.targets or [f"class {i}" for i in range(count)]
         return [f"{word} {name}" for name in names] if self.targets or count > 1 else [word]
 
-    def _say_large(self, nodes: int) -> None:
-        """Warns of a molecule that is larger than all in training, with the memory it takes."""
-        if nodes <= LARGE:
+    def seconds_of(self, sizes: Sequence[int]) -> float:
+        """Seconds that predictions for molecules of so many atoms take here, estimated.
+
+        A chain of 100 atoms is timed, and the time of others grows with the square of their size.
+        """
+        chain = ["C" * LARGE]
+        self.predict(chain)
+        start = time.perf_counter()
+        self.predict(chain)
+        of_chain = time.perf_counter() - start
+        return sum((size / LARGE) ** 2 for size in sizes) * of_chain
+
+    def _say_large(self, smiles: Sequence[str], max_atoms: int | None, models: int = 1) -> None:
+        """Warns of large molecules, with the memory and the time that they will take."""
+        sizes = []
+        for text in smiles:
+            if len(text) <= LARGE:  # an atom takes a character or more
+                continue
+            try:
+                molecule, _, _ = canonical_molecule(text, self.largest_fragment)
+            except ValueError:
+                continue
+            if LARGE < molecule.GetNumAtoms() <= (max_atoms or math.inf):
+                sizes.append(molecule.GetNumAtoms())
+        if not sizes:
             return
-        memory = self.memory_of(nodes)
-        takes = "" if memory is None else f" and takes {memory / 2**30:.1f} GiB"
+        memory = self.memory_of(max(sizes))
+        takes = "" if memory is None else f"{size_in_words(memory)} of memory and "
+        what = "1 molecule has" if len(sizes) == 1 else f"{len(sizes):,} molecules have"
         warnings.warn(
-            f"the largest molecule has {nodes} atoms{takes}; max_atoms (--max-atoms) leaves out "
-            "large ones.",
+            f"{what} more than {LARGE} atoms, the largest {max(sizes)}, and will take {takes}"
+            f"{in_words(models * self.seconds_of(sizes))}; max_atoms (--max-atoms) leaves out "
+            "larger ones.",
             stacklevel=3,
         )
 
@@ -268,22 +350,60 @@ class Predictor:
         return graph, torch.tensor(order).argsort()
 
 
+SIMILAR = 0.3
+"""Tanimoto similarity to the nearest training molecule, below which a molecule is unlike all.
+
+Of the test molecules of ZINC and of the embedded set 6 to 7 % are below it, and the errors of the
+shipped models on these are up to twice as large as on the others (the model cards say how large).
+"""
+
 LARGE = 100
-"""Atoms beyond which the memory of a prediction, which grows with their square, is stated."""
+"""Atoms beyond which memory and time of a prediction, which grow with their square, are stated."""
+
+MANY = 1000
+"""Graphs for which loading CSA's fused form, which takes a second or two, is worth it."""
+
+ROWS_AT_ONCE = 4096
+"""Molecules in memory as graphs, so that memory does not grow with the length of a table."""
 
 PAIRS_AT_ONCE = 2**18
 """Of nodes in a batch, padding included: 64 graphs of 64 nodes, 4 of 256, or one that is larger."""
 
 
-def _batches(order: list[int], sizes: list[int], batch_size: int) -> list[list[int]]:
+ENCODED_AT_ONCE = 1024
+"""Graphs with their encodings in memory; encodings take more of it than graphs."""
+
+
+def _batches(
+    order: list[int], sizes: list[int], batch_size: int, pairs: int = PAIRS_AT_ONCE
+) -> list[list[int]]:
     """Graphs by ascending size, as many to a batch as memory for their pairs allows."""
     batches = [[]]
     for i in order:
         full = len(batches[-1]) == batch_size
-        if batches[-1] and (full or (len(batches[-1]) + 1) * sizes[i] ** 2 > PAIRS_AT_ONCE):
+        if batches[-1] and (full or (len(batches[-1]) + 1) * sizes[i] ** 2 > pairs):
             batches.append([])
         batches[-1].append(i)
     return batches
+
+
+@contextmanager
+def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
+    """CSA's form for the CPU meanwhile: the same function in half the time, if numba is there."""
+    config: Any = getattr(model, "config", None)
+    possible = (
+        isinstance(config, CGTConfig)
+        and (config.form, config.chromatic, config.score) == ("factorised", True, "dot")
+        and config.num_edge_features == 0
+    )
+    if not (wanted and possible and device().type == "cpu" and find_spec("numba")):
+        yield
+        return
+    model.config = replace(config, form="fused")
+    try:
+        yield
+    finally:
+        model.config = config
 
 
 def _as_written(attention: Tensor, written: Tensor | None) -> Tensor:
@@ -329,10 +449,9 @@ class Ensemble:
         in training. It says nothing of an error that all of them share. The similarity is that to
         the nearest training molecule of any member.
         """
-        rows = [
-            member.predict_rows(smiles, logits=logits, max_atoms=max_atoms)
-            for member in self.members
-        ]
+        self.members[0]._check_rows()
+        self.members[0]._say_large(smiles, max_atoms, len(self.members))
+        rows = [member._rows(smiles, logits, max_atoms) for member in self.members]
         columns = {}
         for name in rows[0]:
             if name == "reason":
@@ -354,6 +473,8 @@ def load_ensemble(folder: str | Path) -> Ensemble:
     Raises:
         ValueError: there are fewer than two, or they predict other targets or read other features.
     """
+    if not Path(folder).is_dir():
+        raise ValueError(f"{folder} is no folder; expected one that holds several finished runs.")
     paths = sorted(Path(folder).rglob("*-seed*.json"))
     members = [load(path.parent) for path in paths]
     if len(members) < 2:
@@ -379,7 +500,7 @@ class Card:
     Attributes:
         target: what it predicts, with its unit; data: what it was trained on.
         atoms: the sizes of the training molecules, smallest and largest.
-        test_error: mean absolute error on the data's test molecules.
+        test_error: mean absolute error on test molecules; tested: which they are.
     """
 
     name: str
@@ -387,9 +508,10 @@ class Card:
     data: str
     atoms: tuple[int, int]
     test_error: float
+    tested: str
 
 
-TARGETS = dict.fromkeys(("zinc", "molecules"), "penalised logP (no unit)")
+TARGETS = dict.fromkeys(("zinc", "molecules"), "penalised logP, without a unit")
 SIZES = {"zinc": (9, 37), "molecules": (9, 37)}
 """Atoms of the smallest and the largest training molecule, hydrogens not counted."""
 
@@ -400,10 +522,11 @@ def available_models() -> list[Card]:
     for name in available():
         record = record_in(WEIGHTS / f"{record_stem(name, 0)}.safetensors")
         data = record.data["name"]
-        count = record.data["sizes"]["train"]
-        described = f"{count:,} molecules of {'ZINC' if data == 'zinc' else 'RDKit (embedded)'}"
+        sizes = record.data["sizes"]
+        which = "of ZINC" if data == "zinc" else "embedded in RDKit"
+        described, tested = (f"{sizes[part]:,} molecules {which}" for part in ("train", "test"))
         error = record.result["test_mae"]
-        cards.append(Card(name, TARGETS[data], described, SIZES[data], error))
+        cards.append(Card(name, TARGETS[data], described, SIZES[data], error, tested))
     return sorted(cards, key=lambda card: (card.data, card.test_error))
 
 
@@ -486,6 +609,12 @@ def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
     return model
 
 
+def training_fingerprints(data: str, molecules: int) -> np.ndarray | None:
+    """Those of a shipped model's training molecules; None where they are not stored."""
+    path = WEIGHTS / f"training-{data}-{molecules}.npz"
+    return read_npz(path)["morgan"] if path.is_file() else None
+
+
 def _predictor(
     record: Record, weights: Mapping[str, Tensor], folder: Path | None = None
 ) -> Predictor:
@@ -500,7 +629,7 @@ def _predictor(
         molecules = molecules and not any(key.endswith("columns") for key in own)
         featurize = FEATURES[own["features"]][0] if molecules else None
         targets, largest_fragment = tuple(own["targets"]), own.get("largest_fragment", False)
-        recipe = own_recipe(**own | {"recipe": RECIPES[own["recipe"]]})
+        recipe = own_recipe(**own | {"recipe": get_recipe(own["recipe"])})
         task = recipe.task
     elif name.rpartition("/")[0] in SMALL_MODELS:
         recipe, featurize = SMALL_MODELS[name.rpartition("/")[0]], zinc_data
@@ -516,6 +645,8 @@ def _predictor(
     known = None
     if folder is not None:
         known = read_fingerprints(folder)
+    elif record.data["name"] in SIZES:
+        known = training_fingerprints(record.data["name"], record.data["sizes"]["train"])
     return Predictor(
         name, model, recipe.transforms, featurize, record, targets, task, largest_fragment, known
     )
@@ -523,6 +654,7 @@ def _predictor(
 
 EXAMPLES = ("CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1")
 AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}  # the node axes of what is no encoding
+NARROW = (torch.uint8, torch.int8, torch.int16)
 
 
 class OnTensors(nn.Module):
@@ -533,6 +665,8 @@ class OnTensors(nn.Module):
         self.model = model
 
     def forward(self, tensors: dict[str, Tensor]) -> Tensor:
+        # ONNX Runtime computes little with the narrow integers in which paths are stored.
+        tensors = {n: v.long() if v.dtype in NARROW else v for n, v in tensors.items()}
         given = {name: tensors.get(name) for name in AXES}
         encodings = {name: value for name, value in tensors.items() if name not in AXES}
         # With attention the formulas run line by line: fused kernels fix their output's layout.
@@ -574,15 +708,35 @@ def export(predictor: Predictor, graphs: list | None = None) -> torch.export.Exp
 
 
 def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
-    """Writes one ONNX file (needs onnx and onnxscript); returns the names of its inputs.
+    """Writes one ONNX file; returns the names of its inputs.
 
-    They are the names of :func:`tensors_of`, and the output is called "prediction".
+    They are the names of :func:`tensors_of`, and the output is called "prediction". It needs
+    ``pip install 'gtcourse[onnx]'``, and raises an ImportError where that is missing.
     """
+    for library in ("onnx", "onnxscript"):
+        require(library, library)
     names = [*tensors_of(predictor, list(EXAMPLES))]
-    program = torch.onnx.export(
-        export(predictor), dynamo=True, verbose=False, input_names=names,
-        output_names=["prediction"],
-    )  # fmt: skip
+    with _quiet("torch.onnx", "onnxscript", "onnx_ir"):
+        program = torch.onnx.export(
+            export(predictor), dynamo=True, verbose=False, input_names=names,
+            output_names=["prediction"],
+        )  # fmt: skip
     with replacing(Path(path)) as temporary:
         program.save(str(temporary), external_data=False)
     return [value.name for value in program.model.graph.inputs]
+
+
+@contextmanager
+def _quiet(*names: str) -> Iterator[None]:
+    """Only errors of these loggers and no warnings, which are for the converter's developers."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

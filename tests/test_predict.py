@@ -1,6 +1,7 @@
 """Trained models: predictions, exports, and training on a CSV file of one's own."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -21,11 +22,13 @@ from gtcourse.graphs.molecules import (
     own_data,
     zinc_data,
 )
+from gtcourse.models import csa_fused
 from gtcourse.predict import available, fine_tuned, load, load_ensemble
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.adapt import own_recipe, recipe_for
 from gtcourse.runs.run import train
 from tests.process import gtcourse as call
+from tools.paths import ROOT
 
 # Without symmetry of order three, whose eigenvectors would be any basis of their space.
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "c1ccccc1O", "CCCN(C)CC", "CC1CCCCO1"]
@@ -69,10 +72,10 @@ def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
     out = tmp_path / "out.csv"
     assert "2 of 3 rows" in call("predict", "csa/zinc", "--csv", table, "--out", out)
     head, first, second, third = out.read_text().splitlines()
-    assert head == "name,smiles,prediction,reason"
+    assert head == "name,smiles,prediction,similarity,reason"
     assert first.startswith("a,CCO,-1.0")
-    assert second.startswith("b,CCX,,'CCX' is no molecule")
-    assert third == "c,,,'' has no atoms; expected at least one."
+    assert second.startswith("b,CCX,,,'CCX' is no molecule")
+    assert third == "c,,,,'' has no atoms; expected at least one."
 
 
 def test_cells_are_carried_along_as_they_are_and_earlier_predictions_keep_their_names(tmp_path):
@@ -81,7 +84,8 @@ def test_cells_are_carried_along_as_they_are_and_earlier_predictions_keep_their_
     call("predict", "csa-100k/molecules", "--csv", table, "--out", once)
     call("predict", "csa/zinc", "--csv", once, "--out", twice)
     head, first, second = twice.read_text().splitlines()
-    assert head == "smiles;well;cas;salt;note;prediction;reason;prediction 2;reason 2"
+    names = "prediction;similarity;reason;prediction 2;similarity 2;reason 2"
+    assert head == f"smiles;well;cas;salt;note;{names}"
     assert first.startswith('CCO;1E5;007;NA;"a; b";-0.526')
     assert second.startswith("CCN;2E3;0012;;é;-0.62")
 
@@ -255,7 +259,7 @@ def test_a_prediction_says_how_near_the_molecule_is_to_the_training_molecules(tm
     _, predictor = own_run(tmp_path, values, "regression", "--epochs", "1")
     similarity = predictor.predict_rows([*values, "CC[Si](C)(C)C", "CCX"])["similarity"]
     assert sum(value == 1 for value in similarity[:30]) == 24  # the training split
-    assert similarity[30] < 0.4
+    assert similarity[30] < predict.SIMILAR
     assert math.isnan(similarity[31])
 
 
@@ -265,17 +269,49 @@ def test_large_molecules_share_a_batch_with_few_others():
     assert predict._batches([0, 1, 2], [200, 250, 256], batch_size=64) == [[0, 1, 2]]
 
 
-def test_the_memory_of_a_large_molecule_is_said_before_it_is_taken():
+def test_the_memory_and_time_of_a_large_molecule_are_said_before_they_are_taken():
     predictor = load("csa-100k/molecules")
     small, large = predictor.memory_of(100), predictor.memory_of(200)
     assert 3 * small < large < 5 * small
     peptide = "NCC(=O)" * 30 + "O"
-    with pytest.warns(UserWarning, match=r"121 atoms and takes 0\.\d GiB; max_atoms"):
+    says = (
+        r"1 molecule has more than 100 atoms, the largest 121, and will take \d+ MiB of memory "
+        r"and about \d+ s; max_atoms"
+    )
+    with pytest.warns(UserWarning, match=says):
         rows = predictor.predict_rows(["CCO", peptide])
     assert rows["reason"] == ["", ""]
     rows = predictor.predict_rows(["CCO", peptide], max_atoms=100)
     assert rows["reason"] == ["", "it has 121 atoms; expected at most 100."]
     assert load("signnet-100k/molecules").memory_of(100) is None
+
+
+def test_many_molecules_are_predicted_as_few_are_and_the_model_stays_as_it_was(monkeypatch):
+    pytest.importorskip("numba")
+    predictor = load("csa-rings/zinc")
+    few, config = predictor.predict_rows([*SMILES, "CCX"]), predictor.model.config
+    monkeypatch.setattr(predict, "MANY", 2)
+    monkeypatch.setattr(predict, "ROWS_AT_ONCE", 4)
+    used = []
+    original = csa_fused.encode
+    monkeypatch.setattr(csa_fused, "encode", lambda *given: used.append(1) or original(*given))
+    many = predictor.predict_rows([*SMILES, "CCX"])
+    assert used
+    assert predictor.model.config is config
+    assert many["prediction"] == pytest.approx(few["prediction"], abs=1e-4, nan_ok=True)
+    assert many["similarity"] == pytest.approx(few["similarity"], nan_ok=True)
+    assert many["reason"] == few["reason"]
+
+
+@pytest.mark.parametrize("name", ["csa-100k/molecules", "egt-100k/molecules"])
+def test_a_shipped_model_knows_its_training_molecules(name, molecules):
+    smiles = [molecules.train[i].smiles for i in (0, 3999, 4000)] + ["CC[Si](C)(C)C"]
+    similarity = load(name).predict_rows(smiles)["similarity"]
+    assert similarity[:2] == [1, 1]
+    assert similarity[2] < 1  # the first that it was not trained on
+    assert math.isnan(similarity[3])
+    shown = call("predict", name, "FC(F)(F)C(F)(F)C(F)(F)F")
+    assert "1 of 1 molecules are unlike all training molecules (similarity below 0.3)" in shown
 
 
 def test_every_shipped_model_has_a_card():
@@ -332,6 +368,19 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
         fine_tuned(own_recipe(RECIPES["csa/zinc"], "regression", ["y"]), "csa/zinc")
 
 
+@pytest.mark.parametrize("name", available())
+def test_a_shipped_model_is_fine_tuned_by_the_recipe_of_its_name_and_by_no_other(name):
+    own = own_recipe(name, "regression", ["y"], predict.features_of(name))
+    model, trained = fine_tuned(own, name).build_model(), load(name).model
+    head = {key for key in model.state_dict() if key.startswith("head.")}
+    assert head
+    for key, value in trained.state_dict().items():
+        assert key in head or model.state_dict()[key].equal(value)
+    other = own_recipe("csa/pattern", "regression", ["y"], predict.features_of(name))
+    with pytest.raises(ValueError, match=f"{name} .* cannot start a model of the recipe"):
+        fine_tuned(other, name)
+
+
 def test_sizes_of_older_records_mean_the_same():
     old = {"node_columns": (5,), "edge_columns": (3,)}
     new = {"num_node_types": (5,), "num_edge_types": (3,)}
@@ -371,6 +420,7 @@ def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model
     [
         ("gin-100k/zinc", "graph", "classes"),
         ("csa-rings/zinc", "node", "classes"),
+        ("egt-100k/zinc", "node", "binary"),
         ("grpe-small/zinc", "node", "regression"),
         ("egt-100k/zinc", "edge", "classes"),
     ],
@@ -378,16 +428,18 @@ def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model
 def test_targets_of_graphs_nodes_and_edges(name, level, task, floats, tmp_path):
     sizes = [*range(3, 13)]
     of = {"graph": lambda n: torch.tensor([n % 3])}.get(level, lambda n: torch.arange(n) % 2)
-    as_target = torch.Tensor.float if task == "regression" else torch.Tensor.long
+    as_target = torch.Tensor.long if task == "classes" else torch.Tensor.float
     graphs = [ring(n, as_target(of(n)), floats) for n in sizes]
     split = torch.tensor([0, 0, 0, 1, 2]).repeat(2)
     own = GraphDataset("rings", "rings", graphs, split, target=level)
     recipe = recipe_for(RECIPES[name], graphs, task, level).at(epochs=1)
     train(recipe, own, command="train", out=tmp_path / "run", progress=False)
     predictions = load(tmp_path / "run").predict(graphs)
-    classes = {"regression": (), "classes": (3,) if level == "graph" else (2,)}[task]
+    classes = ((3,) if level == "graph" else (2,)) if task == "classes" else ()
     rows = [() if level == "graph" else (n,) for n in sizes]
     assert [tuple(p.shape) for p in predictions] == [row + classes for row in rows]
+    if task != "regression":
+        assert all(each.min() >= 0 and each.max() <= 1 for each in predictions)  # probabilities
 
 
 # Compiled, exported, and as ONNX.
@@ -451,6 +503,22 @@ def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
         given = {own: value.numpy() for own, value in zip(names, tensors.values(), strict=True)}
         (values,) = session.run(None, given)
         torch.testing.assert_close(torch.from_numpy(values), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the converter
+def test_the_page_on_onnx_predicts_as_the_package_does(tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "book" / "onnx.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.S))
+    page_names: dict = {}
+    exec(code, page_names)
+    smiles = [*SMILES, "OC(=O)c1ccccc1OC(C)=O", "CC(=O)[O-].C[NH3+]"]
+    expected = load("grpe-100k/molecules").predict(smiles)
+    for some in (smiles, smiles[1:2]):
+        (values,) = page_names["session"].run(None, page_names["inputs"](some))
+        rows = expected if len(some) > 1 else expected[1:2]
+        torch.testing.assert_close(torch.from_numpy(values), rows, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", [f"{name}-100k" for name in ON_EDGES])

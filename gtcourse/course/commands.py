@@ -10,10 +10,13 @@ from gtcourse.cli import (
     BUCKETS,
     COMPILE,
     DATA,
+    MOLECULES,
+    PAPERS,
     PRECISION,
     RECIPE,
     Precision,
     app,
+    check_file,
     import_torch,
     main,
 )
@@ -22,18 +25,21 @@ from gtcourse.names import check_data_source, check_recipe, model_path
 __all__ = ["app", "main"]
 
 
-@app.command()
+@app.command(rich_help_panel=MOLECULES)
 def explore(
-    models: str = Argument(metavar="MODEL[,MODEL...]", help="trained models"),
-    molecules: list[str] = Argument(help="SMILES"),
-    out: Path = Option(Path("explore.html"), help="the page to write"),
+    models: str = Argument(
+        metavar="MODEL[,MODEL...]", help="trained models (`gtcourse models` lists them)"
+    ),
+    molecules: list[str] = Argument(help="SMILES, in quotation marks"),
+    out: Path = Option(Path("explore.html"), help="the HTML file to write"),
 ) -> None:
-    """Write a page with the attention of trained models on molecules.
+    """Write a web page that shows what trained models attend to in your molecules.
 
     [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
     """
     for model in models.split(","):
         model_path(model)
+    check_file(out)
     import_torch()
     from gtcourse.course.explorer import page
     from gtcourse.graphs.io import replacing
@@ -44,16 +50,16 @@ def explore(
     print(f"the page: {out}")
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def bench(
     recipe: str = RECIPE,
     data: str = DATA,
-    steps: int = Option(20, min=1, help="that are timed, after as many that are not"),
+    steps: int = Option(20, min=1, help="steps to time, after as many to warm up"),
     precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
 ) -> None:
-    """Measure a recipe's training step here, and estimate the time of the whole recipe."""
+    """Time a training step on this machine, and estimate how long the complete recipe takes."""
     check_recipe(recipe)
     check_data_source(data)
     import_torch()
@@ -67,14 +73,18 @@ def bench(
         print(f"{name:>20} {value}")
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def costs(
     recipe: str = RECIPE,
     data: str = DATA,
-    nodes: list[int] = Option([16, 64, 256, 1024], min=1, help="repeat it for several sizes"),
-    batch_size: int | None = Option(None, min=1, help="not the recipe's"),
+    nodes: list[int] = Option(
+        [16, 64, 256, 1024], min=1, help="nodes of a graph; repeat the option for several sizes"
+    ),
+    batch_size: int | None = Option(
+        None, min=1, help="graphs in a training step, in place of the recipe's"
+    ),
 ) -> None:
-    """Count the memory and operations of a training step for several graph sizes, without data."""
+    """Count how much memory and arithmetic a training step needs for larger graphs."""
     check_recipe(recipe)
     check_data_source(data)
     import_torch()

@@ -10,10 +10,13 @@ Shapes:
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import rustworkx
 import torch
 from torch import Tensor
 
@@ -154,19 +157,27 @@ class AddRings(Encoding):
     max_size: int
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        nx = require("networkx", "networkx")
         ring = torch.zeros_like(pairs.adjacency)
-        for graph, edges in zip(ring, undirected(pairs.adjacency), strict=True):
-            links = nx.Graph(edges.triu().nonzero().tolist())
+        for graph, edges in zip(ring.numpy(), undirected(pairs.adjacency), strict=True):
             # No cycle leaves a biconnected component. Molecules share a few of these ring systems,
             # whose cycles are computed once.
-            for block in nx.biconnected_component_edges(links):
+            for block in blocks(edges.triu().nonzero().tolist()):
                 nodes = sorted({node for link in block for node in link})
                 numbers = sorted(tuple(sorted(map(nodes.index, link))) for link in block)
                 for cycle in chordless_cycles(tuple(numbers), self.max_size):
-                    members = torch.tensor(nodes)[cycle]
-                    graph[members[:, None], members] = True
+                    members = [nodes[number] for number in cycle]
+                    graph[np.ix_(members, members)] = True
         return {"ring": ring & ~torch.eye(ring.shape[-1]).bool()}
+
+
+def blocks(links: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
+    """The links of each biconnected component that has a cycle; a single link is left out."""
+    graph = rustworkx.PyGraph(multigraph=False)
+    graph.extend_from_edge_list([(source, target) for source, target in links])
+    of_block = defaultdict(list)
+    for link, number in rustworkx.biconnected_components(graph).items():
+        of_block[number].append(link)
+    return [block for block in of_block.values() if len(block) > 2]
 
 
 def anchor_sets(num_nodes: int, num_sets: int, seed: int = 0) -> Tensor:

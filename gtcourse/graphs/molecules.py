@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch_geometric.data import Data
 from torch_geometric.utils import from_rdmol
 from tqdm import tqdm
@@ -67,6 +68,9 @@ ATOM_TYPES = (
 
 BOND_TYPES = ("NONE", "SINGLE", "DOUBLE", "TRIPLE")
 """ZINC's bond types, Kekulé form (a ring of alternating bonds, no aromatic type); 0 is no bond."""
+
+ATOM_NUMBERS = {name: number for number, name in enumerate(ATOM_TYPES)}
+BOND_NUMBERS = {name: number for number, name in enumerate(BOND_TYPES)}
 
 LOGP = 0.6976318
 SYNTHETIC_ACCESSIBILITY = -1.1981676
@@ -115,19 +119,23 @@ def molecule_graph(smiles: str, molecule=None) -> tuple[list[int], Bonds]:
     """
     molecule = rdkit_chem().Mol(molecule or parse(smiles))
     rdkit_chem().Kekulize(molecule, clearAromaticFlags=True)
-    bonds = molecule.GetBonds()
-    names = {"atom": [_atom_type(atom) for atom in molecule.GetAtoms()]}
-    names["bond"] = [bond.GetBondType().name for bond in bonds]
-    for level, vocabulary in (("atom", ATOM_TYPES), ("bond", BOND_TYPES)):
-        if unknown := set(names[level]) - set(vocabulary):
-            raise UnsuitableMolecule(
-                f"{smiles!r} has the {level} type {min(unknown)!r}; expected one of ZINC's: "
-                f"{', '.join(vocabulary)}."
-            )
-    types = (BOND_TYPES.index(name) for name in names["bond"])
-    ends = ((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds)
-    graph = [(*pair, kind) for pair, kind in zip(ends, types, strict=True)]
-    return [ATOM_TYPES.index(name) for name in names["atom"]], graph
+    # By number, which takes half the time of RDKit's own iterators.
+    all_atoms = [molecule.GetAtomWithIdx(i) for i in range(molecule.GetNumAtoms())]
+    all_bonds = [molecule.GetBondWithIdx(i) for i in range(molecule.GetNumBonds())]
+    atoms = _types("atom", [_atom_type(atom) for atom in all_atoms], ATOM_NUMBERS, smiles)
+    bonds = _types("bond", [bond.GetBondType().name for bond in all_bonds], BOND_NUMBERS, smiles)
+    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in all_bonds]
+    return atoms, [(*pair, kind) for pair, kind in zip(ends, bonds, strict=True)]
+
+
+def _types(level: str, names: list[str], numbers: dict[str, int], smiles: str) -> list[int]:
+    """The number of each name in ZINC's vocabulary of atoms or bonds."""
+    if unknown := {*names} - numbers.keys():
+        raise UnsuitableMolecule(
+            f"{smiles!r} has the {level} type {min(unknown)!r}; expected one of ZINC's: "
+            f"{', '.join(numbers)}."
+        )
+    return [numbers[name] for name in names]
 
 
 def _atom_type(atom) -> str:
@@ -278,24 +286,32 @@ def canonical_molecule(smiles: str, largest_fragment: bool = False):
     chemistry = rdkit_chem()
     with require("rdkit.rdBase", "rdkit").BlockLogs():
         written = parse(text)
-        for atom in written.GetAtoms():
-            atom.SetAtomMapNum(0)
-            atom.SetIntProp("written", atom.GetIdx())
+        if ":" in text:  # a number of an atom, or the sign of an aromatic bond
+            for atom in written.GetAtoms():
+                atom.SetAtomMapNum(0)
+        numbers = range(written.GetNumAtoms())
         if largest_fragment and len(chemistry.GetMolFrags(written)) > 1:
-            standardize = require("rdkit.Chem.MolStandardize.rdMolStandardize", "rdkit")
-            chooser = standardize.LargestFragmentChooser(preferOrganic=True)
-            written = chooser.choose(written)
+            written, numbers = _largest_fragment(written)
         canonical = chemistry.MolToSmiles(written)
         properties = written.GetPropsAsDict(includePrivate=True, includeComputed=True)
-        atoms = [written.GetAtomWithIdx(i) for i in properties["_smilesAtomOutputOrder"]]
-        order = [atom.GetIntProp("written") for atom in atoms]
-        molecule = parse(canonical)
+        order = [numbers[place] for place in properties["_smilesAtomOutputOrder"]]
+        # Reading takes a third of the time of all this, and canonical text has been read.
+        molecule = written if canonical == text else parse(canonical)
     if molecule.GetNumAtoms() != len(order):
         raise UnsuitableMolecule(
             f"{smiles!r} has the canonical form {canonical!r}, in which RDKit finds other atoms; "
             "expected a molecule that RDKit reads in one way."
         )
     return molecule, order, canonical
+
+
+def _largest_fragment(molecule):
+    """The piece that RDKit chooses, and for each of its atoms the number in the molecule."""
+    standardize = require("rdkit.Chem.MolStandardize.rdMolStandardize", "rdkit")
+    for atom in molecule.GetAtoms():
+        atom.SetIntProp("written", atom.GetIdx())
+    chosen = standardize.LargestFragmentChooser(preferOrganic=True).choose(molecule)
+    return chosen, [atom.GetIntProp("written") for atom in chosen.GetAtoms()]
 
 
 def canonical_graph(
@@ -330,10 +346,11 @@ def zinc_data(smiles: str, molecule=None) -> Data:
         atoms, bonds = molecule_graph(smiles, molecule)
     if not atoms:
         raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
-    both = torch.tensor(sorted(bonds + [(j, i, kind) for i, j, kind in bonds])).reshape(-1, 3)
+    rows = np.array(sorted(bonds + [(j, i, kind) for i, j, kind in bonds]), dtype=np.int64)
+    both = torch.from_numpy(rows).reshape(-1, 3)
     x = torch.tensor(atoms)[:, None]
-    edge_index = both[:, :2].T.contiguous().long()
-    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].long(), smiles=smiles)
+    edge_index = both[:, :2].T.contiguous()
+    return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].contiguous(), smiles=smiles)
 
 
 def own_data(smiles: str, molecule=None) -> Data:
@@ -377,13 +394,20 @@ def _as_written(smiles: str, featurize: Featurizer) -> Data:
 FINGERPRINT_BITS = 2048
 
 
-def fingerprints(smiles: Iterable[str]) -> np.ndarray:
-    """Morgan fingerprints of radius 2, ``[G, 256]`` bytes of 2,048 bits in all."""
+def fingerprints(molecules: Iterable) -> np.ndarray:
+    """Morgan fingerprints of radius 2, ``[G, 256]`` bytes of 2,048 bits in all.
+
+    Args:
+        molecules: SMILES that RDKit reads, or RDKit molecules.
+    """
     chemistry = rdkit_chem()
     generators = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")
     generator = generators.GetMorganGenerator(radius=2, fpSize=FINGERPRINT_BITS)
-    bits = [generator.GetFingerprintAsNumPy(chemistry.MolFromSmiles(text)) for text in smiles]
-    return np.packbits(np.stack(bits), axis=1)
+    bits = []
+    for each in molecules:
+        molecule = chemistry.MolFromSmiles(each) if isinstance(each, str) else each
+        bits.append(np.packbits(generator.GetFingerprintAsNumPy(molecule)))
+    return np.stack(bits)
 
 
 def nearest_similarity(queries: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -392,14 +416,21 @@ def nearest_similarity(queries: np.ndarray, known: np.ndarray) -> np.ndarray:
     Both are :func:`fingerprints`. Tanimoto similarity is the share of common bits among all that
     either molecule has.
     """
-    wanted = torch.from_numpy(np.unpackbits(queries, axis=1)).float()  # [Q, 2048]
-    nearest = torch.zeros(len(wanted))
-    for start in range(0, len(known), 4096):
-        others = torch.from_numpy(np.unpackbits(known[start : start + 4096], axis=1)).float()
-        common = wanted @ others.T  # [Q, G]
-        either = wanted.sum(dim=1)[:, None] + others.sum(dim=1) - common
-        nearest = torch.maximum(nearest, (common / either.clamp(min=1)).amax(dim=1))
-    return nearest.numpy()
+    # A molecule has a few dozen of the bits, so that a sparse product takes a tenth of the time.
+    wanted = csr_array(np.unpackbits(queries, axis=1).astype(np.int16))  # [Q, 2048]
+    of_wanted = wanted.sum(axis=1, dtype=np.float32)[:, None]
+    nearest = np.zeros(len(queries), dtype=np.float32)
+    for start in range(0, len(known), 1024):
+        others = np.unpackbits(known[start : start + 1024], axis=1).astype(np.int16)
+        of_others = others.sum(axis=1, dtype=np.float32)
+        others = np.ascontiguousarray(others.T)  # [2048, G]
+        for first in range(0, len(queries), 512):
+            some = slice(first, first + 512)
+            common = (wanted[some] @ others).astype(np.float32)  # [Q, G]
+            either = of_wanted[some] + of_others - common
+            similarity = (common / np.maximum(either, 1)).max(axis=1)
+            np.maximum(nearest[some], similarity, out=nearest[some])
+    return nearest
 
 
 Featurizer = Callable[[str, Any], Data]

@@ -73,7 +73,7 @@ class Recipe(Config):
     epochs: PositiveInt
     batch_size: PositiveInt
     source: str
-    paper_parameters: int
+    paper_parameters: int | None
     paper_result: dict[str, Any]
     steps: PositiveInt | None = None
     stop_below_lr: PositiveFloat | None = None

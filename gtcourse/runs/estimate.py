@@ -47,12 +47,12 @@ class Estimate:
     def sentence(self) -> str:
         """For a terminal, in one line."""
         text = (
-            f"estimate: {in_words(self.seconds)} for {self.epochs:,} epochs of "
-            f"{self.steps // max(self.epochs, 1):,} steps on this machine"
+            f"estimate: {in_words(self.seconds)} for {_counted(self.epochs, 'epoch')} of "
+            f"{_counted(self.steps // max(self.epochs, 1), 'step')} on this machine"
         )
         if self.memory is not None:
             text += (
-                f"; {self.memory / 2**30:.1f} GiB for a batch with the largest graph "
+                f"; {size_in_words(self.memory)} for a batch with the largest graph "
                 f"({self.largest} nodes)"
             )
         return text
@@ -131,3 +131,14 @@ def in_words(seconds: float) -> str:
     if seconds < 5400:
         return f"about {seconds / 60:.0f} minutes"
     return f"about {seconds / 3600:,.0f} hours"
+
+
+def size_in_words(size: int) -> str:
+    """Bytes in MiB, or in GiB from a tenth of one on."""
+    if size < 2**30 / 10:
+        return f"{max(size / 2**20, 1):.0f} MiB"
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,8 @@ from torch_geometric.data import Data
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import SPLITS, GraphDataset
 from gtcourse.graphs.io import require
-from gtcourse.train.loop import count_parameters
+from gtcourse.graphs.loader import DenseLoader
+from gtcourse.train.loop import count_parameters, device, evaluating
 from gtcourse.train.tasks import Task
 
 MINIMUM = 5  # molecules in which a Morgan count occurs, for the trees, which take dense columns
@@ -112,8 +113,10 @@ def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
     return lines
 
 
-def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
+def baselines(data: GraphDataset, task: Task) -> dict[str, list[float]]:
     """The task's metric on the test molecules, of predictors that are no neural network.
+
+    One number each, and with T > 1 targets the number of each target behind it.
 
     A constant (the median of each target, or the most frequent class), ridge regression with a
     penalty of 1, and gradient-boosted trees with scikit-learn's default settings, both on Morgan
@@ -126,7 +129,7 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
     test = data.test
     y = _one_hot(_targets(train), task)
     constant = y.nanmedian(dim=0).values if task.kind == "value" else y.nanmean(dim=0)
-    scores = {"constant": _score(task, constant.expand(len(test), -1), test)}
+    scores = {"constant": scores_of(task, constant.expand(len(test), -1), test)}
     if find_spec("sklearn") is None:
         return scores
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -146,8 +149,10 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, float]:
     return scores
 
 
-def _fitted(model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: list[Data]) -> float:
-    """The score of a regression that is fitted to each target where it is known."""
+def _fitted(
+    model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: list[Data]
+) -> list[float]:
+    """The scores of a regression that is fitted to each target where it is known."""
     columns = []
     for column in y.T:
         known = (~column.isnan()).numpy()
@@ -157,12 +162,37 @@ def _fitted(model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: list[D
         model.fit(x[known], column[known].double().numpy())
         columns.append(model.predict(x_test))
     predictions = torch.from_numpy(np.stack(columns, axis=1)).float()
-    return _score(task, predictions, test)
+    return scores_of(task, predictions, test)
 
 
-def _score(task: Task, predictions: Tensor, test: list[Data]) -> float:
-    """The task's metric of predictions ``[G, T]`` in the targets' unit, or of C classes."""
+def scores_of(task: Task, predictions: Tensor, test: list[Data]) -> list[float]:
+    """The task's metric of all targets and, if there are several, of each.
+
+    Args:
+        predictions: ``[G, T]`` in the targets' unit, or of C classes ``[G, C]``.
+    """
     y = torch.cat([graph.y for graph in test])
+    scores = [_score(task, predictions, y)]
+    if task.kind != "probabilities" and predictions.dim() > 1 and predictions.shape[1] > 1:
+        y = y.reshape(predictions.shape)
+        columns = zip(predictions.split(1, dim=1), y.split(1, dim=1), strict=True)
+        scores += [_score(task, *column) for column in columns]
+    return scores
+
+
+def scores_of_targets(model: torch.nn.Module, task: Task, test: DenseLoader) -> list[float]:
+    """The metric of each of several targets of graphs, of a trained model on test graphs."""
+    predictions, y = [], []
+    with evaluating(model):
+        for batch in test:
+            predictions.append(task.predictions(model(batch.to(device()))).cpu())
+            assert batch.y is not None
+            y.append(batch.y.cpu())
+    columns = zip(torch.cat(predictions).T, torch.cat(y).T, strict=True)
+    return [_score(task, *(each[:, None] for each in column)) for column in columns]
+
+
+def _score(task: Task, predictions: Tensor, y: Tensor) -> float:
     metric = task.metric()
     if task.kind == "value":
         y = y.reshape(predictions.shape)
@@ -211,13 +241,21 @@ def morgan_counts(train: list[Data], test: list[Data]) -> tuple[Any, Any]:
     return columns.fit_transform(map(counts, train)), columns.transform(map(counts, test))
 
 
-def table(scores: dict[str, float], metric: str) -> list[str]:
-    """A line for each predictor, the best marked."""
-    known = {name: value for name, value in scores.items() if value == value}
-    best = (min if metric == "mae" else max)(known.values(), default=None)
+def table(scores: dict[str, list[float]], metric: str, names: Sequence[str] = ()) -> list[str]:
+    """A line for each predictor, the best marked.
+
+    With several targets the lines of each follow those of the mean over all, under its name.
+    """
     width = max(map(len, scores), default=0)
-    lines = [f"{'':{width}}  test {metric}"]
-    for name, value in scores.items():
-        shown = f"{value:.4g}" if value == value else "none: one class in the test split"
-        lines.append(f"{name:{width}}  {shown}{'  (best)' if value == best else ''}")
+    lines = []
+    several = len(names) > 1 and all(len(values) > 1 for values in scores.values())
+    titles = ["mean over targets", *names] if several else [""]
+    for number, title in enumerate(titles):
+        column = {name: values[number] for name, values in scores.items()}
+        known = [value for value in column.values() if value == value]
+        best = (min if metric == "mae" else max)(known, default=None)
+        lines.append(f"{'':{width}}  test {metric}{', ' if title else ''}{title}")
+        for name, value in column.items():
+            shown = f"{value:.4g}" if value == value else "none: one class in the test split"
+            lines.append(f"{name:{width}}  {shown}{'  (best)' if value == best else ''}")
     return lines

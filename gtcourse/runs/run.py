@@ -39,6 +39,7 @@ from gtcourse.names import check_data_source
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import standardised
 from gtcourse.recipes.recipe import Recipe
+from gtcourse.runs import overview
 from gtcourse.runs import record as records
 from gtcourse.runs.record import Record
 from gtcourse.train import loop
@@ -292,6 +293,10 @@ def _result(
     scores = {f"test_{metric}": loop.evaluate(model, recipe.task, test)[metric]}
     if f"train_{metric}" in recipe.paper_result:
         scores[f"train_{metric}"] = loop.evaluate(model, recipe.task, train)[metric]
+    names = recipe.changed.get("own_data", {}).get("targets", [])
+    if recipe.task.kind != "probabilities" and len(names) > 1:
+        each = overview.scores_of_targets(model, recipe.task, test)
+        scores |= {f"test_{metric} {name}": score for name, score in zip(names, each, strict=True)}
     scores[f"val_{metric}"] = best[f"val_{metric}"]
     scores = {name: value for name, value in scores.items() if not math.isnan(value)}
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}

@@ -33,8 +33,8 @@ def test_the_constant_is_the_median_and_ridge_learns_a_sum_over_atoms():
     scores = baselines(molecules(carbons()), graph_regression())
     median = sorted(carbons()[: len(TRAIN)].tolist())[4]
     expected = sum(abs(value - median) for value in (6.0, 16.0)) / 2
-    assert scores["constant"] == pytest.approx(expected)
-    assert scores["ridge on Morgan counts"] < 1
+    assert scores["constant"] == pytest.approx([expected])
+    assert scores["ridge on Morgan counts"][0] < 1
     assert [*scores] == ["constant", "ridge on Morgan counts", "boosted trees on Morgan counts"]
 
 
@@ -43,17 +43,28 @@ def test_unknown_targets_are_neither_fitted_nor_scored():
     y[1::2, 0] = math.nan
     y[-1, 1] = math.nan
     scores = baselines(molecules(y), graph_regression())
-    assert all(math.isfinite(score) for score in scores.values())
+    assert all(math.isfinite(score) for of_one in scores.values() for score in of_one)
+
+
+def test_several_targets_have_a_score_each_behind_that_of_all():
+    y = torch.stack([carbons(), 100 * carbons()], dim=1)
+    scores = baselines(molecules(y), graph_regression())
+    alone = baselines(molecules(carbons()), graph_regression())["constant"][0]
+    assert scores["constant"] == pytest.approx([50.5 * alone, alone, 100 * alone])
+    lines = table(scores, "mae", ["small", "large"])
+    titles = [line.strip() for line in lines if "test mae" in line]
+    assert titles == ["test mae, mean over targets", "test mae, small", "test mae, large"]
+    assert len(lines) == 3 * (1 + len(scores))
 
 
 def test_baselines_of_binary_targets_are_ranked_and_of_classes_counted():
     is_alcohol = torch.tensor([float("O" in text) for text in SMILES])
     scores = baselines(molecules(is_alcohol), graph_classification())
-    assert scores["constant"] == 0.5
-    assert scores["ridge on Morgan counts"] == 1.0
+    assert scores["constant"] == [0.5]
+    assert scores["ridge on Morgan counts"] == [1.0]
     scores = baselines(molecules(is_alcohol.long()), graph_multiclass(2))
-    assert scores["ridge on Morgan counts"] == 1.0
-    assert scores["constant"] == 0.5  # one of the two test molecules
+    assert scores["ridge on Morgan counts"] == [1.0]
+    assert scores["constant"] == [0.5]  # one of the two test molecules
 
 
 def test_repeated_molecules_with_other_values_and_in_other_splits_are_counted():
@@ -95,6 +106,6 @@ def test_the_lines_say_molecules_classes_and_parameters():
 
 
 def test_the_best_of_the_table_is_marked_and_a_missing_score_explained():
-    assert table({"constant": 2.0, "model": 1.0}, "mae")[-1] == "model     1  (best)"
-    assert table({"constant": 0.5, "model": 0.9}, "auroc")[-1] == "model     0.9  (best)"
-    assert table({"m": math.nan}, "auroc")[-1] == "m  none: one class in the test split"
+    assert table({"constant": [2.0], "model": [1.0]}, "mae")[-1] == "model     1  (best)"
+    assert table({"constant": [0.5], "model": [0.9]}, "auroc")[-1] == "model     0.9  (best)"
+    assert table({"m": [math.nan]}, "auroc")[-1] == "m  none: one class in the test split"

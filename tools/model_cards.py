@@ -1,0 +1,276 @@
+"""The pages of book/models: a card for each trained model that comes with the package.
+
+python -m tools.model_cards check           the pages agree with the records
+python -m tools.model_cards write           write the pages
+python -m tools.model_cards measure FILE    measure the errors again; FILE is ZINC's graph file
+
+A card's numbers are those of the run's record, which is stored with its weights, and of
+book/models/measured.json. ``measure`` also writes the fingerprints of the training molecules, with
+which ``gtcourse predict`` compares molecules.
+"""
+
+import json
+import sys
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import torch
+
+from gtcourse import load_dataset
+from gtcourse.course.leaderboard import line_to_beat
+from gtcourse.graphs.io import read_npz, replacing
+from gtcourse.graphs.molecules import ATOM_TYPES, fingerprints, nearest_similarity
+from gtcourse.names import WEIGHTS, record_stem
+from gtcourse.predict import SIMILAR, Card, available_models, load
+from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.runs.record import (
+    Record,
+    current_commit,
+    device_name,
+    installed_versions,
+    record_in,
+    write_json,
+)
+from tools.pages import markdown_table, run, short
+from tools.paths import ROOT
+
+FOLDER = ROOT / "book" / "models"
+MEASURED = FOLDER / "measured.json"
+HEADER = "<!-- written by python -m tools.model_cards write -->"
+DATA = {"zinc": "ZINC-12k", "molecules": "the embedded set"}
+KINDS = {
+    "csa": ("A Chromatic Graph Transformer", "09_csa", "chapter 09"),
+    "grpe": ("A Transformer with GRPE", "08_grpe", "chapter 08"),
+    "egt": ("An Edge-augmented Graph Transformer", "07_egt", "chapter 07"),
+    "graphormer": ("A Graphormer", "06_graphormer", "chapter 06"),
+    "signnet": ("A GatedGCN with SignNet", "05_signnet", "chapter 05"),
+}
+INDEX = """\
+(model-cards)=
+# Model cards
+
+These trained models come with the package. All of them predict penalised logP, which RDKit can
+also compute exactly. That makes them good for learning: you can check each prediction. For a
+property of your own, [train on your measurements](../../notebooks/your_molecules.ipynb), from
+scratch or from one of these models.
+
+{table}
+
+*Mean absolute errors on 1,000 test molecules of the set that the model was trained on; ± is the
+standard deviation over seeds. A model predicts with `gtcourse predict NAME SMILES`, and
+`gtcourse models` prints this list.*"""
+PAGE = """\
+(model-{stem})=
+# {name}
+
+{kind} with {parameters:,} parameters ([{chapter}](../../notebooks/{file}.ipynb)).
+
+```bash
+gtcourse predict {name} CCO "c1ccccc1O"
+```
+
+{about}
+
+## Accuracy
+
+{accuracy}
+
+*Mean absolute errors of seed 0 on the 1,000 test molecules of each set; 95 % of the molecules have
+a smaller error than the last column says. The rows below need no neural network.{seeds}*
+
+The error depends on how far a molecule is from the training molecules. The column *similarity* of
+`gtcourse predict` is the Tanimoto similarity to the nearest of them (Morgan fingerprints of radius
+2). Of the test molecules, so many have a similarity below {similar}:
+
+{unlike}
+
+## Limits
+
+- The target is computed and not measured. An error of 0.1 means that the model imitates the
+  formula well. It says nothing about the laboratory.
+- Training molecules have {smallest} to {largest} atoms, hydrogens not counted. We have not measured
+  the error on larger molecules, and memory grows with the square of the number of atoms.
+- Atoms are of the {elements} types of ZINC: {types}. A molecule with another type, such as silicon
+  or boron, gets a reason instead of a prediction.
+- Stereochemistry is ignored: mirror images get the same prediction.
+- A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads the
+  largest piece alone. All training molecules have one piece.
+- A prediction comes without an error bar.{export}
+
+## Fine-tune it
+
+```bash
+gtcourse train {name} --csv my.csv --target activity --start {name} --epochs 20
+```
+
+*Trained on {date} at commit `{commit}`: `{command}`. Errors measured at commit `{measured}`.*"""
+EXPORT = """
+- It works on lists of edges, and cannot be exported to ONNX."""
+
+
+@cache
+def measured() -> dict:
+    return json.loads(MEASURED.read_text(encoding="utf-8"))
+
+
+def records(name: str) -> list[Record]:
+    """Of all seeds whose weights are shipped."""
+    paths = sorted(WEIGHTS.glob(f"{record_stem(name, 0)[:-1]}[0-9]*.safetensors"))
+    return [record_in(path) for path in paths]
+
+
+def error_of(name: str) -> str:
+    """The test error, with its spread if there are several seeds."""
+    errors = [record.result["test_mae"] for record in records(name)]
+    if len(errors) == 1:
+        return f"{errors[0]:.3f} (1 seed)"
+    return f"{mean(errors):.3f} ± {stdev(errors):.3f} ({len(errors)} seeds)"
+
+
+def index(cards: list[Card]) -> str:
+    rows = [
+        (
+            f"[{card.name}](model-{card.name.replace('/', '-')})",
+            DATA[records(card.name)[0].data["name"]],
+            f"{records(card.name)[0].data['sizes']['train']:,}",
+            f"{records(card.name)[0].parameters:,}",
+            error_of(card.name),
+        )
+        for card in cards
+    ]
+    columns = ("model", "trained on", "molecules", "parameters", "test MAE")
+    return INDEX.format(table=markdown_table(columns, rows))
+
+
+def page(card: Card) -> str:
+    record, *_ = found = records(card.name)
+    kind, file, chapter = KINDS[card.name.partition("-")[0].partition("/")[0]]
+    smallest, largest = card.atoms
+    seeds = ""
+    if len(found) > 1:
+        seeds = f" Over {len(found)} seeds the test error is {error_of(card.name)}."
+    return PAGE.format(
+        name=card.name,
+        stem=card.name.replace("/", "-"),
+        kind=kind,
+        file=file,
+        chapter=chapter,
+        parameters=record.parameters,
+        about=about(card, record),
+        accuracy=accuracy(card.name, record),
+        seeds=seeds,
+        unlike=unlike(card.name),
+        smallest=smallest,
+        largest=largest,
+        elements=len(ATOM_TYPES),
+        types=", ".join(f"`{name}`" for name in ATOM_TYPES),
+        similar=SIMILAR,
+        export=EXPORT if card.name.startswith("signnet") else "",
+        date=record.date,
+        commit=short(record.commit),
+        command=record.command,
+        measured=short(measured()["commit"]),
+    )
+
+
+def about(card: Card, record: Record) -> str:
+    """What it predicts, from what, and how it was trained."""
+    sizes, changed = record.data["sizes"], record.config.get("changed", {})
+    epochs = f"{record.config['epochs']} epochs"
+    if card.name in RECIPES:
+        published = RECIPES[card.name].epochs
+        epochs = f"{record.config['epochs']} of the {published:,} epochs of the paper's recipe"
+    seeds = ", ".join(str(each.seed) for each in records(card.name))
+    rows = [
+        ("predicts", card.target),
+        ("trained on", f"{DATA[record.data['name']]}, {sizes['train']:,} molecules"),
+        ("validated, tested on", f"{sizes['val']:,} and {sizes['test']:,} molecules of it"),
+        ("size of the molecules", f"{card.atoms[0]} to {card.atoms[1]} atoms, without hydrogens"),
+        ("reads", ", ".join(f"`{each!r}`" for each in get_recipe(card.name).transforms)),
+        (
+            "training",
+            f"{epochs}, batches of {changed.get('batch_size', record.config['batch_size'])}",
+        ),
+        ("time", f"{record.seconds / 60:.0f} minutes, {record.device}"),
+        ("seeds with weights", seeds),
+    ]
+    return markdown_table(("", ""), rows)
+
+
+def accuracy(name: str, record: Record) -> str:
+    """Errors on both sets, beside what needs no neural network."""
+    own = record.data["name"]
+    rows = []
+    for data, described in DATA.items():
+        error = measured()["errors"][name][data]
+        where = f"{described}{'' if data == own else ' (the model was trained on the other set)'}"
+        mae = record.result["test_mae"] if data == own else error["mae"]
+        rows.append((where, f"{mae:.3f}", f"{error['95 %']:.2f}"))
+    beaten = line_to_beat(own, record.data["sizes"]["train"])
+    rows += [(f"{DATA[own]}: {simple}", f"{value:.3f}", "") for simple, value in beaten.items()]
+    return markdown_table(("test molecules", "MAE", "95 % below"), rows)
+
+
+def unlike(name: str) -> str:
+    """The errors on both sets by the similarity to the training molecules."""
+    rows = []
+    for data, described in DATA.items():
+        by = measured()["errors"][name][data]
+        rows.append(
+            (described, f"{by['unlike']}", f"{by['mae unlike']:.3f}", f"{by['mae like']:.3f}")
+        )
+    columns = ("test molecules", f"below {SIMILAR}", "their MAE", "MAE of the others")
+    return markdown_table(columns, rows)
+
+
+def pages() -> dict[Path, str]:
+    cards = available_models()
+    texts = {"index": index(cards)}
+    texts |= {card.name.replace("/", "-"): page(card) for card in cards}
+    return {FOLDER / f"{name}.md": f"{HEADER}\n\n{text}\n" for name, text in texts.items()}
+
+
+def measure(file: Path) -> None:
+    """Writes fingerprints of the training molecules, and errors on both sets."""
+    smiles = bytes(read_npz(file)["smiles_utf8"]).decode().splitlines()
+    zinc = load_dataset("zinc", file)
+    for graph, text in zip(zinc.graphs, smiles, strict=True):
+        graph.smiles = text
+    embedded = load_dataset("molecules")
+    sets = {"zinc": zinc, "molecules": embedded}
+    known = {"zinc": fingerprints(graph.smiles for graph in zinc.train)}
+    known["molecules"] = fingerprints(graph.smiles for graph in embedded.train[:4000])
+    for data, bits in known.items():
+        path = WEIGHTS / f"training-{data}-{len(bits)}.npz"
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(file, morgan=bits)
+    tested = {data: fingerprints(graph.smiles for graph in sets[data].test) for data in sets}
+    errors: dict[str, dict[str, dict[str, float]]] = {}
+    for card in available_models():
+        predictor, errors[card.name] = load(card.name), {}
+        own = known[predictor.record.data["name"]]
+        for data, graphs in sets.items():
+            y = torch.cat([graph.y for graph in graphs.test])
+            error = (predictor.predict(graphs.test) - y).abs()
+            like = torch.from_numpy(nearest_similarity(tested[data], own) >= SIMILAR)
+            errors[card.name][data] = {
+                "mae": error.mean().item(),
+                "95 %": error.quantile(0.95).item(),
+                "unlike": int((~like).sum()),
+                "mae unlike": error[~like].mean().item() if (~like).any() else None,
+                "mae like": error[like].mean().item(),
+            }
+        print(card.name, errors[card.name], flush=True)
+    about = {"commit": current_commit(), "date": datetime.now(UTC).strftime("%Y-%m-%d")}
+    about |= {"device": device_name(), "versions": installed_versions()}
+    write_json(MEASURED, about | {"errors": errors})
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["measure"]:
+        measure(Path(sys.argv[2]))
+    else:
+        sys.exit(run(pages))
