@@ -38,11 +38,13 @@ from gtcourse.models.message_passing import (
     GAT,
     GCN,
     GIN,
+    GT,
     GATConfig,
     GatedGCN,
     GatedGCNConfig,
     GCNConfig,
     GINConfig,
+    GTConfig,
 )
 from gtcourse.models.signnet import LaplacianEncoding, SignNet, SignNetConfig
 from gtcourse.models.transformer import (

@@ -1,11 +1,11 @@
-"""GCN, GIN, GAT and GatedGCN: message passing over the edges, beside the graph Transformers.
+"""GCN, GIN, GAT, GatedGCN and GT: message passing over the edges, beside the graph Transformers.
 
 They are built as in the benchmark whose numbers the papers compare with (Dwivedi et al.,
 "Benchmarking graph neural networks"), which the parameter counts confirm. They work on lists of
 real nodes and real edges, so that sums and batch statistics cannot count padding. Messages travel
 along edges: node j receives from node i where ``adjacency[b, i, j]``.
 
-The four models share what comes before and after their layers, :class:`MessagePassingModel`. What
+The models share what comes before and after their layers, :class:`MessagePassingModel`. What
 is each paper's own is its layer.
 
 Shapes:
@@ -16,7 +16,9 @@ Shapes:
     d: width of a node's vector, and of an edge's
     T: targets, or classes, of a prediction
 
-In layers h is ``[ΣN, d]``, e is ``[ΣE, d]`` and edge_index ``[2, ΣE]``.
+In layers h is ``[ΣN, d]``, e is ``[ΣE, d]`` and edge_index ``[2, ΣE]``. Predictions are ``[B, T]``
+of graphs, ``[B, N, T]`` of nodes and ``[B, N, N, T]`` of edges, without the last axis if T is 1;
+they are zero where there is no node or edge.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from torch_geometric.nn import (
     global_add_pool,
     global_mean_pool,
 )
+from torch_geometric.utils import softmax
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.batch_norm import NodeBatchNorm
@@ -53,7 +56,7 @@ Readout = Literal["sum", "mean"]
 
 @dataclass(frozen=True)
 class MessagePassingConfig(GraphConfig):
-    """The data and sizes that all four models have."""
+    """The data and sizes that all these models have."""
 
     num_node_types: Categories = ()  #: categories in each column of x
     num_node_features: NotNegativeInt = 1  #: columns of x, if it holds numbers instead
@@ -61,6 +64,7 @@ class MessagePassingConfig(GraphConfig):
     d_model: PositiveInt = 110  #: width of a node's vector, d
     num_layers: PositiveInt = 4  #: layers
     readout: Readout = "sum"  #: how nodes are read: their sum, or their mean
+    target: Literal["graph", "node", "edge"] = "graph"  #: what gets a prediction
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class GatedGCNConfig(MessagePassingConfig):
 
 
 class MessagePassingModel(nn.Module):
-    """What the four models share: embedded nodes, layers, and an MLP on the pooled nodes.
+    """What the models share: embedded nodes, layers, and an MLP on what a prediction reads.
 
     A model adds its ``layers`` and, after them, its ``head``.
 
@@ -118,7 +122,7 @@ class MessagePassingModel(nn.Module):
         self.input.check(x)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph: ``[B, T]``, or ``[B]`` if T is 1."""
+        """Predicts T numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         edge_index = batch.edge_index  # [2, ΣE]
         for layer in self.layers:
@@ -126,7 +130,7 @@ class MessagePassingModel(nn.Module):
         return self.squeeze(predict(self.head, h, batch, self.config))
 
     def squeeze(self, prediction: Tensor) -> Tensor:
-        """A prediction ``[B, T]``, without the last axis if there is one target."""
+        """A prediction ``[..., T]``, without the last axis if there is one target."""
         return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
 
 
@@ -169,7 +173,8 @@ class GIN(MessagePassingModel):
     r"""Graph isomorphism network (Xu et al., 2019) with learned :math:`\varepsilon`.
 
     The prediction adds up a linear readout of every layer, the input included: a READOUT in the
-    words of Graphormer, Eq. 2. Features of edges are not read.
+    words of Graphormer, Eq. 2. Features of edges are not read. A readout of edges has a hidden
+    layer, as in the benchmark.
 
     Differs from the paper: a batch normalisation after the network of a layer as well as inside it,
     and residuals.
@@ -182,12 +187,10 @@ class GIN(MessagePassingModel):
     def __init__(self, config: GINConfig, node_encoding: nn.Module | None = None):
         super().__init__(config, node_encoding)
         self.layers = nn.ModuleList(GINLayer(config.d_model) for _ in range(config.num_layers))
-        self.heads = nn.ModuleList(
-            nn.Linear(config.d_model, config.num_targets) for _ in range(config.num_layers + 1)
-        )
+        self.heads = nn.ModuleList(gin_head(config) for _ in range(config.num_layers + 1))
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph: ``[B, T]``, or ``[B]`` if T is 1."""
+        """Predicts T numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         edge_index = batch.edge_index  # [2, ΣE]
         first_head, *heads = self.heads
@@ -279,7 +282,7 @@ class GatedGCN(MessagePassingModel):
             self.edge_input.features.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph: ``[B, T]``, or ``[B]`` if T is 1."""
+        """Predicts T numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         e = self.edge_input(batch)  # [ΣE, d]
         edge_index = batch.edge_index  # [2, ΣE]
@@ -339,6 +342,144 @@ class GatedGCNLayer(nn.Module):
         return h, e
 
 
+@dataclass(frozen=True)
+class GTConfig(MessagePassingConfig):
+    """The authors' size for ZINC, mean readout included. Edges have vectors if they have features.
+
+    The authors' size for PATTERN and CLUSTER has ``d_model=80``.
+    """
+
+    d_model: PositiveInt = 64  #: width of a node's vector, and of an edge's, d
+    num_layers: PositiveInt = 10  #: layers
+    num_heads: PositiveInt = 8  #: attention heads, H
+    num_edge_types: Categories = ()  #: categories in each column of edge_attr
+    num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
+    readout: Readout = "mean"  #: how nodes are read: their sum, or their mean
+
+
+class GT(MessagePassingModel):
+    """The Graph Transformer of Dwivedi and Bresson (2020): attention over the neighbours.
+
+    A node attends to the nodes with an edge to it, and not to itself. Beside them it is a
+    Transformer: queries, keys and values, several heads, and a feed-forward network, with batch
+    normalisation in place of layer normalisation. The paper adds Laplacian eigenvectors to the
+    nodes (:class:`~gtcourse.models.LaplacianEncoding`), whose signs are drawn anew for each batch.
+    The last layer's update of the edges has no effect, as in the authors' code; it counts among the
+    parameters.
+
+    Args:
+        config: Data and sizes.
+        node_encoding: A module that maps a batch to ``[B, N, d]``, which is added to the nodes.
+    """
+
+    def __init__(self, config: GTConfig, node_encoding: nn.Module | None = None):
+        super().__init__(config, node_encoding)
+        reads_edges = bool(config.num_edge_types or config.num_edge_features)
+        self.edge_input = EdgeInput(config) if reads_edges else None
+        self.layers = nn.ModuleList(
+            GTLayer(config.d_model, config.num_heads, reads_edges) for _ in range(config.num_layers)
+        )
+        self.head = benchmark_head(config)
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
+        super().check_features(x, edge_attr)
+        if self.edge_input is not None and edge_attr is not None:
+            self.edge_input.features.check(edge_attr)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Predicts T numbers for each graph, node or edge."""
+        h = self.input(batch)  # [ΣN, d]
+        e = None if self.edge_input is None else self.edge_input(batch)  # [ΣE, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        for layer in self.layers:
+            h, e = layer(h, e, edge_index)
+        return self.squeeze(predict(self.head, h, batch, self.config))
+
+
+class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
+    r"""Attention over the neighbours of a node, whose scores an edge's vector scales.
+
+    For each head, with :math:`d_k = d / H` channels, and with :math:`\odot` over channels,
+
+    .. math::
+        s_{ij} = \frac{Q h_i \odot K h_j}{\sqrt{d_k}} \odot E e_{ji}, \qquad
+        w_{ij} = \operatorname{softmax}_{j \to i}\Bigl(
+            \operatorname{clip}_{[-5, 5]} \sum_c s_{ij, c}\Bigr), \qquad
+        \hat h_i = \sum_{j \to i} w_{ij}\, V h_j .
+
+    The :math:`s_{ij}` of all heads are the edge's new vector. Without vectors of edges the factor
+    :math:`E e_{ji}` is left out. The paper has no bias in Q, K, V and E.
+
+    Differs from the authors' code: with vectors of edges that adds 1e-6 to the softmax's
+    denominator.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, reads_edges: bool):
+        super().__init__(aggr="add", node_dim=0)
+        self.num_heads = num_heads
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, d_model, bias=False)
+        self.value = nn.Linear(d_model, d_model, bias=False)
+        self.edge = nn.Linear(d_model, d_model, bias=False) if reads_edges else None
+
+    def forward(
+        self, h: Tensor, e: Tensor | None, edge_index: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Takes nodes ``[ΣN, d]`` and edges ``[ΣE, d]``, and returns what is added to both."""
+        source, destination = edge_index
+        heads = (self.num_heads, h.shape[-1] // self.num_heads)
+        query = self.query(h).unflatten(-1, heads)  # [ΣN, H, d/H]
+        key = self.key(h).unflatten(-1, heads)
+        value = self.value(h).unflatten(-1, heads)
+        products = query[destination] * key[source] / heads[1] ** 0.5  # [ΣE, H, d/H]
+        new_e = None
+        if self.edge is not None:
+            products = products * self.edge(e).unflatten(-1, heads)
+            new_e = products.flatten(-2)  # [ΣE, d]
+        scores = products.sum(dim=-1, keepdim=True).clamp(-5, 5)  # [ΣE, H, 1]
+        weights = softmax(scores, destination, num_nodes=len(h))
+        attended = self.propagate(edge_index, value=value, weights=weights)  # [ΣN, H, d/H]
+        return attended.flatten(-2), new_e
+
+    def message(self, value_j: Tensor, weights: Tensor) -> Tensor:
+        return weights * value_j  # [ΣE, H, d/H]
+
+
+class GTLayer(nn.Module):
+    """:class:`GTAttention`, then for nodes, and for edges, what :class:`GTResidual` adds."""
+
+    def __init__(self, d_model: int, num_heads: int, reads_edges: bool):
+        super().__init__()
+        self.attention = GTAttention(d_model, num_heads, reads_edges)
+        self.nodes = GTResidual(d_model)
+        self.edges = GTResidual(d_model) if reads_edges else None
+
+    def forward(
+        self, h: Tensor, e: Tensor | None, edge_index: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        attended, new_e = self.attention(h, e, edge_index)
+        h = self.nodes(h, attended)
+        if self.edges is not None:
+            e = self.edges(e, new_e)
+        return h, e
+
+
+class GTResidual(nn.Module):
+    """A linear map of what attention found and a network, each with a residual and BN after it."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.output = nn.Linear(d_model, d_model)
+        self.first_norm = NodeBatchNorm(d_model)
+        self.network = mlp(d_model, 2 * d_model, d_model)
+        self.second_norm = NodeBatchNorm(d_model)
+
+    def forward(self, h: Tensor, attended: Tensor) -> Tensor:
+        h = self.first_norm(h + self.output(attended))
+        return self.second_norm(h + self.network(h))
+
+
 class NodeInput(nn.Module):
     """The nodes before the first layer: their features, and their encoding if there is one.
 
@@ -394,14 +535,36 @@ class EdgeInput(nn.Module):
 
 
 def benchmark_head(config: MessagePassingConfig) -> nn.Sequential:
-    """The benchmark's readout network, from d to T by way of d / 2 and d / 4."""
-    d_model = config.d_model
-    return mlp(d_model, d_model // 2, d_model // 4, config.num_targets)
+    """A network of three linear maps from what a prediction reads: a node, or both of an edge."""
+    width = 2 * config.d_model if config.target == "edge" else config.d_model
+    return mlp(width, width // 2, width // 4, config.num_targets)
+
+
+def gin_head(config: GINConfig) -> nn.Sequential | nn.Linear:
+    """GIN's readout of one layer."""
+    if config.target == "edge":
+        return mlp(2 * config.d_model, config.d_model, config.num_targets)
+    return nn.Linear(config.d_model, config.num_targets)
 
 
 def predict(head: nn.Module, h: Tensor, batch: GraphBatch, config: MessagePassingConfig) -> Tensor:
-    """The prediction that a head reads from the pooled nodes, ``[B, T]``."""
-    return head(pool(h, batch, config.readout))
+    """A head's prediction from the nodes ``[ΣN, d]``: ``[B, T]``, ``[B, N, T]``, ``[B, N, N, T]``.
+
+    It is zero where there is no node or edge.
+    """
+    if config.target == "graph":
+        return head(pool(h, batch, config.readout))
+    if config.target == "node":
+        return padded(head(h), batch.mask)
+    source, destination = batch.edge_index
+    return padded(head(torch.cat([h[source], h[destination]], dim=-1)), batch.adjacency)
+
+
+def padded(rows: Tensor, mask: Tensor) -> Tensor:
+    """Puts rows ``[R, T]`` where the mask is True and zeros elsewhere: ``[*mask.shape, T]``."""
+    values = rows.new_zeros(*mask.shape, rows.shape[-1])
+    values[mask] = rows
+    return values
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:

@@ -79,23 +79,79 @@ def gat_layer_loop(layer, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
 
 def gin_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     """A sum over the layers, the input among them, each read out by its own map."""
-    prediction = linear(model.heads[0], readout(model, h))
+    prediction = of_one_layer(model.heads[0], what_is_read(model, h, edges))
     for layer, head in zip(model.layers, model.heads[1:], strict=True):
         h = gin_layer_loop(layer, h, edges)
-        prediction = prediction + linear(head, readout(model, h))
+        prediction = prediction + of_one_layer(head, what_is_read(model, h, edges))
     return prediction
+
+
+def of_one_layer(head, read: Tensor) -> Tensor:
+    return linear(head, read) if hasattr(head, "weight") else network(head, read, relu)
 
 
 def gated_gcn_loop(model, h: Tensor, e: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     for layer in model.layers:
         h, e = gated_gcn_layer_loop(layer, h, e, edges)
-    return network(model.head, readout(model, h), relu)
+    return network(model.head, what_is_read(model, h, edges), relu)
 
 
 def gat_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     for layer in model.layers:
         h = gat_layer_loop(layer, h, edges)
-    return network(model.head, readout(model, h), relu)
+    return network(model.head, what_is_read(model, h, edges), relu)
+
+
+def gt_layer_loop(
+    layer, h: Tensor, e: Tensor | None, edges: list[tuple[int, int]]
+) -> tuple[Tensor, Tensor | None]:
+    """softmax over j → i of the clipped sum of q_i · k_j · E e_ji, a head and an edge at a time."""
+    attention = layer.attention
+    query, key, value = (
+        linear(part, h) for part in (attention.query, attention.key, attention.value)
+    )
+    width = h.shape[1] // attention.num_heads
+    factors = torch.ones(len(edges), h.shape[1]).double()
+    if e is not None:
+        factors = linear(attention.edge, e)
+    products = torch.zeros(len(edges), h.shape[1]).double()
+    for row, (j, i) in enumerate(edges):
+        products[row] = query[i] * key[j] / math.sqrt(width) * factors[row]
+    attended = torch.zeros_like(h)
+    for head in range(attention.num_heads):
+        channels = range(head * width, (head + 1) * width)
+        for i in range(len(h)):
+            rows = [row for row, (_, k) in enumerate(edges) if k == i]
+            if not rows:
+                continue
+            logits = [min(5.0, max(-5.0, products[row, channels].sum().item())) for row in rows]
+            for row, weight in zip(rows, softmax_loop(logits), strict=True):
+                attended[i, channels] += weight * value[edges[row][0], channels]
+    h = gt_residual_loop(layer.nodes, h, attended)
+    return h, None if e is None else gt_residual_loop(layer.edges, e, products)
+
+
+def gt_residual_loop(part, h: Tensor, attended: Tensor) -> Tensor:
+    h = batch_norm(part.first_norm, h + linear(part.output, attended))
+    return batch_norm(part.second_norm, h + network(part.network, h, relu))
+
+
+def gt_loop(model, h: Tensor, e: Tensor | None, edges: list[tuple[int, int]]) -> Tensor:
+    for layer in model.layers:
+        h, e = gt_layer_loop(layer, h, e, edges)
+    return network(model.head, what_is_read(model, h, edges), relu)
+
+
+def what_is_read(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
+    """A graph's readout, its nodes, or both nodes of each of its edges."""
+    if model.config.target == "graph":
+        return readout(model, h)
+    if model.config.target == "node":
+        return h
+    rows = torch.zeros(len(edges), 2 * h.shape[1]).double()
+    for row, (j, i) in enumerate(edges):
+        rows[row] = torch.cat([h[j], h[i]])
+    return rows
 
 
 def readout(model, h: Tensor) -> Tensor:
@@ -126,4 +182,4 @@ def aggregate_loop(h: Tensor, adjacency: Tensor, kind: str) -> Tensor:
 def gcn_loop(model, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     for layer in model.layers:
         h = gcn_layer_loop(layer, h, edges)
-    return network(model.head, readout(model, h), relu)
+    return network(model.head, what_is_read(model, h, edges), relu)

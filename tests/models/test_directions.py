@@ -38,7 +38,7 @@ def last_nodes(model: torch.nn.Module):
 
     def read(batch: GraphBatch) -> torch.Tensor:
         h = model.input(batch)
-        if isinstance(model, models.GatedGCN):
+        if isinstance(model, models.GatedGCN | models.GT):
             e = model.edge_input(batch)
             for layer in model.layers:
                 h, e = layer(h, e, batch.edge_index)
@@ -50,7 +50,7 @@ def last_nodes(model: torch.nn.Module):
     return read
 
 
-@pytest.mark.parametrize("name", ["GCN", "GIN", "GAT", "GatedGCN"])
+@pytest.mark.parametrize("name", ["GCN", "GIN", "GAT", "GatedGCN", "GT"])
 def test_messages_travel_along_edges(name):
     variants = MODELS[name].variants
     model = in_use(name, next(iter(variants)))
@@ -126,6 +126,7 @@ PAIRS = {
     "GIN": ("GIN", "alone", ["adjacency"]),
     "GAT": ("GAT", "alone", ["adjacency"]),
     "GatedGCN": ("GatedGCN", "alone", ["adjacency"]),
+    "GT": ("GT", "alone", ["adjacency"]),
     "SignNet": ("SignNet", "gin, mlp", ["adjacency"]),
     "NeighbourTransformer": ("NeighbourTransformer", "2 masked", ["adjacency"]),
 }

@@ -150,10 +150,13 @@ def with_node_encodings(model: Callable[..., nn.Module], config: object, *others
 
 
 def message_passing(model: type[nn.Module], config: object, *others) -> Subject:
-    """Also with several targets, the other readout, and numbers in place of types."""
+    """Also with several targets, the other readout, numbers in place of types, and other levels."""
     changed = replace(config, num_targets=3, readout="mean" if config.readout == "sum" else "sum")
     numbers = replace(config, num_node_types=(), num_node_features=2)
-    return Subject(with_node_encodings(model, config, changed, numbers, *others), prediction)
+    nodes = replace(config, target="node", num_targets=3)
+    edges = replace(config, target="edge", num_targets=2)
+    forms = (changed, numbers, nodes, edges, replace(nodes, num_targets=1), *others)
+    return Subject(with_node_encodings(model, config, *forms), prediction)
 
 
 def neighbours(masked: int) -> Callable[..., nn.Module]:
@@ -163,6 +166,7 @@ def neighbours(masked: int) -> Callable[..., nn.Module]:
 BAG = models.BagTransformerConfig(d_model=D, num_heads=2, d_hidden=D)
 SIZE = {"num_node_types": (28,), "num_node_features": 0, "d_model": D, "num_layers": 2}
 GATED = models.GatedGCNConfig(**SIZE, num_edge_types=(4,))
+GT = models.GTConfig(**SIZE, num_heads=2, num_edge_types=(4,))
 SIGNNETS = {
     f"{phi}, {rho}": Variant(
         partial(models.SignNet, replace(PHI, phi=phi, rho=rho)), (SPECTRUM,), level=1
@@ -197,6 +201,7 @@ MODELS = {
     "GCN": message_passing(models.GCN, models.GCNConfig(**SIZE)),
     "GAT": message_passing(models.GAT, models.GATConfig(**SIZE, num_heads=2)),
     "GatedGCN": message_passing(models.GatedGCN, GATED, replace(GATED, num_edge_types=())),
+    "GT": message_passing(models.GT, GT, replace(GT, num_edge_types=())),
 }
 
 

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gtcourse.graphs import GraphBatch, collate
 from tests.loops.attention import bag_loop
-from tests.loops.convolutions import gat_loop, gated_gcn_loop, gcn_loop, gin_loop
+from tests.loops.convolutions import gat_loop, gated_gcn_loop, gcn_loop, gin_loop, gt_loop
 from tests.loops.csa import cgt_loop
 from tests.loops.egt import egt_loop
 from tests.loops.graphormer import graphormer_loop
@@ -95,16 +95,21 @@ def message_passing(loop: Callable) -> Callable:
         if model.input.encoding is not None:
             parts.append(model.input.encoding(batch)[0])
         given = [sum(parts)]
-        if loop is gated_gcn_loop:
+        if loop in (gated_gcn_loop, gt_loop):
             given.append(edge_vectors(model, batch))
         expected = loop(model, *given, batch.edge_index.T.tolist())
-        return [(model(batch).flatten(), expected)]
+        output = model(batch)[0]
+        if model.config.target == "edge":
+            output = output[batch.adjacency[0]]
+        return [(output.flatten(), expected.flatten())]
 
     return compared
 
 
-def edge_vectors(model: nn.Module, batch: GraphBatch) -> Tensor:
+def edge_vectors(model: nn.Module, batch: GraphBatch) -> Tensor | None:
     source, destination = batch.edge_index
+    if model.edge_input is None:
+        return None
     if model.edge_input.features is None:
         return linear(model.edge_input.constant, torch.ones(len(source), 1).double())
     return model.edge_input.features.weight[batch.edge_attr[0, source, destination, 0].long()]
@@ -126,6 +131,7 @@ LOOPS = {
     "GCN": message_passing(gcn_loop),
     "GAT": message_passing(gat_loop),
     "GatedGCN": message_passing(gated_gcn_loop),
+    "GT": message_passing(gt_loop),
 }
 NOT_IN_THE_LOOPS = {"Graphormer": ("eigenvectors", "sums over paths")}
 """Variants with a module from outside, which is not an equation of the model's paper."""

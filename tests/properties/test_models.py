@@ -14,7 +14,7 @@ from tests.models.small import encoded as with_encodings
 from tests.properties.graphs import Example, renumbered
 from tests.properties.models import MODELS, Variant, assert_same, in_use, try_on_graphs
 
-WITH_BATCH_NORMS = ("CGT", "SignNet", "GCN", "GIN", "GAT", "GatedGCN")
+WITH_BATCH_NORMS = ("CGT", "SignNet", "GCN", "GIN", "GAT", "GatedGCN", "GT")
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 UP_TO_BASIS = ("laplacian_eigenvectors", "svd")
 """Encodings that are one of several right ones: renumbering moves the one that was stored."""
