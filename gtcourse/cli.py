@@ -96,7 +96,7 @@ LARGEST_FRAGMENT = Option(
     False, "--largest-fragment", help="keep only the largest piece of a salt or a mixture"
 )
 MAX_ATOMS = Option(None, min=1, help="leave out molecules with more atoms, hydrogens not counted")
-OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms", "start")
+OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms")
 """Options of ``train`` that say how to read --csv."""
 
 
@@ -152,9 +152,7 @@ def recipes(
         return
     for recipe in RECIPES.values():
         if dataset in (None, recipe.dataset):
-            metric, value = [*recipe.paper_result.items()][-1]
-            score = f" {value[0]:g}" if isinstance(value, tuple) else ", by size"
-            print(f"{recipe.name:35} {metric}{score}")
+            print(f"{recipe.name:35} {_printed_score(recipe.paper_result)}")
     print("`gtcourse recipes NAME` describes one.")
 
 
@@ -221,7 +219,7 @@ def train(
     largest_fragment: bool = LARGEST_FRAGMENT,
     max_atoms: int | None = MAX_ATOMS,
     start: str | None = Option(
-        None, help="fine-tune this trained model on --csv, for instance csa/zinc"
+        None, help="fine-tune this trained model, for instance csa/zinc or a run's folder"
     ),
 ) -> None:
     """Train a model on your own molecules, or as its paper did.
@@ -269,6 +267,10 @@ def train(
         chosen = with_form(chosen, form.value)
     if csv is None:
         dataset = run.data_for(chosen, data)
+        if start is not None:
+            from gtcourse.predict import fine_tuned
+
+            chosen = fine_tuned(chosen, start)
     else:
         chosen, dataset = _own_molecules(
             chosen, csv, smiles, target, task, start,
@@ -514,6 +516,14 @@ def check_file(out: Path | None) -> None:
         raise ValueError(f"--out is {out}, a folder; expected the name of a file.")
 
 
+def _printed_score(paper_result: dict) -> str:
+    """The last of a recipe's printed results, for the list of all recipes."""
+    if not paper_result:
+        return "no result printed"
+    metric, value = [*paper_result.items()][-1]
+    return f"{metric} {value[0]:g}" if isinstance(value, tuple) else f"{metric}, by size"
+
+
 def _say_estimate(recipe, data) -> None:
     """Prints the time and memory of a run before it starts, in one line."""
     from gtcourse.runs.estimate import estimate, memory_of_machine
@@ -585,15 +595,19 @@ def import_torch() -> None:
 def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, start, **options):
     """The recipe and data set of a CSV file; prints which rows were skipped."""
     from gtcourse.graphs.tables import class_names, read_csv, read_table
-    from gtcourse.predict import features_of, fine_tuned
+    from gtcourse.predict import features_of, fine_tuned, vocabularies_of
     from gtcourse.recipes.adapt import own_recipe
 
     features = "any" if start is None else features_of(start)
+    vocabularies = None if start is None else vocabularies_of(start)
     table, names = read_table(csv, smiles, *targets), targets
     _say_separator(csv, table)
     if task == "classes":
         names = [f"{targets[0]} = {name}" for name in class_names(table, csv, targets[0])]
-    recipe = own_recipe(recipe, task, names, features, largest_fragment=options["largest_fragment"])
+    recipe = own_recipe(
+        recipe, task, names, features, largest_fragment=options["largest_fragment"],
+        vocabularies=vocabularies,
+    )  # fmt: skip
     if start is not None:
         recipe = fine_tuned(recipe, start)
     data, skipped = read_csv(csv, smiles, targets, task, features=features, **options)

@@ -64,7 +64,9 @@ from gtcourse.train.tasks import Task, graph_regression
 
 # By the data set of a run; graphs of others are no molecules.
 FEATURIZERS = dict.fromkeys(("zinc", "zinc-full", "molecules"), zinc_data)
-FEATURIZERS |= dict.fromkeys(("pcqm4mv2", "ogbg-molhiv", "ogbg-molpcba"), ogb_molecule)
+FEATURIZERS |= dict.fromkeys(
+    ("pcqm4mv2", "pcqm4mv2-subset", "ogbg-molhiv", "ogbg-molpcba"), ogb_molecule
+)
 
 
 @dataclass
@@ -538,8 +540,10 @@ def available() -> list[str]:
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:
     """The recipe with a model that starts from trained weights; its head starts anew.
 
-    The recipe is one of :func:`gtcourse.recipes.adapt.own_recipe` with the features that the
-    trained model reads, :func:`features_of`: "zinc" for one that was trained on ZINC.
+    The recipe is a published one whose data have the same features as those that the model was
+    trained on, such as graphormer-base/molhiv for a run of graphormer-base/pcqm4m; or one of
+    :func:`gtcourse.recipes.adapt.own_recipe` with the features that the trained model reads,
+    :func:`features_of`, and their :func:`vocabularies_of`.
 
     Raises:
         ValueError: the trained model is another one than the recipe's, or reads other features.
@@ -563,8 +567,15 @@ def features_of(name: str | Path) -> str:
             return features
     raise ValueError(
         f"{name} was not trained on molecules with features that a CSV file gives; expected a "
-        f"model trained on ZINC or on a CSV file, such as {', '.join(available()[:3])}."
+        "model trained on ZINC, on OGB's data or on a CSV file, such as "
+        f"{', '.join(available()[:3])}."
     )
+
+
+def vocabularies_of(name: str | Path) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The categories of each column of ``x``, and of ``edge_attr``, that a trained model knows."""
+    config = load(name).model.config
+    return config.num_node_types, getattr(config, "num_edge_types", ())
 
 
 def _check_start(recipe: Recipe, name: str) -> None:

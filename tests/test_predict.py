@@ -1,5 +1,6 @@
 """Trained models: predictions, exports, and training on a CSV file of one's own."""
 
+import json
 import math
 import re
 
@@ -16,6 +17,7 @@ from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphBatch, GraphDataset
 from gtcourse.graphs.molecules import (
+    FEATURES,
     canonical_graph,
     fingerprints,
     nearest_similarity,
@@ -23,7 +25,7 @@ from gtcourse.graphs.molecules import (
     zinc_data,
 )
 from gtcourse.models import csa_fused
-from gtcourse.predict import available, fine_tuned, load, load_ensemble
+from gtcourse.predict import available, fine_tuned, load, load_ensemble, vocabularies_of
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.adapt import own_recipe, recipe_for
 from gtcourse.runs.run import train
@@ -381,6 +383,38 @@ def test_a_shipped_model_is_fine_tuned_by_the_recipe_of_its_name_and_by_no_other
         fine_tuned(other, name)
 
 
+def test_a_published_recipe_starts_from_trained_weights_as_well():
+    tuned = fine_tuned(RECIPES["csa/zinc"], "csa/zinc")
+    assert tuned.changed["start"] == "csa/zinc"
+    weights, trained = tuned.build_model().state_dict(), load("csa/zinc").model.state_dict()
+    for name, weight in weights.items():
+        assert weight.equal(trained[name].cpu()) == (not name.startswith("head.")), name
+    with pytest.raises(ValueError, match="cannot start a model of the recipe csa-rings/zinc"):
+        fine_tuned(RECIPES["csa-rings/zinc"], "csa/zinc")
+
+
+def test_a_csv_is_read_with_the_vocabularies_of_the_model_that_training_starts_from():
+    """A model of OGB's molecules may know more categories than OGB's vocabulary has, or fewer."""
+    assert vocabularies_of("csa/zinc") == ((28,), (4,))
+    known = ((512,) * 9, (5, 3, 2))
+    own = own_recipe(RECIPES["csa/zinc"], "regression", ["y"], "ogb", vocabularies=known)
+    config = own.build_model.args[0]
+    assert (config.num_node_types, config.num_edge_types) == known
+    record = json.loads(json.dumps(own.changed["own_data"]))
+    again = own_recipe(**record | {"recipe": RECIPES[record["recipe"]]})
+    assert again.build_model.args[0] == config
+
+
+def test_the_features_of_ogb_are_within_its_vocabulary():
+    featurize, atoms, bonds = FEATURES["ogb"]
+    own = own_recipe(RECIPES["csa/zinc"], "regression", ["y"], "ogb").build_model.args[0]
+    assert (own.num_node_types, own.num_edge_types) == (atoms, bonds)
+    graph, _ = canonical_graph("C[C@H](N)C(=O)[O-].[Na+]", featurize)
+    assert graph.x.shape == (7, 9)
+    assert (graph.x < torch.tensor(atoms)).all()
+    assert (graph.edge_attr < torch.tensor(bonds)).all()
+
+
 def test_sizes_of_older_records_mean_the_same():
     old = {"node_columns": (5,), "edge_columns": (3,)}
     new = {"num_node_types": (5,), "num_edge_types": (3,)}
@@ -419,6 +453,8 @@ def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model
     ("name", "level", "task"),
     [
         ("gin-100k/zinc", "graph", "classes"),
+        ("gat-100k/zinc", "node", "classes"),
+        ("gatedgcn-100k/zinc", "edge", "classes"),
         ("csa-rings/zinc", "node", "classes"),
         ("egt-100k/zinc", "node", "binary"),
         ("grpe-small/zinc", "node", "regression"),

@@ -439,9 +439,10 @@ Featurizer = Callable[[str, Any], Data]
 FEATURES: dict[str, tuple[Featurizer, tuple[int, ...], tuple[int, ...]]] = {
     "any": (own_data, (119, 9, 11, 12, 9, 5, 8, 2, 2), (22, 6, 2)),
     "zinc": (zinc_data, (28,), (4,)),
+    "ogb": (ogb_molecule, (119, 5, 12, 12, 10, 6, 6, 2, 2), (5, 6, 2)),
 }
 """How molecules become graphs, and the categories of each column of ``x`` and ``edge_attr``: PyG's
-features, which every molecule has, and ZINC's, for models that were trained on it."""
+features, which every molecule has; ZINC's and OGB's, for models that were trained on their data."""
 
 
 def ogb_data(smiles: str, index: int = 0) -> Data:

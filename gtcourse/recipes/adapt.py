@@ -57,6 +57,7 @@ def own_recipe(
     *,
     largest_fragment: bool = False,
     scale: dict[str, Sequence[float]] | None = None,
+    vocabularies: Sequence[Sequence[int]] | None = None,
     **sizes: Any,
 ) -> Recipe:
     """A recipe for other graphs: its model with their vocabularies and targets.
@@ -70,6 +71,8 @@ def own_recipe(
             and mixtures, in training and in prediction.
         scale: "mean" and "sd" of each target of a regression; the model predicts standardised
             ones. :func:`standardised` takes them from the training split.
+        vocabularies: categories of each column of ``x``, and of ``edge_attr``, in place of those
+            of the features: of a trained model, to start from it.
         sizes: of other graphs. ``num_node_types`` and ``num_edge_types``: categories of each column
             of ``x`` and ``edge_attr``; ``num_node_features`` and ``num_edge_features``: width of
             floats.
@@ -95,7 +98,11 @@ def own_recipe(
         name if name.startswith("num_") else f"num_{name.replace('columns', 'types')}": size
         for name, size in sizes.items()
     }
-    columns = ((), ()) if features is None else FEATURES[features][1:]
+    columns: Sequence[Sequence[int]] = ((), ())
+    if vocabularies is not None:
+        columns = vocabularies
+    elif features is not None:
+        columns = FEATURES[features][1:]
     types = dict(zip(("num_node_types", "num_edge_types"), columns, strict=True))
     wanted: dict[str, Any] = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
     for name in types:  # a list, where it comes from a record
@@ -107,13 +114,15 @@ def own_recipe(
             "integers, or egt-100k/zinc, which takes both."
         )
     if level != "graph" and repr(level) not in known.get("target", ""):
-        models = "egt" if level == "edge" else "csa, egt, graphormer or grpe"
+        models = "egt, gcn, gin, gat or gatedgcn" if level == "edge" else "csa, egt or grpe"
         raise ValueError(
             f"the model of {recipe.name} has no targets of {level}s; expected a recipe of {models}."
         )
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
     own: dict[str, Any] = {"recipe": recipe.name, "task": task, "targets": [*targets]}
     own |= {"features": features, "level": level, **sizes}
+    if vocabularies is not None:
+        own["vocabularies"] = [[*column] for column in vocabularies]
     if largest_fragment:
         own["largest_fragment"] = True
     of_targets = TASKS[level, task](len(targets))
