@@ -30,7 +30,8 @@ SMALL_RECIPE_NAMES = [
 
 DATASET_NAMES = (
     *("molecules", "cycles", "csl", "pattern", "cluster", "tsp", "digits"),
-    *("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2", "mnist", "cifar10"),
+    *("zinc", "zinc-full", "ogbg-molhiv", "ogbg-molpcba", "pcqm4mv2"),
+    *("pcqm4mv2-subset", "mnist", "cifar10"),
 )
 
 

@@ -5,6 +5,7 @@ Every number is a record's or a recipe's, and so is every "differs".
 
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from statistics import mean, stdev
 
@@ -18,6 +19,7 @@ from tools.paths import ROOT
 
 RESULTS = ROOT / "book" / "results"
 MEMORY = RESULTS / "memory.json"
+OTHERS = RESULTS / "others.toml"
 VARIANTS = ROOT / "experiments" / "records" / "variants.jsonl"
 """Runs of recipes with one thing changed, which no chapter reads."""
 CYCLES_SIZES = (200, 500, 1000, 5000)
@@ -74,6 +76,7 @@ def results_tables() -> dict[str, str]:
         "small": small(),
         "cycles": cycles(),
         "not-run": not_run(found),
+        "others": others(),
         "runs": runs(ran),
         "notes": notes(ran),
     }
@@ -279,6 +282,14 @@ def not_run(found: list[Result]) -> str:
     ]
     table = markdown(("recipe", "metric", "paper"), rows)
     return folded(f"{len(rows)} published results without a recorded run", table)
+
+
+def others() -> str:
+    """The models of the papers' tables that have no recipe."""
+    printed = tomllib.loads(OTHERS.read_text(encoding="utf-8"))
+    rows = [(data, *row) for data, models in printed.items() for row in models]
+    table = markdown(("data and score", "model", "printed", "parameters", "in"), rows)
+    return folded(f"{len(rows)} printed results of models that the package does not have", table)
 
 
 def runs(found: list[Result]) -> str:

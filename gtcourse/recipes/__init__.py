@@ -8,7 +8,7 @@ differs from the published one is in ``notes.toml``.
 from __future__ import annotations
 
 from gtcourse.names import check_recipe
-from gtcourse.recipes.baselines import BASELINES, CYCLES, SIGNNET
+from gtcourse.recipes.baselines import BASELINES, BENCHMARK, CYCLES, SIGNNET
 from gtcourse.recipes.csa import CSA_RECIPES
 from gtcourse.recipes.egt import EGT_RECIPES
 from gtcourse.recipes.graphormer import GRAPHORMER
@@ -18,7 +18,7 @@ from gtcourse.recipes.small import SMALL_RECIPES
 
 __all__ = ["RECIPES", "Recipe", "get_recipe"]
 
-PAPERS = (CYCLES, BASELINES, SIGNNET, GRAPHORMER, EGT_RECIPES, GRPE_RECIPES, CSA_RECIPES)
+PAPERS = (CYCLES, BASELINES, BENCHMARK, SIGNNET, GRAPHORMER, EGT_RECIPES, GRPE_RECIPES, CSA_RECIPES)
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for paper in PAPERS for recipe in paper}
 
 

@@ -1,6 +1,7 @@
 """GRPE's own runs (Park et al., 2022; called GSA in its first version): Tables 2 to 7.
 
 Table 1 has the widths; layers, heads and what else the paper leaves open are the authors' code's.
+The models on MolPCBA start from "grpe-standard/pcqm4m" and "grpe-large/pcqm4m".
 """
 
 from __future__ import annotations
@@ -75,4 +76,5 @@ GRPE_RECIPES = (
     ),
     _recipe("grpe-standard/molpcba", "Table 5", test_ap=(0.3077, 0.0007)),
     _recipe("grpe-large/molpcba", "Table 5", test_ap=(0.3150, 0.0010)),
+    _recipe("grpe-large/pcqm4m", "Table 5"),
 )

@@ -31,15 +31,18 @@ NODES_OF_CLUSTER = (19_695, 19_222, 19_559, 19_417, 19_801, 20_139)
 """Nodes of each class, as EGT's authors count them."""
 
 TASKS = {
-    **dict.fromkeys(("zinc", "zinc-full", "pcqm4m", "pcqm4mv2"), tasks.graph_regression()),
+    **dict.fromkeys(
+        ("zinc", "zinc-full", "pcqm4m", "pcqm4mv2", "pcqm4mv2-subset"), tasks.graph_regression()
+    ),
     **dict.fromkeys(("mnist", "cifar10"), tasks.graph_multiclass(10)),
     "molpcba": tasks.graph_classification(128),
+    "molhiv": tasks.graph_classification(),
     "cycles": tasks.graph_multiclass(2),
     "pattern": tasks.node_classification(2, NODES_OF_PATTERN),
     "cluster": tasks.node_classification(6, NODES_OF_CLUSTER),
     "tsp": tasks.edge_classification(),
 }
-DATASETS = {"pcqm4m": "pcqm4mv2", "molpcba": "ogbg-molpcba"}
+DATASETS = {"pcqm4m": "pcqm4mv2", "molpcba": "ogbg-molpcba", "molhiv": "ogbg-molhiv"}
 NOTES = tomllib.loads((files("gtcourse.recipes") / "notes.toml").read_text(encoding="utf-8"))
 
 
@@ -52,9 +55,10 @@ class Recipe(Config):
         transforms: the encodings that the model reads, for :func:`gtcourse.encodings.encode`.
         optimizer: of parameters; schedule: of the optimizer and its number of steps.
         epochs: at most; batch_size: graphs in a step.
-        source: paper and table; paper_parameters: as printed there.
+        source: paper and table; paper_parameters: as printed there, None where they are not.
         paper_result: metric to (mean, standard deviation or None), in the metric's own unit; to
-            ``{training graphs: (mean, standard deviation)}`` where several sizes were run.
+            ``{training graphs: (mean, standard deviation)}`` where several sizes were run; empty
+            where nothing is printed.
         steps: where the paper counts optimizer steps: the schedule's length, and at most this
             many, to the end of an epoch.
         stop_below_lr: the published run ends when the learning rate falls below this.

@@ -280,6 +280,10 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
         if dataset in (None, recipe.dataset):
             groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
             rows += [(recipe, *score, group) for score in printed(recipe) for group in groups]
+            if not recipe.paper_result:
+                found = {metric for group in groups for run in group for metric in run.result}
+                metrics = sorted(name for name in found if name.startswith(("val_", "test_")))
+                rows += [(recipe, name, None, group) for name in metrics for group in groups]
     for (name, *_), group in runs.items():
         if name not in RECIPES and dataset in (None, group[0].data["name"]):
             metrics = [metric for metric in group[0].result if metric.startswith("test_")]

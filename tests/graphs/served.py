@@ -6,6 +6,7 @@ import pickle
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,14 @@ import pooch
 import pytest
 import torch
 
-from gtcourse.graphs.published import PUBLICATIONS, Publication
+from gtcourse.graphs.published import PUBLICATIONS, Publication, read_pcqm4mv2_subset
 
 BENCHMARKS = ("pattern", "cluster", "tsp", "mnist", "cifar10")
 SIZES = dict.fromkeys(PUBLICATIONS, (1, 1, 1)) | dict.fromkeys(BENCHMARKS, (2, 2, 2))
 SIZES |= {"zinc": (2, 2, 2), "zinc-full": (3, 3, 3), "pcqm4mv2": (1, 1, 2)}
+SIZES["pcqm4mv2-subset"] = (2, 1, 1)
+SUBSET = {"held_out": 2, "validation": 1, "share": 0.5}
+"""Of six training molecules two are held out, and half of the others are trained on."""
 
 
 SMILES = ("CCO", "C=O", "CC#N", "c1ccccc1", "C", "C1CC1C(=O)O", "O=C(O)c1ccccc1O", "FC(F)F")
@@ -26,7 +30,10 @@ PARTS = ("train", "valid", "test-dev", "test-challenge")
 
 def tiny(name: str) -> Publication:
     """What is published under this name, with the sizes and the digests of the tiny files."""
-    return replace(PUBLICATIONS[name], split_sizes=SIZES[name], digest=None, checksum=None)
+    found = replace(PUBLICATIONS[name], split_sizes=SIZES[name], digest=None, checksum=None)
+    if name == "pcqm4mv2-subset":
+        found = replace(found, read=partial(read_pcqm4mv2_subset, **SUBSET))
+    return found
 
 
 def write_raw(name: str, root: Path) -> None:
@@ -36,6 +43,10 @@ def write_raw(name: str, root: Path) -> None:
     elif name == "pcqm4mv2":
         parts = {part: [row] for row, part in enumerate(PARTS)}
         write_layout(root, ["CCO", "C=O", "CC#N", "c1ccccc1"], [7.5, 4.25, np.nan, np.nan], parts)
+    elif name == "pcqm4mv2-subset":
+        rows = ([5, 3, 1, 0, 4, 7], [2], [6], [8])
+        gaps = [np.nan if row in (6, 8) else 4 + row / 8 for row in range(9)]
+        write_layout(root, (*SMILES, "CO"), gaps, dict(zip(PARTS, rows, strict=True)))
     elif name in BENCHMARKS:
         path = root / f"{name.upper()}/raw/{name.upper()}_v2.pt"
         path.parent.mkdir(parents=True)

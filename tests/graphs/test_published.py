@@ -121,12 +121,15 @@ def read_by_their_publishers(name: str, folder: Path) -> list:
     numpy_names = [np.ndarray, np.dtype, type(np.dtype(np.int64)), np.empty(0).__reduce__()[0]]
     allowed = [DataEdgeAttr, DataTensorAttr, GlobalStorage, *numpy_names]
     with torch.serialization.safe_globals(allowed):
-        if name == "pcqm4mv2":
+        if name.startswith("pcqm4mv2"):
             dataset = PygPCQM4Mv2Dataset(str(folder))
         else:
             dataset = PygGraphPropPredDataset(name, str(folder))
         rows = dataset.get_idx_split()
     parts = ([rows["train"]], [rows["valid"]], [rows[key] for key in rows if "test" in key])
+    if name == "pcqm4mv2-subset":  # as GraphGPS splits it
+        order = torch.from_numpy(np.random.default_rng(42).permutation(rows["train"].numpy()))
+        parts = ([order[2:4]], [order[:1]], [rows["valid"]])
     return [[dataset[int(row)] for row in torch.cat(part)] for part in parts]
 
 

@@ -1,11 +1,12 @@
 """Where a model is not of the printed size, the difference is accounted for."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
-from gtcourse.models import CGT
+from gtcourse.models import CGT, GT
 from gtcourse.recipes import get_recipe
 from gtcourse.train.loop import count_parameters
 
@@ -35,9 +36,44 @@ def test_signnet_is_the_authors_but_for_how_it_enters(name, k, width, printed):
 def test_the_sizes_that_the_graphormer_paper_prints_are_met_but_for_one_layer_norm():
     slim = get_recipe("graphormer-slim/zinc")
     assert built(slim.name) - slim.paper_parameters == 2 * 80
-    for name in ("small/pcqm4m", "base/pcqm4m", "large/molpcba"):  # in tenths of a million
+    for name in (
+        "small/pcqm4m",
+        "base/pcqm4m",
+        "large/molpcba",
+        "base/molhiv",
+    ):  # in tenths of a million
         recipe = get_recipe(f"graphormer-{name}")
         assert abs(built(recipe.name) - recipe.paper_parameters) < 0.1e6
+
+
+def test_the_graph_transformer_is_of_the_printed_size():
+    recipe = get_recipe("gt-pe/zinc")
+    assert built(recipe.name) == recipe.paper_parameters == 588_929
+    config = recipe.build_model.args[0]
+    positions = linear(8, config.d_model)
+    assert count(partial(GT, config)) == built("gt/zinc") == 588_929 - positions
+
+
+def test_gcn_is_the_authors_but_for_a_bias_before_each_norm():
+    recipe = get_recipe("gcn/zinc")
+    config = recipe.build_model.args[0]
+    biases = config.num_layers * config.d_model
+    assert built(recipe.name) + biases == recipe.paper_parameters == 505_079
+
+
+def test_the_rungs_of_the_ladder_differ_by_what_they_add():
+    d_model, num_heads, num_layers = 768, 32, 12
+    none = built("graphormer-none/pcqm4m")
+    spatial = none + 512 * num_heads + num_heads  # distances, and those of [VNode]
+    centrality = spatial + 2 * 512 * d_model
+    assert built("graphormer-laplacian/pcqm4m") == none + linear(4, d_model)
+    assert built("graphormer-spatial/pcqm4m") == spatial
+    assert built("graphormer-centrality/pcqm4m") == centrality
+    bonds = 3 * 512
+    assert built("graphormer-edges-node/pcqm4m") == centrality + bonds * d_model
+    tables = num_layers * bonds * d_model  # one for each layer
+    assert built("graphormer-edges-aggregation/pcqm4m") == centrality + tables
+    assert built("graphormer-edges-bias/pcqm4m") == built("graphormer-base/molhiv")
 
 
 def test_the_printed_size_of_the_small_model_is_not_met():

@@ -22,7 +22,7 @@ class Form:
     Attributes:
         atoms, bonds: categories, a count for each column; numbers, edge_numbers: columns of floats.
         labels: classes of a target, or None for a number; targets: of a graph.
-        directed: an edge may lack the one back.
+        directed: an edge may lack the one back; binary: labels are the floats 0 and 1.
     """
 
     atoms: tuple[int, ...] = ()
@@ -33,6 +33,7 @@ class Form:
     labels: int | None = None
     targets: int = 1
     directed: bool = False
+    binary: bool = False
 
 
 OF_OGB = (119, 5, 12, 12, 10, 6, 6, 2, 2)
@@ -41,7 +42,9 @@ FORMS = {
     "zinc-full": Form((28,), bonds=(4,)),
     # What occurs in it, by EGT's authors: of OGB's vocabulary a part.
     "pcqm4mv2": Form((53, 3, 7, 10, 5, 5, 6, 2, 2), bonds=(4, 3, 2)),
+    "pcqm4mv2-subset": Form(OF_OGB, bonds=(5, 6, 2)),
     "ogbg-molpcba": Form(OF_OGB, bonds=(5, 3, 2), labels=2, targets=128),
+    "ogbg-molhiv": Form(OF_OGB, bonds=(5, 6, 2), labels=2, binary=True),
     "pattern": Form((3,), target="node", labels=2),
     "cluster": Form((7,), target="node", labels=6),
     "cycles": Form(numbers=1, labels=2),
@@ -73,6 +76,8 @@ def _graph(form: Form, number: int, generator: torch.Generator) -> Data:
         graph.y = torch.randn(count, generator=generator)
     elif form.targets == 1:
         graph.y = torch.randint(0, form.labels, (count,), generator=generator)
+        if form.binary:
+            graph.y = graph.y.float()
     else:
         graph.y = torch.randint(0, form.labels, (count, form.targets), generator=generator).float()
         graph.y[:, ::3] = torch.nan  # questions that nobody asked
