@@ -91,6 +91,21 @@ def check_attention_filters(q, k, E, H, scale=None, dim=-1, repeat=torch.repeat_
     return (repeat(q @ k.mT * (scale or K**-0.5), K, 0) + E).softmax(dim)
 
 
+@compare((3, 4, 3), (5, 4, 9), (1, 6, 2), run=_whole_numbers)
+@mistake("this is the distance along rows and columns; use the Euclidean one.", of=torch.add)
+@mistake("this is the larger of the two differences; use their Euclidean norm.", of=torch.maximum)
+@mistake("the distance is rounded to the nearest whole number; round down.", rounded=torch.round)
+@mistake("the last row is M: the table has M + 1 rows.", last=1)
+@mistake("pixels are numbered column by column; number them row by row.", by_rows=False)
+def check_pixel_rows(height, width, M, of=torch.hypot, rounded=torch.floor, last=0, by_rows=True):
+    """Pixels are numbered row by row, and M stands for all distances of M or more."""
+    pixels = torch.arange(height * width)
+    length = width if by_rows else height
+    row, column = (place.double() for place in (pixels // length, pixels % length))
+    down, across = ((place[:, None] - place).abs() for place in (row, column))
+    return rounded(of(down, across)).clamp(max=M - last).long()
+
+
 def _way_back(K, N):
     s, m, g = random((K, N, N), (K, N, N), (K, N))
     ablated = torch.tensor([[(i + 2 * j) % 3 == 0 for j in range(N)] for i in range(N)])

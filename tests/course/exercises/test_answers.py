@@ -292,6 +292,8 @@ WRONG = [
     (c8.check_dial_table, lambda: dial().log(), "finite"),
     (*then(c9.check_ring_bound, torch.Tensor.int), "expected torch.bool"),
     (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E.mT, H)), "`E` is transposed"),
+    (*then(c9.check_pixel_rows, torch.Tensor.double), "rows of a table are integers"),
+    (*given(c9.check_pixel_rows, lambda h, w, M: (w, h, M)), "column by column"),
     (c9.check_backward, lambda a, m, keep, g: a, "expected 2 results"),
     (*given(c10.check_gat_logits, lambda a, b, A: (a, b, A | A.T)), "keep its direction"),
     (c10.check_gate_as_bias, lambda s, g: s + g.sigmoid().log(), "in single precision"),
