@@ -2,7 +2,8 @@
 
 Table 5's ladder on the embedded molecules: a Transformer that is given Graphormer's encodings one
 after the other. Each row with a bias is trained a second time, with a bias that learns ten times as
-fast as the rest. The complete model is also trained on few molecules, without FLAG and with it.
+fast as the rest. The complete model is also trained on few molecules, without FLAG and with it,
+and with 2 to 16 layers.
 """
 
 from dataclasses import asdict, replace
@@ -13,7 +14,8 @@ from torch import nn
 from experiments.runs import Run, first_graphs, main
 from gtcourse import encodings, load_dataset
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
+from gtcourse.models import Graphormer, GraphormerConfig
+from gtcourse.recipes.graphormer import with_eigenvectors
 from gtcourse.train.flag import Flag
 
 K = 8
@@ -41,13 +43,7 @@ LADDER = {
 
 def build(rung: str) -> nn.Module:
     config = LADDER[rung]
-    if rung != "laplacian":
-        return Graphormer(config)
-    encoding = LaplacianEncoding(K, config.d_model, flip_signs=True)
-    # Small, as Graphormer starts its tables: torch's own start would drown the atoms.
-    nn.init.normal_(encoding.projection.weight, std=0.02)
-    nn.init.zeros_(encoding.projection.bias)
-    return Graphormer(config, node_encodings=[encoding])
+    return with_eigenvectors(config, K) if rung == "laplacian" else Graphormer(config)
 
 
 def run_of(rung: str) -> Run:
@@ -64,18 +60,32 @@ RUNS |= {
 }
 
 # Few molecules, so that there is something to overfit to.
-FEW = replace(RUNS["edges-bias-fast"], data="few molecules", epochs=60, batch_size=32)
-FEW_MOLECULES = 500
+FEW = replace(RUNS["edges-bias-fast"], data="200 molecules", epochs=50, peak=1e-3, batch_size=32)
 RUNS["few"] = FEW
 RUNS |= {
-    f"few-flag-{step_size:g}": replace(FEW, flag=Flag(steps=3, step_size=step_size))
+    f"few-flag-{step_size:g}": replace(FEW, flag=Flag(steps=2, step_size=step_size))
     for step_size in (0.001, 0.01, 0.1)
 }
+
+# Deeper models: does the error rise again, as over-smoothing would have it?
+DEPTHS = (2, 4, 8, 16)
+DEPTH = replace(RUNS["edges-bias-fast"], data="1000 molecules", epochs=6, batch_size=16, peak=1e-3)
+
+
+def of_depth(num_layers: int) -> Run:
+    config = replace(CONFIG, num_layers=num_layers)
+    about = {"transforms": [repr(transform) for transform in TRANSFORMS[:3]]}
+    return replace(DEPTH, build=partial(Graphormer, config), config=asdict(config) | about)
+
+
+RUNS |= {f"depth-{num_layers}": of_depth(num_layers) for num_layers in DEPTHS}
+SIZES = {"200 molecules": (200, 200), "1000 molecules": (1000, 300)}
+"""Training and validation molecules, where they are not all."""
 
 
 def load(name: str) -> GraphDataset:
     data = load_dataset("molecules")
-    data = first_graphs(data, FEW_MOLECULES) if name == "few molecules" else data
+    data = first_graphs(data, *SIZES[name]) if name in SIZES else data
     return encodings.encode(data, *TRANSFORMS)
 
 
