@@ -79,22 +79,22 @@ gtcourse predict {name} CCO "c1ccccc1O"
 {accuracy}
 
 *Mean absolute errors of seed 0 on the 1,000 test molecules of each set; 95 % of the molecules have
-a smaller error than the last column says. The rows below need no neural network.{seeds}*
+a smaller error than the last column says. The rows from "mean" on need no neural network.{seeds}*
 
 The error depends on how far a molecule is from the training molecules. The column *similarity* of
 `gtcourse predict` is the Tanimoto similarity to the nearest of them (Morgan fingerprints of radius
-2). Of the test molecules, so many have a similarity below {similar}:
+2). The table counts the test molecules with a similarity below {similar}:
 
 {unlike}
 
 ## Limits
 
 - The target is computed and not measured. An error of 0.1 means that the model imitates the
-  formula well. It says nothing about the laboratory.
+  formula well. It does not show how well the model would predict measurements.
 - Training molecules have {smallest} to {largest} atoms, hydrogens not counted. We have not measured
   the error on larger molecules, and memory grows with the square of the number of atoms.
 - Atoms are of the {elements} types of ZINC: {types}. A molecule with another type, such as silicon
-  or boron, gets a reason instead of a prediction.
+  or boron, is not predicted, and the output states the reason.
 - Stereochemistry is ignored: mirror images get the same prediction.
 - A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads the
   largest piece alone. All training molecules have one piece.
@@ -151,7 +151,7 @@ def page(card: Card) -> str:
     smallest, largest = card.atoms
     seeds = ""
     if len(found) > 1:
-        seeds = f" Over {len(found)} seeds the test error is {error_of(card.name)}."
+        seeds = f" With several seeds, the test error is {error_of(card.name)}."
     return PAGE.format(
         name=card.name,
         stem=card.name.replace("/", "-"),
