@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import zipfile
 from collections import defaultdict
@@ -16,7 +17,6 @@ from pathlib import Path, PurePosixPath
 import jupytext
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
-from IPython.core.interactiveshell import InteractiveShell
 
 import gtcourse
 from tests.packaging.environments import Environment
@@ -171,15 +171,45 @@ def test_all_notebooks_begin_with_the_same_cell_but_for_the_extras(installs):
     assert all(f"git+https://github.com/{slug()}" in cell for cell in installs)
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_the_first_cell_installs_what_is_missing_and_tells_where_that_failed(
-    installs, there, monkeypatch
+PLACES = {
+    "beside": "The course is the checkout beside this notebook.",
+    "installed": "The course is the installed package.",
+    "source": "The course was installed from https://example.org/course.whl.",
+    "release": f"@v{gtcourse.__version__}.",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_first_cell_finds_the_course_and_says_where(
+    installs, place, monkeypatch, tmp_path, capsys
 ):
     asked = []
-    shell = InteractiveShell.instance()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there or None)
-    monkeypatch.setattr(shell, "run_line_magic", lambda *words, **_: asked.append(words))
-    result = shell.run_cell(next(iter(installs)))
-    assert [name for name, _ in asked] == ([] if there else ["pip"])
-    if not there:
-        assert "The course could not be installed. See pip" in str(result.error_in_exec)
+
+    def pip(command):
+        asked.append(command[-1])
+        return subprocess.CompletedProcess(command, 0)
+
+    if place == "beside":
+        (tmp_path / "gtcourse").mkdir()
+    if place == "source":
+        monkeypatch.setenv("GTCOURSE_SOURCE", "https://example.org/course.whl")
+    else:
+        monkeypatch.delenv("GTCOURSE_SOURCE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(subprocess, "run", pip)
+    there = place == "installed" or None
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there)
+    exec(next(iter(installs)), {})
+    assert PLACES[place] in capsys.readouterr().out
+    assert len(asked) == (place in ("source", "release"))
+
+
+def test_without_a_network_the_first_cell_says_what_to_do(installs, monkeypatch, tmp_path):
+    monkeypatch.delenv("GTCOURSE_SOURCE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    failed = subprocess.CompletedProcess([], 1)
+    monkeypatch.setattr(subprocess, "run", lambda command: failed)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"could not be installed from git.*GTCOURSE_SOURCE to"):
+        exec(next(iter(installs)), {})
