@@ -421,12 +421,14 @@ def prepare(
     print(f"stored with them: {', '.join(graphs.stored) or 'nothing'}; in {out}")
 
 
+# Sphinx cannot read an f-string among a function's defaults.
+TRAINED_OR_A_RUN = f"{', '.join(trained_models())}; or the folder of a run of yours"
+
+
 @app.command(rich_help_panel=MOLECULES)
 def predict(
     context: typer.Context,
-    model: str = Argument(
-        metavar="MODEL", help=f"{', '.join(trained_models())}; or the folder of a run of yours"
-    ),
+    model: str = Argument(metavar="MODEL", help=TRAINED_OR_A_RUN),
     molecules: list[str] | None = Argument(None, help="SMILES, in quotation marks"),
     csv: Path | None = Option(None, help="a CSV file with molecules, in place of SMILES"),
     smiles: str = SMILES,
