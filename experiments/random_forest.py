@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
+from rdkit import Chem
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from torch_geometric.data import Data
@@ -24,6 +25,8 @@ if __name__ == "__main__":
     parser.add_argument("--molhiv", type=Path, required=True, help="ogbg-molhiv as a CSV file")
     args = parser.parse_args()
     table = pd.read_csv(args.molhiv)
+    readable = table["smiles"].map(lambda smiles: Chem.MolFromSmiles(smiles) is not None)
+    table = table[readable]
     parts = [table[table["split"] == name] for name in ("train", "test")]
     y, y_test = (part["HIV_active"].to_numpy() for part in parts)
     # All that the counts read of a graph is its SMILES.
@@ -42,6 +45,7 @@ if __name__ == "__main__":
             "name": "molhiv",
             "source": f"file: {args.molhiv.name}",
             "sizes": {"train": len(y), "test": len(y_test)},
+            "unreadable": int((~readable).sum()),
         },
         "model": f"RandomForestClassifier() with {forest.n_estimators} trees",
         "columns": int(common.sum()),
