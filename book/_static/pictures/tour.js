@@ -63,7 +63,7 @@
         for (let head = 0; head < H; head++) total += attention[(head * T + i) * T + j] / H;
         return total;
       }));
-      if (w[`${part("attention.value")}.weight`]) {
+      if (w[`${part("attention.output")}.weight`]) {  // the last layer updates pairs alone
         h = plus(h, map(gather(attention, map(x, part("attention.value")), T), part("attention.output")));
         h = plus(h, feedForward(h, part("node_ffn")));
       }
