@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import count, product
@@ -518,7 +518,7 @@ def check_file(out: Path | None) -> None:
         raise ValueError(f"--out is {out}, a folder; expected the name of a file.")
 
 
-def _printed_score(paper_result: dict) -> str:
+def _printed_score(paper_result: Mapping[str, object]) -> str:
     """The last of a recipe's printed results, for the list of all recipes."""
     if not paper_result:
         return "no result printed"

@@ -734,7 +734,7 @@ def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
         )  # fmt: skip
     with replacing(Path(path)) as temporary:
         program.save(str(temporary), external_data=False)
-    return [value.name for value in program.model.graph.inputs]
+    return [str(value.name) for value in program.model.graph.inputs]
 
 
 @contextmanager

@@ -278,8 +278,8 @@ class GatedGCN(MessagePassingModel):
     def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
         """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
         super().check_features(x, edge_attr)
-        if self.edge_input.features is not None and edge_attr is not None:
-            self.edge_input.features.check(edge_attr)
+        if edge_attr is not None:
+            self.edge_input.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Predicts T numbers for each graph, node or edge."""
@@ -385,7 +385,7 @@ class GT(MessagePassingModel):
         """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
         super().check_features(x, edge_attr)
         if self.edge_input is not None and edge_attr is not None:
-            self.edge_input.features.check(edge_attr)
+            self.edge_input.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Predicts T numbers for each graph, node or edge."""
@@ -515,7 +515,7 @@ class NodeInput(nn.Module):
 class EdgeInput(nn.Module):
     """The edges before the first layer; without features all have one learned vector."""
 
-    def __init__(self, config: GatedGCNConfig):
+    def __init__(self, config: GatedGCNConfig | GTConfig):
         super().__init__()
         types = config.num_edge_types
         numbers = config.num_edge_features
@@ -525,6 +525,11 @@ class EdgeInput(nn.Module):
         else:
             self.constant = nn.Linear(1, config.d_model)  # of a 1, as in the benchmark
         read_renamed(self, {"types.": "features."})
+
+    def check(self, edge_attr: Tensor) -> None:
+        """Raises a ValueError if an edge, ``edge_attr [ΣE, F]``, has an unknown category."""
+        if self.features is not None:
+            self.features.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[ΣE, d]``."""

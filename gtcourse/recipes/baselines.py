@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from torch import nn
 from torch.optim import Adam
@@ -158,8 +159,8 @@ def _benchmark(model: str, data: str, printed: str) -> Recipe:
     kind, _, suffix = model.partition("-")
     build, config_of = MODELS[kind]
     edges = EDGES.get(data, {}) if kind in ("gatedgcn", "gt") else {}
-    settings = SETTINGS.get(data, {})
-    sizes = {}
+    settings: dict[str, Any] = SETTINGS.get(data, {})
+    sizes: dict[str, Any] = {}
     if data not in ("pattern", "cluster", "tsp"):
         sizes["readout"] = "sum" if kind == "gin" else "mean"
     if kind == "gt":
