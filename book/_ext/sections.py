@@ -61,7 +61,9 @@ def prose(section: nodes.section) -> str:
 def words(node: nodes.Node) -> str:
     """Text, a line for each paragraph and each row of a table, and what formulas can be as text."""
     attributes = getattr(node, "attributes", {})
-    if isinstance(node, GONE) or "cell" in attributes.get("classes", []):
+    classes = attributes.get("classes", [])
+    # A card's link holds its address as text, and the card itself says where it leads.
+    if isinstance(node, GONE) or "cell" in classes or "sd-stretched-link" in classes:
         return ""
     if attributes.get("refdomain") == "cite":  # still the key of the source
         return ""
@@ -72,7 +74,8 @@ def words(node: nodes.Node) -> str:
     if isinstance(node, nodes.entry):
         return "".join(words(child).strip() for child in node.children) + " · "
     text = "".join(words(child) for child in node.children)
-    return f"\n{text.removesuffix(' · ')}\n" if isinstance(node, BLOCKS) else text
+    is_block = isinstance(node, BLOCKS) or "sd-card" in classes or "sd-card-title" in classes
+    return f"\n{text.removesuffix(' · ')}\n" if is_block else text
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
