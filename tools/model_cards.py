@@ -183,7 +183,8 @@ def about(card: Card, record: Record) -> str:
     if card.name in RECIPES:
         published = RECIPES[card.name].epochs
         epochs = f"{record.config['epochs']} of the {published:,} epochs of the paper's recipe"
-    seeds = ", ".join(str(each.seed) for each in records(card.name))
+    trained = [str(each.seed) for each in records(card.name)]
+    seeds = f"seed{'s' if len(trained) > 1 else ''} {', '.join(trained)}"
     rows = [
         ("predicts", card.target),
         ("trained on", f"{DATA[record.data['name']]}, {sizes['train']:,} molecules"),
@@ -195,7 +196,7 @@ def about(card: Card, record: Record) -> str:
             f"{epochs}, batches of {changed.get('batch_size', record.config['batch_size'])}",
         ),
         ("time", f"{record.seconds / 60:.0f} minutes, {record.device}"),
-        ("seeds with weights", seeds),
+        ("weights of", seeds),
     ]
     return markdown_table(("", ""), rows)
 

@@ -144,7 +144,8 @@ def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
     }
     for ax, (label, values) in zip(axes, columns.items(), strict=True):
         found = ax.barh([row["model"] for row in rows], values, color=colors)
-        ax.bar_label(found, fmt="%.0f", padding=3, fontsize=9)
+        ax.bar_label(found, fmt="%.0f", padding=3)
+        ax.set_axisbelow(True)
         ax.set(xlabel=label, xlim=(0, 1.2 * max(values)), ylim=(len(values) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
 
