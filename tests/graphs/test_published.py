@@ -245,5 +245,5 @@ def test_a_redirection_away_from_https_is_not_followed(tmp_path, monkeypatch):
 
 def test_all_addresses_are_https():
     urls = [url for each in PUBLICATIONS.values() for url in (each.url, *each.others.values())]
-    assert len(urls) == 16
+    assert len(urls) == 17
     assert all(url.startswith("https://") for url in urls)

@@ -121,7 +121,8 @@ def training(name: str, chosen: str, example: Example, extra: int) -> None:
         batch = collate(encoded(example, variant), num_nodes=example.longest + more)
         batch = with_garbage(batch, example.generator)
         model = copy.deepcopy(in_use(name, chosen)).train()
-        prediction = model(batch)[batch.mask] if variant.level == 1 else model(batch)
+        real = [..., batch.mask, batch.pair_mask][variant.level]
+        prediction = model(batch)[real]
         prediction.sum().backward()
         gradients = {name: p.grad for name, p in model.named_parameters()}
         found.append({"prediction": prediction, **dict(model.named_buffers()), **gradients})

@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader
-from gtcourse.models import EGT, GT, GatedGCN
+from gtcourse.models import EGT, GT, GatedGCN, Graphormer
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.train.loop import count_parameters, evaluate
 from gtcourse.train.schedules import warmup_then_linear
@@ -87,9 +87,14 @@ def unused(model: nn.Module) -> set[str]:
     """Parameters that the prediction does not depend on."""
     if isinstance(model, EGT):
         return unread(model)
-    if not isinstance(model, GatedGCN | GT):
+    if isinstance(model, GatedGCN):
+        part = "edge_norm"
+    elif isinstance(model, GT):
+        part = "edges"
+    elif isinstance(model, Graphormer):
+        part = "edge_values"  # the last layer's reach the nodes, and [VNode] alone is read
+    else:
         return set()
-    part = "edges" if isinstance(model, GT) else "edge_norm"
     last = f"layers.{model.config.num_layers - 1}.{part}."
     return {name for name, _ in model.named_parameters() if name.startswith(last)}
 
