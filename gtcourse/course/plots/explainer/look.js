@@ -19,7 +19,9 @@ gtcourse.look = (function () {
     return stops[below].map((x, c) => Math.round(x + (place - below) * (stops[below + 1][c] - x)));
   }
 
-  const ofWeight = (weight, tokens) => shade(ONE, weight * tokens / FULL);
+  /** The weight from which a colour is full: FULL times an even share, and no more than 1. */
+  const fullWeight = (tokens) => Math.min(1, FULL / tokens);
+  const ofWeight = (weight, tokens) => shade(ONE, weight / fullWeight(tokens));
   const ofNumber = (value, limit) => shade(TWO, 0.5 + value / limit / 2);
   const css = (parts) => `rgb(${parts.join(",")})`;
 
@@ -182,5 +184,5 @@ gtcourse.look = (function () {
       .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button { min-height: 2.25rem; }
     }`;
 
-  return { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, ofNumber, ofWeight, pixels, ramp };
+  return { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, fullWeight, ofNumber, ofWeight, pixels, ramp };
 })();

@@ -8,7 +8,7 @@
   "use strict";
 
   const { number } = gtcourse.layers;
-  const { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
+  const { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, fullWeight, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
   const FIRST = { csa: 34 };  // the head or channel that is shown first: in CSA one that follows bonds
 
@@ -229,7 +229,7 @@
       find(".legend").innerHTML = state.effects ?
         `What each atom adds to the prediction:<br><span class="scale">${ramp(TWO_SIDED)}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span></span>` :
         `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It is removed: no other atom sees it." : ""}<br>
-        <span class="scale">${ramp(ONE_SIDED)}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${unit(FULL)}</span></span>`;
+        <span class="scale">${ramp(ONE_SIDED)}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span></span>`;
     }
 
     /** The prediction less that without the atom, atom by atom, so that the page answers meanwhile. */
