@@ -286,11 +286,11 @@ class EGTLayer(nn.Module):
             scaled=scaled,
         )
         if self.update_nodes:
-            self.node_ffn = feed_forward(d_model, node_multiplier, norm_eps)
+            self.node_ffn = FeedForward(d_model, node_multiplier, norm_eps)
             self.node_dropout = nn.Dropout(node_dropout)
         if self.update_edges:
             self.edge_output = nn.Linear(num_heads, d_edge)
-            self.edge_ffn = feed_forward(d_edge, edge_multiplier, norm_eps)
+            self.edge_ffn = FeedForward(d_edge, edge_multiplier, norm_eps)
             self.edge_dropout = nn.Dropout(edge_dropout)
         self.register_load_state_dict_pre_hook(
             partial(rename, renamed={"node_network.": "node_ffn.", "edge_network.": "edge_ffn."})
@@ -321,15 +321,30 @@ class EGTLayer(nn.Module):
         return h, e, *attention
 
 
-def feed_forward(width: int, multiplier: float, norm_eps: float) -> nn.Sequential:
-    """A norm, and a two-layer network for each token or pair: ``[..., width]`` to the same."""
-    inner_width = round(multiplier * width)
-    return nn.Sequential(
-        nn.LayerNorm(width, norm_eps),
-        nn.Linear(width, inner_width),
-        nn.ELU(inplace=True),  # of the pairs, this is the largest tensor of the model
-        nn.Linear(inner_width, width),
-    )
+class FeedForward(nn.Sequential):
+    """A norm, and a two-layer network for each token or pair.
+
+    Args:
+        width: Channels of a token or a pair.
+        multiplier: Inner width, over ``width``.
+        norm_eps: Of the layer norm.
+    """
+
+    def __init__(self, width: int, multiplier: float, norm_eps: float):
+        inner_width = round(multiplier * width)
+        super().__init__(
+            nn.LayerNorm(width, norm_eps),
+            nn.Linear(width, inner_width),
+            nn.ELU(inplace=True),  # of the pairs, this is the largest tensor of the model
+            nn.Linear(inner_width, width),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps ``[..., width]`` to the same shape."""
+        # A linear map of more than two axes returns a view, and autograd copies the whole gradient
+        # of a view that is changed in place.
+        rows = x.flatten(end_dim=-2)  # [n, width]
+        return super().forward(rows).reshape(x.shape)
 
 
 # Section 3.2: SVD-based positional encodings
