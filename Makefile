@@ -128,8 +128,8 @@ book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, 
 
 # Of the book that book-checks has built; without Chromium they are skipped, and say so.
 browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, light and dark
-	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/browser-tests.xml tests/browser \
-	  --ignore=tests/browser/test_built_pages.py
+	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --junitxml=$(REPORTS)/browser-tests.xml \
+	  tests/browser --ignore=tests/browser/test_built_pages.py
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
 	@$(BIN)/python -m speed.models

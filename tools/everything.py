@@ -1,40 +1,75 @@
-"""All that CI checks, part by part; a part that fails does not keep the next from running."""
+"""All that CI checks, part by part; a part that fails does not keep the next from running.
+
+Sphinx builds the book in one process. It has a core of its own while the other one checks the style
+and the tables, and its output is shown when it is done.
+"""
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO
 
 from tools.paths import ROOT
 
-PARTS = ["lint", "checks", "unit-tests", "notebook-tests", "book-checks", "browser-tests"]
+FIRST = ["lint", "checks"]
+BESIDE = "book-checks"
+AFTERWARDS = ["unit-tests", "notebook-tests", "browser-tests"]
 REPORTS = ROOT / "_build" / "reports"
 
 
-def run(part: str) -> tuple[int, int]:
-    """Run one make target; (passed, failed) of its tests, or of itself as one check."""
+@dataclass
+class Outcome:
+    part: str
+    passed: int
+    failed: int
+    seconds: float
+
+    def __str__(self) -> str:
+        counts = f"{self.passed:5} passed {self.failed:4} failed"
+        return f"{self.part:16}{counts} {self.seconds:6.0f} s"
+
+
+def run(part: str, output: IO[str] | None = None) -> Outcome:
+    """Run one make target; its tests are counted, or itself as one check."""
+    begin = time.perf_counter()
     report = REPORTS / f"{part}.xml"
     report.unlink(missing_ok=True)
     command = [os.environ.get("MAKE", "make"), "--no-print-directory", part]
-    failed = int(subprocess.run(command).returncode != 0)
-    if not report.exists():
-        return 1 - failed, failed
-    suite = ET.parse(report).getroot().find("testsuite")
-    total, skipped, *bad = (int(suite.get(n)) for n in ("tests", "skipped", "failures", "errors"))
-    return total - skipped - sum(bad), max(sum(bad), failed)
+    process = subprocess.run(command, stdout=output, stderr=output)
+    failed = int(process.returncode != 0)
+    passed = 1 - failed
+    if report.exists():
+        suite = ET.parse(report).getroot().find("testsuite")
+        total = int(suite.get("tests"))
+        skipped = int(suite.get("skipped"))
+        bad = int(suite.get("failures")) + int(suite.get("errors"))
+        passed = total - skipped - bad
+        failed = max(bad, failed)
+    return Outcome(part, passed, failed, time.perf_counter() - begin)
+
+
+def shown(part: str) -> Outcome:
+    print(f"\n== {part}", flush=True)
+    return run(part)
 
 
 def main() -> int:
-    lines, passed, failed, start = [], 0, 0, time.perf_counter()
-    for part in PARTS:
-        print(f"\n== {part}", flush=True)
-        begin = time.perf_counter()
-        good, bad = run(part)
-        passed, failed = passed + good, failed + bad
-        seconds = time.perf_counter() - begin
-        lines.append(f"{part:16}{good:5} passed {bad:4} failed {seconds:6.0f} s")
-    print("\n" + "\n".join(lines))
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output, ThreadPoolExecutor(1) as pool:
+        book = pool.submit(run, BESIDE, output)
+        outcomes = [shown(part) for part in FIRST]
+        outcomes.append(book.result())
+        output.seek(0)
+        print(f"\n== {BESIDE}\n{output.read()}", flush=True)
+    outcomes += [shown(part) for part in AFTERWARDS]
+    passed = sum(outcome.passed for outcome in outcomes)
+    failed = sum(outcome.failed for outcome in outcomes)
+    print("", *outcomes, sep="\n")
     minutes = (time.perf_counter() - start) / 60
     print(f"\n{passed} passed, {failed} failed in {minutes:.1f} minutes", flush=True)
     return int(failed > 0)
