@@ -122,3 +122,9 @@ def test_executing_twice_gives_the_same_bytes(tmp_path):
     assert notebooks.output_faults(nb) == []
     assert nb.cells[0].outputs[0].text == "a\n2\n"
     assert measured["peak_memory_mb"] > 10
+
+
+def test_waiting_does_not_count_as_running_time(tmp_path):
+    waiting = new_notebook(cells=[new_code_cell("import time\ntime.sleep(4)")])
+    assert notebooks.execute(waiting, tmp_path)["seconds"] < 4
+    assert notebooks.execute(waiting, tmp_path, on_gpu=True)["seconds"] >= 4
