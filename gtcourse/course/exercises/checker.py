@@ -7,20 +7,24 @@ that of a mistake, the checker gives its hint.
 import ctypes
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from dis import get_instructions
 from functools import partial, wraps
 from inspect import signature, unwrap
-from itertools import permutations
 from operator import index
-from types import CodeType
+from types import CodeType, FunctionType
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gtcourse.course.exercises.diagnosis import OTHER_FACTORS, place_of, relations
 
 SECONDS = 20.0
 """How long a check may take; right answers need less than one."""
@@ -151,14 +155,20 @@ class compare:  # noqa: N801 (a decorator)
     """Turns a reference, which is a right answer, into the checker of an exercise.
 
     Every checker follows one rule. The answer is called with each case, and with the last one in
-    double precision. It may not change its arguments. Values and precision are those of the
-    reference; lists and NumPy arrays of the right values are right.
+    double precision. It may not change its arguments. Lists, NumPy arrays and tensors of either
+    precision are right if their values are.
+
+    A wrong answer gets the first of these that holds in every case: the hint of a known mistake
+    with the same results, an argument for which the results would be right, and a relation of its
+    results to the right ones. Otherwise it is told which entries are wrong.
 
     Args:
         cases: the arguments of each call: at least two, in which all sizes differ.
         run: how an answer is called with the arguments of a case.
         view: what of a result is compared, where several are right; it also takes the arguments.
             Tensors that it is given have the right shape.
+        explain: a sentence about a wrong result, from it, the right one and the arguments; for
+            results of which a single entry says little.
         parts: the names of the parts, if the result is a tuple.
         atol: how far a number may be from the reference's.
         gradients: whether gradients are compared as well; only where the exercise asks for them.
@@ -166,11 +176,13 @@ class compare:  # noqa: N801 (a decorator)
 
     def __init__(
         self, *cases: Sequence, run: Callable | None = None, view: Callable | None = None,
-        parts: Sequence[str] = (), atol: float = 1e-4, gradients: bool = False,
+        explain: Callable[..., str] | None = None, parts: Sequence[str] = (), atol: float = 1e-4,
+        gradients: bool = False,
     ) -> None:  # fmt: skip
         self.cases = [*cases, [x.double() if _is_float(x) else x for x in cases[-1]]]
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         self.view = view or (lambda result, *arguments: result)
+        self.explain = explain
         self.parts, self.atol, self.gradients = parts, atol, gradients
 
     def __call__(self, reference: Callable) -> Callable[..., Result]:
@@ -201,7 +213,7 @@ class compare:  # noqa: N801 (a decorator)
             require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
             for part, name in enumerate(self.parts or [""]):
                 if fault := self.difference(got, right, case, part):
-                    fault = self.hint(answer, case, part) or fault
+                    fault = self.cause(answer, case, part) or fault
                     raise Mistake(f"{name}: {fault}" if name else fault)
             if self.gradients and isinstance(right, Tensor):
                 self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
@@ -210,27 +222,88 @@ class compare:  # noqa: N801 (a decorator)
         """What distinguishes a result, or a part of it, from the right one."""
         if self.parts:
             got, right = got[part], right[part]
-        if not isinstance(right, Tensor) or getattr(got, "shape", None) == right.shape:
-            got, right = self.view(got, *case), self.view(right, *case)
-        doubles = any(_is_float(x) and x.dtype == torch.float64 for x in case)
-        return _difference(got, right, self.atol, doubles)
+        if fault := _another_kind(got, right):
+            return fault
+        one, other = (self.view(_like(each, right), *case) for each in (got, right))
+        if _equal(one, other, self.atol):
+            kind = getattr(one, "dtype", None)
+            if getattr(other, "dtype", None) == torch.bool and kind != torch.bool:
+                return f"the entries are right; expected torch.bool, got {kind}."
+            return None
+        if self.explain:
+            return self.explain(_like(got, right), right, *case)
+        if isinstance(other, Tensor) and other.dim():
+            shown = one, other
+            if isinstance(right, Tensor) and right.shape == other.shape:
+                shown = _like(got, right), right  # the reader's own numbers
+            return place_of(~_close(one, other, self.atol), *shown)
+        return f"expected {_shown(other)}, got {_shown(one)}."
 
-    def hint(self, answer: Callable, case: Sequence, part: int) -> str | None:
-        """The hint of the mistake that has the answer's results, in this case and in all others."""
+    def cause(self, answer: Callable, case: Sequence, part: int) -> str | None:
+        """What is so in this case and in all others, and names the likely mistake."""
+        count = len(case)
         known = self.reference.mistakes.items()
-        for hint, wrong in [*known, *self.misreadings(len(case))]:
-            if self.agree(answer, wrong, case, part) and all(
-                self.agree(answer, wrong, other, part) is not False for other in self.cases
-            ):
+        return (
+            self.hint([*known, *self.misreadings(count)], answer, case, part)
+            or self.relation(answer, part)
+            or self.hint(self.changes(CHANGED_NUMBERS, count), answer, case, part)
+        )
+
+    def hint(self, likely: Iterable, answer: Callable, case: Sequence, part: int) -> str | None:
+        """The hint of the mistake that has the answer's results, in this case and in all others."""
+        end = time.monotonic() + SECONDS / 10  # a hint is not worth a longer wait
+        for hint, wrong in likely:
+            for other in [case, *self.cases]:
+                if time.monotonic() > end:
+                    return None
+                same = self.agree(answer, wrong, other, part)
+                if same is False or (same is None and other is case):
+                    break
+            else:
                 return hint
         return None
 
     def agree(self, one: Callable, other: Callable, case: Sequence, part: int) -> bool | None:
         """Whether two answers have one result; None if either of them cannot take the case."""
-        with suppress(Exception):
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):
             got, expected = (self.run(each, *deepcopy(case)) for each in (one, other))
             return self.difference(got, expected, case, part) is None
         return None
+
+    def relation(self, answer: Callable, part: int) -> str | None:
+        """How the answer's results are related to the right ones, in every case in which they
+        differ."""
+        if self.explain:
+            return None
+        found: dict[str, str] | None = None
+        numbers = 0
+        for case in self.cases[:-1]:  # the last is the one before it, in double precision
+            try:
+                got, right = (self.run(each, *deepcopy(case)) for each in (answer, self.reference))
+                if self.difference(got, right, case, part) is None:
+                    continue
+                if self.parts:
+                    got, right = got[part], right[part]
+                right = torch.as_tensor(right).detach().double()
+                got = _like(got, right).detach().double()
+                if _equal(got, right, self.atol):  # wrong in its type only
+                    return None
+                names = zip(self.names, case, strict=False)
+                floats = {name: x.double() for name, x in names if _is_float(x)}
+                here = relations(got, right, self.atol, **floats)
+            except Exception:  # no tensors of one shape
+                return None
+            if found is None:
+                found = here
+            for kind in [*found]:
+                if kind not in here:
+                    del found[kind]
+                elif kind == "factor" and here[kind] != found[kind]:
+                    found[kind] = OTHER_FACTORS
+            numbers += right.numel()
+        if not found or numbers < 2:  # a single number has a relation to every other
+            return None
+        return next(iter(found.values()))
 
     def misreadings(self, count: int) -> Iterator[tuple[str, Callable]]:
         """The reference with two arguments swapped, or with one of them misread."""
@@ -241,11 +314,25 @@ class compare:  # noqa: N801 (a decorator)
         for i, name in enumerate(self.names[:count]):
             for j in range(i):
                 order = [{i: j, j: i}.get(n, n) for n in range(count)]
-                swapped = f"`{self.names[j]}` and `{name}` are swapped."
+                swapped = f"this is the result with `{self.names[j]}` and `{name}` swapped."
                 yield swapped, after(lambda a, order=order: [a[n] for n in order])
-            for how, change in MISREADINGS.items():
-                misread = after(lambda a, i=i, f=change: [*a[:i], f(a[i]), *a[i + 1 :]])
-                yield f"`{name}` {how}.", misread
+        for i, name in enumerate(self.names[:count]):
+            for j in range(count):
+                replaced = f"this is the result with `{self.names[j]}` in place of `{name}`."
+                if i != j:
+                    yield replaced, after(lambda a, i=i, j=j: [*a[:i], a[j], *a[i + 1 :]])
+        yield from self.changes(MISREADINGS, count)
+
+    def changes(self, kinds: dict[str, Callable], count: int) -> Iterator[tuple[str, Callable]]:
+        """The reference with one argument changed."""
+        for how, change in kinds.items():
+            for i, name in enumerate(self.names[:count]):
+
+                def misread(*arguments, i=i, change=change):
+                    changed = change(arguments[i])
+                    return self.reference(*arguments[:i], changed, *arguments[i + 1 :])
+
+                yield how.format(name), misread
 
     def slopes(self, answer: Callable, case: Sequence) -> dict[str, Tensor]:
         """The gradients of a fixed random combination of the result's entries."""
@@ -271,17 +358,42 @@ class compare:  # noqa: N801 (a decorator)
             require(is_close, f"{start} the gradient of `{name}` is not: {hint}")
 
 
+def _real(x: Tensor) -> Tensor:
+    if not _is_float(x):
+        raise TypeError("expected a tensor of real numbers")
+    return x
+
+
+def _flag(x: Tensor) -> Tensor:
+    if x.dtype != torch.bool:
+        raise TypeError(f"expected torch.bool, got {x.dtype}")
+    return x
+
+
+# Each sentence is shown only where it is true of every case.
 MISREADINGS = {
-    "is taken one too large": lambda x: index(x) + 1,
-    "is taken one too small": lambda x: index(x) - 1,
-    "is transposed: rows and columns are swapped": lambda x: x.mT,
-    "was made symmetric: keep its direction": lambda x: torch.maximum(x, x.mT),
-    "has its first two axes swapped": lambda x: x.transpose(0, 1),
-    "has no effect, as if it were 1 or True everywhere": torch.ones_like,
-    "has no effect, as if it were 0 or False everywhere": torch.zeros_like,
-    "is inverted: True and False are swapped": torch.logical_not,
-    "has the wrong sign": torch.neg,
-    "is read in reverse order": lambda x: x.flip(0),
+    "this is the result for `{}` + 1.": lambda x: index(x) + 1,
+    "this is the result for `{}` - 1.": lambda x: index(x) - 1,
+    "this is the result for `{}` transposed: rows and columns are swapped.": lambda x: x.mT,
+    "this is the result with `{0}` made symmetric: keep its direction.": (
+        lambda x: torch.maximum(x, x.mT)
+    ),
+    "this is the result with the first two axes of `{}` swapped.": lambda x: x.transpose(0, 1),
+    "this is the result with `{}` set to 0 or False: it has no effect.": torch.zeros_like,
+    "this is the result with `{}` set to True: it has no effect.": (
+        lambda x: torch.ones_like(_flag(x))
+    ),
+    "this is the result with True and False swapped in `{}`.": lambda x: ~_flag(x),
+    "this is the result for `{}` in reverse order.": lambda x: x.flip(0),
+}
+CHANGED_NUMBERS = {
+    "this is the result for `{}` with the other sign.": lambda x: -_real(x),
+    "this is the result for the absolute values of `{}`.": lambda x: _real(x).abs(),
+    "this is the result for twice `{}`.": lambda x: 2 * _real(x),
+    "this is the result for half of `{}`.": lambda x: _real(x) / 2,
+    "this is the result for the softmax of `{}`.": lambda x: _real(x).softmax(dim=-1),
+    "this is the result for the sigmoid of `{}`.": lambda x: _real(x).sigmoid(),
+    "this is the result for the exponential of `{}`.": lambda x: _real(x).exp(),
 }
 
 
@@ -300,11 +412,24 @@ def adjacency(N: int, *edges: tuple[int, int], directed: bool = False) -> Tensor
 
 def tensors(answer: object, *shapes: Sequence[int]) -> list[Tensor]:
     """The parts of an answer, which have to be tensors, or lists, of these shapes."""
-    parts = answer if isinstance(answer, tuple | list) else [answer]
-    parts = [torch.as_tensor(part).detach() for part in parts]
+    parts = answer if isinstance(answer, tuple | list) and len(shapes) > 1 else [answer]
+    parts = [_tensor(part).detach() for part in parts]
     wanted, got = [list(shape) for shape in shapes], [list(part.shape) for part in parts]
     require(got == wanted, f"expected tensors of shapes {wanted}, got {got}.")
     return parts
+
+
+def _tensor(part: object) -> Tensor:
+    """A tensor from numbers, or rows of numbers, in any form."""
+    if isinstance(part, Tensor):
+        return part
+    if isinstance(part, tuple | list) and any(isinstance(row, Tensor) for row in part):
+        return torch.stack([torch.as_tensor(row) for row in part])
+    try:
+        numbers = torch.as_tensor(np.asarray(part))
+    except (ValueError, TypeError):
+        raise Mistake(f"expected a tensor, got {part!r:.60}.") from None
+    return numbers.float() if numbers.dtype == torch.float64 else numbers
 
 
 def integers(answer: object, *_) -> list[int]:
@@ -322,19 +447,57 @@ def without_loops(answer: Callable) -> None:
     require(not found & loops, "there is a loop in your code; use operations on all at once.")
 
 
+class _Counted(TorchDispatchMode):
+    """Counts the operations of PyTorch."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def in_one_go(answer: Callable, *cases: Sequence, what: str) -> None:
+    """Raises :class:`Mistake` if a case takes many more operations than another one.
+
+    Args:
+        cases: the arguments of each call; there is ten times as much of something in one.
+        what: of which there is more.
+    """
+    counts = []
+    for case in cases:
+        with _Counted() as counted:
+            answer(*deepcopy(case))
+        counts.append(counted.count)
+    grows = f"the number of operations grows with the number of {what}: work on all at once."
+    require(max(counts) - min(counts) < 10, grows)
+
+
 def without_autograd(answer: Callable) -> None:
     """Raises :class:`Mistake` if the code of a function asks PyTorch for a gradient."""
     asking = {"autograd", "backward", "grad", "jacobian", "jacrev", "vjp", "requires_grad_"}
+    asking |= {"jacfwd", "jvp", "requires_grad", "grad_and_value", "enable_grad"}
     used = {name for code in _codes(answer) for name in code.co_names}
     require(not used & asking, "work the derivative out yourself, without autograd.")
 
 
 def _codes(answer: Callable) -> list[CodeType]:
-    """The code of a function and of the functions within it."""
-    code = getattr(unwrap(answer), "__code__", None)  # None for a partial or a built-in
-    found = [] if code is None else [code]
+    """The code of a function, of those within it and of those beside it that it calls."""
+    function = unwrap(answer)
+    if not isinstance(function, FunctionType):  # a partial or a built-in
+        return []
+    found = [function.__code__]
     for code in found:
         found += [part for part in code.co_consts if isinstance(part, CodeType)]
+        names = {step.argval for step in get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+        called = [function.__globals__.get(name) for name in names]
+        found += [
+            one.__code__
+            for one in called
+            if isinstance(one, FunctionType)
+            and one.__module__ == function.__module__
+            and one.__code__ not in found
+        ]
     return found
 
 
@@ -342,49 +505,51 @@ def _is_float(x: object) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
 
-def _difference(got: object, right: object, atol: float, doubles: bool) -> str | None:
-    """What distinguishes a result from the right one, in a sentence; None if nothing does."""
+def _another_kind(got: object, right: object) -> str | None:
+    """A sentence if a result is no tensor of the right shape, or no number, where one is right."""
     if isinstance(right, Tensor):
         if isinstance(got, list | tuple | np.ndarray):
-            with suppress(ValueError, TypeError, RuntimeError):  # its rows may differ in length
-                got = torch.as_tensor(np.asarray(got, dtype=None)).to(right.dtype)
+            with suppress(ValueError, TypeError, RuntimeError, Mistake):  # rows of other lengths
+                got = _tensor(got)
         if not isinstance(got, Tensor):
             return f"expected a tensor, got a {type(got).__name__}."
         if got.shape != right.shape:
-            return f"expected the shape {list(right.shape)}, got {list(got.shape)}."
-        if not torch.allclose(got.double(), right.double(), atol=atol, equal_nan=True):
-            return _likely_cause(got.detach().double(), right.detach().double(), atol)
-        exact = right.dtype == torch.bool or (doubles and right.dtype == torch.float64)
-        if exact and got.dtype != right.dtype:
-            return f"the entries are right; expected {right.dtype}, got {got.dtype}."
-        return None
-    if isinstance(right, int | float):
+            shapes = f"expected the shape {list(right.shape)}, got {list(got.shape)}"
+            if sorted(got.shape) == sorted(right.shape):
+                return f"{shapes}: the axes are in another order."
+            if got.numel() == right.numel():
+                return f"{shapes}: the entries are as many, but the axes are others."
+            return f"{shapes}."
+    elif isinstance(right, int | float):
         if isinstance(got, Tensor | np.generic | np.ndarray) and math.prod(got.shape) == 1:
             got = got.item()
         if not isinstance(got, int | float) or isinstance(got, bool):
             return f"expected a number, got a {type(got).__name__}."
-        close = abs(got - right) <= atol + 1e-6 * abs(right)  # single precision is enough
-        return None if close else f"expected {right:.6g}, got {got:.6g}."
-    return None if got == right else f"expected {right}, got {got}."
+    return None
 
 
-def _likely_cause(got: Tensor, right: Tensor, atol: float) -> str:
-    """What commonly gives these numbers instead of the right ones; else which are wrong."""
-    if got.isnan().any():
-        place = got.isnan().nonzero()[0].tolist()
-        return f"an entry is NaN, at {place}: is it 0/0, or a softmax over only -inf?"
-    scale = (got * right).nansum() / (right * right).nansum()
-    corrected = {
-        "the sign is wrong.": -got,
-        f"every entry is {scale:.4g} times the right one: a factor is missing.": got / scale,
-        "every entry is off by the same number.": got + (right - got).flatten()[0],
-    }
-    for axes in permutations(range(right.dim())):
-        corrected[f"axes are swapped: permute{axes} makes it right."] = got.permute(axes)
-    for cause, entries in corrected.items():
-        if entries.shape == right.shape and torch.allclose(entries, right, atol=atol):
-            return cause
-    wrong = ~torch.isclose(got, right, atol=atol, equal_nan=True)
-    count, place = int(wrong.sum()), wrong.nonzero()[0].tolist()
-    example = f"at {place} it is {got[tuple(place)]:.4g}, not {right[tuple(place)]:.4g}."
-    return f"{count} of {wrong.numel()} entries are wrong; {example}"
+def _like(got: object, right: object) -> object:
+    """A result in the form of the right one, where it is a list, an array or a single number."""
+    if isinstance(right, Tensor) and not isinstance(got, Tensor):
+        return _tensor(got)
+    if isinstance(right, int | float) and isinstance(got, Tensor | np.generic | np.ndarray):
+        return got.item()
+    return got
+
+
+def _close(one: Tensor, other: Tensor, atol: float) -> Tensor:
+    return torch.isclose(one.double(), other.double(), atol=atol, equal_nan=True)
+
+
+def _equal(one: object, other: object, atol: float) -> bool:
+    if isinstance(other, Tensor):
+        return one.shape == other.shape and bool(_close(one, other, atol).all())
+    if isinstance(other, int | float):  # single precision is enough
+        return abs(one - other) <= atol + 1e-6 * abs(other) or one == other
+    return one == other
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Tensor):
+        value = value.item()
+    return f"{value:.6g}" if isinstance(value, float) else f"{value}"

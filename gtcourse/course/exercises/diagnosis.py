@@ -1,0 +1,175 @@
+"""What can be said about a wrong tensor beside the right one.
+
+A relation is a fact about all of its entries, such as "every entry is twice the right one". Where
+there is none, :func:`place_of` says which entries are wrong. Both state what is so and guess
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import permutations
+
+import torch
+from torch import Tensor
+
+OF_THE_RIGHT: dict[str, Callable[[Tensor], Tensor]] = {
+    "the sign is wrong.": torch.neg,
+    "every entry is the absolute value of the right one.": torch.abs,
+    "every entry is the square of the right one.": torch.square,
+    "every entry is the square root of the right one.": torch.sqrt,
+    "every entry is the exponential of the right one.": torch.exp,
+    "every entry is the logarithm of the right one.": torch.log,
+    "every entry is 1 minus the right one.": lambda right: 1 - right,
+    "every entry is 1 divided by the right one.": torch.reciprocal,
+    "this is the softmax of the right result; leave the softmax out.": (
+        lambda right: right.softmax(dim=-1)
+    ),
+}
+"""What a wrong result may be, computed from the right one."""
+
+TO_THE_RIGHT: dict[str, Callable[[Tensor], Tensor]] = {
+    "a softmax over the last axis makes it right.": lambda got: got.softmax(dim=-1),
+    "a sigmoid makes it right.": torch.sigmoid,
+    "rounding down makes it right.": torch.floor,
+    "dividing each row by its sum makes it right.": lambda got: got / got.sum(-1, keepdim=True),
+}
+"""What makes a wrong result right."""
+
+OTHER_FACTORS = (
+    "every entry is a multiple of the right one, by a factor that depends on the sizes: is a wrong "
+    "size in it?"
+)
+"""Said instead of the factor where it differs between inputs."""
+
+
+WITH_AN_ARGUMENT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "this is the right result plus `{}`.": torch.add,
+    "this is the right result minus `{}`.": torch.sub,
+    "this is the right result times `{}`.": torch.mul,
+    "this is the right result divided by `{}`.": torch.div,
+    "this is `{}` itself.": lambda right, argument: argument,
+}
+"""What a wrong result may be, computed from the right one and an argument of its shape."""
+
+
+def relations(got: Tensor, right: Tensor, atol: float, **arguments: Tensor) -> dict[str, str]:
+    """Sentences that hold for all entries of two tensors of one shape, by kind.
+
+    A kind is the same for all pairs of tensors; a sentence may contain numbers of this pair. The
+    arguments are what the result was computed from.
+    """
+
+    def same(one: Tensor, other: Tensor) -> bool:
+        close = one.shape == other.shape and torch.allclose(one, other, atol=atol, equal_nan=True)
+        return close and bool(other.isfinite().any())
+
+    found = dict(_relations(got, right, same))
+    if not right.dim():
+        found = {kind: text.replace("every entry", "it") for kind, text in found.items()}
+    for name, argument in arguments.items():
+        if argument.shape == right.shape and right.dim():
+            for sentence, change in WITH_AN_ARGUMENT.items():
+                if same(got, change(right, argument)):
+                    found[sentence.format(name)] = sentence.format(name)
+    return found
+
+
+def _relations(
+    got: Tensor, right: Tensor, same: Callable[[Tensor, Tensor], bool]
+) -> Iterator[tuple[str, str]]:
+
+    if got.isnan().any() and not right.isnan().any():
+        place = got.isnan().nonzero()[0].tolist()
+        where = f", at {place}" if place else ""
+        cause = "is it 0/0, inf/inf or a softmax over only -inf?"
+        yield "NaN", f"an entry is NaN{where}: {cause}"
+        return
+    for sentence, change in OF_THE_RIGHT.items():
+        if (right.dim() or "softmax" not in sentence) and same(change(right), got):
+            yield sentence, sentence
+    for sentence, change in TO_THE_RIGHT.items():
+        if right.dim() and same(change(got), right):
+            yield sentence, sentence
+    for axes in permutations(range(right.dim())):
+        if same(got.permute(axes), right):
+            yield "axes", f"axes are swapped: permute{axes} makes it right."
+    for axis in range(right.dim()):
+        if same(got.flip(axis), right):
+            yield f"flip {axis}", f"axis {axis} is in reverse order."
+        if same(got, right.cumsum(axis)):
+            yield f"sums {axis}", f"the entries are added up along axis {axis}: leave cumsum out."
+        if same(got, right.mean(axis, keepdim=True).expand_as(right)):
+            yield f"mean {axis}", f"every entry is the mean of the right ones along axis {axis}."
+        if same(got, right.sum(axis, keepdim=True).expand_as(right)):
+            yield f"sum {axis}", f"every entry is the sum of the right ones along axis {axis}."
+        if right.shape[axis] > 1 and same(got, right.narrow(axis, 0, 1).expand_as(right)):
+            yield f"first {axis}", f"the first entry along axis {axis} is repeated."
+    scale = (got * right).nansum() / (right * right).nansum()
+    if scale.isfinite() and abs(scale) > 1e-6 and same(got, scale * right):
+        start = f"every entry is {scale:.4g} times" if right.dim() else f"it is {scale:.4g} times"
+        kind = "factor" if right.dim() else f"factor {scale:.3g}"  # of single numbers, it is one
+        yield kind, f"{start} the right one: a factor is missing."
+    shift = (got - right).flatten()[:1]
+    if right.dim() and same(got, right + shift):
+        yield "shift", "every entry is off by the same number."
+    if right.dim() > 1 and min(right.shape[-2:]) > 1:
+        for axis, name in ((-1, "row"), (-2, "column")):
+            scale = (got * right).sum(axis, keepdim=True) / (right * right).sum(axis, keepdim=True)
+            if same(got, scale * right) and (scale.abs() > 1e-6).all():
+                yield name, f"each {name} is a multiple of the right one: check what divides it."
+            shift = (got - right).mean(axis, keepdim=True)
+            if same(got, right + shift):
+                yield f"shifted {name}", f"each {name} is off by a number of its own."
+
+
+def place_of(wrong: Tensor, got: Tensor, right: Tensor) -> str:
+    """Which entries are wrong, what they have in common, and one of them.
+
+    Args:
+        wrong: True at the wrong entries; any shape.
+        got: the result, of this shape.
+        right: the right one, of this shape.
+    """
+    count = int(wrong.sum())
+    place = tuple(wrong.nonzero()[0].tolist())
+    start = f"{count} of {wrong.numel()} entries {'is' if count == 1 else 'are'} wrong"
+    if count == wrong.numel():
+        start = "all entries are wrong"
+    elif common := _in_common(wrong, right):
+        start += f", {common.removeprefix('all ') if count == 1 else common}"
+    one, other = (_number(x[place]) for x in (got, right))
+    return f"{start}; at {list(place)} it is {one}, not {other}."
+
+
+def _in_common(wrong: Tensor, right: Tensor) -> str:
+    """What the wrong entries, and no others or only they, have in common."""
+    values = right[wrong].unique()
+    number = values.double()
+    plain = len(values) == 1 and (number.isinf() | (number == number.round())).all()
+    if plain and (right != values).any():
+        value = _number(values[0].to(right.dtype))
+        every = bool(wrong[right == values].all())
+        return f"exactly where {value} is right" if every else f"all where {value} is right"
+    if wrong.dim() > 1 and wrong.shape[-1] == wrong.shape[-2]:
+        row, column = wrong.nonzero()[:, -2:].T
+        for name, chosen in (
+            ("on the diagonal", row == column),
+            ("above the diagonal", row < column),
+            ("below the diagonal", row > column),
+            ("off the diagonal", row != column),
+        ):
+            if chosen.all():
+                return f"all {name}"
+    for axis, size in enumerate(wrong.shape):
+        places = wrong.nonzero()[:, axis].unique().tolist()
+        if len(places) == 1 and size > 1:
+            return f"all at index {places[0]} of axis {axis}"
+    return ""
+
+
+def _number(x: Tensor) -> str:
+    value = x.item()
+    if isinstance(value, float):
+        return "0" if abs(value) < 1e-9 else f"{value:.4g}"
+    return f"{value}"
