@@ -7,8 +7,10 @@ import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import (
     Missing,
+    Mistake,
     checker,
     compare,
+    in_one_go,
     mistake,
     random,
     require,
@@ -19,23 +21,41 @@ LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a log
 
 
 @compare(random((9, 4), (9, 4), (3, 4)), LARGE, random((5, 6), (5, 6), (7, 6), seed=2))
-@mistake("the scale is missing: divide the logits by sqrt(d_k), here 3.", scale=1)
-@mistake("the logits are divided by d_k; it should be its square root.", scale=1 / 9)
-@mistake("the logits are divided by sqrt(d_v); use d_k, the number of rows of Q.", scale=3**-0.5)
+@mistake("the scale is missing: divide the logits by sqrt(d_k).", over=lambda Q, V: 1)
+@mistake("the logits are divided by d_k; use its square root.", over=lambda Q, V: len(Q))
 @mistake(
-    "the softmax is over the wrong axis: each column of K^T Q has to sum to one.",
-    axis=1,
+    "the logits are divided by sqrt(d_v); use d_k, the number of rows of Q.",
+    over=lambda Q, V: len(V) ** 0.5,
 )
-def check_columns(Q, K, V, scale=None, axis=0):
+@mistake(
+    "the logits are divided by sqrt(N); use d_k, the number of rows of Q.",
+    over=lambda Q, V: Q.shape[1] ** 0.5,
+)
+@mistake(
+    "divide the logits by sqrt(d_k), before the softmax.",
+    lambda Q, K, V: V @ (K.T @ Q).softmax(0) / len(Q) ** 0.5,
+)
+@mistake("the softmax is over the wrong axis: each column of K^T Q has to sum to one.", axis=1)
+@mistake(
+    "the weights are transposed: column i has to hold the weights of query i.",
+    lambda Q, K, V: V @ (Q.T @ K / len(Q) ** 0.5).softmax(1),
+)
+def check_columns(Q, K, V, over=lambda Q, V: len(Q) ** 0.5, axis=0):
     """Attention on columns is V softmax(K^T Q / sqrt(d_k)), where each column sums to one."""
-    return V @ ((scale or len(Q) ** -0.5) * K.T @ Q).softmax(axis)
+    return V @ (K.T @ Q / over(Q, V)).softmax(axis)
+
+
+LOW = [sign * (5 + random((2, 4, 4), seed=3)[0]) for sign in (1, -1)]
+ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
 
 
 # Any result will do for a padded query, except in an empty sequence: zeros.
 @compare(
     (*random((3, 6, 4), (3, 6, 4), (3, 6, 5)), torch.arange(6) < torch.tensor([[6], [2], [0]])),
+    # Logits far below 0, so that a fill of -10 or -20 gets weight.
+    (*LOW, torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(4)), ALL_BUT_ONE),
     (*random((2, 5, 9), (2, 5, 9), (2, 5, 7)), torch.arange(5) < torch.tensor([[0], [3]])),
-    view=lambda z, q, k, v, mask: z[mask | ~mask.any(dim=1, keepdim=True)],
+    view=lambda z, q, k, v, mask: z.masked_fill(~(mask | ~mask.any(1, True))[..., None], 0.0),
     gradients=True,
 )
 @mistake("the empty sequence gives NaN: a softmax over nothing but -inf is 0/0.", fill=-math.inf)
@@ -43,6 +63,21 @@ def check_columns(Q, K, V, scale=None, axis=0):
 @mistake("the weights no longer sum to one: mask the logits, before the softmax.", late=True)
 @mistake("the empty sequence gives the mean of its padding, not zeros.", empty=1)
 @mistake("the scale is missing: divide by sqrt(d_k).", scale=1)
+@mistake(
+    "a logit of 0 still gets weight: set the logits of padding to -inf, or to a large negative "
+    "number.",
+    lambda q, k, v, m: (
+        (q @ k.mT * q.shape[-1] ** -0.5 * m[:, None]).softmax(-1) @ v * m.any(1)[:, None, None]
+    ),
+)
+@mistake(
+    "the mask is inverted: it is True for real tokens.",
+    lambda q, k, v, m: (
+        (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(m[:, None], -1e9).softmax(-1)
+        @ v
+        * m.any(1)[:, None, None]
+    ),
+)
 def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1, late=False):
     """Padding gets no attention, an empty sequence gives zeros, and its gradient is finite."""
     logits, keys = (scale or q.shape[-1] ** -0.5) * q @ k.mT, mask.unsqueeze(axis)
@@ -50,22 +85,63 @@ def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1
     return a @ v * mask.any(dim=1)[:, None, None].to(v.dtype).clamp(min=empty)
 
 
+def _without_loop(answer, *case):
+    weights = [W.float() for W in case[:5]]
+    in_one_go(answer, (*weights, 1), (*weights, weights[0].shape[-1]), what="heads")
+    return answer(*case)
+
+
+def _width(h):
+    return h.shape[-1]
+
+
+def _transposed(h, W_Q, W_K, W_V, W_O, num_heads):
+    return h, W_Q.T, W_K.T, W_V.T, W_O.T, num_heads
+
+
+def _alternating(h, W_Q, W_K, W_V, W_O, num_heads):
+    """The channels in an order in which neighbours belong to different heads."""
+    order = torch.arange(len(W_Q)).view(-1, num_heads).T.flatten()
+    return h, W_Q[:, order], W_K[:, order], W_V[:, order], W_O, num_heads
+
+
 @compare(
     (*random((2, 5, 12), *[(12, 12)] * 4), 3),
     (*random((3, 7, 10), *[(10, 10)] * 4, seed=2), 2),
+    run=_without_loop,
     atol=1e-3,
 )
 @mistake("the split mixes tokens: reshape to [B, N, H, d_k] and swap two axes.", mixed=True)
+@mistake(
+    "split and merge mix tokens: a reshape to [B, H, N, d_k] cannot swap two axes.",
+    mixed=True,
+    merge=(1, 1),
+)
 @mistake("the merge mixes tokens: swap heads and tokens before you flatten.", merge=(1, 1))
-@mistake("the logits are divided by sqrt(d); a head is only d_k = d / H wide.", scale=12**-0.5)
+@mistake("the logits are divided by sqrt(d); a head is only d_k = d / H wide.", of=_width)
 @mistake("the scale is missing: divide the logits by sqrt(d_k).", scale=1)
-@mistake("W_O is missing.", given=lambda *a: (*a[:4], torch.eye(12), a[5]))
-def check_multi_head(h, W_Q, W_K, W_V, W_O, num_heads, mixed=False, merge=(1, 2), scale=None):
+@mistake("the softmax runs over the queries; it should run over the last axis.", axis=-2)
+@mistake("the softmax runs over the heads; it should run over the last axis.", axis=1)
+@mistake("a vector is a row here, so it is multiplied as h @ W, without W.T.", given=_transposed)
+@mistake("the first d_k channels are those of the first head.", given=_alternating)
+@mistake(
+    "the keys are used as values.",
+    given=lambda h, Q, K, V, *rest: (h, Q, K, K, *rest),
+)
+@mistake(
+    "W_V is missing: the values are h @ W_V.",
+    given=lambda h, Q, K, V, *rest: (h, Q, K, torch.eye(len(V)).to(V), *rest),
+)
+@mistake("W_O is missing.", given=lambda *a: (*a[:4], torch.eye(len(a[4])).to(a[4]), a[5]))
+def check_multi_head(
+    h, W_Q, W_K, W_V, W_O, num_heads, mixed=False, merge=(1, 2), scale=None, of=None, axis=-1
+):
     """Each head has its own d_k channels, and W_O mixes the heads."""
     heads = [(h @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V)]
     q, k, v = [(h @ W).view_as(heads[0]) for W in (W_Q, W_K, W_V)] if mixed else heads
-    logits = q @ k.mT * (scale or q.shape[-1] ** -0.5)
-    return (logits.softmax(dim=-1) @ v).transpose(*merge).reshape(h.shape) @ W_O
+    logits = q @ k.mT * (scale or (of(h) if of else q.shape[-1]) ** -0.5)
+    z = logits.softmax(dim=axis) @ v
+    return z.transpose(*merge).reshape(h.shape) @ W_O
 
 
 @checker
@@ -73,7 +149,9 @@ def check_maximum(W_Q, W_K, W_V):
     """The head finds the largest number, whichever token asks."""
     if W_K is ... or W_V is ...:
         raise Missing
-    W_Q, W_K, W_V = (W.float() for W in tensors((W_Q, W_K, W_V), *[(2, 1)] * 3))
+    W_Q, W_K, W_V = (W.double() for W in tensors((W_Q, W_K, W_V), *[(2, 1)] * 3))
+    finite = all(W.isfinite().all() for W in (W_Q, W_K, W_V))
+    require(finite, "use finite numbers; an infinite logit makes the softmax NaN.")
     close = [0.5 * n for n in range(-12, 20)]  # 0.5 apart, and many of them
     for numbers in (
         [0.5, 4.0, -3.0, 3.5],
@@ -82,15 +160,29 @@ def check_maximum(W_Q, W_K, W_V):
         close,
         [100.0, 99.5, -100.0],
         [-0.5, -1.0, -1.5],
+        [1e6, 1e6 - 0.5, -1e6],
+        [-1e6, -1e6 - 0.5],
+        [7.0],
     ):
-        x = torch.tensor(numbers)
+        x = torch.tensor(numbers, dtype=torch.float64)
         h = torch.stack([torch.ones_like(x), x], dim=1)
+        shown = numbers if len(numbers) < 8 else f"{len(numbers)} numbers from -6 to 9.5"
         z = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, h @ W_V)[:, 0]
-        require(z.std() <= 0.05, "the tokens disagree: a query must not depend on its number.")
-        require(abs(z[0] - x.mean()) >= 0.05, f"on {numbers} the result is the mean.")
-        require(abs(z[0] - x.min()) >= 0.05, f"on {numbers} the result is the minimum.")
-        is_maximum = (z - x.max()).abs().max() < 0.05
-        require(is_maximum, f"on {numbers} the result is {z[0]:.2f}: is the softmax too soft?")
+        picked = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, x[:, None])[:, 0]
+        agree = picked.max() - picked.min() <= 0.05
+        require(agree, f"on {shown} the tokens disagree: a query must not depend on its number.")
+        if len(x) > 1:
+            is_mean = abs(picked[0] - x.mean()) < 0.05
+            require(not is_mean, f"on {shown} the weights are those of the mean: all are equal.")
+            is_minimum = abs(picked[0] - x.min()) < 0.05
+            require(not is_minimum, f"on {shown} the weights pick the minimum.")
+        if (picked - x.max()).abs().max() < 0.05:
+            right = (z - x.max()).abs().max() < 0.05
+            value = f"the value it returns is {z[0]:.6g}: is the number itself the value?"
+            require(right, f"on {shown} the weights pick the maximum, but {value}")
+        else:
+            soft = f"on {shown} the weighted mean of the numbers is {picked[0]:.2f}"
+            raise Mistake(f"{soft}: the softmax is too soft.")
 
 
 @checker
@@ -103,8 +195,16 @@ def check_pair(pair):
     require(isinstance(pair, tuple | list) and len(pair) == 2, "expected two SMILES strings.")
     with rdBase.BlockLogs():
         one, other = map(parse, pair)
-    names = {Chem.MolToSmiles(molecule, isomericSmiles=False) for molecule in (one, other)}
-    require(len(names) == 2, "these are two ways of writing the same molecule.")
+    for smiles, molecule in zip(pair, (one, other), strict=True):
+        parts = len(Chem.GetMolFrags(molecule))
+        require(parts == 1, f"{smiles!r} consists of {parts} molecules; expected one.")
+    names = [Chem.MolToSmiles(molecule) for molecule in (one, other)]
+    require(names[0] != names[1], "these are two ways of writing the same molecule.")
+    flat = {Chem.MolToSmiles(molecule, isomericSmiles=False) for molecule in (one, other)}
+    require(
+        len(flat) == 2,
+        "these molecules differ only in isotopes or in how their bonds point in space.",
+    )
     bags = [sorted(molecule_graph(smiles)[0]) for smiles in pair]
     require(bags[0] == bags[1], f"the bags differ: atoms of types {bags[0]} and {bags[1]}.")
     distance = abs(penalized_logp(one) - penalized_logp(other))

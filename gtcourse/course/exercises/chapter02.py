@@ -1,5 +1,7 @@
 """Checks of chapter 02. Shapes: B sequences, M target tokens, d width, H heads, d_k = d / H."""
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -10,13 +12,23 @@ from gtcourse.models.attention import MultiHeadAttention
 
 @compare(
     [torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]])],
-    [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2]])],
+    [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2], [0, 0, 5, 0, 6]])],
 )
 @mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
 @mistake("the mask is inverted: True marks where a token may attend.", then=torch.logical_not)
 @mistake("your tokens attend to later ones.", join=lambda seen, real: seen.T & real)
 @mistake("a token attends to itself as well.", join=lambda seen, real: seen.tril(-1) & real)
 @mistake("padding is masked in the rows; mask its columns.", join=lambda seen, real: seen & real.mT)
+@mistake(
+    "the rows of padding are masked too; mask its columns only.",
+    join=lambda seen, real: seen & real & real.mT,
+)
+@mistake("later tokens are not masked.", join=lambda seen, real: real.expand(-1, len(seen), -1))
+@mistake("both conditions have to hold: join them with &.", join=torch.logical_or)
+@mistake(
+    "this is a mask to be added, 0 and -inf; return True and False.",
+    then=lambda seen: torch.where(seen, 0.0, -torch.inf),
+)
 def check_decoder_mask(tokens, join=torch.logical_and):
     """Each token attends to itself and earlier tokens, and none attends to padding."""
     place = torch.arange(tokens.shape[1])
@@ -30,36 +42,90 @@ def _in_double_precision(shift_matrix, k, d):
     return R
 
 
-@compare((3, 8), (1, 6), (0, 4), (250, 2), run=_in_double_precision, atol=1e-6)
+@compare((3, 8), (1, 6), (0, 4), (5000, 6), (250, 2), run=_in_double_precision, atol=1e-6)
+@mistake("the angles are computed in single precision.", kind=torch.float32)
+@mistake("the angle does not depend on k.", turn=None)
+@mistake(
+    "the sines of all pairs come first here; pair i is in rows and columns 2i and 2i + 1.",
+    then=lambda R: (
+        R.unflatten(0, (-1, 2))
+        .unflatten(2, (-1, 2))
+        .transpose(0, 1)
+        .transpose(2, 3)
+        .flatten(2)
+        .flatten(0, 1)
+    ),
+)
+@mistake("this is the identity: nothing is shifted.", turn=0)
 @mistake("this shifts by -k: check the signs of the sines.", turn=-1)
 @mistake("every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).", power=0)
 @mistake("the exponent is -2i/d for pair i; yours is -i/d.", power=1)
-@mistake("this shifts by 1; the angle is k times the frequency.", turn=1 / 3)
-def check_shift_matrix(k, d, turn=1, power=2):
+@mistake("pair 0 has the frequency 1: count the pairs from 0.", first=1)
+@mistake("the angle is in degrees.", turn=math.pi / 180)
+def check_shift_matrix(k, d, turn=1, power=2, kind=torch.float64, first=0):
     """One rotation for each frequency shifts every position by k."""
-    angles = turn * k * 10000 ** (-power * torch.arange(d // 2, dtype=torch.float64) / d)
+    times = 1 if turn is None else turn * k
+    angles = (times * 10000 ** (-power * (first + torch.arange(d // 2, dtype=kind)) / d)).double()
     blocks = [torch.stack([a.cos(), a.sin(), -a.sin(), a.cos()]).view(2, 2) for a in angles]
     return torch.block_diag(*blocks)
 
 
-def _storyteller(written):
-    """Logits ``[len(written), 6]`` of a model that tells one story, whatever was written."""
-    written = integers(written)
-    require(written[:1] == [1], "`predict` takes the tokens so far, the first of which is `begin`.")
-    require(len(written) <= 40, "it never stops: end at `end`, or after `limit` tokens.")
-    return F.one_hot(torch.tensor([5, 3, 5, 4, *[2] * 40])[: len(written)], 6).float()
+class _Storyteller:
+    """Logits ``[len(written), 7]`` of a model that tells one story, whatever was written."""
+
+    def __init__(self, begin: int, *story: int) -> None:
+        self.begin, self.story = begin, story
+
+    def __repr__(self) -> str:
+        return f"a model that writes {', '.join(map(str, self.story[:6]))}"
+
+    def __call__(self, written):
+        written = integers(written)
+        start = "`predict` takes the tokens so far, the first of which is `begin`."
+        require(written[:1] == [self.begin], start)
+        require(len(written) <= 40, "it never stops: end at `end`, or after `limit` tokens.")
+        story = torch.tensor([*self.story, *[self.story[-1]] * 40])[: len(written)]
+        return F.one_hot(story, 7) + torch.linspace(0, 0.5, 7)  # no logit is 0
 
 
-@compare((_storyteller, 1, 2, 10), (_storyteller, 1, 2, 2), (_storyteller, 1, 2, 0), view=integers)
+STORY = _Storyteller(1, 5, 3, 5, 4, 2)
+OTHER = _Storyteller(4, 0, 6, 1, 3)  # with other numbers for begin and end
+ENDLESS = _Storyteller(1, 5, 3, 5, 4)
+AT_ONCE = _Storyteller(1, 2)
+
+
+def _of_story(got, right, predict, begin, end, limit):
+    tokens = f"begin = {begin}, end = {end}, limit = {limit}"
+    return f"for {predict!r} and {tokens} the result is {integers(got)}, not {right}."
+
+
+@compare(
+    (STORY, 1, 2, 10),
+    (STORY, 1, 2, 2),
+    (STORY, 1, 2, 0),
+    (AT_ONCE, 1, 2, 5),
+    (ENDLESS, 1, 2, 6),
+    (STORY, 1, 2, 4),
+    (OTHER, 4, 3, 9),
+    view=integers,
+    explain=_of_story,
+)
 @mistake("the result starts after `begin`.", first=0)
+@mistake(
+    "`end` is an argument; do not write its number.",
+    given=lambda p, _, __, limit: (p, _, 2, limit),
+)
+@mistake("`limit` counts the tokens after `begin`.", shorter=1)
+@mistake("at a limit of 0 nothing is written.", least=1)
 @mistake("the result stops before `end`.", last=None)
 @mistake("the next token is in the last row of the logits, not in the first.", row=0)
-@mistake("it goes on after `end`.", given=lambda predict, _, end, limit: (predict, 1, -1, limit))
-@mistake("it writes more tokens than `limit`.", given=lambda predict, *ends: (predict, 1, 2, 10))
-def check_greedy(predict, begin, end, limit, row=-1, first=1, last=-1):
+@mistake(
+    "it goes on after `end`.", given=lambda predict, begin, _, limit: (predict, begin, -1, limit)
+)
+def check_greedy(predict, begin, end, limit, row=-1, first=1, last=-1, shorter=0, least=0):
     """It reads the last row, stops at `end`, and returns only the tokens."""
     written = [begin]
-    while len(written) <= limit and end not in written:
+    while len(written) <= max(limit - shorter, least) and end not in written:
         written.append(int(predict(written)[row].argmax()))
     return written[first : last if end in written else None]
 
@@ -81,6 +147,12 @@ def _one_after_another(step, attention, x):
     outputs = []
     for t, token in enumerate(x.split(1, dim=1), start=1):
         answer = step(attention, token, keys, values)
+        three = isinstance(answer, tuple | list) and len(answer) == 3
+        require(three, "expected three results: the output, the keys and the values.")
+        grown = all(part.shape == (B, H, t, K) for part in answer[1:])
+        got = [list(part.shape) for part in answer[1:]]
+        wanted = f"expected keys and values [B, H, m + 1, d_k] = {[B, H, t, K]}"
+        require(grown, f"{wanted} after a step with m = {t - 1}, got {got[0]} and {got[1]}.")
         output, keys, values = tensors(answer, token.shape, (B, H, t, K), (B, H, t, K))
         outputs.append(output)
     return torch.cat(outputs, dim=1)
@@ -93,13 +165,18 @@ def _one_after_another(step, attention, x):
 )
 @mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))
-@mistake("the logits are not divided by sqrt(d_k).", scale=1.0)
+@mistake("the logits are not divided by sqrt(d_k).", scale=lambda q, x: 1.0)
+@mistake("the logits are divided by sqrt(d); use d_k.", scale=lambda q, x: x.shape[-1] ** -0.5)
+@mistake("the softmax runs over the one query; it should run over the last axis.", axis=-2)
 @mistake("the output projection is missing.", project=False)
-def check_cached_step(attention, x, keys, values, scale=None, project=True, seen=slice(None)):
+def check_cached_step(
+    attention, x, keys, values, scale=None, project=True, seen=slice(None), axis=-1
+):
     """Step by step you get the outputs of causal attention, and no key is computed twice."""
     parts = (attention.query, attention.key, attention.value)
     q, k, v = (attention.split_heads(part(x)) for part in parts)
     keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    weights = ((scale or q.shape[-1] ** -0.5) * q @ keys[..., seen, :].mT).softmax(dim=-1)
+    scale = scale(q, x) if scale else q.shape[-1] ** -0.5
+    weights = (scale * q @ keys[..., seen, :].mT).softmax(dim=axis)
     output = attention.join_heads(weights @ values[..., seen, :])
     return attention.output(output) if project else output, keys, values

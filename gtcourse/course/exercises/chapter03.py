@@ -13,7 +13,21 @@ LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
 @mistake("rows and columns are swapped: an edge from j to i belongs in entry (i, j).", then=torch.t)
 @mistake("the self-loops are missing: node i attends to itself as well.", loops=False)
 @mistake("edges are entered in both directions; this graph is directed.", then=lambda m: m | m.T)
-@mistake("a node without edges is missing: the mask has num_nodes rows.", given=lambda e, n: (e, 4))
+@mistake(
+    "a node without edges is missing: the mask has num_nodes rows.",
+    given=lambda e, n: (e, int(e.max()) + 1),
+)
+@mistake(
+    "only nodes with edges have a self-loop; give one to every node.",
+    lambda e, n: torch.zeros(n, n, dtype=torch.bool).index_put(
+        (torch.cat([e[1], e.flatten()]), torch.cat([e[0], e.flatten()])), torch.tensor(True)
+    ),
+)
+@mistake("the mask is inverted: True marks where a node may attend.", then=torch.logical_not)
+@mistake(
+    "this is a mask to be added, 0 and -inf; return True and False.",
+    then=lambda seen: torch.where(seen, 0.0, -torch.inf),
+)
 def check_mask(edge_index, num_nodes, loops=True):
     """Along an edge the target attends to the source, and every node to itself."""
     mask = torch.eye(num_nodes, dtype=torch.bool) & loops
@@ -34,6 +48,27 @@ def check_mask(edge_index, num_nodes, loops=True):
     lambda s, e, n: s.softmax(0),
 )
 @mistake("exp overflows: subtract a node's maximum first.", largest=torch.zeros_like)
+@mistake(
+    "replacing NaN is too late: subtract a node's maximum before exp.",
+    largest=torch.zeros_like,
+    then=torch.Tensor.nan_to_num,
+)
+@mistake(
+    "exp overflows: subtract a node's maximum, and no smaller number.",
+    lambda s, e, n: _shifted(s, e, lambda own: own.mean()),
+)
+@mistake(
+    "the maximum starts at 0, so that a node with very negative logits gets 0/0: start at -inf.",
+    lambda s, e, n: _shifted(s, e, lambda own: own.max().clamp(min=0)),
+)
+@mistake(
+    "clamping changes the logits: subtract a node's maximum instead.",
+    given=lambda s, e, n: (s.clamp(-50, 50), e, n),
+)
+@mistake(
+    "this is a sigmoid of each logit; divide by the sum over the node's edges.",
+    lambda s, e, n: s.sigmoid(),
+)
 @mistake("edges are grouped by source, not by target.", end=0)
 @mistake("subtract each node's own maximum.", largest=torch.max)
 def check_edge_softmax(logits, edge_index, num_nodes, end=1, largest=None):
@@ -44,15 +79,39 @@ def check_edge_softmax(logits, edge_index, num_nodes, end=1, largest=None):
     return weights / torch.stack([weights[same].sum() for same in edges])
 
 
+def _shifted(logits, edge_index, number):
+    """Weights from exponentials after a number of each node has been subtracted."""
+    groups = [edge_index[1] == node for node in edge_index[1]]
+    weights = (logits - torch.stack([number(logits[same]) for same in groups])).exp()
+    return weights / torch.stack([weights[same].sum() for same in groups])
+
+
 @compare(random((4, 3), (3, 5), (3, 5), (5,), seed=3), random((6, 4), (4, 2), (4, 2), (2,)))
 @mistake("this is GAT: the non-linearity comes before the product with a.", early=False)
 @mistake("W1 is used for both nodes of a pair.", given=lambda h, W1, W2, a: (h, W1, W1, a))
 @mistake("the non-linearity is missing.", slope=1.0)
 @mistake("the slope is 0.01, PyTorch's default; GAT's is 0.2.", slope=0.01)
+@mistake("this is a ReLU; LeakyReLU keeps a fifth of negative numbers.", slope=0.0)
+@mistake(
+    "the non-linearity acts on each node alone; add the two vectors first.",
+    lambda h, W1, W2, a: (F.leaky_relu(h @ W1, 0.2) @ a)[:, None] + F.leaky_relu(h @ W2, 0.2) @ a,
+)
+@mistake(
+    "the logits are divided by sqrt(d_k); GATv2 has no such factor.",
+    lambda h, W1, W2, a: F.leaky_relu((h @ W1)[:, None] + h @ W2, 0.2) @ a / len(a) ** 0.5,
+)
 def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
     """The query is inside the non-linearity, so each query can rank the keys differently."""
     pairs = (h @ W1)[:, None] + (h @ W2)[None]
     return F.leaky_relu(pairs, slope) @ a if early else F.leaky_relu(pairs @ a, slope)
+
+
+def _of_graph(got, right, A):
+    """The graph and the two numbers."""
+    kind = "graph" if (A == A.T).all() else "directed graph"
+    edges = A.nonzero().tolist() if A.sum() < 20 else "of a path"
+    size = f"{len(A)} node{'' if len(A) == 1 else 's'}"
+    return f"for a {kind} of {size} with the edges {edges} it is {got}, not {right}."
 
 
 @compare(
@@ -61,20 +120,33 @@ def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
     [adjacency(4, (0, 1), (1, 2), (2, 3), (3, 0), directed=True)],
     [adjacency(4, (0, 1), (2, 3))],
     [adjacency(3, (0, 1), (1, 2), directed=True)],
+    [adjacency(3, (2, 1), (1, 0), directed=True)],
     [adjacency(10, *((n, n + 1) for n in range(9)))],
     [torch.zeros(1, 1, dtype=torch.bool)],
+    [adjacency(120, *((n, n + 1) for n in range(119)))],
+    explain=_of_graph,
 )
-@mistake("if some node is never reached, the answer is -1.", never=1)
+@mistake("if some node is never reached, the answer is -1.", never=0)
+@mistake("one layer too many is counted: before any layer, 0 have been applied.", start=1)
+@mistake("a single node has all information before any layer: the answer is 0.", least=1)
+@mistake("a path of N nodes needs N - 1 layers; the loop ends one earlier.", fewer=1)
+@mistake(
+    "this is the number of layers until one node has heard from all; wait for all nodes.",
+    enough=lambda reached: reached.all(dim=1).any(),
+)
+@mistake("node 0 is not enough: start from every node.", enough=lambda reached: reached[:, 0].all())
 @mistake("that is right on a path; in a complete graph one layer is enough.", lambda A: len(A) - 1)
 @mistake("without self-loops a node forgets what it has received.", loops=False)
 @mistake("edges are directed: information does not travel back.", given=lambda A: (A | A.T,))
-def check_layers_needed(adjacency, loops=True, never=-1):
+def check_layers_needed(
+    adjacency, loops=True, never=-1, start=0, least=0, fewer=0, enough=torch.Tensor.all
+):
     """Information travels one hop per layer, so the longest of all shortest paths decides."""
     reached = torch.eye(len(adjacency), dtype=torch.bool)
     mask = adjacency.T | (reached & loops)
-    for layers in range(len(mask) + 1):
-        if reached.all():
-            return layers
+    for layers in range(max(len(mask) - fewer, 1)):
+        if enough(reached):
+            return max(start + layers, least)
         reached = mask.float() @ reached.float() > 0
     return never
 
@@ -87,6 +159,16 @@ def check_layers_needed(adjacency, loops=True, never=-1):
 @mistake("no edge leaves the virtual node: fill its row as well.", row=False)
 @mistake("no edge arrives at the virtual node: fill its column as well.", column=False)
 @mistake("the virtual node has an edge to itself; leave entry (N, N) False.", corner=True)
+@mistake(
+    "the old nodes got self-loops; keep the old edges as they are.",
+    given=lambda A: (A | torch.eye(len(A), dtype=torch.bool),),
+)
+@mistake(
+    "self-loops were removed; keep the old edges as they are.",
+    given=lambda A: (A & ~torch.eye(len(A), dtype=torch.bool),),
+)
+@mistake("the new node has no edges.", row=False, column=False)
+@mistake("the old edges are missing.", given=lambda A: (torch.zeros_like(A),))
 @mistake("the new node is first; it should be last.", then=lambda A: A.roll((1, 1), dims=(0, 1)))
 def check_virtual_node(adjacency, row=True, column=True, corner=False):
     """Any two nodes now exchange information within two layers, for only 2N more edges."""

@@ -14,6 +14,39 @@ TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=Tru
 @mistake("these are the edges themselves; divide each row by its sum.", torch.Tensor.float)
 @mistake("the columns sum to one: divide each row by its own sum.", axis=0)
 @mistake("column j is divided by the sum of row j: use keepdim=True.", keepdim=False)
+@mistake(
+    "a row is divided by its node's incoming edges; divide it by the outgoing ones.",
+    lambda A: A.float() / A.sum(dim=0)[:, None].clamp(min=1),
+)
+@mistake(
+    "this is the symmetric form, divided by the roots of two degrees; divide by one degree.",
+    lambda A: A.float() * torch.outer(*2 * [A.sum(dim=1).clamp(min=1).rsqrt()]),
+)
+@mistake(
+    "there are self-loops; the walk moves along an edge in every step.",
+    given=lambda A: (A | torch.eye(len(A), dtype=torch.bool),),
+)
+@mistake(
+    "a node without outgoing edges gets a row of zeros; yours stays where it is.",
+    given=lambda A: (A | torch.diag(~A.any(dim=1)),),
+)
+@mistake(
+    "a node without outgoing edges gets a row of zeros; yours jumps anywhere.",
+    given=lambda A: (A | ~A.any(dim=1, keepdim=True),),
+)
+@mistake(
+    "this is a softmax, which gives weight to pairs without an edge; divide by the sum.",
+    lambda A: A.float().softmax(dim=1),
+)
+@mistake(
+    "the walk stays where it is in half of its steps; let it move in every step.",
+    then=lambda P: (P + torch.eye(len(P))) / 2,
+)
+@mistake("these are two steps; return one.", then=lambda P: P @ P)
+@mistake(
+    "divide each row by its own sum, not by the largest one.",
+    lambda A: A.float() / A.sum(dim=1).max(),
+)
 def check_walk_matrix(A, axis=1, least=1, keepdim=True):
     """Each row sums to one, and a dead end has a row of zeros."""
     return A.float() / A.sum(dim=axis, keepdim=keepdim).clamp(min=least)
@@ -27,6 +60,48 @@ def check_walk_matrix(A, axis=1, least=1, keepdim=True):
 @mistake("divide by the sum of the squares of u.", over=lambda u: 1)
 @mistake("you divide by the length of u; divide by its square.", over=torch.norm)
 @mistake("these are the differences themselves; square them.", power=1)
+@mistake(
+    "this is the mean over the edges; take the sum.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square().mean() / u.square().sum()),
+)
+@mistake(
+    "the two directions of an edge need not be next to each other, or in two halves.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square()[: e.shape[1] // 2].sum() / (u @ u)),
+)
+@mistake(
+    "the two directions of an edge need not be one after the other.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square()[::2].sum() / (u @ u)),
+)
+@mistake(
+    "this is the sum of the products u_i u_j; take the squared differences.",
+    lambda u, e: float((u[e[0]] * u[e[1]]).sum() / (u @ u)),
+)
+@mistake(
+    "the mean of u is subtracted before its squares are added; leave u as it is.",
+    over=lambda u: (u - u.mean()).square().sum(),
+)
+@mistake(
+    "the sum is divided by the number of nodes; divide it by the sum of the squares of u.", over=len
+)
+@mistake(
+    "square each difference before you add them.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).sum() ** 2 / (u @ u)),
+)
+@mistake(
+    "return one number: add up the edges.", lambda u, e: (u[e[0]] - u[e[1]]).square() / 2 / (u @ u)
+)
+@mistake(
+    "the squares of u are weighted with degrees; add them as they are.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square().sum() / 2 / u[e[0]].square().sum()),
+)
+@mistake(
+    "take the differences of the two ends, not their sums.",
+    lambda u, e: float((u[e[0]] + u[e[1]]).square().sum() / 2 / (u @ u)),
+)
+@mistake(
+    "this is the largest squared difference; take the sum over the edges.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square().max() / (u @ u)),
+)
 def check_rayleigh_quotient(u, edge_index, count=0.5, power=2, over=lambda u: (u**2).sum()):
     """Each edge counts once, and the sum is divided by the squared length of u."""
     i, j = edge_index
@@ -39,10 +114,30 @@ ONE_WAY = torch.tensor(  # the directed path 0 -> 1 -> 2 -> 3, and node 4 alone
 MEMBERS = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], dtype=torch.bool)
 
 
-@compare((ONE_WAY, MEMBERS), (ONE_WAY[:4, :4].mT, MEMBERS[1:, :4]))
+EMPTY_TOO = torch.cat([MEMBERS[1:, :4], torch.zeros(1, 4, dtype=torch.bool)])
+
+
+LINE = (torch.arange(6)[:, None] - torch.arange(6)).abs()  # distances on a path of six nodes
+LARGE = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 0, 1]], dtype=torch.bool)
+
+
+@compare((LINE, LARGE), (ONE_WAY, MEMBERS), (ONE_WAY[:4, :4].mT, EMPTY_TOO))
 @mistake("-1 was taken as the minimum; ignore members that cannot be reached.", least=-1)
 @mistake("this is the farthest reachable member; take the nearest.", nearest=max)
-@mistake("an unreachable set has a large number; it must have -1.", never=5)
+@mistake("an unreachable set gets 0; it must get -1.", never=0)
+@mistake("a member reaches itself in 0 steps; do not leave it out.", least=1)
+@mistake(
+    "only the first member of a set is read; take the nearest of all.",
+    nearest=lambda reached, default: reached[0] if reached else default,
+)
+@mistake(
+    "this is the mean over the members; take the nearest.",
+    nearest=lambda reached, default: round(sum(reached) / len(reached)) if reached else -1,
+)
+@mistake(
+    "this is the sum over the members; take the nearest.",
+    lambda distance, members: distance @ members.T.long(),
+)
 def check_anchor_distances(distance, members, nearest=min, never=-1, least=0):
     """The nearest member counts, and unreachable ones do not."""
     steps = [[row[chosen & (row >= least)].tolist() for chosen in members] for row in distance]
@@ -54,15 +149,56 @@ def _squares(columns, *_):
     return torch.einsum("im,jm->mij", columns.double(), columns.double())
 
 
-@compare((TREE | TREE.T, 4), (adjacency(3, (0, 1), (1, 2)), 5), view=_squares)
+def _column(got, right, A, k):
+    """The first wrong column, and what it is."""
+    L = A.sum(dim=1).diag() - A.double()
+    values = torch.linalg.eigvalsh(L)
+    wrong = ~torch.isclose(_squares(got), _squares(right), atol=1e-4).all(dim=2).all(dim=1)
+    m = int(wrong.nonzero()[0])
+    start = f"for a graph of {len(A)} nodes and k = {k}, column {m} is wrong, whatever its sign"
+    u = got[:, m].double()
+    if m >= len(A):
+        return f"{start}: it should be zeros."
+    if not u.any():
+        return f"{start}: it is zero."
+    value = u @ L @ u / (u @ u)
+    if not torch.allclose(L @ u, value * u, atol=1e-3):
+        return f"{start}: it is no eigenvector of D - A."
+    if not torch.isclose(value, values[m], atol=1e-3):
+        return f"{start}: it belongs to the eigenvalue {value:.3f}, not to {values[m]:.3f}."
+    return f"{start}: its length is {u.norm():.3g}, not 1."
+
+
+@compare((TREE | TREE.T, 4), (adjacency(3, (0, 1), (1, 2)), 5), view=_squares, explain=_column)
 @mistake("the constant vector is missing: keep the first.", columns=lambda V, k: V[:, 1 : k + 1])
 @mistake("these have the largest eigenvalues; take the smallest k.", columns=lambda V, k: V[:, -k:])
 @mistake("these are rows; eigh puts a vector in each column.", columns=lambda V, k: V.T[:, :k])
 @mistake("a graph of 3 nodes with k = 5 needs 2 columns of zeros at the end.", pad=(0, 0))
+@mistake("the columns of zeros come last.", pad=(1, 0))
+@mistake("the eigenvalues descend; they should ascend.", columns=lambda V, k: V[:, :k].flip(1))
+@mistake(
+    "a column may have the other sign, but its entries have signs of their own; yours are "
+    "absolute values.",
+    columns=lambda V, k: V[:, :k].abs(),
+)
+@mistake(
+    "these are eigenvectors of the normalised Laplacian; use D - A.",
+    lambda A, k: _rows_of(A.sum(1).clamp(min=1).rsqrt().double(), A, k),
+)
+@mistake(
+    "these are eigenvectors of A; use D - A.",
+    lambda A, k: F.pad(torch.linalg.eigh(A.double())[1][:, :k], (0, max(0, k - len(A)))),
+)
 def check_laplacian_rows(A, k, columns=lambda V, k: V[:, :k], pad=(0, 1)):
     """The smallest eigenvalues come first, and small graphs are padded at the end."""
     vectors = torch.linalg.eigh(A.sum(dim=1).diag() - A.double()).eigenvectors
     return F.pad(columns(vectors, k), [n * max(0, k - len(A)) for n in pad])
+
+
+def _rows_of(root, A, k):
+    """Eigenvectors of I - A scaled by the roots of both degrees."""
+    normalised = torch.eye(len(A)) - root[:, None] * A * root
+    return F.pad(torch.linalg.eigh(normalised)[1][:, :k], (0, max(0, k - len(A))))
 
 
 def _couples(halves, *_):
@@ -70,13 +206,51 @@ def _couples(halves, *_):
     return _squares(torch.cat(halves.double().chunk(2, dim=1), dim=0))
 
 
-@compare((TREE, 3), (TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0), 2), view=_couples)
+def _products(got, right, A, r):
+    """What the halves give back, for the first column that is wrong."""
+    wrong = ~torch.isclose(_couples(got), _couples(right), atol=1e-4).all(dim=2).all(dim=1)
+    m = int(wrong.nonzero()[0])
+    U, V = (half[:, m].double() for half in got.chunk(2, dim=1))
+    u, v = (half[:, m].double() for half in right.chunk(2, dim=1))
+    start = f"for a graph of {len(A)} nodes and r = {r}"
+    if not torch.allclose(torch.outer(U, U), torch.outer(u, u), atol=1e-4):
+        return f"{start}, column {m} of the first half is wrong, whatever its sign."
+    if not torch.allclose(torch.outer(V, V), torch.outer(v, v), atol=1e-4):
+        return f"{start}, column {m} of the second half is wrong, whatever its sign."
+    return f"{start}, the signs of column {m} in the two halves do not belong together."
+
+
+SECOND = TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0)
+
+
+@compare((TREE, 3), (SECOND, 2), view=_couples, explain=_products)
 @mistake("the self-loops are missing: decompose A + I.", loops=0)
 @mistake("the singular values are missing: multiply both halves by their roots.", power=0)
 @mistake("both halves are multiplied by the singular values; use their roots.", power=1)
 @mistake("the signs of u_m and v_m must change together.", sign=-1)
-def check_svd_rows(A, r, loops=1, power=0.5, sign=1):
+@mistake("svd returns V^T: the right singular vectors are its rows.", right=lambda Vt: Vt)
+@mistake("these are the smallest singular values; keep the r largest.", kept=lambda x, r: x[:, -r:])
+@mistake(
+    "both halves come from U; the second comes from V.",
+    then=lambda rows: rows.chunk(2, dim=1)[0].repeat(1, 2),
+)
+@mistake(
+    "the halves alternate column by column; all columns of the first half come first.",
+    then=lambda rows: rows.unflatten(1, (2, -1)).mT.flatten(1),
+)
+@mistake(
+    "only the first half is multiplied; give each half a root of the singular values.",
+    lambda A, r: _one_sided(A, r),
+)
+def check_svd_rows(
+    A, r, loops=1, power=0.5, sign=1, right=lambda Vt: Vt.T, kept=lambda x, r: x[:, :r]
+):
     """The dot product of i's first half and j's second half gives back the edge."""
     U, S, Vt = torch.linalg.svd(A.double() + loops * torch.eye(len(A)))
-    halves = (U * S**power, sign * Vt.T * S**power)
-    return torch.cat([half[:, :r] for half in halves], dim=1)
+    halves = (U * S**power, sign * right(Vt) * S**power)
+    return torch.cat([kept(half, r) for half in halves], dim=1)
+
+
+def _one_sided(A, r):
+    U, S, Vt = torch.linalg.svd(A.double() + torch.eye(len(A)))
+    return torch.cat([U[:, :r] * S[:r], Vt.T[:, :r]], dim=1)

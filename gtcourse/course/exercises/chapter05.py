@@ -3,26 +3,33 @@
 import torch
 import torch.nn.functional as F
 
-from gtcourse.course.exercises.checker import checker, compare, mistake, random, require
+from gtcourse.course.exercises.checker import Mistake, checker, compare, mistake, random, require
 
 
 @checker
 def check_random_signs(random_signs):
     """Each eigenvector of each graph has its own sign, shared by all nodes."""
-    vectors = torch.arange(1.0, 5)[None, :, None].repeat(200, 1, 3)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        drawn, again = random_signs(vectors.clone()), random_signs(vectors.clone())
-    require(getattr(drawn, "shape", 0) == vectors.shape, "expected a tensor [B, N, k].")
-    signs = drawn / vectors
-    require(torch.allclose(signs.abs(), signs.new_ones(())), "multiply by 1 or -1, nothing else.")
-    first = signs[:, :1].round()  # [B, 1, k]
-    require((signs.round() == first).all(), "nodes of a graph have different signs.")
-    require((first != first[0, 0, 0]).any(), "every sign is the same; draw them at random.")
-    require((first != first[:1]).any(), "all graphs of the batch share their signs.")
-    require((first != first[..., :1]).any(), "all eigenvectors of a graph share one sign.")
-    require((drawn != again).any(), "the second call gives the same signs; do not fix the seed.")
-    require(first.mean().abs() < 0.2, "expected about as many positive signs as negative ones.")
+    for B, N, k in ((200, 4, 3), (300, 1, 5)):
+        vectors = torch.arange(1.0, N + 1)[None, :, None].repeat(B, 1, k)
+        given = vectors.clone()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            drawn = random_signs(given)
+            require(torch.equal(given, vectors), "`vectors` has been changed in place.")
+            again = random_signs(given)
+        shape = list(getattr(drawn, "shape", []))
+        require(shape == [B, N, k], f"expected a tensor [B, N, k] = {[B, N, k]}, got {shape}.")
+        signs = drawn / vectors
+        require(torch.allclose(signs.abs(), signs.new_ones(())), "multiply by 1 or -1, only.")
+        first = signs[:, :1].round()  # [B, 1, k]
+        require((signs.round() == first).all(), "nodes of a graph have different signs.")
+        require((first != first[0, 0, 0]).any(), "every sign is the same; draw them at random.")
+        require((first != first[:1]).any(), "all graphs of the batch share their signs.")
+        require((first != first[..., :1]).any(), "all eigenvectors of a graph share one sign.")
+        require((drawn != again).any(), "a second call gives the same signs; do not fix the seed.")
+        share = (first > 0).float().mean()
+        both = f"{share:.0%} of the signs are positive; expected about half of them."
+        require(abs(share - 0.5) < 0.1, both)
 
 
 def _phi(u):  # [..., n] to [..., 2n]
@@ -41,11 +48,9 @@ def check_even(even):
         at_u, at_minus_u = even(phi, u), even(phi, -u)
         shape = list(phi(u).shape)
         require(isinstance(at_u, torch.Tensor), "expected a tensor, as phi returns.")
-        require(
-            list(at_u.shape) == shape,
-            f"expected phi's shape {shape}, got {list(at_u.shape)}: add the two values of phi; do "
-            "not concatenate.",
-        )
+        joined = list(at_u.shape) == [shape[0], 2 * shape[1]]
+        require(not joined, "the two values of phi are concatenated; add them.")
+        require(list(at_u.shape) == shape, f"expected phi's shape {shape}, got {list(at_u.shape)}.")
         require(
             not torch.allclose(at_u, phi(u), atol=1e-4),
             "this is phi(u) alone; phi(-u) is missing.",
@@ -56,26 +61,70 @@ def check_even(even):
         )
         require(
             not torch.allclose(at_u, even(phi, other), atol=1e-4),
-            "the value is the same for every u: the minus belongs inside, phi(-u), not -phi(u).",
+            "the value is the same for every u. The minus belongs inside: phi(-u), not -phi(u).",
         )
         require(torch.allclose(at_u, at_minus_u, atol=1e-4), "the values at u and -u differ.")
     first, second = (even(phi, u).sum() for phi in (lambda u: u**2, lambda u: 3 + u**4))
     require(not torch.isclose(first, second), "the value is the same for two functions phi.")
 
 
+def _mean(values):
+    return sum(values) / len(values)
+
+
+def _largest(values):
+    return torch.stack(values).amax(dim=0)
+
+
 @compare(
     (_phi, _phi, F.pad(*random((4, 2)), (0, 1))),
     (_phi, _phi, torch.tensor([[0.0, 0.6, 0], [0.8, 0, 0], [0, -0.8, 0], [-0.6, 0, 0]])),
     (_phi, _phi, F.pad(*random((6, 3)), (0, 2))),
+    # Each adds up to zero, as all eigenvectors of a connected graph but the constant one do.
+    (_phi, _phi, torch.tensor([[0.5, 0, -0.5, 0], [0.5, 0.5, -0.5, -0.5], [0, 0, 0, 0]]).T),
+    (_phi, _phi, torch.tensor([[0.0, 0, 0], [0.6, 0, 0.8], [0, 0, 0]]).T),  # padding in between
 )
-@mistake("the column of zeros adds 2 phi(0); leave padding out.", real=3)
+@mistake("a column of zeros adds 2 phi(0); leave padding out.", real=lambda u: True)
 @mistake("phi(-u) is missing.", signs=(1,))
-@mistake("this is the mean over the real eigenvectors; take the sum.", factor=1 / 2)
+@mistake(
+    "a column is padding if all its entries are zero; yours is judged by its sum.",
+    real=lambda u: abs(float(u.sum())) > 1e-6,
+)
+@mistake(
+    "a column is padding if all its entries are zero; yours is judged by its first entry.",
+    real=lambda u: bool(u[0]),
+)
+@mistake(
+    "padding need not come last: look for the columns of zeros.",
+    given=lambda phi, rho, U: (phi, rho, U[:, : int(U.any(dim=0).sum())]),
+    real=lambda u: True,
+)
+@mistake("this is the mean over the real eigenvectors; take the sum.", add=_mean)
+@mistake("this is the maximum over the eigenvectors; take the sum.", add=_largest)
+@mistake(
+    "this is the difference phi(u) - phi(-u), which changes its sign with u; add the two.",
+    lambda phi, rho, U: rho(
+        sum((phi(u[:, None]) - phi(-u[:, None]) for u in U.T if u.any()), 0 * phi(U[:, :1]))
+    ),
+)
 @mistake("rho is missing.", given=lambda phi, rho, U: (phi, lambda h: h, U))
-def check_signnet_sum(phi, rho, U, real=None, factor=1, signs=(1, -1)):
+@mistake(
+    "rho is applied to each eigenvector; apply it once, to the sum.",
+    lambda phi, rho, U: sum(rho(phi(u[:, None]) + phi(-u[:, None])) for u in U.T if u.any()),
+)
+@mistake(
+    "the eigenvectors are added before phi; add the values of phi.",
+    lambda phi, rho, U: rho(phi(U.sum(1, keepdim=True)) + phi(-U.sum(1, keepdim=True))),
+)
+@mistake(
+    "the absolute value of each entry loses which signs differ; use phi(u) + phi(-u).",
+    lambda phi, rho, U: rho(sum(phi(u[:, None].abs()) for u in U.T if u.any())),
+)
+def check_signnet_sum(phi, rho, U, real=torch.any, signs=(1, -1), add=sum):
     """Padding adds nothing, and order and signs of the eigenvectors do not matter."""
-    columns = U.T[: real or int(U.any(dim=0).sum())]
-    return rho(factor * sum(phi(sign * u[:, None]) for u in columns for sign in signs))
+    columns = [u[:, None] for u in U.T if real(u)]
+    values = [sum(phi(sign * u) for sign in signs) for u in columns]
+    return rho(add(values) if values else torch.zeros_like(phi(U[:, :1])))
 
 
 STAR = torch.tensor([[3.0, -1, -1, -1], [-1, 1, 0, 0], [-1, 0, 1, 0], [-1, 0, 0, 1]])
@@ -85,20 +134,48 @@ LONG -= torch.eye(30).roll(1, 0).tril() + torch.eye(30).roll(-1, 0).triu()
 COMPLETE = 5 * torch.eye(5) - torch.ones(5, 5)
 
 
+def _stacked(projectors, L):
+    """The projectors, of which there have to be as many as distinct eigenvalues."""
+    answer = projectors(L)
+    got = [*answer] if isinstance(answer, tuple | list | torch.Tensor) else []
+    shapes = {tuple(getattr(P, "shape", ())) for P in got}
+    matrices = shapes == {tuple(L.shape)}
+    require(matrices, f"expected matrices of shape {list(L.shape)}, got {[*map(list, shapes)]}.")
+    values = torch.linalg.eigvalsh(L.double())
+    count = 1 + int((values.diff() > 1e-4).sum())
+    number = f"{len(got)} {'matrix' if len(got) == 1 else 'matrices'}"
+    start = f"for a Laplacian with the eigenvalues {_listed(values)} the result holds {number}"
+    if len(got) > count:
+        repeated = "equal eigenvalues share one, also if their last digits differ"
+        raise Mistake(f"{start}; expected {count}: {repeated}.")
+    if len(got) < count and not torch.allclose(
+        sum(got).double(), torch.eye(len(L)).double(), atol=1e-3
+    ):
+        raise Mistake(f"{start}; expected {count}: some eigenvalue has none.")
+    if len(got) < count:
+        raise Mistake(f"{start}; expected {count}: different eigenvalues were taken as equal.")
+    return torch.stack(got)
+
+
+def _listed(values):
+    shown = [f"{abs(value):.2f}" for value in values.tolist()]
+    return ", ".join(shown if len(shown) < 9 else [*shown[:3], "…", shown[-1]])
+
+
 # An eigenvector of a repeated eigenvalue has no gradient.
-@compare([STAR], [COMPLETE], [LONG], [RING], run=lambda answer, L: torch.stack([*answer(L)]))
-@mistake(
-    "that is one matrix for each eigenvector; eigenvalues less than 1e-4 apart are equal.",
-    tolerance=-1,
-)
-@mistake("the projector of eigenvalue 0 is missing.", then=lambda P: P[1:])
+@compare([STAR], [COMPLETE], [LONG], [RING], [torch.zeros(1, 1)], run=_stacked)
 @mistake("the order is descending; eigenvalues should ascend.", then=lambda P: P.flip(0))
 @mistake(
-    "this is the identity: did you add all projectors, or compute V^T V?",
-    lambda L: torch.eye(len(L)),
+    "these project onto one eigenvector of each eigenvalue; use all of them.",
+    columns=lambda V: V[:, :1],
 )
-def check_projectors(L, tolerance=1e-4):
+@mistake(
+    "each projector is multiplied by its eigenvalue.",
+    scaled=lambda values: values.mean(),
+)
+def check_projectors(L, columns=lambda V: V, scaled=lambda values: 1):
     """Every basis gives the same matrices."""
     values, vectors = torch.linalg.eigh(L.double())
-    starts = (values.diff() > tolerance).nonzero().flatten() + 1
-    return torch.stack([V @ V.T for V in vectors.tensor_split(starts, dim=1)])
+    starts = (values.diff() > 1e-4).nonzero().flatten() + 1
+    spaces = zip(vectors.tensor_split(starts, dim=1), values.tensor_split(starts), strict=True)
+    return torch.stack([scaled(own) * columns(V) @ columns(V).T for V, own in spaces])

@@ -1,11 +1,15 @@
 """Checks of chapter 06. Shapes: N nodes, H heads, d width, D largest distance, L longest path."""
 
 import math
+from collections import Counter
+from itertools import combinations_with_replacement
 
+import networkx as nx
 import numpy as np
 import torch
 
 from gtcourse.course.exercises.checker import (
+    Missing,
     Mistake,
     adjacency,
     checker,
@@ -22,16 +26,44 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
 )
 
 
-@compare((*random((4, 2)), FAR), (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]))
-@mistake(
-    "index -1 is the last row; pairs without a path belong in row 0.", rows=lambda d: d.clamp(max=3)
+# The second has D = 3, the third no distance beyond D, and the last only D = 0.
+@compare(
+    (*random((4, 2)), FAR),
+    (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]),
+    (*random((7, 2)), FAR),
+    (*random((2, 1)), FAR),
 )
-@mistake("distance k was looked up in row k; use row k + 1.", rows=lambda d: d.clamp(0, 3))
-@mistake("pairs without a path have a row of their own, row 0.", rows=lambda d: (d + 1).clamp(1, 3))
-@mistake("distances beyond D share the last row.", rows=lambda d: (d + 1) % 4)
-def check_spatial_bias(scalars, distance, rows=lambda d: d + 1):
+@mistake("distance n was looked up in row n; use row n + 1.", rows=lambda d, last: d.clamp(min=0))
+@mistake(
+    "index -1 is the last row; pairs without a path belong in row 0.",
+    rows=lambda d, last: torch.where(d < 0, last, d + 1),
+)
+@mistake(
+    "pairs without a path have a row of their own, row 0.",
+    rows=lambda d, last: (d + 1).clamp(min=1),
+)
+@mistake(
+    "distances beyond D read row 0, which is for pairs without a path; they share the last row.",
+    rows=lambda d, last: torch.where(d + 1 > last, 0, d + 1),
+)
+@mistake("a pair without a path is not at distance 1.", rows=lambda d, last: d.abs() + 1)
+@mistake("distances beyond D share the last row.", rows=lambda d, last: (d + 1) % (last + 1))
+@mistake(
+    "distances beyond D read the row of distance D - 1; the last row has the index D + 1.",
+    rows=lambda d, last: (d + 1).clamp(max=last - 1),
+)
+@mistake(
+    "the number of rows is given by `scalars`; do not fix it.",
+    rows=lambda d, _: (d + 1).clamp(max=3),
+)
+@mistake(
+    "a reshape cannot move the heads in front; permute the axes.",
+    then=lambda bias: bias.permute(1, 2, 0).reshape(bias.shape),
+)
+def check_spatial_bias(scalars, distance, rows=lambda d, last: d + 1):
     """Unreachable pairs have their own scalar, and all far ones share one."""
-    return scalars[rows(distance).clamp(max=len(scalars) - 1)].permute(2, 0, 1)
+    last = len(scalars) - 1
+    return scalars[rows(distance, last).clamp(max=last)].permute(2, 0, 1)
 
 
 PATH = (random((6, 6, 3))[0] > 0).long()  # types of L = 3 edges
@@ -39,19 +71,42 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
 
 @compare((*random((3, 2)), PATH, DISTANCE), (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]))
-@mistake("a mean over no edges is 0/0; it has to be 0 here.", edges=lambda d: d.clamp(max=3))
-@mistake("the sum is divided by L, not by the path's edges.", edges=lambda d: 3)
+@mistake("a mean over no edges is 0/0; it has to be 0 here.", edges=lambda d, L: d.clamp(max=L))
+@mistake("the sum is divided by L, not by the path's edges.", edges=lambda d, L: L)
 @mistake(
     "a longer path is divided by its distance; divide by the L edges that are read.",
-    edges=lambda d: d.clamp(min=1),
+    edges=lambda d, L: d.clamp(min=1),
 )
-@mistake("one position too many is read: n is on the path if n < distance.", longer=1)
-@mistake("this is the sum along the path; take the mean.", edges=lambda d: 1)
-def check_edge_bias(table, path, distance, longer=0, edges=None):
+@mistake("one place too many is read: n is on the path if n < distance.", longer=1)
+@mistake("this is the sum along the path; take the mean.", edges=lambda d, L: 1)
+@mistake(
+    "each place on the path has its own row of `table`.",
+    given=lambda table, *rest: (table[:1].expand_as(table), *rest),
+)
+@mistake("padding is added: only the first places of `path` lie on it.", longer=99)
+@mistake(
+    "this is the mean over all L places; padding does not lie on the path.",
+    longer=99,
+    edges=lambda d, L: L,
+)
+@mistake(
+    "0 is a type of edge, too: compare the place with the distance.",
+    lambda table, path, distance: (
+        (table[torch.arange(len(table)), path] * (path > 0)).sum(-1)
+        / (path > 0).sum(-1).clamp(min=1)
+    ),
+)
+@mistake(
+    "only the first edge is read; take the mean along the path.",
+    lambda table, path, distance: torch.where(distance > 0, table[0, path[..., 0]], 0.0),
+)
+def check_edge_bias(
+    table, path, distance, longer=0, edges=lambda distance, L: distance.clamp(1, L)
+):
     """The mean is over the edges that are read, and it is 0 without a path."""
     on_path = torch.arange(len(table)) < distance[..., None] + longer
     terms = table[torch.arange(len(table)), path] * on_path
-    return terms.sum(dim=-1) / (edges(distance) if edges else distance.clamp(1, len(table)))
+    return terms.sum(dim=-1) / edges(distance, len(table))
 
 
 def head(h, distance, W_Q, W_K, W_V, scalars):
@@ -161,13 +216,44 @@ def _one_head(mean_head, d):
 )
 @mistake("a node also attends to nodes at distance 2 or more; their scalar has to be -inf.", far=0)
 @mistake("for twice the weight, add log 2 to the logit, not 2.", itself=2.0)
+@mistake(
+    "these are weights; a softmax takes exponentials, so return their logarithms.",
+    no_path=0.0,
+    itself=2.0,
+    near=1.0,
+    far=0.0,
+)
+@mistake(
+    "a neighbour counts twice, and the node itself once; it should be the other way round.",
+    itself=0.0,
+    near=TWICE,
+)
+@mistake(
+    "the scalars are those of no path, distance 0, distance 1, and 2 or more, in this order.",
+    then=lambda answer: (answer[0].roll(-1), *answer[1:]),
+)
+@mistake("use the natural logarithm of 2: the softmax takes powers of e.", itself=math.log10(2))
+@mistake(
+    "exp(-5) is not small enough: other nodes still get some weight; use -inf.",
+    no_path=-5.0,
+    far=-5.0,
+)
+@mistake("W_V is zero, so the head returns nothing; it has to pass the features on.", value=0.0)
+@mistake("W_V mixes the features; it has to pass them on unchanged.", ones=1.0)
+@mistake(
+    "a node that is alone attends to nothing, and its softmax is 0/0: it should attend to itself.",
+    itself=-math.inf,
+)
 @mistake("a node's features change its weights: W_Q or W_K has to be zero.", features=1.0)
 @mistake("a node does not attend to itself; it should count twice.", itself=-99)
 @mistake("a node counts as much as a neighbour; it should count twice.", itself=0)
-def check_mean_head(d, no_path=-math.inf, itself=TWICE, far=-math.inf, features=0.0):
+def check_mean_head(
+    d, no_path=-math.inf, itself=TWICE, near=0.0, far=-math.inf, features=0.0, value=1.0, ones=0.0
+):
     """Each node counts twice, its neighbours once, whatever their features are."""
     eye = torch.eye(d)
-    return torch.tensor([no_path, itself, 0, far]), features * eye, eye, eye
+    scalars = torch.tensor([no_path, itself, near, far])
+    return scalars, features * eye, eye, (value * eye).clamp(min=ones)
 
 
 def _stars(stars):
@@ -194,15 +280,50 @@ def _two_stars(one, other):
     return colours, adjacency(len(colours), *edges)
 
 
+def _explained(got, right, colours, A):
+    """Two nodes that got one colour and should not have, or the other way round."""
+    near = [sorted(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
+    count = len(colours)
+    require(len(got) == count, f"expected {count} colours, one for each node, got {len(got)}.")
+    pairs = ((i, j) for j in range(count) for i in range(j))
+    i, j = next((i, j) for i, j in pairs if (got[i] == got[j]) != (right[i] == right[j]))
+    are = "equal" if got[i] == got[j] else "different"
+    nodes = " and ".join(
+        f"{colours[n]} with the neighbours {near[n]}".replace("[]", "none") for n in (i, j)
+    )
+    return f"two nodes get {are} colours, whose own and neighbours' colours are {nodes}."
+
+
+def _all_multisets():
+    """A star for each multiset of up to three of four colours, all with a middle of colour 7."""
+    leaves = [each for size in range(4) for each in combinations_with_replacement("0123", size)]
+    return _stars(" ".join("7" + "".join(each) for each in leaves))
+
+
 @compare(
     _stars("013 031 022 0113 513 02"),
+    _all_multisets(),
     _two_stars([0, 4, 5], [1, 2, 6]),  # one number of leaves, one sum, one sum of squares
+    _two_stars([0, 4, 7, 11], [1, 2, 9, 10]),  # one sum of cubes as well
+    _two_stars([1, 5, 8, 12], [2, 3, 10, 11]),
     _two_stars([1, 3, 9], [1, 5, 9]),  # one least and one largest colour
     _two_stars([1, 123], [11, 23]),  # written one after the other, both are 1123
     _two_stars([2, 6], [3, 4]),  # one product
     ([7], torch.zeros(1, 1, dtype=torch.bool)),
+    _two_stars([-1, 2], [0, 1]),  # a negative colour
+    _two_stars([0] * 12, [1]),  # one sum if a colour counts as 12 of the next
+    ([10, 1, 1, 0], adjacency(4, (0, 1), (2, 3))),  # 10 and 1, or 1 and 0, written together
     _stars("0131 431 0311 013"),
     run=_partition,
+    explain=_explained,
+)
+@mistake(
+    "these are the old colours, or numbers for them: read the neighbours.",
+    signature=lambda own, near: own,
+)
+@mistake(
+    "only the number of neighbours was counted; keep all their colours.",
+    signature=lambda own, near: (own, len(near)),
 )
 @mistake(
     "nodes of different colours became equal: a node's own colour counts too.",
@@ -226,3 +347,63 @@ def check_refine(colours, A, signature=lambda own, near: (own, near), order=sort
     near = [order(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
     signatures = [signature(*node) for node in zip(colours, near, strict=True)]
     return [signatures.index(one) for one in signatures]
+
+
+WALK_STEPS, FEWEST = 3, (8, 5)
+"""Steps of the walks, and the numbers of nodes of the smallest pairs of :func:`check_two_pairs`."""
+
+
+@checker
+def check_two_pairs(equal_walks, equal_distances):
+    """Return probabilities and distances each separate a pair that the other one does not."""
+    if equal_distances is ...:
+        raise Missing
+    for pair, same, other, most in (
+        (equal_walks, "return probabilities", "distances", FEWEST[0]),
+        (equal_distances, "distances", "return probabilities", FEWEST[1]),
+    ):
+        name = f"the pair with equal {same}"
+        two = isinstance(pair, tuple | list) and len(pair) == 2
+        require(two, f"{name} has to be two lists of edges.")
+        first, second = (_connected(edges, name, most) for edges in pair)
+        require(not nx.is_isomorphic(first, second), f"{name} is one graph, numbered in two ways.")
+        bags = {"return probabilities": _returns, "distances": _distances}
+        left, right = (bags[same](graph) for graph in (first, second))
+        require(left == right, f"{name}: a node has the {same} {_only(left, right)} in one graph.")
+        left, right = (bags[other](graph) for graph in (first, second))
+        require(left != right, f"{name} has equal {other} as well.")
+
+
+def _connected(edges, name, most):
+    graph = nx.Graph()
+    for edge in edges:
+        pair = integers(edge) if isinstance(edge, tuple | list | torch.Tensor) else []
+        require(len(pair) == 2, f"{name}: {edge!r} is no edge; expected two numbers of nodes.")
+        require(pair[0] != pair[1], f"{name}: {edge!r} joins a node to itself.")
+        graph.add_edge(*pair)
+    require(len(graph), f"{name}: a graph has no edges.")
+    require(nx.is_connected(graph), f"{name}: a graph is not connected.")
+    fits = len(graph) <= most
+    require(fits, f"{name}: a graph has {len(graph)} nodes; there is a pair with {most}.")
+    return graph
+
+
+def _returns(graph):
+    """The bag of the nodes' probabilities to be back after 1 to ``WALK_STEPS`` steps."""
+    A = torch.from_numpy(nx.to_numpy_array(graph))
+    step = A / A.sum(dim=1, keepdim=True)
+    powers = [torch.linalg.matrix_power(step, n).diagonal() for n in range(1, WALK_STEPS + 1)]
+    return sorted(tuple(round(x, 6) for x in row) for row in torch.stack(powers, dim=1).tolist())
+
+
+def _distances(graph):
+    """The bag of the nodes' sorted distances to all nodes."""
+    rows = nx.all_pairs_shortest_path_length(graph)
+    return sorted(tuple(sorted(steps.values())) for _, steps in rows)
+
+
+def _only(left, right):
+    """What one bag holds more often than the other."""
+    more = Counter(left)
+    more.subtract(right)
+    return next((list(each) for each, count in more.items() if count), None)

@@ -1,4 +1,4 @@
-"""Checks of chapter 07. Shapes: N nodes, n virtual nodes, d_e width of a pair, ν farthest class."""
+"""Checks of chapter 07. Shapes: N nodes, ν farthest class."""
 
 import math
 
@@ -6,25 +6,20 @@ import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.chapter06 import FAR
-from gtcourse.course.exercises.checker import adjacency, compare, mistake, random, require, tensors
-
-BONDED = adjacency(4, (0, 1), (1, 0), (1, 2), directed=True)  # of types 0, 0 and 1
-BOND = adjacency(4, (1, 2), directed=True).long()
-
-
-@compare(
-    (BONDED, BOND, *random((2, 5), (3, 5), (5,))),
-    (BONDED[:3, :3], 2 * BOND[:3, :3], *random((2, 6), (4, 6), (6,), seed=2)),
+from gtcourse.course.exercises.checker import (
+    Missing,
+    Mistake,
+    adjacency,
+    checker,
+    compare,
+    mistake,
+    random,
+    require,
+    tensors,
 )
-@mistake("a node paired with itself has theta_1: the structure has self-loops.", loops=0)
-@mistake(
-    "pairs without an edge have the masking vector, not type 0's.", joined=lambda A, bond: bond >= 0
-)
-@mistake("type 0 is a type of edge, too; A says where edges are.", joined=lambda A, bond: bond > 0)
-def check_first_pairs(A, bond, theta, x, mu, loops=1, joined=lambda A, bond: A):
-    """Structure with self-loops, features without, and the masking vector elsewhere."""
-    structure = theta[torch.maximum(A.long(), loops * torch.eye(len(A)).long())]
-    return structure + torch.where(joined(A, bond)[..., None], x[bond], mu)
+
+ONE_WAY = FAR[1:, 1:].triu()
+ONE_WAY[3, 0] = 1
 
 
 @compare(
@@ -40,58 +35,210 @@ def check_first_pairs(A, bond, theta, x, mu, loops=1, joined=lambda A, bond: A):
 )
 @mistake("the softmax runs over the queries; it should run over the last axis.", dim=0)
 @mistake("weights need not sum to one after the gate.", then=lambda a: F.normalize(a, 1, 1))
-def check_gated_attention(dots, b, g, real, clip=5, fill=-math.inf, dim=1):
+@mistake(
+    "the bias is clipped as well; clip only the dot product.",
+    given=lambda d, b, g, real: (d, b.clamp(-5, 5), g, real),
+)
+@mistake(
+    "clip the dot product with clamp; 5 tanh(x / 5) bends it.",
+    given=lambda d, b, g, real: (5 * (d / 5).tanh(), b, g, real),
+)
+@mistake("the gate is a sigmoid of each number, not a softmax.", gate=lambda g: g.softmax(dim=1))
+@mistake("clip to [-5, 5], not to [0, 5].", least=0)
+@mistake("the bias is missing.", given=lambda d, b, g, real: (d, 0 * b, g, real))
+@mistake("the gate is missing.", gate=torch.ones_like)
+@mistake("the gate is the sigmoid of g, not g.", gate=lambda g: g)
+@mistake(
+    "the gate multiplies the weights, after the softmax, not the logits.",
+    lambda d, b, g, real: (
+        ((d.clamp(-5, 5) + b) * g.sigmoid()).masked_fill(~real, -math.inf).softmax(1)
+    ),
+)
+@mistake(
+    "the gate is added to the logits; multiply the weights by it, after the softmax.",
+    lambda d, b, g, real: (
+        (d.clamp(-5, 5) + b + g.sigmoid()).masked_fill(~real, -math.inf).softmax(1)
+    ),
+)
+@mistake(
+    "padding is masked after the softmax, so the weights of the others sum to less than one.",
+    lambda d, b, g, real: (d.clamp(-5, 5) + b).softmax(1) * real * g.sigmoid(),
+)
+@mistake(
+    "a logit of 0 still gets weight: set the logits of padding to -inf.",
+    lambda d, b, g, real: ((d.clamp(-5, 5) + b) * real).softmax(1) * g.sigmoid(),
+)
+@mistake(
+    "the dot products are scaled already; clip them as they are.",
+    given=lambda d, b, g, real: (d / len(d) ** 0.5, b, g, real),
+)
+def check_gated_attention(
+    dots, b, g, real, clip=5, fill=-math.inf, dim=1, least=None, gate=torch.sigmoid
+):
     """Only the dot product is clipped, and the gate comes after the softmax."""
-    return (dots.clamp(-clip, clip) + b + torch.where(real, 0.0, fill)).softmax(dim) * g.sigmoid()
+    clipped = dots.clamp(-clip if least is None else least, clip)
+    return (clipped + b + torch.where(real, 0.0, fill)).softmax(dim) * gate(g)
 
 
-@compare(random((2, 2, 5), (3, 5)), random((4, 4, 3), (2, 3), seed=2))
-@mistake(
-    "virtual nodes come first, before the others.", then=lambda e: e.roll((-3, -3), dims=(0, 1))
+@compare(
+    (*random((5, 5, 3)), FAR, 2),
+    (*random((4, 4, 2)), ONE_WAY, 1),
+    (*random((5, 5, 6)), FAR, 5),
+    (*random((1, 1, 2)), FAR[:1, :1], 1),
+    atol=1e-3,
 )
-@mistake("for two virtual nodes you return the sum; take half of it.", between=1.0)
-@mistake("the columns are missing: the pairs of nodes with virtual nodes.", column=0.0)
-@mistake("the rows are missing: the pairs of virtual nodes with nodes.", row=0.0)
-def check_with_virtual_pairs(e, virtual, between=0.5, row=1.0, column=1.0):
-    """One vector for all pairs of a virtual node, and the mean for pairs of two."""
-    n = len(virtual)
-    wider = F.pad(e, (0, 0, n, 0, n, 0))
-    wider[:n, :n] = between * (virtual[:, None] + virtual)
-    wider[:n, n:], wider[n:, :n] = row * virtual[:, None], column * virtual
-    return wider
-
-
-@compare((*random((5, 5, 3)), FAR, 2), (*random((4, 4, 2)), FAR[1:, 1:].triu(), 1), atol=1e-3)
 @mistake("this is the mean over pairs; return the sum.", reduction="mean")
+@mistake("the sum is divided by the number of pairs, N²; leave it as it is.", over=2)
+@mistake("the sum is divided by the number of nodes; leave it as it is.", over=1)
+@mistake("pairs without a path are counted; leave them out.", counted=lambda d, nu: d <= nu)
 @mistake(
-    "pairs without a path were counted; leave them out.", classes=lambda d: torch.where(d < 0, 2, d)
+    "pairs farther apart than nu are counted as nu; leave them out.", counted=lambda d, nu: d >= 0
 )
-@mistake("pairs farther apart than nu were counted as nu.", classes=lambda d: d.clamp(max=2))
+@mistake(
+    "distance nu is a class, too: there are nu + 1.",
+    counted=lambda d, nu: (d >= 0) & (d < nu),
+)
 @mistake(
     "distance 0 is a class, too: a node with itself counts.",
-    classes=lambda d: torch.where(d == 0, -1, d),
+    counted=lambda d, nu: (d > 0) & (d <= nu),
 )
-def check_distance_objective(logits, distance, nu, classes=lambda d: d, reduction="sum"):
+@mistake(
+    "each pair was counted once; (i, j) and (j, i) are two pairs.",
+    counted=lambda d, nu: (d >= 0) & (d <= nu) & torch.ones_like(d).triu().bool(),
+)
+@mistake(
+    "only neighbours are counted; every distance up to nu counts.", counted=lambda d, nu: d == 1
+)
+@mistake("the objective is minus the logarithm of a probability; the sign is wrong.", sign=-1)
+@mistake(
+    "cross_entropy takes logits, not probabilities.",
+    given=lambda logits, d, nu: (logits.softmax(dim=-1), d, nu),
+)
+@mistake(
+    "this is the squared error of the most likely class; take the cross-entropy.",
+    lambda logits, d, nu: float((logits.argmax(dim=-1) - d).square()[(d >= 0) & (d <= nu)].sum()),
+)
+def check_distance_objective(
+    logits,
+    distance,
+    nu,
+    counted=lambda d, nu: (d >= 0) & (d <= nu),
+    reduction="sum",
+    over=0,
+    sign=1,
+):
     """Every pair within distance nu counts once, a node with itself included."""
-    c = classes(distance).flatten()
-    within = (c >= 0) & (c <= nu)
-    return float(F.cross_entropy(logits.flatten(0, 1)[within], c[within], reduction=reduction))
+    within = counted(distance, nu)
+    c = distance[within].clamp(0, nu)
+    loss = F.cross_entropy(logits[within], c, reduction=reduction)
+    return sign * float(loss) / len(distance) ** over
 
 
 def _weights(counting_head, A):
     b, g = (x.float() for x in tensors(counting_head(A), A.shape, A.shape))
     require(b.isfinite().all() and g.isfinite().all(), "use finite numbers only.")
+    uneven = (b - b[:, :1]).abs().max() > 1e-3
+    if uneven and (b.softmax(dim=1).max(dim=1).values > 2 / len(A)).any():
+        raise Mistake(
+            "the softmax gives some nodes more weight than others, and the number is lost: let a "
+            "row of b hold one number, and let the gates choose."
+        )
     return b.softmax(dim=1) * g.sigmoid()
 
 
 STAR = adjacency(6, (0, 1), (0, 2), (0, 3), (3, 4))  # with a tail, and a node alone
 
 
-@compare([STAR], [STAR[:4, :4]], run=_weights)
-@mistake("the softmax loses the number: leave b at 0 and let the gates choose.", pick=30)
+@compare([STAR], [STAR[:4, :4]], [torch.zeros(1, 1, dtype=torch.bool)], run=_weights)
+@mistake("all gates are open; close those of nodes that are not joined.", edge=0, base=20)
+@mistake("the gates are half open where there is an edge: σ(0) is 1/2.", edge=30)
+@mistake("σ(5) is 0.993: the gates are not open, or not closed, enough.", edge=10, base=-5)
 @mistake("a node also counts itself; close its own gate.", loops=True)
 @mistake("the gates are inverted: they are open where there is no edge.", edge=-40, base=20)
 @mistake("the gates are neither closed nor open: g is 0 and 1.", edge=1, base=0)
 def check_counting_head(A, edge=60, base=-30, pick=0, loops=False):
     """Attention is uniform, the gates pick the neighbours, and the sum counts them."""
     return pick * A.float(), base + edge * (A | torch.eye(len(A)).bool() & loops).float()
+
+
+@checker
+def check_triangles(one, other, gate):
+    """No head can tell node 0 of the two graphs apart, and EGT's pairs count the triangles."""
+    if other is ...:
+        raise Missing
+    graphs = [_from_edges(edges) for edges in (one, other)]
+    sizes = [len(A) for A in graphs]
+    require(sizes[0] == sizes[1], f"the graphs have {sizes[0]} and {sizes[1]} nodes.")
+    degrees = [A.sum(dim=1) for A in graphs]
+    unequal = (degrees[0] != degrees[1]).nonzero().flatten().tolist()
+    node = unequal[0] if unequal else None
+    require(not unequal, f"node {node} has another degree in the second graph.")
+    rows = [_steps_from(A, 0) for A in graphs]
+    unequal = [j for j in range(sizes[0]) if rows[0][j] != rows[1][j]]
+    where = f"from node 0 to node {unequal[0]}" if unequal else ""
+    require(not unequal, f"the distances {where} differ, and a bias can read them.")
+    triangles = [_triangles(A)[0].item() for A in graphs]
+    apart = triangles[0] != triangles[1]
+    require(apart, f"node 0 lies on {_counted(triangles[0])} in both graphs.")
+    _check_gate(gate)
+
+
+def _check_gate(gate):
+    generator = torch.Generator().manual_seed(3)
+    for N in (1, 2, 3, 5, 9):
+        upper = torch.rand(N, N, generator=generator).triu(1)
+        for A in (upper > 0.4, upper > 2.0, upper > 0.0):
+            A = A | A.T
+            share = (A.double() @ A.double() / N).float()
+            order = torch.randperm(N * N, generator=generator)
+            g = torch.as_tensor(gate(A, share, N))
+            again = torch.as_tensor(gate(*(x.view(1, -1)[:, order] for x in (A, share)), N))
+            shape = f"expected the shape {[N, N]}, got {list(g.shape)}."
+            require(g.shape == A.shape, shape)
+            alone = again.shape == (1, N * N) and torch.allclose(
+                again, g.view(1, -1)[:, order], atol=1e-4
+            )
+            require(alone, "the gate of a pair may read only the two numbers of this pair.")
+            require(not g.isnan().any(), f"for N = {N} a gate is NaN.")
+            z = g.sigmoid().double().sum(dim=1) / N  # weights of 1 / N, and values of 1
+            right = 2 * _triangles(A) / N**2
+            if torch.allclose(z, right, atol=1e-4):
+                continue
+            all_pairs = share.double().sum(dim=1) / N
+            ignored = torch.allclose(z, all_pairs, atol=1e-4)
+            require(not ignored, "pairs without an edge are counted, too: close their gates.")
+            neighbours = torch.allclose(z, A.double().sum(dim=1) / N, atol=1e-4)
+            require(not neighbours, "this counts neighbours: the gate has to depend on `share`.")
+            linear = (A * share).sigmoid().double().sum(dim=1) / N
+            same = torch.allclose(z, linear, atol=1e-4)
+            require(not same, "σ of a share is not the share: apply the inverse of σ first.")
+            i = int((z - right).abs().argmax())
+            start = f"for N = {N}, node {i} lies on {_counted(_triangles(A)[i])}"
+            raise Mistake(f"{start}, so z should be {right[i]:.4f}; it is {z[i]:.4f}.")
+
+
+def _from_edges(edges):
+    pairs = [[int(n) for n in edge] for edge in edges]
+    proper = all(len(pair) == 2 and pair[0] != pair[1] for pair in pairs)
+    require(pairs and proper, "expected edges as pairs of two different nodes.")
+    return adjacency(1 + max(map(max, pairs)), *map(tuple, pairs))
+
+
+def _steps_from(A, node):
+    """Distances from a node, and infinity where there is no path."""
+    steps = torch.full((len(A),), math.inf)
+    reached = torch.arange(len(A)) == node
+    for step in range(len(A)):
+        steps[reached & steps.isinf()] = step
+        reached = reached | A[reached].any(dim=0)
+    return steps.tolist()
+
+
+def _counted(triangles):
+    return f"{triangles:g} triangle{'' if triangles == 1 else 's'}"
+
+
+def _triangles(A):
+    """The number of triangles that each node lies on."""
+    A = A.double()
+    return (A * (A @ A)).sum(dim=1) / 2

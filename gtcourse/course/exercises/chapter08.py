@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gtcourse.course.exercises.checker import (
     checker,
     compare,
+    in_one_go,
     mistake,
     random,
     require,
@@ -37,14 +38,46 @@ D, BOND = (4 * random((2, 9, 9))[0]).abs().long()
 D, BOND = torch.where(D == 0, -1, D).fill_diagonal_(0), BOND % 3
 
 
-@compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5))
-@mistake("distance L is far here, as in the authors' code; far means more than L.", longest=2)
-@mistake("no distance is far; all distances beyond L share one relation.", longest=99)
-def check_relation_ids(distance, bond, E, L, longest=None):
+@compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5), (D, BOND, 3, 1))
+@mistake(
+    "distance L is far here, as in the authors' code; far means more than L.",
+    far=lambda d, L: (d >= L) & (d > 1),
+)
+@mistake("no distance is far; all distances beyond L share one relation.", far=lambda d, L: d > 99)
+@mistake("far is a relation of its own; yours is that of distance L.", beyond=-1)
+@mistake("a node with itself has relation 0, not 1.", own=1)
+@mistake("far and unreachable are swapped: unreachable is the last relation.", apart=0, beyond=1)
+@mistake("unreachable pairs have a relation of their own, the last one.", apart=0)
+@mistake("unreachable pairs have the last relation, not 0.", apart=None)
+@mistake("the edges have the relations 1 to E; yours begin at 0.", first=0)
+@mistake("distance 2 has the relation E + 1; yours is one too large.", second=1)
+@mistake("edges have their type's relation; yours all have relation 1.", types=0)
+@mistake(
+    "there is no row for [VNode] here: a node with itself has relation 0.", then=lambda ids: ids + 1
+)
+@mistake(
+    "only an edge has a bond: where there is none, `bond` holds a placeholder.",
+    edge=lambda d, bond: (d == 1) | (bond > 0),
+)
+def check_relation_ids(
+    distance,
+    bond,
+    E,
+    L,
+    far=lambda d, L: d > L,
+    apart=1,
+    beyond=0,
+    first=1,
+    second=0,
+    types=1,
+    edge=lambda d, bond: d == 1,
+    own=0,
+):
     """The order is itself, edges by type, distances, far, unreachable."""
-    d = torch.where(distance > (longest or L), L + 1, distance)
-    ids = torch.where(d == -1, E + L + 1, E + d - 1)
-    return torch.where(d == 0, 0, torch.where(d == 1, 1 + bond, ids))
+    ids = torch.where(far(distance, L), E + L + beyond, E + distance - 1 + second)
+    ids = torch.where(edge(distance, bond), first + types * bond, ids)
+    ids = torch.where(distance == -1, 0 if apart is None else E + L + apart, ids)
+    return torch.where(distance == 0, own, ids)
 
 
 class _NoVectorPerPair(TorchDispatchMode):
@@ -60,6 +93,15 @@ class _NoVectorPerPair(TorchDispatchMode):
 
 def _without_pairs_and_loops(answer, x, R, relation):
     without_loops(answer)
+    for what, (H, T, N) in {
+        "heads": (20, 3, 4),
+        "relations": (2, 30, 4),
+        "nodes": (2, 3, 40),
+    }.items():
+        index = (torch.arange(N)[:, None] + torch.arange(N)) % T
+        many = *random((H, N, 5), (H, T, 5)), index
+        few = many[0][:2, :4], many[1][:2, :3], index[:4, :4] % 3
+        in_one_go(answer, few, many, what=what)
     return _without_pairs(answer, x, R, relation)
 
 
@@ -80,12 +122,18 @@ OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
     run=_without_pairs_and_loops,
 )
 @mistake("this is k_i, as in the authors' code; Eq. 7 has k_j, the key attended to.", key_of_i=True)
-@mistake("the result is divided by sqrt(K); leave that to Eq. 8.", scale=13**-0.5)
-def check_key_context(k, R_query, relation, scale=1.0, key_of_i=False):
+@mistake(
+    "the result is divided by sqrt(K); leave that to Eq. 8.", scale=lambda k: k.shape[-1] ** -0.5
+)
+def check_key_context(k, R_query, relation, scale=lambda k: 1.0, key_of_i=False):
     """T products for each key, from which each pair picks its own."""
-    products = scale * R_query @ k.mT  # [H, T, N]
+    products = scale(k) * R_query @ k.mT  # [H, T, N]
     index = relation.expand(len(k), -1, -1)
     return products.mT.gather(2, index) if key_of_i else products.gather(1, index)
+
+
+def _averaged(sums, dim, index, a):
+    return sums.scatter_reduce(dim, index, a, "mean", include_self=False)
 
 
 @compare(
@@ -93,22 +141,46 @@ def check_key_context(k, R_query, relation, scale=1.0, key_of_i=False):
     (*random((3, 9, 9), seed=2), *OTHER),
     run=_without_pairs,
 )
-@mistake("one weight of each relation is kept; scatter_add_ sums all.", add=torch.Tensor.scatter)
+@mistake(
+    "only one weight of each relation is left; scatter_add_ adds up all of them.",
+    add=torch.Tensor.scatter,
+)
 @mistake("the sum runs over i; in each row, sum over j.", given=lambda a, R, r: (a.mT, R, r.T))
+@mistake(
+    "this counts the nodes of each relation; add up their attention.",
+    given=lambda a, R, r: (torch.full_like(a, 1 / a.shape[-1]), R, r),
+)
+@mistake("this is the mean of the attention of each relation; take its sum.", add=_averaged)
 def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     """Weights are summed by relation, so only T vectors are needed."""
     sums = a.new_zeros(*a.shape[:2], R_value.shape[1])
     return add(sums, 2, relation.expand(len(a), -1, -1), a) @ R_value
 
 
-@compare((3, 5), (1, 2))
-@mistake("a node also counts itself; relation 0 should be 0.", first=0)
+@compare((3, 5), (1, 2), (2, 1))
+@mistake("a node also counts itself; relation 0 should be 0.", first=lambda E: 0)
 @mistake("there is no row for [VNode] here: T is 1 + E + (L - 1) + 2.", more=1)
-@mistake("only edges of type 0 are counted; relations 1 to E are edges.", end=2)
-def check_counting_table(E, L, first=1, end=None, more=0):
+@mistake("only edges of type 0 are counted; relations 1 to E are edges.", end=lambda E: 2)
+@mistake("edges of the last type are not counted; relations 1 to E are edges.", end=lambda E: E)
+@mistake(
+    "relation E + 1 is distance 2; the relations 1 to E are edges.",
+    first=lambda E: E + 1,
+    end=lambda E: E + 2,
+)
+@mistake(
+    "an edge of any type counts as one neighbour; yours counts its type.",
+    then=lambda R: R.cumsum(0) * R,
+)
+@mistake(
+    "every pair is counted; only the relations 1 to E are edges.",
+    first=lambda E: 0,
+    end=lambda E: 999,
+)
+@mistake("a row is missing: T is 1 + E + (L - 1) + 2.", more=-1)
+def check_counting_table(E, L, first=lambda E: 1, end=lambda E: 1 + E, more=0):
     """Every edge counts 1, everything else 0."""
     R = torch.zeros(E + L + 2 + more, 1)
-    R[first : end or 1 + E] = 1
+    R[first(E) : end(E)] = 1
     return R
 
 
@@ -124,7 +196,8 @@ def check_dial_table(dial_table):
         "all distances have the same logit, so all weights are equal.",
     )
     require((weight.std(dim=0) > 1e-6).any(), "the dial makes no difference, as with a bias.")
-    require((weight.argmin(dim=1) != dial).any(), "the sign is wrong.")
+    least = (weight.argmin(dim=1) == dial).all()
+    require(not least, "the right distance gets the least attention: the sign is wrong.")
     for n, farthest in enumerate(largest.tolist(), start=1):
         require(n == farthest, f"the query with dial {n} attends to distance {farthest}.")
     require(right >= 0.99, f"the right distance gets only {right:.1%}: the numbers are too small.")

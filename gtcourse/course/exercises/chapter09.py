@@ -13,28 +13,12 @@ from gtcourse.course.exercises.checker import (
     without_autograd,
 )
 
-A = random((5, 5))[0] > 0
-BOND = A * (9 * random((5, 5), seed=2)[0]).abs().long() % 3
 
-
-def _whole_numbers(pair_rows, adjacency, bond, T):
-    rows = pair_rows(adjacency, bond, T)
+def _whole_numbers(rows_of, *arguments):
+    rows = rows_of(*arguments)
     fractions = isinstance(rows, torch.Tensor) and rows.is_floating_point()
     require(not fractions, "rows of a table are integers; yours are floating-point numbers.")
     return rows
-
-
-@compare(
-    (A, BOND, 3), (A[:1, :1], BOND[:1, :1], 2), (A[:4, :4], BOND[:4, :4], 5), run=_whole_numbers
-)
-@mistake("a loop keeps its type: write the diagonal first.", then=lambda t: t.fill_diagonal_(4))
-@mistake("the rows for no edge and for a node with itself are swapped.", no_edge=1, itself=0)
-@mistake("type 0 is a type of edge, too.", given=lambda A, bond, T: (A & (bond > 0), bond, T))
-@mistake("pairs without an edge have the row of type 0; use row T.", no_edge=-3)
-def check_pair_rows(adjacency, bond, T, no_edge=0, itself=1):
-    """Edges by type, then pairs without an edge, then a node with itself."""
-    others = torch.full_like(bond, T + no_edge).fill_diagonal_(T + itself)
-    return torch.where(adjacency, bond, others)
 
 
 PATH = adjacency(5, (0, 1), (1, 2), (3, 4)).double()  # three nodes, and two joined alone
@@ -46,11 +30,26 @@ def _with_large_negatives(table, *_):
 
 
 # The logarithm of 0 has no gradient.
-@compare((PATH, 0.4), (PATH[1:, 1:], 1.3), view=_with_large_negatives)
+@compare((PATH, 0.4), (PATH[1:, 1:], 1.3), (torch.zeros(1, 1), 2.0), view=_with_large_negatives)
 @mistake("this is the kernel itself; the bias is its logarithm.", then=torch.exp)
 @mistake("this is -t L: take its exponential as a matrix.", kernel=torch.exp)
 @mistake("the heat grows: the sign of t L is wrong.", sign=1)
 @mistake("this is exp(t A); use the Laplacian D - A.", degrees=0)
+@mistake("t is missing.", given=lambda A, t: (A, 1.0))
+@mistake("use the natural logarithm.", then=lambda b: b / math.log(2))
+@mistake("no heat flows between components: there b is -inf.", then=lambda b: b.clamp(min=-20.7))
+@mistake(
+    "a small number was added before the logarithm; between components b is -inf.",
+    then=lambda b: (b.exp() + 1e-3).log(),
+)
+@mistake(
+    "this is I - tL, the beginning of the series; take the matrix exponential.",
+    kernel=lambda M: (torch.eye(len(M)) + M).clamp(min=0),
+)
+@mistake(
+    "the Laplacian is D - A, without division by the degrees.",
+    given=lambda A, t: (A / A.sum(dim=1, keepdim=True), t),
+)
 def check_heat_bias(A, t, degrees=1, sign=-1, kernel=torch.matrix_exp):
     """The bias is the logarithm of the kernel, and no heat flows between components."""
     return kernel(sign * t * (degrees * A.sum(dim=1).diag() - A)).log()
@@ -62,39 +61,140 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
 
 @compare((RINGS, 11), ([[*range(8)]], 8), ([], 2), ([[5, 1, 3, 0], [6, 2, 7]], 9))
 @mistake("a node is bound to itself; the diagonal should be False.", itself=True)
-@mistake("only consecutive nodes are bound; bind all.", others=lambda ring, n: [ring[n - 1]])
-@mistake("a ring of more than six nodes is left out; all rings count.", largest=6)
 @mistake(
-    "only nodes that share every ring are bound; one common ring is enough.",
+    "only consecutive nodes are bound; bind all.",
+    others=lambda ring, n: [ring[n - 1], ring[(n + 1) % len(ring)]],
+)
+@mistake(
+    "only consecutive nodes are bound, and the ring is not closed; bind all.",
+    others=lambda ring, n: [*ring[max(n - 1, 0) : n], *ring[n + 1 : n + 2]],
+)
+@mistake(
+    "nodes of different rings are bound; they need a ring in common.",
+    given=lambda rings, N: ([sorted({node for ring in rings for node in ring})], N),
+)
+@mistake(
+    "only the last ring is left; collect the pairs of all rings.",
+    given=lambda rings, N: (rings[-1:], N),
+)
+@mistake(
+    "only the first ring is read; collect the pairs of all rings.",
     given=lambda rings, N: (rings[:1], N),
 )
+@mistake("two nodes that share two rings are bound as well.", once=True)
+@mistake("True and False are swapped.", then=torch.logical_not)
+@mistake(
+    "a node in no ring has a row, too: the result is [N, N].",
+    given=lambda rings, N: (rings, 1 + max(max(ring) for ring in rings)),
+)
+@mistake("a ring of more than six nodes is left out; all rings count.", largest=6)
 @mistake("each pair is bound one way only; the relation is symmetric.", then=torch.triu)
-@mistake("rings that share nodes were merged.", given=lambda rings, N: ([[*range(7)], rings[2]], N))
-def check_ring_bound(rings, N, itself=False, others=lambda ring, n: ring, largest=None):
+@mistake("rings that share nodes were merged.", merged=True)
+def check_ring_bound(
+    rings, N, itself=False, others=lambda ring, n: ring, largest=None, merged=False, once=False
+):
     """All nodes of a ring are bound to one another, and none to itself."""
     bound = torch.zeros(N, N, dtype=torch.bool)
+    if once:
+        for ring in rings:
+            bound[torch.tensor(ring)[:, None], torch.tensor(ring)] ^= True
+        return bound.fill_diagonal_(False)
+    if merged:
+        bound = check_ring_bound.reference(rings, N) | torch.eye(N, dtype=torch.bool)
+        for _ in range(N):
+            bound = bound.float() @ bound.float() > 0
+        return bound.fill_diagonal_(False)
     for ring in [ring for ring in rings if len(ring) <= (largest or N)]:
         for n, i in enumerate(ring):
             bound[i, others(ring, n)] = True
     return bound if itself else bound.fill_diagonal_(False)
 
 
-@compare((*random((4, 6), (4, 6), (6, 4, 4)), 2), (*random((5, 12), (5, 12), (12, 5, 5)), 3))
+@compare(
+    (*random((4, 6), (4, 6), (6, 4, 4)), 2),
+    (*random((5, 12), (5, 12), (12, 5, 5)), 2),
+    (*random((3, 8), (3, 8), (8, 3, 3)), 4),
+)
 @mistake("the softmax runs over the queries i; it should run over j, the last axis.", dim=1)
-@mistake("the dot product is not divided by sqrt(K).", scale=1)
-@mistake("the dot product is divided by sqrt(d); a head's width is K = d / H.", scale=6**-0.5)
+@mistake("the softmax runs over the channels; it should run over j, the last axis.", dim=0)
+@mistake("the dot product is not divided by sqrt(K).", over=lambda q, K: 1)
+@mistake(
+    "the dot product is divided by sqrt(d); a head's width is K = d / H.",
+    over=lambda q, K: q.shape[1] ** 0.5,
+)
+@mistake("E is divided by sqrt(K) as well; divide the dot product only.", of_E=lambda K: K**-0.5)
 @mistake("heads alternate; use repeat_interleave.", repeat=lambda dots, K, _: dots.repeat(K, 1, 1))
-def check_attention_filters(q, k, E, H, scale=None, dim=-1, repeat=torch.repeat_interleave):
+@mistake(
+    "E is added after the softmax; add it to the logits.",
+    lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H) + E,
+)
+@mistake(
+    "E is averaged over the channels of a head; each channel has logits of its own.",
+    given=lambda q, k, E, H: (
+        q,
+        k,
+        E.unflatten(0, (H, -1)).mean(dim=1).repeat_interleave(len(E) // H, 0),
+        H,
+    ),
+)
+@mistake(
+    "this is one head of width d; there are H of width K = d / H.",
+    lambda q, k, E, H: check_attention_filters.reference(q, k, E, 1),
+)
+@mistake(
+    "a view cannot bring the heads to the front: unflatten the last axis and swap two axes.",
+    lambda q, k, E, H: _viewed(q, k, E, H),
+)
+def check_attention_filters(
+    q,
+    k,
+    E,
+    H,
+    over=lambda q, K: K**0.5,
+    dim=-1,
+    repeat=torch.repeat_interleave,
+    of_E=lambda K: 1,
+):
     """Each head's dot product serves its K channels, and each channel has its own softmax."""
     K = len(E) // H
+    scale = over(q, K)
     q, k = (x.unflatten(1, (H, K)).transpose(0, 1) for x in (q, k))
-    return (repeat(q @ k.mT * (scale or K**-0.5), K, 0) + E).softmax(dim)
+    return (repeat(q @ k.mT / scale, K, 0) + of_E(K) * E).softmax(dim)
 
 
-@compare((3, 4, 3), (5, 4, 9), (1, 6, 2), run=_whole_numbers)
+def _viewed(q, k, E, H):
+    K = len(E) // H
+    q, k = (x.reshape(H, len(x), K) for x in (q, k))
+    return ((q @ k.mT / K**0.5).repeat_interleave(K, dim=0) + E).softmax(dim=-1)
+
+
+def _round_borders(height, width):
+    """Distances, rounded down, on an image whose opposite borders are joined."""
+    pixels = torch.arange(height * width)
+    down, across = _apart(pixels // width), _apart(pixels % width)
+    down, across = torch.minimum(down, height - down), torch.minimum(across, width - across)
+    return torch.hypot(down.double(), across.double()).floor().long()
+
+
+def _apart(numbers):
+    return (numbers[:, None] - numbers).abs()
+
+
+@compare((3, 4, 3), (5, 4, 9), (1, 6, 2), (1, 1, 1), (6, 5, 4), run=_whole_numbers)
 @mistake("this is the distance along rows and columns; use the Euclidean one.", of=torch.add)
 @mistake("this is the larger of the two differences; use their Euclidean norm.", of=torch.maximum)
 @mistake("the distance is rounded to the nearest whole number; round down.", rounded=torch.round)
+@mistake(
+    "an image has borders: distances do not go round them.",
+    lambda h, w, M: _round_borders(h, w).clamp(max=M),
+)
+@mistake("the distance is rounded up; round down.", rounded=torch.ceil)
+@mistake("this is the squared distance; take its root.", of=lambda a, b: a * a + b * b)
+@mistake("distances of M or more share row M.", given=lambda h, w, M: (h, w, 10**6))
+@mistake(
+    "this is the difference of the pixels' numbers; take the distance in the image.",
+    lambda h, w, M: _apart(torch.arange(h * w)).clamp(max=M),
+)
 @mistake("the last row is M: the table has M + 1 rows.", last=1)
 @mistake("pixels are numbered column by column; number them row by row.", by_rows=False)
 def check_pixel_rows(height, width, M, of=torch.hypot, rounded=torch.floor, last=0, by_rows=True):
@@ -123,12 +223,37 @@ def _by_hand(backward, *arguments):
     run=_by_hand,
     parts=["the gradient of E", "the gradient of s"],
 )
-@mistake("an ablated pair's gradient is not 0.", of_a=lambda keep, m, z: keep * (m - z))
+@mistake(
+    "an ablated pair's gradient is not 0: it takes weight from the others.",
+    of_a=lambda keep, m, z: (keep * m - z) * (keep > 0),
+)
+@mistake(
+    "the factor belongs to the message alone, not to z.", of_a=lambda keep, m, z: keep * (m - z)
+)
 @mistake("z is missing: the others lose the weight that j gains.", of_a=lambda keep, m, z: keep * m)
+@mistake(
+    "the factors are missing: the message is keep * m.",
+    given=lambda a, m, keep, g: (a, m, torch.ones_like(keep), g),
+)
+@mistake("the factors are missing in z, the output of the layer.", of_z=lambda a, m, keep: a * m)
+@mistake("z is the sum over j, the last axis.", over=1)
+@mistake("the weight is missing: dz/dE is a (keep * m - z).", weight=torch.ones_like)
+@mistake("the gradient of z_i reaches row i: g needs a last axis.", of_g=lambda g: g[:, None])
 @mistake("this is a mean over channels; sum their gradients.", of_s=torch.mean)
 @mistake("sum over the channels, not the queries.", of_s=lambda E, dim: E.sum(dim=1))
-def check_backward(a, m, keep, g, of_a=lambda keep, m, z: keep * m - z, of_s=torch.sum):
+def check_backward(
+    a,
+    m,
+    keep,
+    g,
+    of_a=lambda keep, m, z: keep * m - z,
+    of_s=torch.sum,
+    over=-1,
+    of_z=lambda a, m, keep: a * keep * m,
+    weight=lambda a: a,
+    of_g=lambda g: g[..., None],
+):
     """An ablated pair sends no message but still takes weight from the others."""
-    z = (a * keep * m).sum(dim=-1, keepdim=True)
-    of_E = a * g[..., None] * of_a(keep, m, z)
+    z = of_z(a, m, keep).sum(dim=over, keepdim=True)
+    of_E = weight(a) * of_g(g) * of_a(keep, m, z)
     return of_E, of_s(of_E, dim=0)

@@ -18,6 +18,7 @@ import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GINConv
 
@@ -43,23 +45,65 @@ from gtcourse.models.attention import over_heads
 from gtcourse.models.message_passing import GatedGCNConv
 
 A = random((4, 4))[0] > 0
+SIZE = torch.tensor([0.5, 1.2, 2.0])  # numbers of both signs
 
 
 # -inf has no gradient.
-@compare((*random((4,), (4,)), A), (*random((3,), (3,)), A[1:, 1:]))
+@compare(
+    (*random((4,), (4,)), A),
+    (-SIZE, SIZE.flip(0) - 1.5, A[1:, 1:]),
+    (*random((1,), (1,)), ~A[:1, :1]),
+)
+@mistake("this is a ReLU; LeakyReLU keeps a fifth of negative numbers.", slope=0.0)
+@mistake(
+    "a node attends to itself only if it has a loop.",
+    given=lambda a, b, A: (a, b, A | torch.eye(len(A), dtype=torch.bool)),
+)
+@mistake(
+    "the two numbers are multiplied; add them.",
+    lambda a, b, A: F.leaky_relu(a[:, None] * b, 0.2).masked_fill(~A.mT, -math.inf),
+)
+@mistake(
+    "LeakyReLU is applied to each number; add them first.",
+    lambda a, b, A: (F.leaky_relu(a, 0.2)[:, None] + F.leaky_relu(b, 0.2)).masked_fill(
+        ~A.mT, -math.inf
+    ),
+)
+@mistake("pairs without an edge have the logit 0, which still gets weight; use -inf.", off=0.0)
+@mistake("these are weights, not logits.", then=lambda s: s.softmax(dim=-1).nan_to_num())
 @mistake("the non-linearity is missing: LeakyReLU.", slope=1.0)
 @mistake("the slope is 0.01, PyTorch's default; GAT's is 0.2.", slope=0.01)
 @mistake("pairs without an edge have a large negative logit; use -inf.", off=-1e9)
 def check_gat_logits(receiver, sender, A, slope=0.2, off=-math.inf):
     """LeakyReLU of the receiver's number plus the sender's, on incoming edges."""
-    return F.leaky_relu(receiver[:, None] + sender, slope).masked_fill(~A.T, off)
+    return F.leaky_relu(receiver[:, None] + sender, slope).masked_fill(~A.mT, off)
 
 
 @compare(
     (random((3, 3))[0], torch.tensor([[1.0, -2, 0.5], [0, 3, -1], [2, 0.5, -200]])),
     random((5, 5), (5, 5)),
     view=lambda z, *_: z.double() - z.double().mean(dim=-1, keepdim=True),  # as in a softmax
+    explain=lambda got, right, s, g: (
+        f"the softmax of the first row is {_rounded(got.double().softmax(-1)[0])}, and should be "
+        f"{_rounded(right.double().softmax(-1)[0])}."
+        if not torch.allclose(got.double().softmax(-1), right.double().softmax(-1), atol=1e-4)
+        else "the logits for a very small gate are wrong: for g = -200, log σ(g) is -200."
+    ),
 )
+@mistake(
+    "the gate divides the weights; add its logarithm, do not subtract it.",
+    lambda s, g: s - F.logsigmoid(g),
+)
+@mistake("s is missing: add the logarithm of the gate to it.", lambda s, g: F.logsigmoid(g))
+@mistake("this is exp(s) times the gate; return its logarithm.", lambda s, g: s.exp() * g.sigmoid())
+@mistake("the softmax is taken already; return logits.", lambda s, g: s.softmax(-1) * g.sigmoid())
+@mistake("s is multiplied by the logarithm of the gate; add it.", lambda s, g: s * F.logsigmoid(g))
+@mistake("use the natural logarithm.", lambda s, g: s + F.logsigmoid(g) / math.log(10))
+@mistake(
+    "σ is clamped, so a very small gate is too large; use F.logsigmoid.",
+    lambda s, g: s + g.sigmoid().clamp(min=1e-9).log(),
+)
+@mistake("log σ(g) is wanted, not log σ(-g) = log(1 - σ(g)).", lambda s, g: s + F.logsigmoid(-g))
 @mistake("σ(-200) is 0 in single precision; use F.logsigmoid.", lambda s, g: s + g.sigmoid().log())
 @mistake("these are weights, not logits.", lambda s, g: F.normalize(s.exp() * g.sigmoid(), 1, -1))
 @mistake("the gate itself is added; add its logarithm.", lambda s, g: s + g.sigmoid())
@@ -70,15 +114,8 @@ def check_gate_as_bias(s, g):
     return s + F.logsigmoid(g)
 
 
-@compare((7, 24, 4, 11, 3), (9, 30, 5, 8, 2), parts=["Graphormer", "CSA", "EGT"])
-@mistake("layers share logits and values; count them once.", shared=3)
-@mistake("the values, or the gates, are missing.", kinds=1)
-@mistake(
-    "each of EGT's layers has its own pairs; L is missing.", given=lambda *sizes: (*sizes[:4], 1)
-)
-def check_pair_numbers(N, d, H, d_e, L, shared=1, kinds=2):
-    """Per head and shared by layers, per channel and shared by layers, and per layer."""
-    return shared * N**2 * H, shared * kinds * N**2 * d, L * N**2 * (d_e + kinds * H)
+def _rounded(row):
+    return [round(x, 3) for x in row.tolist()]
 
 
 # C ties with A's worst, D has fewer seeds, and G is above B seed by seed.
@@ -91,7 +128,32 @@ ERRORS = {
 @compare(
     [ERRORS],
     [{"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]}],
+    [{"L": [0.10, 0.11, 0.12], "M": [0.105, 0.6, 0.6], "N": [0.13, 0.9], "O": [0.2, 0.2, 0.2]}],
+    [{"P": [0.9, 0.1, 0.2], "Q": [0.5, 0.5, 0.4], "R": [0.7, 0.6, 0.1]}],
+    [{"only": [0.4, 0.5]}],
     view=lambda pairs, *_: sorted({*map(tuple, pairs)}),
+    explain=lambda got, right, errors: _first_difference({*map(tuple, got)}, right, errors),
+)
+@mistake(
+    "one error of each model decides nothing: compare every seed with every other.",
+    ahead=lambda a, b: a[-1] < b[-1],
+)
+@mistake("only the worst seeds were compared.", ahead=lambda a, b: max(a) < max(b))
+@mistake(
+    "only medians were compared.",
+    ahead=lambda a, b: sorted(a)[len(a) // 2] < sorted(b)[len(b) // 2],
+)
+@mistake(
+    "seeds are compared one by one; each seed of one has to beat every seed of the other.",
+    ahead=lambda a, b: all(x < y for x, y in zip(a, b, strict=False)),
+)
+@mistake(
+    "models may have different numbers of seeds.",
+    ahead=lambda a, b: len(a) == len(b) and max(a) < min(b),
+)
+@mistake(
+    "intervals of one standard deviation were compared; compare the seeds themselves.",
+    ahead=lambda a, b: np.mean(a) + np.std(a) < np.mean(b) - np.std(b),
 )
 @mistake(
     "the pairs are reversed: the model with lower errors is ahead.",
@@ -106,6 +168,189 @@ ERRORS = {
 def check_ahead_of(errors, ahead=lambda a, b: max(a) < min(b)):
     """The worst seed of one is compared with the best of the other."""
     return {(a, b) for a in errors for b in errors if a != b and ahead(errors[a], errors[b])}
+
+
+def _first_difference(got, right, errors):
+    """A pair of models that is missing or too much."""
+    for pair in [*sorted(got ^ {*right})]:
+        if pair in got and not (len(pair) == 2 and {*pair} <= {*errors}):
+            return f"{pair} is not a pair of two names."
+        one, other = pair
+        if one == other:
+            return f"{pair} is in your answer: a model is not ahead of itself."
+        verb = "is in your answer" if pair in got else "is missing"
+        return f"{pair} {verb}: {one} has the errors {errors[one]}, {other} has {errors[other]}."
+    return "the pairs are wrong."
+
+
+RINGS = (
+    "c1ccc({})cc1",
+    "c1cnc({})cc1",
+    "c1csc({})c1",
+    "c1oc({})cc1",
+    "C1CCC({})CC1",
+    "C1CCN({})CC1",
+    "O1CCC({})CC1",
+    "C1CC({})C1",
+    "c1ccc2c(c1)[nH]c({})c2",
+    "c1ccc2nc({})ccc2c1",
+)
+SUBSTITUENTS = (
+    "C",
+    "CC",
+    "CCC",
+    "O",
+    "OC",
+    "OCC",
+    "N",
+    "NC",
+    "F",
+    "Cl",
+    "C#N",
+    "CO",
+    "CCO",
+    "CCl",
+    "C(=O)O",
+    "C(N)=O",
+    "C(F)(F)F",
+    "NC(C)=O",
+    "S(C)(=O)=O",
+)
+
+
+@cache
+def small_molecules() -> tuple[NDArray, NDArray, NDArray]:
+    """Ten ring systems with 19 substituents: counts ``[G, 512]``, Crippen's logP, and scaffolds.
+
+    The counts are those of Morgan's environments of radius 1, folded to 512. A scaffold is a number
+    from 0; molecules with the same ring system have the same. Nitrogen, oxygen and halogens are not
+    put on a nitrogen.
+    """
+    from rdkit.Chem import Crippen, MolFromSmiles, rdFingerprintGenerator
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    counter = rdFingerprintGenerator.GetMorganGenerator(radius=1, fpSize=512)
+    smiles = [
+        ring.format(substituent)
+        for ring in RINGS
+        for substituent in SUBSTITUENTS
+        if "N({})" not in ring or substituent[0] in "CS"
+    ]
+    molecules = [MolFromSmiles(text) for text in smiles]
+    counts = np.stack([counter.GetCountFingerprintAsNumPy(m) for m in molecules]).astype(float)
+    _, scaffold = np.unique([MurckoScaffoldSmiles(text) for text in smiles], return_inverse=True)
+    return counts, np.array([Crippen.MolLogP(m) for m in molecules]), scaffold
+
+
+def ridge(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
+    """A ridge regression with a penalty of 1; it returns the function that predicts."""
+    middle, mean = x.mean(axis=0), y.mean()
+    kernel = (x - middle) @ (x - middle).T + np.eye(len(x))
+    weights = (x - middle).T @ np.linalg.solve(kernel, y - mean)
+    return lambda new: (new - middle) @ weights + mean
+
+
+def nearest(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
+    """The target of the training molecule whose counts differ least, in squares."""
+
+    def predict(new: NDArray) -> NDArray:
+        apart = (new**2).sum(axis=1)[:, None] - 2 * new @ x.T + (x**2).sum(axis=1)
+        return y[apart.argmin(axis=1)]
+
+    return predict
+
+
+def at_random(group: NDArray) -> NDArray:
+    """The same sizes of groups, with molecules drawn at random."""
+    return np.random.default_rng(0).permutation(group)
+
+
+def _held_out(answer, fit, x, y, group):
+    """The answer, whose models may not see the molecules that they are tested on."""
+    if isinstance(group, str):
+        x, y, group = small_molecules()
+
+    def rows(values):
+        return {row.tobytes() for row in np.ascontiguousarray(values, dtype=float)}
+
+    def watched(some, targets):
+        some, targets = np.asarray(some), np.asarray(targets)
+        require(len(some) == len(targets), "`fit` got inputs and targets of different lengths.")
+        predict = fit(some, targets)
+        seen = rows(some)
+
+        def checked(new):
+            leak = seen & rows(new)
+            require(not leak, "a molecule is predicted by a model that was fitted to it.")
+            return predict(new)
+
+        return checked
+
+    return answer(watched, x.copy(), y.copy(), group.copy())
+
+
+def _tested(fit, x, y, group, chosen):
+    """The mean absolute error of some groups."""
+    errors = [
+        abs(fit(x[group != one], y[group != one])(x[group == one]) - y[group == one])
+        for one in chosen
+        if (group == one).any()
+    ]
+    return float(np.concatenate(errors).mean())
+
+
+def _toy(sizes, seed):
+    """Random molecules in groups of these sizes, in no order, with a target that groups shift."""
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.repeat([7 * n + 2 for n in range(len(sizes))], sizes))
+    x = rng.normal(size=(len(group), 6)).round(3) + group[:, None] / 5
+    return x, x[:, 0] - 2 * x[:, 1] + np.sin(group), group
+
+
+@compare(
+    (ridge, *_toy((5, 1, 9), 0)),
+    (nearest, *_toy((2, 2, 12, 3), 1)),
+    (ridge, None, None, "by scaffold"),
+    (ridge, *_toy((1, 1, 1, 1, 1), 2)),
+    run=_held_out,
+    atol=1e-6,
+)
+@mistake("this is the mean over the groups; every molecule counts once.", by_group=True)
+@mistake("these are squared errors; take absolute ones.", of=np.square)
+@mistake("an error has no sign: take its absolute value.", of=lambda error: error)
+@mistake(
+    "this is the root of the mean squared error; take the mean of the absolute errors.",
+    of=np.square,
+    then=lambda mean: mean**0.5,
+)
+@mistake("this is the median error; take the mean.", mean=np.median)
+@mistake("this is the sum of the errors; divide it by the number of molecules.", mean=np.sum)
+@mistake(
+    "only one group is tested; test each of them.",
+    lambda fit, x, y, group: _tested(fit, x, y, group, group[:1]),
+)
+@mistake(
+    "groups need not be numbered 0, 1, 2, …: take the numbers that there are.",
+    lambda fit, x, y, group: _tested(fit, x, y, group, range(len(np.unique(group)))),
+)
+@mistake("a group was left out: each group is tested once.", first=1)
+@mistake(
+    "the model is fitted to one group and tested on all others; it should be the reverse.",
+    swapped=True,
+)
+@mistake(
+    "the groups are given; do not draw others.",
+    given=lambda fit, x, y, group: (fit, x, y, np.arange(len(y))),
+)
+def check_honest_error(
+    fit, x, y, group, by_group=False, of=np.abs, mean=np.mean, first=0, swapped=False
+):
+    """On 183 molecules: ridge 0.08 at random, 0.35 by scaffold; nearest 0.52 and 0.56."""
+    errors = []
+    for one in np.unique(group)[first:]:
+        test = (group == one) ^ swapped
+        errors.append(of(fit(x[~test], y[~test])(x[test]) - y[test]))
+    return float(mean([each.mean() for each in errors] if by_group else np.concatenate(errors)))
 
 
 @checker
@@ -137,13 +382,17 @@ def check_layer(layer):
     after = apply(h, path)
     near = torch.allclose(after[:2], before[:2])
     require(near, "a node reads more than itself and its neighbours.")
+    joined = path.clone()
+    joined[2, 4] = joined[4, 2] = 1.0  # two nodes that node 0 is not joined to
+    near = torch.allclose(apply(h, joined)[:1], after[:1])
+    require(near, "a node reads edges between nodes that it is not joined to.")
     pair = fooled_by(model, largest=5)
     if pair is not None:
         edges = [np.argwhere(np.triu(graph.bonds)).tolist() for graph in pair]
-        sizes = [len(graph.atoms) for graph in pair]
+        sizes = [f"{len(g.atoms)} node{'s' if len(g.atoms) > 1 else ''}" for g in pair]
         raise Mistake(
-            f"these two graphs get the same numbers: {sizes[0]} nodes with the edges {edges[0]}, "
-            f"and {sizes[1]} nodes with the edges {edges[1]}."
+            f"two graphs get the same numbers: one of {sizes[0]} with the edges {edges[0]}, and "
+            f"one of {sizes[1]} with the edges {edges[1]}."
         )
 
 

@@ -10,42 +10,109 @@ ATTENTION = torch.tensor([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.6, 0.1,
 
 
 # The gradient is infinite at a weight of 0.
-@compare([ATTENTION], [random((7, 7))[0].softmax(dim=-1)])
+@compare([ATTENTION], [random((7, 7))[0].softmax(dim=-1)], [torch.eye(2)])
 @mistake("0 log 0 is NaN, but should be 0: use torch.special.xlogy.", product=lambda a: a * a.log())
-@mistake("this is the entropy in nats; divide by log N.", over=1)
-@mistake("the size of the graph is hard-coded; divide by log N.", over=math.log(4))
+@mistake("this is the entropy in nats; divide by log N.", over=lambda a: 1)
+@mistake("this is the entropy in bits; divide by log N.", over=lambda a: math.log(2))
+@mistake("the size of the graph is fixed; divide by log N.", over=lambda a: math.log(4))
+@mistake(
+    "NaN was replaced in the sum, and with it the terms that are not zero.",
+    lambda a: (-(a * a.log()).sum(dim=-1) / math.log(len(a))).nan_to_num(),
+)
+@mistake(
+    "this is one minus the sum of the squared weights; return the entropy.",
+    lambda a: 1 - a.square().sum(dim=-1),
+)
+@mistake("this is one minus the largest weight; return the entropy.", lambda a: 1 - a.amax(dim=-1))
+@mistake("divide by log N, not by N.", over=len)
+@mistake("this is the mean over j; take the sum.", over=lambda a: len(a) * math.log(len(a)))
+@mistake(
+    "even attention is that to all N nodes, also for a row with zeros.",
+    lambda a: -torch.special.xlogy(a, a).sum(-1) / (a > 0).sum(-1).clamp(min=2).to(a).log(),
+)
+@mistake(
+    "this is the number of nodes that it is spread over, divided by N; leave exp out.",
+    lambda a: (-torch.special.xlogy(a, a).sum(dim=-1)).exp() / len(a),
+)
 @mistake("a small number was added inside the logarithm.", product=lambda a: a * (a + 1e-3).log())
 @mistake("the sum runs over the queries; it should run over j, the last axis.", dim=0)
 def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=None, dim=-1):
     """It is 0 for a row with one node and 1 for a uniform row, for any size."""
-    return -product(a).sum(dim=dim) / (over or math.log(len(a)))
+    return -product(a).sum(dim=dim) / (over(a) if over else math.log(len(a)))
 
 
-@compare([random((3, 2, 4, 4))[0].softmax(dim=-1)], [random((2, 5, 6, 6))[0].softmax(dim=-1)])
+@compare(
+    [random((4, 2, 5, 5))[0].softmax(dim=-1)],
+    [random((2, 5, 6, 6))[0].softmax(dim=-1)],
+    [random((3, 2, 1, 1))[0].softmax(dim=-1)],
+)
 @mistake(
     "the first layer is on the left of the product; later layers belong there.",
     given=lambda a: (a.flip(0),),
 )
 @mistake("the residual is missing: half of each factor is the identity.", residual=0.0)
 @mistake("only the first head was used; take their mean.", given=lambda a: (a[:, :1],))
-def check_rollout(attention, residual=0.5):
+@mistake(
+    "this is the maximum over the heads; take their mean.",
+    given=lambda a: (a.amax(dim=1, keepdim=True),),
+)
+@mistake(
+    "this is the sum over the heads; take their mean.",
+    given=lambda a: (a.sum(dim=1, keepdim=True),),
+)
+@mistake(
+    "the layers are added; multiply them.",
+    lambda a: sum(check_rollout.reference(a[n : n + 1]) for n in range(len(a))),
+)
+@mistake(
+    "the heads are taken for layers, one after the other; take their mean.",
+    given=lambda a: (a.flatten(0, 1)[:, None],),
+)
+@mistake("the first layer is left out.", given=lambda a: (a[1:],))
+@mistake("only the last layer is used; multiply all of them.", given=lambda a: (a[-1:],))
+@mistake("a layer's matrix is not halved: each row of (a + I) / 2 sums to one.", lost=1.0)
+@mistake("the matrices are multiplied entry by entry; use @.", times=torch.mul)
+@mistake(
+    "this is the mean over the layers; multiply them.",
+    given=lambda a: (a.mean(dim=0, keepdim=True),),
+)
+@mistake(
+    "this is the mean of the rollouts of the heads; take the mean over heads in each layer.",
+    lambda a: torch.stack([check_rollout.reference(a[:, [h]]) for h in range(a.shape[1])]).mean(0),
+)
+@mistake(
+    "the identity is added once, at the end; add it in every layer.",
+    lambda a: (check_rollout.reference(a, residual=0.0) + torch.eye(a.shape[-1]).to(a)) / 2,
+)
+def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
     """Half the mean over heads, half the identity, and later layers on the left."""
     product = eye = torch.eye(attention.shape[-1], dtype=attention.dtype)
     for layer in attention:
-        product = ((1 - residual) * layer.mean(dim=0) + residual * eye) @ product
+        factor = (1 - residual) * layer.mean(dim=0) + residual * eye
+        product = times((1 + lost) * factor, product)
     return product
 
 
-@compare(random((4,), (4, 2)), random((6,), (6, 3), seed=2))
+@compare(random((4,), (4, 2)), random((6,), (6, 3), seed=2), random((2,), (2, 1)))
 @mistake("this is z without the node; return the difference.", original=0)
 @mistake(
     "without the node, the other weights sum to one again.", lambda s, v: s.softmax(0)[:, None] * v
 )
 @mistake("the logit was set to 0, which still gets weight; set it to -inf.", gone=0)
-def check_leave_out(s, v, gone=-math.inf, original=1):
+@mistake(
+    "this is the output without node j minus z; it should be z minus that output.", then=torch.neg
+)
+@mistake("all other nodes get the same weight; the softmax has to run over the last axis.", dim=0)
+@mistake(
+    "node j was kept, and all others removed; it should be the other way round.",
+    lambda s, v: s.softmax(0) @ v - v,
+)
+@mistake("the exponentials are not divided by their sum.", lambda s, v: s.exp()[:, None] * v)
+@mistake("a logit of -5 or so still gets weight; set it to -inf.", gone=-5.0)
+def check_leave_out(s, v, gone=-math.inf, original=1, dim=-1):
     """The other weights grow when a node is removed, and the difference is its effect."""
     others = s.expand(len(s), -1).masked_fill(torch.eye(len(s), dtype=torch.bool), gone)
-    return original * s.softmax(0) @ v + (1 - 2 * original) * others.softmax(-1) @ v
+    return original * s.softmax(0) @ v + (1 - 2 * original) * others.softmax(dim) @ v
 
 
 def _by_hand(answer, *arguments):
@@ -61,6 +128,30 @@ def _by_hand(answer, *arguments):
 @mistake("this is the derivative for a weight, not for a logit.", lambda a, v, g: g @ v.T)
 @mistake("this is the weight times its derivative; z_i is missing.", lambda a, v, g: a * (g @ v.T))
 @mistake("this uses z_j; it should be z_i.", lambda a, v, g: a * (g @ v.T - g @ (a @ v).T))
+@mistake(
+    "the weight is missing: the derivative of z_i is a_ij (v_j - z_i).",
+    lambda a, v, g: g @ v.T - (g * (a @ v)).sum(dim=-1, keepdim=True),
+)
+@mistake(
+    "logit s_ij moves all weights of row i; a (1 - a) is its own weight's derivative only.",
+    lambda a, v, g: a * (1 - a) * (g @ v.T),
+)
+@mistake(
+    "the gradient of row i comes from g_i, not from g_j.",
+    lambda a, v, g: a * (v @ g.T - (g * (a @ v)).sum(dim=-1, keepdim=True)),
+)
+@mistake(
+    "z_i is the weighted mean of the values, not their plain mean.",
+    lambda a, v, g: a * (g @ (v - v.mean(dim=0)).T),
+)
+@mistake(
+    "g_i · z_i belongs to row i: use keepdim=True.",
+    lambda a, v, g: a * (g @ v.T - (g * (a @ v)).sum(dim=-1)),
+)
+@mistake(
+    "multiply channel by channel, and add the channels at the end.",
+    lambda a, v, g: a * g.sum(1, True) * (v.sum(dim=1) - (a @ v).sum(1, True)),
+)
 def check_logit_gradient(a, v, g):
     """A logit moves the prediction by its value minus the mean."""
     return a * (g @ v.T - (g * (a @ v)).sum(dim=-1, keepdim=True))

@@ -17,15 +17,71 @@ from gtcourse.course.exercises.checker import (
 )
 
 
-@compare(([2, 6, 3, 5, 4], 2), ([2, 3, 4, 5, 6], 2), ([4, 4, 4], 3), atol=1e-6)
+def _batches(sizes, batch_size):
+    return [sizes[start : start + batch_size] for start in range(0, len(sizes), batch_size)]
+
+
+def _held(batch):
+    return len(batch) * max(batch) ** 2
+
+
+def _share(batch):
+    return 1 - sum(n**2 for n in batch) / _held(batch)
+
+
+@compare(
+    ([2, 6, 3, 5, 4], 2),
+    ([2, 3, 4, 5, 6], 2),
+    ([4, 4, 4], 3),
+    ([1, 7, 2, 2], 9),
+    ([5, 1, 3], 1),
+    atol=1e-6,
+)
+@mistake(
+    "this is the mean over the batches; add them up before you divide.",
+    lambda sizes, b: sum(map(_share, _batches(sizes, b))) / len(_batches(sizes, b)),
+)
+@mistake(
+    "the last batch counts, too, if it has fewer graphs.",
+    given=lambda sizes, b: (sizes[: len(sizes) // b * b] or sizes, b),
+)
+@mistake(
+    "the last batch has only the graphs that are left, not batch_size of them.",
+    lambda sizes, b: (
+        1 - sum(n**2 for n in sizes) / sum(b * max(batch) ** 2 for batch in _batches(sizes, b))
+    ),
+)
+@mistake(
+    "this is the number of padded pairs; divide it by the number of all pairs.",
+    lambda sizes, b: sum(_held(batch) for batch in _batches(sizes, b)) - sum(n * n for n in sizes),
+)
+@mistake(
+    "a batch is padded to its largest graph, which need not be its first.",
+    lambda sizes, b: (
+        1
+        - sum(n**2 for n in sizes) / sum(len(batch) * batch[0] ** 2 for batch in _batches(sizes, b))
+    ),
+)
+@mistake("this is in percent; return a share from 0 to 1.", then=lambda share: 100 * share)
+@mistake(
+    "padding is divided by the real pairs; divide it by all pairs.",
+    then=lambda share: share / (1 - share),
+)
+@mistake("this is rounded to two digits.", then=lambda share: round(share, 2))
+@mistake("// rounds down to a whole number; use /.", then=lambda share: math.ceil(share))
+@mistake(
+    "add the squares of the sizes, not the sizes, which you square afterwards.",
+    lambda sizes, b: (
+        1 - sum(sizes) ** 2 / sum((len(batch) * max(batch)) ** 2 for batch in _batches(sizes, b))
+    ),
+)
 @mistake("the graphs were sorted; take them in order.", given=lambda sizes, b: (sorted(sizes), b))
 @mistake("this counts nodes; a batch has N² pairs for each graph.", power=1)
 @mistake("a batch is padded to its own largest graph.", given=lambda sizes, b: (sizes, len(sizes)))
 @mistake("this is the share of real pairs; return that of padding.", then=lambda share: 1 - share)
 def check_padding_share(sizes, batch_size, power=2):
     """Padding is counted in pairs, and batches of similar sizes waste less."""
-    batches = [sizes[start : start + batch_size] for start in range(0, len(sizes), batch_size)]
-    held = sum(len(batch) * max(batch) ** power for batch in batches)
+    held = sum(len(batch) * max(batch) ** power for batch in _batches(sizes, batch_size))
     return 1 - sum(n**power for n in sizes) / held
 
 
@@ -60,8 +116,15 @@ def _block_case(N, d, D, size, scale):
     _block_case(12, 3, 4, 5, scale=1),
     _block_case(11, 4, 2, 3, scale=8),  # exp of these logits is infinite
     _block_case(9, 2, 20, 4, scale=1),  # more scalars than distances
+    _block_case(1, 2, 3, 4, scale=1),
+    _block_case(6, 3, 0, 1, scale=4),  # one scalar for all distances
     run=_in_blocks,
 )
+@mistake("distances beyond D read the last scalar, of index D.", last=2)
+@mistake("the distance |i - j| has no direction: use abs().", sided=True)
+@mistake("the dot products are divided by d; use √d.", power=1)
+@mistake("the bias is missing.", given=lambda q, k, v, scalars, size: (q, k, v, 0 * scalars, size))
+@mistake("this is the mean of the blocks' softmaxes; all keys share one softmax.", mean=True)
 @mistake("when the largest logit grows, what was summed before has to shrink.", shrinks=False)
 @mistake("the largest logit has to be subtracted before exp, or it overflows.", shift=0)
 @mistake("each block was divided by its own sum; divide once, at the end.", local=True)
@@ -69,7 +132,20 @@ def _block_case(N, d, D, size, scale):
 @mistake("the last block may be smaller than the others, but it counts.", whole=True)
 @mistake("divide the dot products by √d.", power=0)
 def check_attention_in_blocks(
-    q, k, v, scalars, size, shrinks=True, shift=1, local=False, first=0, whole=False, power=0.5
+    q,
+    k,
+    v,
+    scalars,
+    size,
+    shrinks=True,
+    shift=1,
+    local=False,
+    first=0,
+    whole=False,
+    power=0.5,
+    last=1,
+    sided=False,
+    mean=False,
 ):
     """The softmax of all keys, from blocks, with numbers in proportion to N."""
     N, d = q.shape
@@ -79,8 +155,13 @@ def check_attention_in_blocks(
     for start in range(0, N // size * size if whole else N, size):
         keys = slice(start, start + size)
         place = torch.arange(N)[keys] - first * start
-        away = (torch.arange(N)[:, None] - place).abs().clamp(max=len(scalars) - 1)
-        logits = q @ k[keys].T / d**power + scalars[away]  # [N, size]
+        away = torch.arange(N)[:, None] - place
+        away = (away if sided else away.abs()).clamp(0, max(len(scalars) - last, 0))
+        logits = q @ k[keys].mT / d**power + scalars[away]  # [N, size]
+        if mean:
+            z = z + logits.softmax(dim=1) @ v[keys]
+            total = total + 1
+            continue
         new = torch.maximum(largest, logits.amax(1, keepdim=True))
         weights = (logits - shift * new).exp()
         earlier = (largest - new).exp() if shrinks and shift else torch.ones_like(total)
@@ -102,16 +183,36 @@ DIRECTED = torch.stack([
 REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 
 
-@compare((DIRECTED, REAL), (DIRECTED[1:, :5, :5], REAL[1:, :5]))
+@compare((DIRECTED, REAL), (DIRECTED[:2], REAL[:2]), (DIRECTED[1:, :5, :5], REAL[1:, :5]))
 @mistake("row i holds the steps from i to j, not from j to i.", then=lambda D: D.mT)
-@mistake("a pair without a path has -1, not 0.", never=0)
+@mistake("a pair without a path has -1, not 0.", never=lambda N: 0)
+@mistake("a pair without a path has -1, not N.", never=lambda N: N)
+@mistake(
+    "a pair without a path has -1, not infinity.", then=lambda D: torch.where(D < 0, torch.inf, D)
+)
 @mistake("padding has -1 everywhere.", given=lambda A, mask: (A, mask | True))
-@mistake("it stops one step early: a path can have N - 1 steps.", steps=4)
-def check_distances(A, mask, steps=5, never=-1):
+@mistake("it stops one step early: a path can have N - 1 steps.", steps=lambda N, mask: N - 2)
+@mistake(
+    "it stops at the number of nodes of the smallest graph; the largest decides.",
+    steps=lambda N, mask: int(mask.sum(dim=1).min()) - 1,
+)
+@mistake("the number of steps is fixed; it depends on N.", steps=lambda N, mask: 3)
+@mistake("a later power overwrites the first one that reached a pair.", again=True)
+@mistake("these are the edges; go on with more steps.", lambda A, mask: torch.where(A, 1, -1))
+@mistake("every distance but 0 is one too large.", then=lambda D: torch.where(D > 0, D + 1, D))
+@mistake("a node is 0 steps from itself.", then=lambda D: torch.where(D == 0, -1, D))
+def check_distances(A, mask, steps=lambda N, mask: N - 1, never=lambda N: -1, again=False):
     """A pair's distance is the first power of A that reaches it, for all graphs at once."""
+    N = A.shape[-1]
     reached = torch.diag_embed(mask)
-    D = torch.where(reached, 0, never)
-    for step in range(1, steps + 1):
+    D = torch.where(reached, 0, never(N))
+    if again:
+        power = reached.float()
+        for step in range(1, N):
+            power = power @ A.float()
+            D = torch.where(power > 0, step, D)
+        return D
+    for step in range(1, steps(N, mask) + 1):
         further = reached | (reached.float() @ A.float() > 0)
         D[further & ~reached] = step
         reached = further
@@ -131,8 +232,36 @@ def _order_of_six(epoch):
 @compare(
     *[(_order, s, 7, 3) for s in (0, 2, 1, 3, 5, 7)],
     (_order_of_six, 4, 6, 2),
+    (_order_of_six, 9, 6, 1),
+    (_order, 3, 7, 10),  # one batch an epoch
     view=integers,
+    explain=lambda got, right, order, steps, num_graphs, batch_size: (
+        f"after {steps} steps with {num_graphs} graphs in batches of {batch_size} it is "
+        f"{integers(got)}, not {right}."
+    ),
 )
+@mistake(
+    "these are the graphs' places in the order; return order(epoch) at these places.",
+    given=lambda order, *rest: (lambda epoch: torch.arange(len(order(epoch))), *rest),
+)
+@mistake("after `steps` steps the next batch has the number `steps`, counted from 0.", later=-1)
+@mistake(
+    "epochs are counted from 0.", given=lambda order, *rest: (lambda epoch: order(epoch + 1), *rest)
+)
+@mistake(
+    "the number of steps goes on over the epochs: begin each epoch with its first batch.",
+    lambda order, steps, n, b: order(0)[steps * b : steps * b + b].tolist(),
+)
+@mistake("batch number p begins at p * batch_size.", factor=1)
+@mistake("the last batch of an epoch is smaller; do not begin the order again.", wraps=True)
+@mistake(
+    "an epoch does not end in the middle of a batch: count batches, not graphs.",
+    lambda order, s, n, b: order(s * b // n)[s * b % n : s * b % n + b].tolist(),
+)
+@mistake("this is all that is left of the epoch; take batch_size graphs.", size=None)
+@mistake("these are batch_size + 1 graphs; a slice ends before its second number.", size=1)
+@mistake("the batch is in reverse order.", then=lambda batch: batch[::-1])
+@mistake("keep the order of the graphs.", then=sorted)
 @mistake("n // b + 1 is one batch too many if b divides n.", rounded=lambda x: math.floor(x) + 1)
 @mistake(
     "each epoch has its own order; pass its number.",
@@ -140,8 +269,21 @@ def _order_of_six(epoch):
 )
 @mistake("this is the epoch's first batch; skip those that were taken.", again=True)
 @mistake("the last batch of an epoch is not full, but it is a step.", rounded=math.floor)
-def check_next_batch(order, steps, num_graphs, batch_size, again=False, rounded=math.ceil):
+def check_next_batch(
+    order,
+    steps,
+    num_graphs,
+    batch_size,
+    again=False,
+    rounded=math.ceil,
+    later=0,
+    factor=None,
+    wraps=False,
+    size=0,
+):
     """Seed, epoch and position are all that a run needs to store about its order."""
-    epoch, place = divmod(steps, rounded(num_graphs / batch_size))
-    start = 0 if again else place * batch_size
-    return order(epoch)[start : start + batch_size].tolist()
+    epoch, place = divmod(max(steps + later, 0), rounded(num_graphs / batch_size))
+    start = 0 if again else place * (factor or batch_size)
+    graphs = order(epoch).repeat(2) if wraps else order(epoch)
+    end = None if size is None else start + batch_size + size
+    return graphs[start:end].tolist()
