@@ -6,7 +6,7 @@ python -m experiments.graphormer_zinc --zinc zinc12k.npz
 import argparse
 from pathlib import Path
 
-from experiments.runs import Run, store, train
+from experiments.runs import Run, records_of, store, train
 from gtcourse import load_dataset
 from gtcourse.encodings import encode
 from gtcourse.recipes import get_recipe
@@ -22,4 +22,5 @@ if __name__ == "__main__":
     settings = {"epochs": args.epochs, "batch_size": 32, "buckets": 8, "peak": 5e-4}
     run = Run(recipe.build_model, config, faster=lambda model: model.bias, **settings)
     command = f"python -m experiments.graphormer_zinc --zinc {args.zinc.name} --epochs {run.epochs}"
-    store(train("graphormer-slim-fast-bias/zinc", run, data, 0, command))
+    found = train("graphormer-slim-fast-bias/zinc", run, data, 0, command)
+    store(found, records_of("recipes"))
