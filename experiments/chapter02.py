@@ -3,6 +3,7 @@
 python -m experiments.chapter02 smiles --seed 0
 python -m experiments.chapter02 smiles-parts --seed 0     the same without some of its parts
 python -m experiments.chapter02 smiles-learned --seed 0     the same with learned positions
+python -m experiments.chapter02 smiles-attention --seed 0     what its cross-attention reads
 python -m experiments.chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
 """
 
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from torch.optim import Adam
 from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 
-from experiments.runs import store
+from experiments.runs import records_of, store
 from gtcourse import device, load_dataset
 from gtcourse.models import Transformer, TransformerConfig, TransformerEncoder, sinusoidal_encoding
 from gtcourse.models.transformer import TokenEmbedding
@@ -77,6 +78,15 @@ def record_learned_positions(seed: int, steps: int) -> Record:
         return model, curve, {"test_exact": exact_match(model, *splits["test"])}
 
     return record("smiles-learned", seed, steps, run)
+
+
+def record_attention(seed: int, steps: int) -> Record:
+    def run(fitted, splits):
+        model, curve = fitted()
+        result = {"test_exact": exact_match(model, *splits["test"])}
+        return model, curve, result | attention_on_atoms(model, *splits["test"])
+
+    return record("smiles-attention", seed, steps, run)
 
 
 def record(name: str, seed: int, steps: int, run) -> Record:
@@ -166,6 +176,31 @@ def exact_match(model: nn.Module, source: Tensor, target: Tensor) -> float:
     return ((written == target) | (target == PAD)).all(1).float().mean().item()
 
 
+@torch.no_grad()
+def attention_on_atoms(model: nn.Module, source: Tensor, target: Tensor) -> dict[str, float]:
+    """Where the decoder's cross-attention lies while it is shown the right answer.
+
+    Returns three means over all written atoms: the weight on the atom that is being written, the
+    weight that it would have if all symbols had the same, and the share of steps in which the mean
+    position of the weight moves to the left.
+    """
+    mask = source != PAD
+    _, attention = model(source, target[:, :-1], mask, return_attention=True)
+    attention = attention[:, -1].mean(dim=1)  # [G, M, N], of the last block, over the heads
+    is_atom = torch.isin(source, target[target > END])  # [G, N]
+    on_atom, uniform, left = [], [], []
+    for weights, symbols, atoms in zip(attention, mask, is_atom, strict=True):
+        positions = atoms.nonzero()[:, 0].flip(0)  # in the order of writing
+        length = int(symbols.sum())
+        weights = weights[: len(positions), :length]  # [atoms, symbols]
+        on_atom.append(weights.gather(1, positions[:, None]).flatten())
+        uniform.append(torch.full((len(positions),), 1 / length))
+        mean_position = weights @ torch.arange(length, dtype=weights.dtype, device=weights.device)
+        left.append((mean_position.diff() < 0).float())
+    means = [torch.cat(values).mean().item() for values in (on_atom, uniform, left)]
+    return dict(zip(("weight_on_atom", "uniform_weight", "moves_left"), means, strict=True))
+
+
 def record_warm_up(seed: int, steps: int) -> Record:
     start = time.perf_counter()
     runs = {
@@ -230,6 +265,7 @@ SMILES = {
     "smiles": (record_smiles, 2000),
     "smiles-parts": (record_parts, 700),
     "smiles-learned": (record_learned_positions, 700),
+    "smiles-attention": (record_attention, 700),
 }
 RECORDERS = SMILES | {"warm-up": (record_warm_up, 2000)}
 
@@ -240,4 +276,4 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int)
     args = parser.parse_args()
     recorder, steps = RECORDERS[args.run]
-    store(recorder(args.seed, args.steps or steps))
+    store(recorder(args.seed, args.steps or steps), records_of("chapter02"))
