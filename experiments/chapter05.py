@@ -7,6 +7,7 @@ which reads the bonds and their types anyway, and on chapter 04's CYCLES, where 
 encoding can only guess. On CYCLES three encodings also train with a higher rate, and for longer.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from typing import NamedTuple
@@ -104,7 +105,7 @@ ENCODINGS = {
     "mlp": lambda c: models.SignNet(replace(c, phi="mlp")),
     "degrees": lambda c: Degrees(MAX_DEGREE + 1, c.d_model),
 }
-WITHOUT_SIGNNET = ("no-pe", "laplacian", "flips", "degrees")
+WITHOUT_SIGNNET = ("no-pe", "laplacian", "flips", "absolute", "degrees")
 VARIED = ("laplacian", "flips", "signnet")
 """The encodings that CYCLES is trained with at ``HIGHER_PEAK``, and for ``MORE_EPOCHS``."""
 
@@ -112,10 +113,12 @@ HIGHER_PEAK = 5e-3
 MORE_EPOCHS = 100
 
 
-def run_of(base: Base, name: str) -> Run:
+def run_of(base: Base, name: str, build: Callable | None = None) -> Run:
+    """The run with an encoding of ``ENCODINGS``, or with what ``build`` makes of the sizes."""
     signnet = replace(base.signnet, d_model=base.config.d_model)
+    encoding_of = build or ENCODINGS[name]
     return Run(
-        lambda: base.model(base.config, node_encoding=ENCODINGS[name](signnet)),
+        lambda: base.model(base.config, node_encoding=encoding_of(signnet)),
         asdict(base.config)
         | {
             "encoding": name,

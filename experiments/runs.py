@@ -4,7 +4,7 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 from gtcourse import DenseLoader, device
 from gtcourse.course import records
-from gtcourse.course.records import RECORDS
+from gtcourse.course.records import RECORDS, read_records
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.runs.record import (
     Record,
@@ -34,6 +34,14 @@ PEAK_LR = 2e-3
 RATIO = 10
 """How much faster a run's ``faster`` parameters learn."""
 
+TUNING_SEED = 100
+"""Of the runs that choose a rate; no recorded run has it."""
+
+
+def no_scores(model: nn.Module, test: DenseLoader) -> dict:
+    """A run's ``scores`` if it has none beside the task's."""
+    return {}
+
 
 @dataclass(frozen=True)
 class Run:
@@ -44,6 +52,8 @@ class Run:
         config: what the record says of the model.
         data: the name of the data set, for the chapter's own ``load``.
         peak: the highest learning rate of the schedule.
+        constant: train at that rate from the first step to the last, without a schedule. Every
+            epoch of the curve is then what a run of so many epochs would have reached.
         faster: the part of the model that learns at ``RATIO`` times the rate, if any.
         flag: perturbs the node embeddings in training, if given.
         scores: of the trained model on the test loader, beside the task's.
@@ -57,9 +67,10 @@ class Run:
     batch_size: int = 128
     buckets: int = 4
     peak: float = PEAK_LR
+    constant: bool = False
     faster: Callable[[nn.Module], nn.Module] | None = None
     flag: Flag | None = None
-    scores: Callable[[nn.Module, DenseLoader], dict] = lambda model, test: {}
+    scores: Callable[[nn.Module, DenseLoader], dict] = no_scores
 
     def groups(self, model: nn.Module) -> list[dict]:
         """The optimizer's groups of parameters, each with its peak rate."""
@@ -90,18 +101,21 @@ def train(
     model = run.build()
     optimizer = AdamW(run.groups(model))
     peaks = [group["lr"] for group in optimizer.param_groups]
-    schedule = OneCycleLR(optimizer, peaks, total_steps=run.epochs * len(training))
+    schedule = None
+    if not run.constant:
+        schedule = OneCycleLR(optimizer, peaks, total_steps=run.epochs * len(training))
     history = fit(
         model, task, training, val, epochs=run.epochs, optimizer=optimizer, schedule=schedule,
         seed=seed, flag=run.flag,
     )  # fmt: skip
+    shape = "constant, " if run.constant else "one cycle, peak "
     settings = {
         "epochs": run.epochs,
         "task": task.name,
         "batch_size": batch_size,
         "buckets": run.buckets,
         "optimizer": "AdamW, weight decay 0.01",
-        "schedule": f"one cycle, peak {', '.join(map(str, peaks))}",
+        "schedule": shape + ", ".join(map(str, peaks)),
     }
     if run.flag is not None:
         settings["flag"] = repr(run.flag)
@@ -127,29 +141,66 @@ def train(
 
 
 def main(
-    chapter: str, runs: Mapping[str, Run], load: Callable[[str], GraphDataset], *, title: str = "{}"
+    chapter: str,
+    runs: Mapping[str, Run],
+    load: Callable[[str], GraphDataset],
+    *,
+    title: str = "{}",
+    module: str | None = None,
+    rates: Sequence[float] = (),
 ) -> None:
     """Trains what the command line asks for: which runs, which seeds, how many epochs.
 
     Args:
+        chapter: whose file the records go to, such as "chapter05".
         load: gives a data set, with its encodings, by the name that a run has for it.
         title: how a record is called, with a place for the run's name.
+        module: the script's name, if it is not the chapter's.
+        rates: from which each run's rate is chosen; see :func:`tuned`.
     """
-    parser = argparse.ArgumentParser(description=f"The recorded runs of {chapter}.")
+    parser = argparse.ArgumentParser(description=f"Recorded runs of {chapter}.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="instead of each run's own")
     parser.add_argument("--out", type=Path, help="JSON Lines file, in place of the chapter's")
+    parser.add_argument("--resume", action="store_true", help="leave out what the file has")
     args = parser.parse_args()
+    path = args.out or records_of(chapter)
     chosen = {name: runs[name] for name in args.names or runs}
     if args.epochs:
         chosen = {name: replace(run, epochs=args.epochs) for name, run in chosen.items()}
+    stored = {(record.name, record.seed) for record in read_records(path)}
     data = {name: load(name) for name in {run.data for run in chosen.values()}}
-    for seed in args.seeds:
-        for name, run in chosen.items():
-            command = f"python -m experiments.{chapter} {name} --seeds {seed} --epochs {run.epochs}"
-            found = train(title.format(name), run, data[run.data], seed, command)
-            store(found, args.out or records_of(chapter))
+    for name, run in chosen.items():
+        full = title.format(name)
+        seeds = [seed for seed in args.seeds if not (args.resume and (full, seed) in stored)]
+        if seeds and rates:
+            run = tuned(run, data[run.data], rates)
+        for seed in seeds:
+            command = f"python -m experiments.{module or chapter} {name} --seeds {seed}"
+            command += f" --epochs {run.epochs}"
+            store(train(full, run, data[run.data], seed, command), path)
+
+
+def tuned(run: Run, data: GraphDataset, rates: Sequence[float]) -> Run:
+    """The run at the best of several rates, by validation after half of its epochs.
+
+    The runs that decide have a seed of their own. Their scores are part of the run's configuration.
+    """
+    task = run.task()
+    short = replace(run, epochs=max(1, run.epochs // 2), scores=no_scores)
+    tried = {}
+    best = None
+    for rate in rates:
+        result = train("", replace(short, peak=rate), data, TUNING_SEED, "").result
+        score = result[f"val_{task.monitor}"]
+        tried[str(rate)] = score
+        print(f"rate {rate}: {score:.4f}", flush=True)
+        if task.improves(score, best):
+            best = score
+            run = replace(run, peak=rate)
+    tuning = {"rates_tried": tried, "tuning_seed": TUNING_SEED, "tuning_epochs": short.epochs}
+    return replace(run, config=run.config | tuning)
 
 
 def records_of(chapter: str) -> Path:
