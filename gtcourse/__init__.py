@@ -3,7 +3,7 @@
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gtcourse._moved import MovedModules
 
@@ -51,7 +51,7 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """Each name is imported when it is asked for: PyG takes seconds, and ``--help`` needs none."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

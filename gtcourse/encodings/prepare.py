@@ -110,13 +110,13 @@ def content_of(dataset: GraphDataset) -> str:
     """sha256 of a data set's graphs."""
     check_graphs(dataset.graphs)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
-    columns = ragged.columns
     levels = ("node", "edge", "graph", "pair")
-    digest = hashlib.sha256("\n".join(columns.pop("smiles", [])).encode())
-    names = sorted(columns, key=lambda name: (levels.index(ragged.levels[name]), name))
-    sizes = [ragged.num_nodes, ragged.num_edges, ragged.edge_index]
-    for values in [*sizes, *(columns[name] for name in names)]:
-        assert isinstance(values, Tensor)  # nothing else is left
+    names = sorted(ragged.columns, key=lambda name: (levels.index(ragged.levels[name]), name))
+    edge_index = torch.stack([*ragged.edge_index])  # [2, ΣE]
+    digest = hashlib.sha256("\n".join(ragged.smiles or []).encode())
+    tensors = [ragged.num_nodes, ragged.num_edges, edge_index]
+    tensors += [ragged.columns[name] for name in names]
+    for values in tensors:
         digest.update(f"{values.dtype} {list(values.shape)}".encode())
         digest.update(values.contiguous().numpy().tobytes())
     return digest.hexdigest()

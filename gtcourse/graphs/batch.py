@@ -77,7 +77,7 @@ MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
 
 Target = Literal["graph", "node", "edge"]
-TARGET_AXES = {"graph": 0, "node": 1, "edge": 2}
+TARGET_AXES: dict[Target, int] = {"graph": 0, "node": 1, "edge": 2}
 
 
 @dataclass

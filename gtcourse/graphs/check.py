@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES, UNREACHABLE
+from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES, UNREACHABLE, Target
 
 LEAST = {
     "distance": UNREACHABLE,
@@ -47,47 +47,81 @@ def check_graphs(graphs: Sequence[Data]) -> None:
 def _fault(name: str, graph: Data, first: Data) -> str | None:
     """What is wrong with an attribute of a graph, whose dtype and width have to be graph 0's."""
     value = graph.get(name)
-    like = first.get(name)
     if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
         given = value.type() if isinstance(value, Tensor) else type(value).__name__
         return f"= {given}; expected a dense tensor on the CPU"
-    n = graph.num_nodes
-    dtype = value.dtype
     shape = list(value.shape)
-    if name == "edge_index":
-        expected_dtype = torch.int64
-        expected = [2, *shape[-1:]]
-    elif name == "y":
-        expected_dtype = like.dtype
-        expected = [*shape[:1], *like.shape[1:]] or [1]
-    else:
-        rows = {"x": [n], "edge_attr": [graph.num_edges]}.get(name) or [n] * ENCODINGS[name]
-        expected_dtype = like.dtype
-        expected = [*rows, *like.shape[len(rows) :]]
-    if dtype != expected_dtype or shape != expected:
-        return f"of {dtype} {shape}; expected {expected_dtype} {expected}, as in graph 0"
-    if name == "x" and n == 0:
+    dtype, expected = _expected_layout(name, value, graph, first)
+    if value.dtype != dtype or shape != expected:
+        return f"of {value.dtype} {shape}; expected {dtype} {expected}, as in graph 0"
+    if name == "x" and len(value) == 0:
         return "without rows; expected at least one node"
-    if name in LEAST and (dtype.is_floating_point or dtype.is_complex):
-        return f"of {dtype}; expected integers"
-    if dtype.is_floating_point:
-        # NaN in a target means that it is missing; in a feature it is an error.
-        if not value.isfinite().all() and (name != "y" or value.isinf().any()):
-            return "with NaN or infinity; expected finite numbers"
-    elif name in LEAST and dtype != torch.bool and value.numel() and value.min() < LEAST[name]:
-        return f"with the value {int(value.min())}; expected {LEAST[name]} or more"
-    elif name in ("x", "edge_attr", "y") and (dtype == torch.bool or dtype.is_complex):
-        return f"of {dtype}; expected integers or floats"
-    elif name in ("x", "edge_attr", "edge_index") and value.numel():
-        low, high = (int(each) for each in value.aminmax())
-        if name == "edge_index" and (low < 0 or high >= n):
-            return f"with values from {low} to {high}; expected 0 to {n - 1}"
-        if low < 0:
-            return f"with the value {low}; expected categories, 0 or more"
+    if value.dtype.is_floating_point:
+        return _fault_of_floats(name, value)
+    return _fault_of_integers(name, value, graph.num_nodes)
+
+
+def _expected_layout(
+    name: str, value: Tensor, graph: Data, first: Data
+) -> tuple[torch.dtype, list[int]]:
+    """The dtype and the shape that an attribute has to have beside those of graph 0."""
+    if name == "edge_index":
+        return torch.int64, [2, *value.shape[-1:]]
+    like = first[name]
+    if name == "y":  # one row for the graph, each node or each edge: target_level says which
+        return like.dtype, [*value.shape[:1], *like.shape[1:]] or [1]
+    if name == "edge_attr":
+        rows = [graph.num_edges]
+    elif name == "x":
+        rows = [graph.num_nodes]
+    else:
+        rows = [graph.num_nodes] * ENCODINGS[name]
+    return like.dtype, [*rows, *like.shape[len(rows) :]]
+
+
+def _fault_of_floats(name: str, value: Tensor) -> str | None:
+    """What is wrong with the numbers of an attribute."""
+    if name in LEAST:
+        return f"of {value.dtype}; expected integers"
+    # NaN in a target means that it is missing; in a feature it is an error.
+    allowed = ~value.isinf() if name == "y" else value.isfinite()
+    if not allowed.all():
+        return "with NaN or infinity; expected finite numbers"
     return None
 
 
-def target_level(graphs: Sequence[Data], target: str | None) -> str:
+def _fault_of_integers(name: str, value: Tensor, num_nodes: int) -> str | None:
+    """What is wrong with the integers of an attribute, which are categories, nodes or classes."""
+    if value.dtype.is_complex and name in LEAST:
+        return f"of {value.dtype}; expected integers"
+    if (value.dtype.is_complex or value.dtype == torch.bool) and name in ("x", "edge_attr", "y"):
+        return f"of {value.dtype}; expected integers or floats"
+    if value.numel() == 0:
+        return None
+    if name in LEAST and value.dtype != torch.bool and value.min() < LEAST[name]:
+        return f"with the value {int(value.min())}; expected {LEAST[name]} or more"
+    if name == "edge_index":
+        low, high = (int(each) for each in value.aminmax())
+        if low < 0 or high >= num_nodes:
+            return f"with values from {low} to {high}; expected 0 to {num_nodes - 1}"
+    if name in ("x", "edge_attr") and value.min() < 0:
+        return f"with the value {int(value.min())}; expected categories, 0 or more"
+    return None
+
+
+def check_target(text: str) -> Target:
+    """The level of targets that a text names: "graph", "node" or "edge".
+
+    Raises:
+        ValueError: It names none of them.
+    """
+    for target in TARGET_AXES:
+        if text == target:
+            return target
+    raise ValueError(f"target is {text!r}; expected 'graph', 'node' or 'edge'.")
+
+
+def target_level(graphs: Sequence[Data], target: Target | None) -> Target:
     """The level that ``y`` belongs to: "graph", "node" or "edge".
 
     It is ``target`` if that is given, or else the first of the three that the lengths of ``y`` fit.
@@ -95,13 +129,16 @@ def target_level(graphs: Sequence[Data], target: str | None) -> str:
     Raises:
         ValueError: There is no such level, or the lengths of ``y`` do not fit it.
     """
-    if target not in (None, *TARGET_AXES):
-        raise ValueError(f"target is {target!r}; expected 'graph', 'node' or 'edge'.")
+    if target is not None:
+        check_target(target)
     if graphs[0].get("y") is None:
         return target or "graph"
     found = [len(graph.y) for graph in graphs]
-    rows = {"graph": [1] * len(graphs), "node": [graph.num_nodes for graph in graphs]}
-    rows["edge"] = [graph.num_edges for graph in graphs]
+    rows: dict[Target, list[int]] = {
+        "graph": [1] * len(graphs),
+        "node": [graph.num_nodes for graph in graphs],
+        "edge": [graph.num_edges for graph in graphs],
+    }
     for level in [target] if target else rows:
         if found == rows[level]:
             return level

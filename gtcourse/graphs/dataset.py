@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.data import Batch, Data, Dataset
 
@@ -39,7 +40,10 @@ SPLITS = ("train", "val", "test")
 
 
 def collate(
-    graphs: Sequence[Data], *, num_nodes: int | None = None, target: Target | None = None
+    graphs: Sequence[Data] | GraphDataset,
+    *,
+    num_nodes: int | None = None,
+    target: Target | None = None,
 ) -> GraphBatch:
     """Pads PyG graphs to one :class:`GraphBatch`.
 
@@ -112,22 +116,22 @@ def selected(key: object, count: int) -> int | Tensor:
     )
 
 
-def checked(graphs: Sequence[Data] | RaggedGraphs, target: Target | None) -> RaggedGraphs:
+def checked(graphs: Sequence[Data] | GraphDataset, target: Target | None) -> RaggedGraphs:
     """PyG graphs end to end, after every check that :func:`collate` promises."""
-    if isinstance(graphs, RaggedGraphs):  # they were checked when they were laid end to end
-        return graphs
-    if isinstance(graphs, MappedGraphs):
-        return graphs.graphs
-    if isinstance(graphs, Batch):
-        graphs = graphs.to_data_list()
-    elif isinstance(graphs, Dataset | GraphDataset):
-        graphs = list(graphs)
-    check_graphs(graphs)
-    return RaggedGraphs.from_data(graphs, target_level(graphs, target))
+    given = graphs.graphs if isinstance(graphs, GraphDataset) else graphs
+    if isinstance(given, RaggedGraphs):  # they were checked when they were laid end to end
+        return given
+    data: Sequence[Data] = given
+    if isinstance(given, Batch):
+        data = given.to_data_list()
+    elif isinstance(given, Dataset):
+        data = list(given)
+    check_graphs(data)
+    return RaggedGraphs.from_data(data, target_level(data, target))
 
 
 @dataclass
-class RaggedGraphs:
+class RaggedGraphs(Sequence[Data]):
     """G graphs end to end: in memory, on an accelerator, or memory-mapped from a folder.
 
     Arrays of NumPy are taken as tensors, without a copy.
@@ -137,35 +141,43 @@ class RaggedGraphs:
             directions of an undirected edge count.
         edge_index: ``[2, ΣE]``, or a pair of its rows; node numbers within their graph.
         columns: ``x`` ``[ΣN, F]``, ``edge_attr`` ``[ΣE, F_e]``, ``y``, ``split`` ``[G]`` and other
-            tensors by name; ``smiles`` is a list.
+            tensors by name.
         levels: of what a column has a row for each: "graph", "node", "edge", or "pair" of nodes.
+        target: what ``y`` belongs to: "graph", "node" or "edge".
         node_vocabulary, edge_vocabulary: the meanings of the types, or None.
         dtypes: of a batch's tensors, by name, where they are stored in narrower types.
-        starts: the first row of each graph in the columns of each level.
+        starts: the first row of each graph in the columns of each level; by default the graphs
+            follow one another.
+        smiles: one for each graph of the columns, or None.
     """
 
     num_nodes: Tensor
     num_edges: Tensor
     edge_index: Tensor | tuple[Tensor, Tensor]
-    columns: dict[str, Tensor | list[str]]
+    columns: dict[str, Tensor]
     levels: dict[str, str] = field(default_factory=dict)
     target: Target = "graph"
     node_vocabulary: Sequence[str] | None = None
     edge_vocabulary: Sequence[str] | None = None
     dtypes: dict[str, torch.dtype] = field(default_factory=dict)
-    starts: dict[str, Tensor] | None = None
+    starts: dict[str, Tensor] = field(default_factory=dict)
+    smiles: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        self.num_nodes, self.num_edges = map(torch.as_tensor, (self.num_nodes, self.num_edges))
+        self.num_nodes = torch.as_tensor(self.num_nodes)
+        self.num_edges = torch.as_tensor(self.num_edges)
         if not isinstance(self.edge_index, tuple):
             self.edge_index = torch.as_tensor(self.edge_index)
-        for name in self.columns.keys() - {"smiles"}:
-            self.columns[name] = torch.as_tensor(self.columns[name])
-        levels = {name: known_level(name, self.target) for name in self.columns}
-        self.levels = levels | self.levels
-        self.starts = self.starts or {
-            level: counts.cumsum(0) - counts for level, counts in self._counts().items()
-        }
+        for name, column in self.columns.items():
+            self.columns[name] = torch.as_tensor(column)
+        for name in self.columns.keys() - self.levels.keys():
+            level = known_level(name, self.target)
+            if level is None:
+                raise ValueError(f"the column {name!r} has no level; expected one in levels.")
+            self.levels[name] = level
+        if not self.starts:
+            for level, counts in self._counts().items():
+                self.starts[level] = counts.cumsum(0) - counts
 
     def __len__(self) -> int:
         return len(self.num_nodes)
@@ -195,11 +207,11 @@ class RaggedGraphs:
         )
         for name, column in self.columns.items():
             level = self.levels[name]
-            if name == "smiles":
-                graph.smiles = column[first["graph"]]
-            elif name != "split":
+            if name != "split":
                 values = rows(column, level).to(self.dtypes.get(name, column.dtype))
                 graph[name] = values.unflatten(0, (n, n)) if level == "pair" else values
+        if self.smiles is not None:
+            graph.smiles = self.smiles[first["graph"]]
         return graph
 
     def _counts(self) -> dict[str, Tensor]:
@@ -209,13 +221,22 @@ class RaggedGraphs:
         return {"graph": torch.ones_like(n), "node": n, "edge": edges, "pair": n**2}
 
     @classmethod
-    def from_data(cls, graphs: Sequence[Data], target: Target, split=None) -> RaggedGraphs:
-        """Valid graphs (:func:`check_graphs`) end to end, with all attributes of fixed width."""
+    def from_data(
+        cls, graphs: Sequence[Data], target: Target, split: ArrayLike | Tensor | None = None
+    ) -> RaggedGraphs:
+        """Valid graphs (:func:`check_graphs`) end to end, with all attributes of fixed width.
+
+        Args:
+            graphs: PyG graphs, whose attributes have the same dtypes and widths.
+            target: what their ``y`` belongs to.
+            split: ``[G]`` integers, 0 train, 1 val, 2 test, or None.
+        """
         num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
         num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
-        columns = {}
-        levels = {}
-        for name in sorted({*graphs[0].keys()} - {"edge_index", "num_nodes", "batch", "ptr"}):
+        columns: dict[str, Tensor] = {}
+        levels: dict[str, str] = {}
+        others = {"edge_index", "num_nodes", "batch", "ptr", "smiles"}
+        for name in sorted({*graphs[0].keys()} - others):
             values = [graph.get(name) for graph in graphs]
             level = known_level(name, target)
             level = level or _found_level(values, num_nodes.tolist(), num_edges.tolist())
@@ -225,22 +246,27 @@ class RaggedGraphs:
         if split is not None:
             columns["split"] = torch.as_tensor(split)
         edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
-        return cls(num_nodes, num_edges, edge_index, columns, levels, target)
+        ragged = cls(num_nodes, num_edges, edge_index, columns, levels, target)
+        if all("smiles" in graph for graph in graphs):
+            ragged.smiles = [graph.smiles for graph in graphs]
+        return ragged
 
     def to_data(self) -> list[Data]:
         """One PyG ``Data`` for each graph, with memory of its own; without pair encodings."""
         sizes = {level: counts.tolist() for level, counts in self._counts().items()}
         columns = {
-            name: values if name == "smiles" else values.split(sizes[self.levels[name]])
+            name: values.split(sizes[self.levels[name]])
             for name, values in self.columns.items()
             if name != "split" and self.levels[name] != "pair"
         }
+        edge_index = torch.stack([*self.edge_index]).long()  # [2, ΣE]
         graphs = []
-        for index, ends in enumerate(self.edge_index.long().split(sizes["edge"], dim=1)):
-            values = {name: column[index] for name, column in columns.items()}
-            values = {n: v.clone() if isinstance(v, Tensor) else v for n, v in values.items()}
-            edge_index = ends.clone(memory_format=torch.contiguous_format)
-            graphs.append(Data(**values, edge_index=edge_index))
+        for index, ends in enumerate(edge_index.split(sizes["edge"], dim=1)):
+            values = {name: column[index].clone() for name, column in columns.items()}
+            graph = Data(**values, edge_index=ends.clone(memory_format=torch.contiguous_format))
+            if self.smiles is not None:
+                graph.smiles = self.smiles[index]
+            graphs.append(graph)
         return graphs
 
     def to_dataset(self, name: str, source: str) -> GraphDataset:
@@ -278,14 +304,21 @@ class RaggedGraphs:
 
     def select(self, rows: Tensor) -> RaggedGraphs:
         """The graphs in ``rows``, over the same memory."""
-        starts = {level: starts[rows] for level, starts in self.starts.items()}
-        sizes = {"num_nodes": self.num_nodes[rows], "num_edges": self.num_edges[rows]}
-        return replace(self, **sizes, starts=starts)
+        return replace(
+            self,
+            num_nodes=self.num_nodes[rows],
+            num_edges=self.num_edges[rows],
+            starts={level: starts[rows] for level, starts in self.starts.items()},
+        )
 
     def to(self, device: torch.device | str) -> RaggedGraphs:
         """Everything that batches are made of, on a device."""
-        columns = {name: t.to(device) for name, t in self.columns.items() if name != "smiles"}
-        return replace(self, edge_index=self.edge_index.to(device), columns=columns)
+        source, destination = self.edge_index
+        return replace(
+            self,
+            edge_index=(source.to(device), destination.to(device)),
+            columns={name: column.to(device) for name, column in self.columns.items()},
+        )
 
     @property
     def device(self) -> torch.device:
@@ -307,56 +340,78 @@ class RaggedGraphs:
         places = rows.to(self.device) if places is None else places
         B = len(rows)
         N = num_nodes or int(self.num_nodes[rows].max())
-        start, count = ({k: t[places, None] for k, t in each.items()} for each in self._on_device)
+        E = int(self.num_edges[rows].max())
+        start, count = (
+            {level: of_graphs[places, None] for level, of_graphs in table.items()}
+            for table in self._on_device
+        )  # [B, 1] for each level
         node = torch.arange(N, device=self.device)
-        edge = torch.arange(int(self.num_edges[rows].max()), device=self.device)
-        mask = node < count["node"]
-        real = {"node": mask, "edge": edge < count["edge"]}
-        real["pair"] = mask[:, :, None] & mask[:, None]
-        index = {"node": start["node"] + node, "edge": start["edge"] + edge}
-        index["pair"] = (start["pair"] + count["node"] * node)[:, :, None] + node
-        # Beyond a graph's end lies the next graph, or nothing.
+        edge = torch.arange(E, device=self.device)
+        mask = node < count["node"]  # [B, N]
+        real = {
+            "node": mask,
+            "edge": edge < count["edge"],  # [B, E]
+            "pair": mask[:, :, None] & mask[:, None],  # [B, N, N]
+        }
+        index = {
+            "node": start["node"] + node,  # [B, N]
+            "edge": start["edge"] + edge,  # [B, E]
+            "pair": (start["pair"] + count["node"] * node)[:, :, None] + node,  # [B, N, N]
+        }
+        # Padding reads row 0, since beyond a graph's end lies the next graph, or nothing.
         index = {level: index[level].masked_fill(~real[level], 0) for level in index}
-        index["graph"] = start["graph"][:, 0]
+        index["graph"] = start["graph"][:, 0]  # [B]
 
         def gather(name: str, fill: float = 0) -> Tensor:
+            """The values of a column in padded form, such as ``[B, N, …]`` of nodes."""
             level = self.levels[name]
             values = self.columns[name][index[level]]
             values = values.to(self.dtypes.get(name, values.dtype))
             if level == "graph":
                 return values
             padding = ~real[level]
-            padding = padding[(..., *[None] * (values.dim() - padding.dim()))]
-            return values.masked_fill(padding, fill)
+            axes_of_values = [1] * (values.dim() - padding.dim())
+            return values.masked_fill(padding.view(*padding.shape, *axes_of_values), fill)
 
-        # Of the edges of a pair the first counts; padding goes to one place behind all pairs.
+        # The first edge of each pair, B E for a pair without one. Padded edges are sent to one
+        # more place behind all pairs.
         graph = torch.arange(B, device=self.device)[:, None]
-        source, destination = (ends[index["edge"]].long() for ends in self.edge_index)
+        source, destination = (ends[index["edge"]].long() for ends in self.edge_index)  # [B, E]
         pair = (graph * N + source) * N + destination
-        pair = pair.masked_fill(~real["edge"], B * N * N).flatten()
-        first = torch.full((B * N * N + 1,), len(pair), device=self.device)
-        first.scatter_reduce_(0, pair, torch.arange(len(pair), device=self.device), "amin")
+        pair = pair.masked_fill(~real["edge"], B * N * N).flatten()  # [B E]
+        first = torch.full((B * N * N + 1,), B * E, device=self.device)
+        first.scatter_reduce_(0, pair, torch.arange(B * E, device=self.device), "amin")
         first = first[:-1].view(B, N, N)
 
         def dense(values: Tensor, fill: float = 0) -> Tensor:
             """Values of edges ``[B, E, …]`` at their pairs, ``[B, N, N, …]``."""
-            values = values.flatten(0, 1)
-            return torch.cat([values, values.new_full((1, *values.shape[1:]), fill)])[first]
+            values = values.flatten(0, 1)  # [B E, …]
+            no_edge = values.new_full((1, *values.shape[1:]), fill)
+            return torch.cat([values, no_edge])[first]
 
         y = None
         if "y" in self.columns:
             dtype = self.dtypes.get("y", self.columns["y"].dtype)
             missing = float("nan") if dtype.is_floating_point else MISSING_LABEL
             y = gather("y", missing)
-            y = dense(y, missing) if self.target == "edge" else y
-            # One target is a number, whether it is stored as [1] or as [1, 1].
-            y = y[:, 0] if self.target == "graph" and y.shape[1:] == (1,) else y
-        edge_attr = dense(gather("edge_attr")) if "edge_attr" in self.columns else None
-        fill = dict.fromkeys(PADDED_WITH_UNREACHABLE, UNREACHABLE)
-        names = [n for n in self.columns if n in ENCODINGS or self._is_custom_encoding(n)]
-        encodings = {PYG_NAMES.get(name, name): gather(name, fill.get(name, 0)) for name in names}
-        adjacency = first < len(pair)
-        return GraphBatch(gather("x"), adjacency, edge_attr, mask, y, encodings, self.target)
+            if self.target == "edge":
+                y = dense(y, missing)
+            elif self.target == "graph" and y.shape[1:] == (1,):
+                y = y[:, 0]  # one target is a number, whether it is stored as [1] or as [1, 1]
+        encodings = {}
+        for name in self.columns:
+            if name in ENCODINGS or self._is_custom_encoding(name):
+                fill = UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0
+                encodings[PYG_NAMES.get(name, name)] = gather(name, fill)
+        return GraphBatch(
+            x=gather("x"),
+            adjacency=first < B * E,
+            edge_attr=dense(gather("edge_attr")) if "edge_attr" in self.columns else None,
+            mask=mask,
+            y=y,
+            encodings=encodings,
+            target=self.target,
+        )
 
     def _is_custom_encoding(self, name: str) -> bool:
         """Any other matrix of nodes or pairs is one."""
@@ -368,11 +423,11 @@ def known_level(name: str, target: Target) -> str | None:
     """What an attribute of this name belongs to, whatever its shape."""
     if name in ENCODINGS:
         return ("graph", "node", "pair")[ENCODINGS[name]]
-    levels = {"x": "node", "edge_attr": "edge", "y": target, "split": "graph", "smiles": "graph"}
+    levels = {"x": "node", "edge_attr": "edge", "y": target, "split": "graph"}
     return levels.get(name)
 
 
-def _found_level(values: list, num_nodes: list[int], num_edges: list[int]) -> str | None:
+def _found_level(values: Sequence[Any], num_nodes: list[int], num_edges: list[int]) -> str | None:
     """The first that the lengths fit; None if the values cannot be laid end to end."""
     if not all(isinstance(each, Tensor) and each.dim() for each in values):
         return None
@@ -387,9 +442,7 @@ def _found_level(values: list, num_nodes: list[int], num_edges: list[int]) -> st
     return level if len({(v.dtype, v.layout, v.shape[width:]) for v in values}) == 1 else None
 
 
-def _end_to_end(name: str, level: str, values: list) -> Tensor | list[str]:
-    if name == "smiles":
-        return values
+def _end_to_end(name: str, level: str, values: list[Tensor]) -> Tensor:
     if level == "pair":
         return torch.cat([each.flatten(0, 1) for each in values])
     if ENCODINGS.get(name) == 0:
@@ -418,7 +471,7 @@ class GraphDataset:
 
     name: str
     source: str
-    graphs: list[Data] = field(repr=False)
+    graphs: Sequence[Data] = field(repr=False)
     split: Tensor = field(repr=False)
     node_vocabulary: Sequence[str] | None = field(default=None, repr=False)
     edge_vocabulary: Sequence[str] | None = field(default=None, repr=False)
@@ -448,10 +501,10 @@ class GraphDataset:
     @overload
     def __getitem__(self, key: int) -> Data: ...
     @overload
-    def __getitem__(self, key: str) -> list[Data]: ...
+    def __getitem__(self, key: str) -> Sequence[Data]: ...
     @overload
     def __getitem__(self, key: Selection) -> GraphDataset: ...
-    def __getitem__(self, key: int | str | Selection) -> Data | list[Data] | GraphDataset:
+    def __getitem__(self, key: int | str | Selection) -> Data | Sequence[Data] | GraphDataset:
         """The graph at a position, a split's graphs, or a data set of some of the graphs.
 
         Args:
@@ -467,10 +520,10 @@ class GraphDataset:
             return replace(self, graphs=self._select(place), split=self.split[place])
         return self.graphs[place]
 
-    def _select(self, rows: Tensor) -> list[Data]:
+    def _select(self, rows: Tensor) -> Sequence[Data]:
         return [self.graphs[i] for i in rows.tolist()]
 
-    def with_graphs(self, graphs: list[Data]) -> GraphDataset:
+    def with_graphs(self, graphs: Sequence[Data]) -> GraphDataset:
         """The data set with other graphs in place of its own, such as ones with encodings."""
         return replace(self, graphs=graphs)
 
@@ -479,8 +532,8 @@ class GraphDataset:
         if count < 1:
             raise ValueError(f"the number of training graphs is {count}; expected 1 or more.")
         counts = (count, max(1, count // 4), max(1, count // 4))
-        rows = [(self.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
-        rows = torch.cat(rows)
+        parts = [(self.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
+        rows = torch.cat(parts)
         return replace(self, graphs=self._select(rows), split=self.split[rows])
 
     @property
@@ -488,7 +541,7 @@ class GraphDataset:
         return {name: int((self.split == number).sum()) for number, name in enumerate(SPLITS)}
 
     @property
-    def provenance(self) -> dict:
+    def provenance(self) -> dict[str, Any]:
         """Which data these are, for the record of a run on them."""
         named = {name: getattr(self, name) for name in ("name", "source", "checksum")}
         return named | {"sizes": self.split_sizes, "sha256": self.digest()}
@@ -514,9 +567,13 @@ class MappedGraphs(GraphDataset):
     """A folder of graphs, memory-mapped: of the graphs only sizes and graph targets are in memory.
 
     A split is a :class:`RaggedGraphs`, for a :class:`~gtcourse.graphs.DenseLoader`; iterating
-    reads one graph after the other. ``content`` is
-    sha256 of the graphs (``checksum`` may be that of a file with more), and ``stored`` has the
-    encodings among the arrays, as ``repr`` writes them.
+    reads one graph after the other.
+
+    Attributes:
+        graphs: all graphs, over the mapped files.
+        folder: where the files are.
+        content: sha256 of the graphs; ``checksum`` may be that of a file with more.
+        stored: the encodings among the arrays, as ``repr`` writes them.
     """
 
     graphs: RaggedGraphs = field(repr=False)
@@ -533,7 +590,7 @@ class MappedGraphs(GraphDataset):
     def _select(self, rows: Tensor) -> RaggedGraphs:
         return self.graphs.select(rows)
 
-    def with_graphs(self, graphs: list[Data]) -> GraphDataset:
+    def with_graphs(self, graphs: Sequence[Data]) -> GraphDataset:
         """A data set in memory."""
         about = {each.name: getattr(self, each.name) for each in fields(GraphDataset)}
         return GraphDataset(**about | {"graphs": graphs})

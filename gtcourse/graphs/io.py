@@ -42,17 +42,22 @@ import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.numpy import save
+from torch import Tensor
 
-from gtcourse.graphs.check import check_graphs
+from gtcourse.graphs.check import check_graphs, check_target
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META = "graphs.json"
 FORMAT = 1
 SAFETENSORS = ".safetensors"
 SIZES = ("num_nodes", "num_edges", "edge_index")
-VOCABULARIES = ("node_vocabulary", "edge_vocabulary")
-ALIASES = {"atom_type": "x", "bond_type": "edge_attr"}
-ALIASES |= dict(zip(("atom_vocab", "bond_vocab"), VOCABULARIES, strict=True))
+SMILES = "smiles_utf8"
+ALIASES = {
+    "atom_type": "x",
+    "bond_type": "edge_attr",
+    "atom_vocab": "node_vocabulary",
+    "bond_vocab": "edge_vocabulary",
+}
 
 
 def read_graphs(
@@ -103,37 +108,57 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     required = (*SIZES, "x", "y", "split")
     if missing := [key for key in required if key not in arrays]:
         raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
-    sizes = [_as_read(key, arrays[key]) for key in SIZES]
-    target = str(arrays.get("target", "graph"))
-    rows = {"graph": len(sizes[0]), "edge": sizes[1].sum(), "node": sizes[0].sum()}
+    num_nodes, num_edges, edge_index = (_as_read(key, arrays[key]) for key in SIZES)
+    target = check_target(str(arrays.get("target", "graph")))
+    rows = {"graph": len(num_nodes), "edge": int(num_edges.sum()), "node": int(num_nodes.sum())}
     named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
-    columns = {}
-    levels = {}
+    columns: dict[str, Tensor] = {}
+    levels: dict[str, str] = {}
     for key, values in arrays.items():
-        if key in SIZES or values.ndim == 0 or values.dtype.kind == "U":  # a description
-            continue
-        if key == "smiles_utf8":
-            key = "smiles"
-            values = values.tobytes().decode().split("\n")
+        if key in (*SIZES, SMILES) or values.ndim == 0 or values.dtype.kind == "U":
+            continue  # not a column: sizes, or a description of the file
         fitting = [level for level in rows if len(values) == rows[level]]
         level = known_level(key, target) or named.get(key) or next(iter(fitting), None)
         if level in fitting:
-            columns[key] = values if key == "smiles" else _as_read(key, values)
+            columns[key] = _as_read(key, values)
             levels[key] = level
         elif level is not None:  # an unknown array that fits nothing describes the file
             counts = ", ".join(f"{count} {level}s" for level, count in rows.items())
             raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
-    words = [tuple(map(str, arrays.get(key, ()))) or None for key in VOCABULARIES]
-    return RaggedGraphs(*sizes, columns, levels, target, *words)
+    smiles = None
+    if SMILES in arrays:
+        smiles = arrays[SMILES].tobytes().decode().split("\n")
+        if len(smiles) != len(num_nodes):
+            count = len(num_nodes)
+            raise ValueError(
+                f"smiles has {len(smiles)} rows; expected one for each of {count} graphs."
+            )
+    return RaggedGraphs(
+        num_nodes,
+        num_edges,
+        edge_index,
+        columns,
+        levels,
+        target,
+        node_vocabulary=_words(arrays, "node_vocabulary"),
+        edge_vocabulary=_words(arrays, "edge_vocabulary"),
+        smiles=smiles,
+    )
 
 
-def _as_read(name: str, values: np.ndarray) -> np.ndarray:
+def _words(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...] | None:
+    """A vocabulary of a file, or None without one."""
+    return tuple(map(str, arrays[key])) if key in arrays else None
+
+
+def _as_read(name: str, values: np.ndarray) -> Tensor:
     """Integers as int64 and floats as float32; features have two axes."""
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{name} is {values.dtype}; expected integers or floats.")
     with np.errstate(over="ignore"):  # infinity is reported with the graph that has it
         values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
-    return values[:, None] if name in ("x", "edge_attr") and values.ndim == 1 else values
+    tensor = torch.from_numpy(values)
+    return tensor[:, None] if name in ("x", "edge_attr") and tensor.dim() == 1 else tensor
 
 
 def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
@@ -148,7 +173,10 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
     ragged.node_vocabulary = dataset.node_vocabulary
     ragged.edge_vocabulary = dataset.edge_vocabulary
     stored = {name for name, level in ragged.levels.items() if level != "pair"}
-    stored = (stored | {"edge_index", "num_nodes"}) - {"laplacian_eigenvalues"}
+    stored |= {"edge_index", "num_nodes"}
+    stored -= {"laplacian_eigenvalues"}
+    if ragged.smiles is not None:
+        stored.add("smiles")
     for name in sorted({*dataset.graphs[0].keys()} - stored):
         shape = list(getattr(dataset.graphs[0][name], "shape", ()))
         expected = "one row for each node, each edge or the graph, of one width in all graphs"
@@ -166,15 +194,15 @@ def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
     y = ragged.columns["y"]
     for level in ("graph", "node", "edge"):
         keys = sorted(key for key, found in ragged.levels.items() if found == level)
-        keys = [key for key in keys if key != "smiles"]
         arrays |= {key: ragged.columns[key] for key in keys}
         arrays[f"{level}_attributes"] = np.array(keys, dtype=str)
-    for key in VOCABULARIES:
-        if getattr(ragged, key) is not None:
-            arrays[key] = np.array(getattr(ragged, key), dtype=str)
-    if "smiles" in ragged.columns:
-        text = "\n".join(ragged.columns["smiles"]).encode()
-        arrays["smiles_utf8"] = np.frombuffer(text, dtype=np.uint8)
+    if ragged.node_vocabulary is not None:
+        arrays["node_vocabulary"] = np.array(ragged.node_vocabulary, dtype=str)
+    if ragged.edge_vocabulary is not None:
+        arrays["edge_vocabulary"] = np.array(ragged.edge_vocabulary, dtype=str)
+    if ragged.smiles is not None:
+        text = "\n".join(ragged.smiles).encode()
+        arrays[SMILES] = np.frombuffer(text, dtype=np.uint8)
     arrays["missing_targets"] = np.array(bool(y.is_floating_point() and y.isnan().any()))
     arrays |= {"target": np.array(ragged.target), "name": np.array(name)}
     arrays = {key: np.asarray(values) for key, values in arrays.items()}
@@ -287,7 +315,8 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         meta = json.loads(path.read_text(encoding="utf-8"))
         if meta.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
-        stored, columns = meta.pop("columns"), {}
+        stored = meta.pop("columns")
+        columns: dict[str, Tensor] = {}
         for name in stored:
             path = folder / f"{name}.npy"
             columns[name] = torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
@@ -312,9 +341,11 @@ def write_part(path: Path, ragged: RaggedGraphs) -> None:
     columns = ragged.columns | {"num_nodes": ragged.num_nodes, "num_edges": ragged.num_edges}
     columns |= {"source": source, "destination": destination}
     sizes = {"num_nodes": "graph", "num_edges": "graph", "source": "edge", "destination": "edge"}
-    levels, arrays, stored = ragged.levels | sizes, {}, {}
+    levels = ragged.levels | sizes
+    arrays: dict[str, np.ndarray] = {}
+    stored: dict[str, dict[str, str]] = {}
     for level in ("graph", "edge", "node", "pair"):
-        for name in sorted(name for name in columns if levels[name] == level and name != "smiles"):
+        for name in sorted(name for name in columns if levels[name] == level):
             values = columns[name].numpy()
             arrays[name] = narrow(values, "u1 i1 i2 i4")  # no wider unsigned type can index
             stored[name] = {"level": level, "dtype": str(values.dtype)}

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import GraphBatch, Target
-from gtcourse.graphs.dataset import RaggedGraphs, checked
+from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
 
 
 class DenseLoader:
@@ -44,7 +44,7 @@ class DenseLoader:
 
     def __init__(
         self,
-        graphs: Sequence[Data] | RaggedGraphs,
+        graphs: Sequence[Data] | GraphDataset,
         batch_size: int,
         *,
         device: torch.device | str = "cpu",
@@ -61,13 +61,12 @@ class DenseLoader:
                 f"batch_size is {batch_size} and buckets {buckets}; expected 1 or more of each."
             )
         self._streamed = isinstance(graphs, RaggedGraphs)
+        self._data = checked(graphs, target)
         if not self._streamed:
-            graphs = checked(graphs, target).to(device)
-        if len(graphs) == 0:
+            self._data = self._data.to(device)
+        self.num_graphs = len(self._data)
+        if self.num_graphs == 0:
             raise ValueError("the split has no graphs; expected at least one.")
-        self._data = graphs
-        rows = torch.arange(len(graphs))
-        self.num_graphs = len(graphs)
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
@@ -82,6 +81,7 @@ class DenseLoader:
         self._even = False
         self._check: Callable[[Tensor, Tensor | None], None] | None = None
         # Without shuffling the order given is kept, unless buckets reorder it.
+        rows = torch.arange(self.num_graphs)
         if buckets > 1:
             rows = rows[self._data.num_nodes[rows].argsort(stable=True)]
         self._buckets = list(rows.tensor_split(min(buckets, max(len(rows) // batch_size, 1))))
@@ -158,7 +158,7 @@ class DenseLoader:
         None if there are none, and for node and edge targets in a folder: too many to read.
         """
         data = self._data
-        y = self._data.columns.get("y")
+        y = data.columns.get("y")
         if y is None or (self._streamed and data.target != "graph"):
             return None
         y = y.to(data.dtypes.get("y", y.dtype))

@@ -22,7 +22,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,6 +34,9 @@ from tqdm import tqdm
 
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import file_sha256, require
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Atom, Mol
 
 ATOM_TYPES = (
     "C",
@@ -100,7 +104,7 @@ class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not
     """A molecule that a dataset cannot hold."""
 
 
-def parse(smiles: str):
+def parse(smiles: str) -> Mol:
     """The RDKit molecule of a SMILES string."""
     molecule = rdkit_chem().MolFromSmiles(smiles)
     if molecule is None:
@@ -108,7 +112,7 @@ def parse(smiles: str):
     return molecule
 
 
-def molecule_graph(smiles: str, molecule=None) -> tuple[list[int], Bonds]:
+def molecule_graph(smiles: str, molecule: Mol | None = None) -> tuple[list[int], Bonds]:
     """Atom types and bonds of a molecule, in the SMILES' atom order.
 
     The benchmark's own rule: write aromatic rings as alternating single and double bonds, then
@@ -138,7 +142,7 @@ def _types(level: str, names: list[str], numbers: dict[str, int], smiles: str) -
     return [numbers[name] for name in names]
 
 
-def _atom_type(atom) -> str:
+def _atom_type(atom: Atom) -> str:
     """Hydrogens written in the SMILES count, implicit ones do not."""
     hydrogens = atom.GetNumExplicitHs()
     charge = atom.GetFormalCharge()
@@ -146,7 +150,7 @@ def _atom_type(atom) -> str:
     return atom.GetSymbol() + (f" H{hydrogens}" if hydrogens else "") + sign
 
 
-def penalized_logp(molecule) -> float:
+def penalized_logp(molecule: Mol) -> float:
     r"""ZINC's target: :math:`0.698\,\log P - 1.198\,\mathrm{SA} + 3.475\,c + 2.112`.
 
     logP is Crippen's estimate of how much better the molecule dissolves in octanol than in water
@@ -163,36 +167,38 @@ def penalized_logp(molecule) -> float:
     return scaled + CYCLE * cycle + OFFSET
 
 
-def log_p(molecule) -> float:
+def log_p(molecule: Mol) -> float:
     """Crippen's estimate of logP: octanol against water, decimal logarithm."""
     return require("rdkit.Chem.Crippen", "rdkit").MolLogP(molecule)
 
 
-def synthetic_accessibility(molecule) -> float:
+def synthetic_accessibility(molecule: Mol) -> float:
     """Ertl's score of how hard a molecule is to make: 1, easy, to 10, hard."""
     return _sascorer().calculateScore(molecule)
 
 
-def identity(molecule) -> str:
+def identity(molecule: Mol) -> str:
     """Equal for two molecules that count as one: canonical SMILES without stereo marks."""
     return rdkit_chem().MolToSmiles(molecule, isomericSmiles=False)
 
 
-def largest_ring(molecule) -> int:
+def largest_ring(molecule: Mol) -> int:
     """Atoms in the largest ring of the smallest set of smallest rings; 0 without rings."""
     return max((len(ring) for ring in rdkit_chem().GetSSSR(molecule)), default=0)
 
 
-def rdkit_chem():
+def rdkit_chem() -> ModuleType:
     """``rdkit.Chem``, imported when it is first needed."""
     return require("rdkit.Chem", "rdkit")
 
 
 @cache
-def _sascorer():
+def _sascorer() -> ModuleType:
     """RDKit's contributed SA score, a script outside the package."""
     path = Path(require("rdkit.RDConfig", "rdkit").RDContribDir, "SA_Score", "sascorer.py")
     specification = importlib.util.spec_from_file_location("sascorer", path)
+    if specification is None or specification.loader is None or not path.is_file():
+        raise ImportError(f"there is no file {path}; expected an RDKit with its contributed code.")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
@@ -254,7 +260,7 @@ def _source_smiles() -> Iterator[str]:
             yield from (row[0] for row in rows if row)
 
 
-def canonical_molecule(smiles: str, largest_fragment: bool = False):
+def canonical_molecule(smiles: str, largest_fragment: bool = False) -> tuple[Mol, list[int], str]:
     """The molecule that RDKit reads from its own canonical SMILES, and the order of its atoms.
 
     One molecule can be written in many ways: with or without its hydrogens (``[H]CO``, ``CO``),
@@ -269,7 +275,7 @@ def canonical_molecule(smiles: str, largest_fragment: bool = False):
             organic pieces first, then by the number of atoms with hydrogens, and by weight.
 
     Returns:
-        tuple: the molecule; for each of its atoms the number of the atom in ``smiles``, as RDKit
+        The molecule; for each of its atoms the number of the atom in ``smiles``, as RDKit
         counts there (hydrogens that it removes are not counted); the canonical SMILES.
 
     Raises:
@@ -289,7 +295,7 @@ def canonical_molecule(smiles: str, largest_fragment: bool = False):
         if ":" in text:  # a number of an atom, or the sign of an aromatic bond
             for atom in written.GetAtoms():
                 atom.SetAtomMapNum(0)
-        numbers = range(written.GetNumAtoms())
+        numbers = list(range(written.GetNumAtoms()))
         if largest_fragment and len(chemistry.GetMolFrags(written)) > 1:
             written, numbers = _largest_fragment(written)
         canonical = chemistry.MolToSmiles(written)
@@ -305,7 +311,7 @@ def canonical_molecule(smiles: str, largest_fragment: bool = False):
     return molecule, order, canonical
 
 
-def _largest_fragment(molecule):
+def _largest_fragment(molecule: Mol) -> tuple[Mol, list[int]]:
     """The piece that RDKit chooses, and for each of its atoms the number in the molecule."""
     standardize = require("rdkit.Chem.MolStandardize.rdMolStandardize", "rdkit")
     for atom in molecule.GetAtoms():
@@ -328,7 +334,7 @@ def canonical_graph(
     return graph, order
 
 
-def zinc_data(smiles: str, molecule=None) -> Data:
+def zinc_data(smiles: str, molecule: Mol | None = None) -> Data:
     """A molecule as a PyG graph with ZINC's types: ``x`` ``[n, 1]``, ``edge_attr`` ``[E, 1]``.
 
     Types are those of the :func:`canonical_molecule`; nodes are in the order of ``smiles``. Both
@@ -353,7 +359,7 @@ def zinc_data(smiles: str, molecule=None) -> Data:
     return Data(x=x, edge_index=edge_index, edge_attr=both[:, 2:].contiguous(), smiles=smiles)
 
 
-def own_data(smiles: str, molecule=None) -> Data:
+def own_data(smiles: str, molecule: Mol | None = None) -> Data:
     """The graph of any molecule: ``x`` ``[n, 9]`` and ``edge_attr`` ``[E, 3]``, by PyG.
 
     Features are those of the :func:`canonical_molecule`; nodes are in the order of ``smiles``.
@@ -371,7 +377,7 @@ def own_data(smiles: str, molecule=None) -> Data:
     return graph
 
 
-def ogb_molecule(smiles: str, molecule=None) -> Data:
+def ogb_molecule(smiles: str, molecule: Mol | None = None) -> Data:
     """:func:`ogb_data` of an RDKit molecule, in the order of its atoms; as :func:`own_data`."""
     if molecule is None:
         return _as_written(smiles, ogb_molecule)
@@ -394,7 +400,7 @@ def _as_written(smiles: str, featurize: Featurizer) -> Data:
 FINGERPRINT_BITS = 2048
 
 
-def fingerprints(molecules: Iterable) -> np.ndarray:
+def fingerprints(molecules: Iterable[str | Mol]) -> np.ndarray:
     """Morgan fingerprints of radius 2, ``[G, 256]`` bytes of 2,048 bits in all.
 
     Args:
@@ -476,14 +482,15 @@ def ogb_graphs(smiles: Iterable[str], y: np.ndarray, first: int = 0) -> list[Dat
     return graphs
 
 
-def ogb_mol():
+def ogb_mol() -> ModuleType:
     """``ogb.utils.mol``, imported without the thread in which ogb asks PyPI for a newer version."""
     rdkit_chem()
-    sys.modules.setdefault("outdated", None)
+    # ogb starts no thread if it cannot import a function from this module, which is empty.
+    sys.modules.setdefault("outdated", ModuleType("outdated"))
     return require("ogb.utils.mol", "ogb")
 
 
-def describe(dataset: GraphDataset) -> dict:
+def describe(dataset: GraphDataset) -> dict[str, Any]:
     """Sizes, rings, atom types and targets of a data set in ZINC's vocabulary."""
     atoms = np.array([graph.num_nodes for graph in dataset])
     bonds = np.array([graph.num_edges // 2 for graph in dataset])
@@ -493,8 +500,12 @@ def describe(dataset: GraphDataset) -> dict:
     percent = 100 * counts.sum(axis=0) / counts.sum()
 
     def spread(values: np.ndarray) -> dict[str, float]:
-        functions = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
-        return {name: float(function(values)) for name, function in functions.items()}
+        return {
+            "mean": float(values.mean()),
+            "sd": float(values.std()),
+            "min": float(values.min()),
+            "max": float(values.max()),
+        }
 
     types = zip(ATOM_TYPES, percent.tolist(), strict=True)
     return {

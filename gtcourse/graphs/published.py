@@ -277,12 +277,11 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
     num_nodes = table("raw/num-node-list")[:, 0]
     y = table("raw/graph-label").astype(float)
     parts = [table(f"split/scaffold/{part}") for part in ("train", "valid", "test")]
-    columns: dict[str, Tensor | list[str]] = {
+    columns = {
         "x": torch.as_tensor(table("raw/node-feat")),
         "edge_attr": torch.as_tensor(np.repeat(table("raw/edge-feat"), 2, axis=0)),
         "y": torch.as_tensor(y[:, 0] if y.shape[1] == 1 else y),
         "split": torch.as_tensor(_split(len(num_nodes), parts)),
-        "smiles": read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
     }
     # OGB lists a bond once; its other direction follows.
     edge_index = np.stack([bonds, bonds[:, ::-1]], axis=1).reshape(-1, 2).T
@@ -292,6 +291,7 @@ def read_ogbg(folder: Path) -> RaggedGraphs:
         torch.as_tensor(num_edges),
         torch.as_tensor(edge_index),
         columns,
+        smiles=read_csv(folder / "mapping/mol.csv.gz")["smiles"].tolist(),
     )
 
 
@@ -332,7 +332,9 @@ def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
     rows = load_integers(folder / "split_dict.pt")
     test = np.concatenate([rows["test-dev"], rows["test-challenge"]])
     split = _split(len(table), (rows["train"], rows["valid"], test))
-    for wrong in np.flatnonzero((split < 0) | (np.isnan(y) & (split < 2)))[:1]:
+    is_wrong = (split < 0) | (np.isnan(y) & (split < 2))
+    if is_wrong.any():
+        wrong = int(is_wrong.argmax())
         raise ValueError(f"molecule {wrong} is in no split, or has no target to train on")
     return table["smiles"].tolist(), y, split
 

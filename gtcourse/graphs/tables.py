@@ -277,12 +277,13 @@ def read_csv(
         graphs.append(graph)
         rows.append(row)
     if not graphs:
-        first = f" ({skipped[0]})" if skipped else ""
-        raise ValueError(
+        message = (
             f"{path} has no row with a molecule that RDKit can read in column {smiles!r} and a "
-            f"known target{first}"[:300].rstrip(".")
-            + "."
+            "known target"
         )
+        if skipped:
+            message += f" ({skipped[0].rstrip('.')})"
+        raise ValueError(f"{message}.")
     canonical = [graph.smiles for graph in graphs]
     if split is not None and named:
         parts = _split_column(table.iloc[rows][split], path, split)

@@ -179,7 +179,7 @@ class MultiHeadAttention(AttentionProjections):
         key = query if key is None else key
         value = key if value is None else value
         q, k, v = self.heads(query, key, value)  # [B, H, N, K], [B, H, M, K], [B, H, M, K]
-        z = scaled_dot_product_attention(
+        attended = scaled_dot_product_attention(
             q,
             k,
             v,
@@ -188,10 +188,10 @@ class MultiHeadAttention(AttentionProjections):
             dropout=self.dropout if self.training else 0.0,
             return_attention=return_attention,
         )
-        if return_attention:
-            z, attention = z
-            return self.output(self.join_heads(z)), attention
-        return self.output(self.join_heads(z))
+        if isinstance(attended, Tensor):
+            return self.output(self.join_heads(attended))
+        z, attention = attended  # [B, H, N, K] and [B, H, N, M]
+        return self.output(self.join_heads(z)), attention
 
 
 @overload

@@ -47,7 +47,7 @@ def overview(
     return lines
 
 
-def _counted(graphs: list[Data], task: Task, names: list[str]) -> str:
+def _counted(graphs: Sequence[Data], task: Task, names: list[str]) -> str:
     """How many molecules a part has, and how many targets are known, or of which class."""
     y = _targets(graphs)
     text = f"{len(graphs):,} {'molecule' if len(graphs) == 1 else 'molecules'}"
@@ -150,7 +150,7 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, list[float]]:
 
 
 def _fitted(
-    model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: list[Data]
+    model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: Sequence[Data]
 ) -> list[float]:
     """The scores of a regression that is fitted to each target where it is known."""
     columns = []
@@ -165,7 +165,7 @@ def _fitted(
     return scores_of(task, predictions, test)
 
 
-def scores_of(task: Task, predictions: Tensor, test: list[Data]) -> list[float]:
+def scores_of(task: Task, predictions: Tensor, test: Sequence[Data]) -> list[float]:
     """The task's metric of all targets and, if there are several, of each.
 
     Args:
@@ -216,13 +216,13 @@ def _one_hot(y: Tensor, task: Task) -> Tensor:
     return columns.masked_fill(y == MISSING_LABEL, torch.nan)
 
 
-def _targets(graphs: list[Data]) -> Tensor:
+def _targets(graphs: Sequence[Data]) -> Tensor:
     """``[G, T]``."""
     y = torch.cat([graph.y for graph in graphs])
     return y.reshape(len(graphs), -1)
 
 
-def morgan_counts(train: list[Data], test: list[Data]) -> tuple[Any, Any]:
+def morgan_counts(train: Sequence[Data], test: Sequence[Data]) -> tuple[Any, Any]:
     """How often each atom with its direct neighbours occurs, ``[G, K]`` for train and test, sparse.
 
     The columns are the K environments of the training molecules (Morgan fingerprints of radius 1).

@@ -145,7 +145,7 @@ ARRAYS = [
         ("SMILES that are no text",
          lambda a: a | {"smiles_utf8": np.array([255, 10, 10], dtype=np.uint8)}, "'utf-8' codec"),
         ("a target of unknown level", lambda a: a | {"target": np.array("pair")},
-         "y has 3 rows; expected one for each of 3 graphs"),
+         "target is 'pair'; expected 'graph', 'node' or 'edge'"),
     ]
 ]  # fmt: skip
 
