@@ -45,7 +45,8 @@ UNSEEN = -1
 PRIMES = (14_999_981, 14_999_977, 14_999_969)
 """For n ≤ 40 nodes, a product of two matrices modulo one of them is exact in float64."""
 
-WALKED = 40  # powers of the Laplacian, which has at most n ≤ 40 different eigenvalues
+HIGHEST_POWER = 40
+"""Of the Laplacian, which has at most n ≤ 40 different eigenvalues: higher powers add nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +124,12 @@ class View:
 
     def _refinement(self, graphs: Sequence[LabelledGraph]) -> Iterator[list[Integers]]:
         start = _combined([_part(name, graphs) for name in self.nodes])
-        labels = _combined([_part(name, graphs) for name in self.pairs])
-        if not labels:
+        if self.pairs:
+            labels = _combined([_part(name, graphs) for name in self.pairs])
+        else:
             labels = [np.zeros_like(graph.bonds) for graph in graphs]
-        seen = [_seen(graph, self.sees) for graph in graphs]
-        labels = [np.where(s, label, UNSEEN) for s, label in zip(seen, labels, strict=True)]
+        for graph, label in zip(graphs, labels, strict=True):
+            label[~_seen(graph, self.sees)] = UNSEEN
         return refinement(start, labels, counts=self.counts)
 
     def _readout(self, colours: list[Integers], graphs: Sequence[LabelledGraph]) -> Integers:
@@ -160,21 +162,21 @@ def refinement(
         The nodes' colours, numbered from 0 across all graphs, after 0, 1, 2, … rounds; the last
         are those after the first round in which no colour class splits.
     """
-    colours = _numbered([list(map(int, colour)) for colour in start])
+    colours = _numbered([colour.tolist() for colour in start])
     num_colours = 1 + max(int(colour.max()) for colour in colours)
     before = 0
     yield colours
     while num_colours > before:
         signatures = []
         for colour, label in zip(colours, labels, strict=True):
+            # In row i and column j one number for the label of the pair and the colour of j.
             seen = np.where(label == UNSEEN, UNSEEN, label * num_colours + colour)  # [n, n]
-            seen.sort(axis=1)
-            first = (seen == UNSEEN).sum(axis=1)
-            rows = (row[k:] for k, row in zip(first.tolist(), seen, strict=True))
-            own = colour.tolist()
-            signatures.append(
-                [(c, _multiset(row, counts)) for c, row in zip(own, rows, strict=True)]
-            )
+            seen.sort(axis=1)  # -1 comes first
+            num_unseen = (seen == UNSEEN).sum(axis=1)  # [n]
+            of_graph = []
+            for own, row, start_of_seen in zip(colour.tolist(), seen, num_unseen, strict=True):
+                of_graph.append((own, _multiset(row[start_of_seen:], counts)))
+            signatures.append(of_graph)
         colours = _numbered(signatures)
         before = num_colours
         num_colours = 1 + max(int(colour.max()) for colour in colours)
@@ -205,20 +207,25 @@ def graph_classes(
 
 
 def _multiset(values: Integers, counts: bool) -> bytes:
-    """Sorted values as bytes; without counts, divided by the largest factor of all their counts."""
-    if counts:
+    """Sorted values as bytes; without counts, divided by the largest factor of all their counts.
+
+    So without counts (1, 1, 2, 2) and (1, 2) are the same: one half each.
+    """
+    if counts or len(values) == 0:
         return values.tobytes()
     factor = gcd(*Counter(values.tolist()).values())
-    return values[:: factor or 1].tobytes()  # equal values are neighbours
+    return values[::factor].tobytes()  # equal values are neighbours
 
 
 def _numbered(signatures: Sequence[list]) -> list[Integers]:
-    """Numbers from 0 for equal signatures, in the lists' shapes."""
+    """A number for each signature, in the lists' shapes: from 0 on, in the order of appearance."""
     numbers: dict = {}
-    return [
-        np.array([numbers.setdefault(each, len(numbers)) for each in of_graph], dtype=np.int64)
-        for of_graph in signatures
-    ]
+    numbered = []
+    for of_graph in signatures:
+        # A signature that is not in the dictionary gets the next number.
+        found = [numbers.setdefault(signature, len(numbers)) for signature in of_graph]
+        numbered.append(np.array(found, dtype=np.int64))
+    return numbered
 
 
 def _seen(graph: LabelledGraph, sees: str) -> NDArray[np.bool_]:
@@ -237,9 +244,11 @@ def _seen(graph: LabelledGraph, sees: str) -> NDArray[np.bool_]:
 
 
 def _combined(parts: list[list[NDArray]]) -> list[Integers]:
-    """One number for each combination of the parts' values; the parts have one shape."""
-    if not parts:
-        return []
+    """One number for each combination of the parts' values; the parts have one shape.
+
+    Args:
+        parts: for each part an array a graph, such as ``[n]`` or ``[n, n]``.
+    """
     shapes = [array.shape for array in parts[0]]
     combined = np.zeros(sum(array.size for array in parts[0]), dtype=np.int64)
     for part in parts:
@@ -252,6 +261,7 @@ def _combined(parts: list[list[NDArray]]) -> list[Integers]:
 
 
 def _part(name: str, graphs: Sequence[LabelledGraph]) -> list[NDArray]:
+    """One of ``PARTS`` of all graphs, computed once for the same graphs."""
     if name not in PARTS:
         raise ValueError(f"there is no part {name!r}; expected one of {', '.join(PARTS)}.")
     return _remembered(name, tuple(graphs))
@@ -268,7 +278,7 @@ def _for_each(function: Callable[[LabelledGraph], NDArray]) -> Callable:
 
 
 def _distance(graph: LabelledGraph) -> Integers:
-    """Shortest-path distances, with n where there is no path."""
+    """Shortest-path distances, ``[n, n]``, with n + 1000 where there is no path."""
     n = len(graph.atoms)
     found = shortest_path(csr_array(graph.adjacency), unweighted=True)
     return np.where(np.isfinite(found), found, n + 1000).astype(np.int64)
@@ -284,9 +294,13 @@ def _ring(graph: LabelledGraph, largest: int = 18) -> Integers:
     return on_ring
 
 
-def _grp(distance: Integers, bonds: Integers) -> Integers:
-    """GRPE's relation: the bond of neighbours, else the distance up to 5, else "far"."""
-    return np.where(distance == 1, 100 + bonds, np.minimum(distance, 6))
+def _relation(graph: LabelledGraph) -> Integers:
+    """GRPE's relations, ``[n, n]``: of neighbours the bond (from 101 on), else the distance.
+
+    Distances above 5 and missing paths are one relation, 6.
+    """
+    distance = _distance(graph)
+    return np.where(distance == 1, 100 + graph.bonds, np.minimum(distance, 6))
 
 
 def exact_walks(graphs: Sequence[LabelledGraph], steps: int) -> list[NDArray[np.uint64]]:
@@ -297,12 +311,7 @@ def exact_walks(graphs: Sequence[LabelledGraph], steps: int) -> list[NDArray[np.
     sequences get one fingerprint with probability below 1e-20.
     """
 
-    def step(adjacency: NDArray, prime: int) -> NDArray:
-        degree = adjacency.sum(axis=2).astype(int)  # [S, n]
-        inverse = np.array([pow(d, -1, prime) if d else 0 for d in range(degree.max() + 1)])
-        return inverse[degree][:, :, None] * adjacency
-
-    return _powers(graphs, step, range(1, steps + 1), lambda power: power)
+    return _powers(graphs, _walk_step, range(1, steps + 1), lambda power: power)
 
 
 def exact_laplacian(graphs: Sequence[LabelledGraph]) -> list[NDArray[np.uint64]]:
@@ -311,12 +320,19 @@ def exact_laplacian(graphs: Sequence[LabelledGraph]) -> list[NDArray[np.uint64]]
     Powers 0 to 40 determine, and are determined by, the eigenvalues and the projectors on the
     eigenspaces, so they are all that is independent of the choice of eigenvectors.
     """
-    return _powers(graphs, _laplacian, range(WALKED + 1), lambda power: power)
+    return _powers(graphs, _laplacian, range(HIGHEST_POWER + 1), lambda power: power)
 
 
 def exact_spectrum(graphs: Sequence[LabelledGraph]) -> list[NDArray[np.uint64]]:
     """Fingerprints of the eigenvalues of L with their multiplicities: the traces of its powers."""
-    return _powers(graphs, _laplacian, range(WALKED + 1), _trace)
+    return _powers(graphs, _laplacian, range(HIGHEST_POWER + 1), _trace)
+
+
+def _walk_step(adjacency: NDArray, prime: int) -> NDArray:
+    """:math:`D^{-1} A` modulo a prime, ``[S, n, n]``; rows of zeros for nodes without edges."""
+    degree = adjacency.sum(axis=2).astype(int)  # [S, n]
+    inverse_of = [0, *(pow(d, -1, prime) for d in range(1, degree.max() + 1))]
+    return np.array(inverse_of)[degree][:, :, None] * adjacency
 
 
 def _laplacian(adjacency: NDArray, prime: int) -> NDArray:
@@ -326,6 +342,7 @@ def _laplacian(adjacency: NDArray, prime: int) -> NDArray:
 
 
 def _trace(power: NDArray) -> NDArray:
+    """``[S, n, n]`` to ``[S, 1, 1]``."""
     return np.trace(power, axis1=1, axis2=2)[:, None, None]
 
 
@@ -340,6 +357,7 @@ def _powers(
     They are sums over the powers and the three primes with random odd weights, modulo 2^64.
 
     Args:
+        graphs: G graphs of up to 40 nodes, of which S with one number of nodes are taken at a time.
         step: makes the matrix modulo a prime, ``[S, n, n]``, from the adjacency of S graphs.
         exponents: the powers that count, from 0 or 1.
         read: what is taken of a power, such as its trace.
@@ -350,12 +368,13 @@ def _powers(
         total = np.uint64(0)
         for prime in PRIMES:
             matrix = step(adjacency, prime)
-            weights = np.random.default_rng(prime).integers(1, 2**62, WALKED + 1, dtype=np.uint64)
+            rng = np.random.default_rng(prime)
+            weights = 2 * rng.integers(1, 2**62, HIGHEST_POWER + 1, dtype=np.uint64) + np.uint64(1)
             power = np.broadcast_to(np.eye(adjacency.shape[-1]), adjacency.shape)
             for exponent in range(exponents.stop):
                 if exponent in exponents:
                     values = np.mod(read(power), prime).astype(np.uint64)
-                    total = total + (2 * weights[exponent] + np.uint64(1)) * values
+                    total = total + weights[exponent] * values
                 power = np.mod(power @ matrix, prime)
         for index, fingerprint in zip(indices, total, strict=True):
             found[index] = fingerprint
@@ -384,7 +403,7 @@ PARTS: dict[str, Callable[[Sequence[LabelledGraph]], list[NDArray]]] = {
     "bond": _for_each(lambda graph: graph.bonds),
     "itself": _for_each(lambda graph: np.eye(len(graph.atoms), dtype=np.int64)),
     "distance": _for_each(_distance),
-    "relation": _for_each(lambda graph: _grp(_distance(graph), graph.bonds)),
+    "relation": _for_each(_relation),
     "walks, 8": lambda graphs: exact_walks(graphs, 8),
     "walks, 20": lambda graphs: exact_walks(graphs, 20),
     "projectors": exact_laplacian,
@@ -395,7 +414,8 @@ PARTS: dict[str, Callable[[Sequence[LabelledGraph]], list[NDArray]]] = {
 }
 """What nodes, pairs and graphs can be labelled with."""
 
-WALKS_8, WALKS_20 = ("atom", "return walks, 8"), ("atom", "return walks, 20")
+WALKS_8 = ("atom", "return walks, 8")
+WALKS_20 = ("atom", "return walks, 20")
 VIEWS = {
     "bag, shares": View(sees="nothing", counts=False),
     "bag, counts": View(sees="nothing"),
@@ -483,8 +503,8 @@ def _extended(stack: NDArray[np.uint8]) -> NDArray[np.uint8]:
     joined[:, :, :n, n] = subsets
     joined = joined.reshape(-1, n + 1, n + 1)
     parts = np.array_split(joined, max(1, len(joined) // 20_000))  # a few hundred MB at most
-    prints = np.concatenate([_two_fwl(part) for part in parts])
-    _, first = np.unique(prints, return_index=True)
+    hashes = np.concatenate([_two_fwl(part) for part in parts])
+    _, first = np.unique(hashes, return_index=True)
     return joined[np.sort(first)]
 
 

@@ -272,8 +272,12 @@ MODELS = {
 def batch():
     data = [as_data(graph) for graph in GRAPHS]
     transforms = (
-        AddDegrees(), AddShortestPaths(), AddPathEdges(20), AddRandomWalks(20), AddRings(18)
-    )  # fmt: skip
+        AddDegrees(),
+        AddShortestPaths(),
+        AddPathEdges(20),
+        AddRandomWalks(20),
+        AddRings(18),
+    )
     batch = collate(encode(data, *transforms))
     batch.encodings = {
         name: value.double() if value.is_floating_point() else value
