@@ -118,7 +118,8 @@ class Settings(Config):
 
     Attributes:
         epochs: passes over the training data, at most.
-        lr: Adam's learning rate, 1e-3 by default; only without an optimizer of one's own.
+        lr: Adam's learning rate, 1e-3 by default; only without an optimizer of one's own. At 0
+            nothing is learned, but batch norm's statistics move.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
         grad_clip: the largest norm of the gradient.
         accumulate: batches whose gradients are added up for one step of the optimizer. The step is
@@ -134,7 +135,7 @@ class Settings(Config):
     """
 
     epochs: PositiveInt
-    lr: PositiveFloat | None = None
+    lr: NotNegativeFloat | None = None
     stop_below_lr: NotNegativeFloat | None = None
     grad_clip: PositiveFloat | None = None
     accumulate: PositiveInt = 1
@@ -197,7 +198,8 @@ def fit(
             _check_targets(task, loader)
             if isinstance(loader, DenseLoader):
                 loader.check_features(model)
-    optimizer = optimizer or Adam(model.parameters(), lr=chosen.lr or 1e-3)
+    if optimizer is None:
+        optimizer = Adam(model.parameters(), lr=1e-3 if chosen.lr is None else chosen.lr)
     fabric = launch(device().type, chosen.devices, chosen.precision)
     rank = fabric.global_rank
     world = fabric.world_size

@@ -341,8 +341,8 @@ def test_a_checkpoint_of_an_earlier_release_is_continued(tmp_path, reference):
     [
         ({"epochs": 0}, "epochs is 0; expected a number above 0."),
         ({"epochs": 1.5}, "epochs is 1.5; expected a whole number above 0."),
-        ({"lr": -1.0}, "lr is -1.0; expected a number above 0."),
-        ({"lr": math.nan}, "lr is nan; expected a number above 0."),
+        ({"lr": -1.0}, "lr is -1.0; expected a number 0 or more."),
+        ({"lr": math.nan}, "lr is nan; expected a number 0 or more."),
         ({"grad_clip": 0.0}, "grad_clip is 0.0; expected a number above 0."),
         ({"accumulate": 0}, "accumulate is 0; expected a number above 0."),
         ({"devices": 0}, "devices is 0; expected a number above 0."),
