@@ -14,7 +14,11 @@ from torch.nn import functional as F
 from experiments.runs import store_measurement
 from gtcourse.course.records import RECORDS
 
-TYPES, WIDTH, STEPS, BATCH, SEEDS = 6, 16, 800, 64, 3
+TYPES = 6
+WIDTH = 16
+STEPS = 800
+BATCH = 64
+SEEDS = 3
 BANDS = (2, 4, 8)
 RATES = (0.01, 0.02)
 """The best is taken for each arm and number of bands, by the error of a seed of its own."""
@@ -48,7 +52,8 @@ class Finder(nn.Module):
 
     def __init__(self, bands: int, num_heads: int, chromatic: bool) -> None:
         super().__init__()
-        self.num_heads, self.chromatic = num_heads, chromatic
+        self.num_heads = num_heads
+        self.chromatic = chromatic
         self.types = nn.Embedding(2 * TYPES, WIDTH)
         self.number = nn.Linear(1, WIDTH)
         self.pair = nn.Embedding(1 + bands, WIDTH)  # 0 for node 0 itself

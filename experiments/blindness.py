@@ -32,7 +32,8 @@ RECORD = Path("gtcourse/course/records/blindness.json")
 LARGEST = 8
 
 RING_ROUNDS = (0, 1, 2, 3, 4)
-TRAIN, TEST = 0, 2
+TRAIN = 0
+TEST = 2
 CYCLES = 2000
 
 SMALL = {"1-WL": (1, 2, 3)}

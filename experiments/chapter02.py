@@ -27,13 +27,23 @@ from gtcourse.models.transformer import TokenEmbedding
 from gtcourse.runs.record import Record
 from gtcourse.train.loop import count_parameters
 
-PAD, BEGIN, END = 0, 1, 2
+PAD = 0
+BEGIN = 1
+END = 2
 SYMBOL = re.compile(r"\[[^\]]+\]|Br|Cl|.")
-MAX_ATOMS, BATCH_SIZE, MAX_LR, BETAS = 16, 64, 3e-3, (0.9, 0.98)
+MAX_ATOMS = 16
+BATCH_SIZE = 64
+MAX_LR = 3e-3
+BETAS = (0.9, 0.98)
 MAX_LENGTH = 64
 """Positions with a learned vector; no sequence of these molecules is as long."""
 
-DEPTH, DIGITS, LENGTH, WIDTH, DEEP_LR, WARM_UP = 10, 10, 8, 32, 2e-3, 300
+DEPTH = 10
+DIGITS = 10
+LENGTH = 8
+WIDTH = 32
+DEEP_LR = 2e-3
+WARM_UP = 300
 
 
 def record_smiles(seed: int, steps: int) -> Record:
@@ -105,9 +115,15 @@ def record(name: str, seed: int, steps: int, run) -> Record:
     return Record(
         name=f"transformer/{name}",
         config={
-            "model": asdict(model.config), "max_atoms": MAX_ATOMS, "steps": steps,
-            "batch_size": BATCH_SIZE, "optimizer": "Adam", "betas": BETAS,
-            "schedule": "OneCycleLR, 10 % warm-up", "max_lr": MAX_LR, "grad_clip": 1.0,
+            "model": asdict(model.config),
+            "max_atoms": MAX_ATOMS,
+            "steps": steps,
+            "batch_size": BATCH_SIZE,
+            "optimizer": "Adam",
+            "betas": BETAS,
+            "schedule": "OneCycleLR, 10 % warm-up",
+            "max_lr": MAX_LR,
+            "grad_clip": 1.0,
         },
         data=dataset.provenance | {"sizes": {name: len(s) for name, (s, _) in splits.items()}},
         seed=seed,
@@ -116,7 +132,7 @@ def record(name: str, seed: int, steps: int, run) -> Record:
         curve=curve,
         result=result,
         command=f"python -m experiments.chapter02 {name} --seed {seed} --steps {steps}",
-    )  # fmt: skip
+    )
 
 
 def sequences(dataset) -> tuple[dict[str, tuple[Tensor, Tensor]], int]:
@@ -148,7 +164,8 @@ def train(model: nn.Module, splits: dict, steps: int, seed: int) -> list[dict]:
     curve = []
     for step in range(1, steps + 1):
         chosen = torch.randint(len(sources), (BATCH_SIZE,), generator=generator)
-        source, target = trimmed(sources[chosen]), trimmed(targets[chosen])
+        source = trimmed(sources[chosen])
+        target = trimmed(targets[chosen])
         logits = model(source, target[:, :-1], source != PAD)
         loss = F.cross_entropy(logits.transpose(1, 2), target[:, 1:], ignore_index=PAD)
         optimizer.zero_grad()
@@ -188,7 +205,9 @@ def attention_on_atoms(model: nn.Module, source: Tensor, target: Tensor) -> dict
     _, attention = model(source, target[:, :-1], mask, return_attention=True)
     attention = attention[:, -1].mean(dim=1)  # [G, M, N], of the last block, over the heads
     is_atom = torch.isin(source, target[target > END])  # [G, N]
-    on_atom, uniform, left = [], [], []
+    on_atom = []
+    uniform = []
+    left = []
     for weights, symbols, atoms in zip(attention, mask, is_atom, strict=True):
         positions = atoms.nonzero()[:, 0].flip(0)  # in the order of writing
         length = int(symbols.sum())
@@ -211,8 +230,14 @@ def record_warm_up(seed: int, steps: int) -> Record:
     return Record(
         name="transformer/warm-up",
         config={
-            "layers": DEPTH, "d_model": WIDTH, "num_heads": 2, "d_hidden": 2 * WIDTH,
-            "steps": steps, "batch_size": 32, "optimizer": "Adam", "lr": DEEP_LR,
+            "layers": DEPTH,
+            "d_model": WIDTH,
+            "num_heads": 2,
+            "d_hidden": 2 * WIDTH,
+            "steps": steps,
+            "batch_size": 32,
+            "optimizer": "Adam",
+            "lr": DEEP_LR,
             "warm_up": WARM_UP,
         },
         data={
@@ -230,7 +255,7 @@ def record_warm_up(seed: int, steps: int) -> Record:
         ],
         result={name: sum(losses[-20:]) / 20 for name, losses in runs.items()},
         command=f"python -m experiments.chapter02 warm-up --seed {seed} --steps {steps}",
-    )  # fmt: skip
+    )
 
 
 def shift_model(*, norm_first: bool) -> nn.ModuleDict:

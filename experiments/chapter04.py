@@ -40,7 +40,8 @@ class Rounds:
     """
 
     def __init__(self, loader: DenseLoader):
-        self.targets, self.batches = loader.targets, chain.from_iterable(repeat(loader))
+        self.targets = loader.targets
+        self.batches = chain.from_iterable(repeat(loader))
 
     def set_epoch(self, *_: int) -> None:
         """The passes go on where they are."""
@@ -72,9 +73,16 @@ def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> R
     model = recipe.build_model()
     optimizer = recipe.optimizer(model.parameters())
     history = fit(
-        model, recipe.task, Rounds(train), val, epochs=steps // ROUND, optimizer=optimizer,
-        schedule=recipe.schedule(optimizer, steps), seed=seed, progress=False,
-    )  # fmt: skip
+        model,
+        recipe.task,
+        Rounds(train),
+        val,
+        epochs=steps // ROUND,
+        optimizer=optimizer,
+        schedule=recipe.schedule(optimizer, steps),
+        seed=seed,
+        progress=False,
+    )
     accuracy = {
         "test_accuracy": evaluate(model, recipe.task, test)["accuracy"],
         "val_accuracy": history.best["val_accuracy"],

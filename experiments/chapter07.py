@@ -22,10 +22,13 @@ from gtcourse.models import EGT, EGTConfig
 from gtcourse.recipes.recipe import NODES_OF_CLUSTER, NODES_OF_PATTERN
 from gtcourse.train import tasks
 
-RANK, HOPS, TRAIN_MOLECULES = 8, 8, 4000
+RANK = 8
+HOPS = 8
+TRAIN_MOLECULES = 4000
 COMMUNITIES = {"pattern": pattern, "cluster": cluster}
 COMMUNITIES_SPLIT = (200, 50, 100)
-NU, KAPPA = 3, 0.05
+NU = 3
+KAPPA = 0.05
 """Hops and weight of the distance objective, Table 5's for ZINC."""
 
 MOLECULES = EGTConfig(d_model=48, d_edge=16, num_layers=4)
@@ -54,7 +57,8 @@ def by_hop(model: nn.Module, test: DenseLoader) -> dict[str, list]:
 
 
 def run_of(config: EGTConfig, data: str = "molecules", batch_size: int = 64, **settings) -> Run:
-    build, about = partial(EGT, config), asdict(config)
+    build = partial(EGT, config)
+    about = asdict(config)
     return Run(build, about, data, batch_size=batch_size, scores=by_hop, **settings)
 
 

@@ -19,14 +19,26 @@ from gtcourse.train.tasks import graph_multiclass, node_classification
 TRAIN_MOLECULES = 4000
 MOLECULES = GRPEConfig(d_model=64, num_heads=8, num_layers=4)  # Table 1
 DIGITS = replace(
-    MOLECULES, num_node_types=(), num_node_features=3, num_edge_types=(11,), edge_step=0.1,
-    num_targets=10, max_distance=3,
-)  # fmt: skip
-STEPS, LABELS = 8, 4
+    MOLECULES,
+    num_node_types=(),
+    num_node_features=3,
+    num_edge_types=(11,),
+    edge_step=0.1,
+    num_targets=10,
+    max_distance=3,
+)
+STEPS = 8
+LABELS = 4
 ONE_HEAD = GRPEConfig(
-    d_model=64, num_heads=1, num_layers=1, num_edge_types=(), max_distance=STEPS,
-    virtual_node=False, dropout=0.0, attention_dropout=0.0,
-)  # fmt: skip
+    d_model=64,
+    num_heads=1,
+    num_layers=1,
+    num_edge_types=(),
+    max_distance=STEPS,
+    virtual_node=False,
+    dropout=0.0,
+    attention_dropout=0.0,
+)
 LISTENER = replace(ONE_HEAD, num_node_types=(STEPS + 2,), target="node", num_targets=2)
 SPEAKER = replace(LISTENER, num_node_types=(2 * STEPS + 1,))
 TREES = replace(
@@ -86,10 +98,14 @@ RUNS = {
     **runs_on("listener", LISTENER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on("speaker", SPEAKER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on(
-        "edge_labels", TREES, ON_TREES, task=partial(graph_multiclass, LABELS), batch_size=64,
+        "edge_labels",
+        TREES,
+        ON_TREES,
+        task=partial(graph_multiclass, LABELS),
+        batch_size=64,
         epochs=15,
     ),
-}  # fmt: skip
+}
 for name in ("grpe-bias", "grpe-bias-value"):  # as in chapter 06: scalars start small
     run = RUNS[f"{name}/molecules"]
     RUNS[f"{name}-fast/molecules"] = replace(

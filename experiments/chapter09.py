@@ -19,7 +19,9 @@ from gtcourse.graphs.molecules import largest_ring, parse
 from gtcourse.interpret import attention_by_kind, pair_kinds
 from gtcourse.models import CGT, CGTConfig
 
-TRAIN_MOLECULES, STEPS, RING_SIZE = 4000, 20, 18
+TRAIN_MOLECULES = 4000
+STEPS = 20
+RING_SIZE = 18
 
 WALKS = CGTConfig(d_model=48, d_position=16, num_heads=8, num_layers=4, edge_ablation=0.0)
 RINGS = replace(WALKS, rings="categorical")

@@ -28,13 +28,15 @@ def formula(name: str) -> StepFormula:
     entry = LEADERBOARD[name]
     batch = collate(encode(load_dataset("molecules").test[:2], *entry.transforms))
     torch.manual_seed(0)
-    model, moments = entry.build_model(), []
+    model = entry.build_model()
+    moments = []
     for first in REGIONS:
         nodes = range(first, first + 4)
         costs = against_nodes(model, graph_regression(), batch, [*nodes], graphs=GRAPHS)
         moment = polynomial(first, [cost.activations for cost in costs])
         moments += [moment] if moment is not None and moment not in moments else []
-    flops, last = polynomial(first, [cost.flops for cost in costs]), costs[-1]
+    flops = polynomial(first, [cost.flops for cost in costs])
+    last = costs[-1]
     return StepFormula(last.parameters, last.gradients, last.optimizer, flops, tuple(moments))
 
 

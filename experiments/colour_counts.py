@@ -55,7 +55,7 @@ if __name__ == "__main__":
             x, x_test = colour_counts(train, test, rounds)
             ridge = Ridge(alpha=1.0, solver="sparse_cg", tol=1e-8).fit(x, targets[0])
             same = equal_counts([*train, *test], rounds)
-            rows.append({
+            row = {
                 "bonds": bonds,
                 "rounds": rounds,
                 "colours": x.shape[1],
@@ -63,8 +63,9 @@ if __name__ == "__main__":
                 "test_mae": float(np.abs(ridge.predict(x_test) - targets[1]).mean()),
                 "equal_pairs": len(same),
                 "largest_gap": max((float(abs(y[i] - y[j])) for i, j in same), default=0.0),
-            })  # fmt: skip
-            print(rows[-1], flush=True)
+            }
+            rows.append(row)
+            print(row, flush=True)
     content = {"name": "colour-counts", "data": zinc.provenance, "rows": rows}
     command = f"python -m experiments.colour_counts --zinc {args.zinc.name}"
     store_measurement(RECORDS / "colour-counts.json", content, command)

@@ -22,7 +22,8 @@ KINDS = ("graphs", "nodes", "pairs")  # by the number of nodes that are compared
 
 def examples() -> dict[str, tuple]:
     """Name to (graph, its nodes…), (graph, its nodes…): two graphs, nodes or pairs of nodes."""
-    ring, path = nx.cycle_graph(6), nx.path_graph(5)
+    ring = nx.cycle_graph(6)
+    path = nx.path_graph(5)
     decalin = nx.Graph([*nx.cycle_graph(10).edges, (0, 5)])
     bicyclopentyl = nx.disjoint_union(nx.cycle_graph(5), nx.cycle_graph(5))
     bicyclopentyl.add_edge(0, 5)
@@ -60,7 +61,8 @@ def table() -> dict:
     rows = []
     for name, compared in examples().items():
         (first, *i), (second, *j) = compared
-        graphs, cells = (encoded(first), encoded(second)), {}
+        graphs = (encoded(first), encoded(second))
+        cells = {}
         for column, encoding in COLUMNS.items():
             value = encoding.get(len(i))
             cells[column] = value and value(graphs[0], *i) != value(graphs[1], *j)

@@ -29,7 +29,8 @@ from gtcourse.runs.record import (
 )
 
 TRAIN_MOLECULES = 4000
-RATES, SEEDS = (5e-4, 1e-3, 2e-3), (0, 1, 2)
+RATES = (5e-4, 1e-3, 2e-3)
+SEEDS = (0, 1, 2)
 WEIGHTS = {"csa-100k": 3, "egt-100k": 3, "grpe-100k": 3, "graphormer-100k": 1, "signnet-100k": 1}
 """Of how many seeds the weights are shipped."""
 
@@ -56,7 +57,8 @@ def record(name: str, seed: int, rate: float, out: Path, epochs: int) -> Record:
     config = {"model": as_text(entry.build_model), "transforms": as_text(entry.transforms)}
     run = Run(entry.build_model, config, epochs=epochs, batch_size=64, peak=rate)
     command = f"python -m experiments.leaderboard {name} --epochs {epochs}"
-    title, data = f"{name}/molecules-rate{rate:g}", load(entry.transforms)
+    title = f"{name}/molecules-rate{rate:g}"
+    data = load(entry.transforms)
     found = train(title, run, data, seed, command, weights=out)
     write_record(found, path)
     print(f"{found.name}, seed {seed}: {found.result}, {found.seconds} s", flush=True)

@@ -20,14 +20,17 @@ from gtcourse.graphs import DenseLoader, open_graphs
 from gtcourse.graphs.dataset import RaggedGraphs
 
 SPLIT = (3_378_606, 73_545, 294_469)
-BATCH_SIZE, BATCHES = 64, 500
+BATCH_SIZE = 64
+BATCHES = 500
 
 
 class Generated:
     """Random graphs, part by part, as a source of :func:`gtcourse.encodings.prepare.prepare`."""
 
     name = source = checksum = "random graphs"
-    target, node_vocabulary, edge_vocabulary = "graph", None, None
+    target = "graph"
+    node_vocabulary = None
+    edge_vocabulary = None
     split = np.repeat([0, 1, 2], SPLIT)
 
     def part(self, rows: slice) -> list[Data]:

@@ -29,7 +29,8 @@ from tools.paths import ROOT
 OUT = ROOT / "book/_static/pictures"
 
 STEPS = 25
-WIDTH, HEADS = 16, 4
+WIDTH = 16
+HEADS = 4
 
 
 def metro() -> dict:
@@ -39,7 +40,8 @@ def metro() -> dict:
     largest differences from the output of the layer that it leads to, in float64; ``weights`` is
     the row of the chosen atom, one for each channel.
     """
-    smiles, atom = "CC(=O)Oc1ccccc1C(=O)O", 3
+    smiles = "CC(=O)Oc1ccccc1C(=O)O"
+    atom = 3
     molecule = parse(smiles)
     n = molecule.GetNumAtoms()
     torch.manual_seed(0)
@@ -90,7 +92,8 @@ def pair() -> dict:
     for kind, title in MODELS.items():
         model = load(f"{kind}-100k/molecules")
         batch = collate(encode([model.featurize(smiles)], *model.transforms))
-        attention, given = model.model.layers[0].attention, []
+        attention = model.model.layers[0].attention
+        given = []
         hook = attention.register_forward_pre_hook(
             lambda _, inputs, given=given: given.extend(inputs)
         )
@@ -170,7 +173,8 @@ TERMS = {"graphormer": of_graphormer, "egt": of_egt, "grpe": of_grpe, "csa": of_
 
 def bet() -> dict:
     """Chapter 11's 156 cuts, with each method's estimate for the large CSA of section 11.5."""
-    data, model = load_dataset("molecules"), load("csa/zinc")
+    data = load_dataset("molecules")
+    model = load("csa/zinc")
     graphs = data.test[:40]
     cuts = [(row, *cut) for row, graph in enumerate(graphs) for cut in cut_off(graph.smiles)]
     rows, atoms, rests, worth = zip(*cuts, strict=True)

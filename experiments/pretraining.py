@@ -33,9 +33,13 @@ CONFIG = GRPEConfig(
 )  # Table 1
 PRE_TRAINING = Run(partial(GRPE, CONFIG), asdict(CONFIG), epochs=6, batch_size=64)
 FINE_TUNING = Run(
-    partial(GRPE, CONFIG), asdict(CONFIG), task=graph_classification, epochs=20, batch_size=32,
+    partial(GRPE, CONFIG),
+    asdict(CONFIG),
+    task=graph_classification,
+    epochs=20,
+    batch_size=32,
     peak=1e-3,
-)  # fmt: skip
+)
 SIZES = {"train": 500, "val": 500}
 """Molecules drawn from each part of ogbg-molhiv; its test molecules are all used."""
 LARGEST = 50
@@ -87,8 +91,12 @@ if __name__ == "__main__":
     parser.add_argument("--zinc", type=Path, required=True, help="ZINC-12k as a graph file")
     parser.add_argument("--molhiv", type=Path, required=True, help="ogbg-molhiv as a CSV file")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--weights", type=Path, default=Path("runs/pretraining"),
-                        help="folder for the trained weights, read if they are there")  # fmt: skip
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        default=Path("runs/pretraining"),
+        help="folder for the trained weights, read if they are there",
+    )
     parser.add_argument("--out", type=Path, default=RECORDS / "pretraining.jsonl")
     args = parser.parse_args()
     command = f"python -m experiments.pretraining --zinc {args.zinc.name} --molhiv …"

@@ -90,7 +90,8 @@ def train(
     weights: Path | None = None,
 ) -> Record:
     """The record of one run; ``weights`` is the folder that keeps its weights too."""
-    batch_size, task = run.batch_size, run.task()
+    batch_size = run.batch_size
+    task = run.task()
     training = DenseLoader(
         data.train, batch_size, shuffle=True, seed=seed, buckets=run.buckets, device=device()
     )
@@ -105,9 +106,16 @@ def train(
     if not run.constant:
         schedule = OneCycleLR(optimizer, peaks, total_steps=run.epochs * len(training))
     history = fit(
-        model, task, training, val, epochs=run.epochs, optimizer=optimizer, schedule=schedule,
-        seed=seed, flag=run.flag,
-    )  # fmt: skip
+        model,
+        task,
+        training,
+        val,
+        epochs=run.epochs,
+        optimizer=optimizer,
+        schedule=schedule,
+        seed=seed,
+        flag=run.flag,
+    )
     shape = "constant, " if run.constant else "one cycle, peak "
     settings = {
         "epochs": run.epochs,

@@ -19,9 +19,13 @@ from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.models import SignNet, SignNetConfig
 from gtcourse.models.signnet import flip_signs
 
-K, WIDTH, HALF = 8, 32, 8  # eigenvectors, width, nodes on a side
+K = 8  # eigenvectors
+WIDTH = 32
+HALF = 8  # nodes on a side
 GRAPHS = {"train": 400, "test": 200}
-STEPS, BATCH, SEEDS = 300, 32, 3
+STEPS = 300
+BATCH = 32
+SEEDS = 3
 RATES = (0.002, 0.005, 0.01)
 TUNING_SEED = 100
 APART = 1e-3
@@ -54,7 +58,9 @@ def task(count: int) -> tuple[GraphBatch, Tensor, Tensor]:
 
     A node is not compared with itself or with its twin on the other side.
     """
-    graphs, sides, places = [], [], []
+    graphs = []
+    sides = []
+    places = []
     encoding = AddLaplacianEigenvectors(K, skip_first=True)
     while len(graphs) < count:
         graph, side, place = two_sides()
@@ -63,7 +69,8 @@ def task(count: int) -> tuple[GraphBatch, Tensor, Tensor]:
             graphs.append(graph)
             sides.append(side)
             places.append(place)
-    side, place = torch.stack(sides), torch.stack(places)
+    side = torch.stack(sides)
+    place = torch.stack(places)
     same = side[:, :, None] == side[:, None]
     asked = place[:, :, None] != place[:, None]
     return collate(encode(graphs, encoding)), same, asked
@@ -129,7 +136,9 @@ def percent_right(model: SameSide, data: tuple[GraphBatch, Tensor, Tensor]) -> f
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    train, validation, test = task(GRAPHS["train"]), task(GRAPHS["test"]), task(GRAPHS["test"])
+    train = task(GRAPHS["train"])
+    validation = task(GRAPHS["test"])
+    test = task(GRAPHS["test"])
     rows = []
     for arm in ARMS:
         tried = {

@@ -16,7 +16,8 @@ if __name__ == "__main__":
     parser.add_argument("--zinc", type=Path, required=True, help="ZINC-12k as a graph file")
     parser.add_argument("--molhiv", type=Path, required=True, help="ogbg-molhiv as a CSV file")
     args = parser.parse_args()
-    molecules, zinc = load_dataset("molecules"), load_dataset("zinc", source=args.zinc)
+    molecules = load_dataset("molecules")
+    zinc = load_dataset("zinc", source=args.zinc)
     molhiv, _ = read_csv(args.molhiv, "smiles", ["HIV_active"], "binary", split="split")
     errors = {
         f"molecules, {size} molecules": simple_errors(first_graphs(molecules, size))

@@ -24,7 +24,8 @@ from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import launch, train_step
 from speed.shards import loader, recipe_of
 
-GRAPHS, STEPS = 1500, 15
+GRAPHS = 1500
+STEPS = 15
 MODELS = ("graphormer, 4 layers", "csa, 4 layers")
 
 

@@ -19,12 +19,14 @@ from gtcourse.train.loop import evaluate, fit
 from tools.paths import ROOT
 
 OUT = ROOT / "book/_static/pictures/tour.json"
-NAME, SEED = "egt/few-tours", 0
+NAME = "egt/few-tours"
+SEED = 0
 
 
 def trained() -> tuple[EGT, object]:
     """The model, and its data set."""
-    run, data = RUNS[NAME], load("few-tours")
+    run = RUNS[NAME]
+    data = load("few-tours")
     torch.manual_seed(SEED)
     model = run.build()
     train = DenseLoader(data.train, run.batch_size, shuffle=True, seed=SEED, buckets=run.buckets)
@@ -38,7 +40,9 @@ def trained() -> tuple[EGT, object]:
 @torch.no_grad()
 def in_16_bits(model: EGT) -> dict:
     """Rounds the weights in place, and returns their names, shapes, scales and whole numbers."""
-    shapes, scales, parts = {}, [], []
+    shapes = {}
+    scales = []
+    parts = []
     for name, weight in model.state_dict().items():
         values = weight.numpy()
         scale = float(np.abs(values).max()) / 32767 or 1.0

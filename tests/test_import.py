@@ -16,13 +16,19 @@ OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarro
     ("first", "imported", "left_out"),
     [
         # PyG itself imports some of them where they are installed.
-        ("torch_geometric.data, torch_geometric.nn, torch_geometric.transforms",
-         "gtcourse, gtcourse.models, gtcourse.encodings.prepare, gtcourse.cli", {*OF_SOME.split()}),
-        ("torch_geometric.data", "gtcourse.predict",
-         {"torchmetrics", "lightning_fabric", "matplotlib", "pandas"}),  # they take seconds
+        (
+            "torch_geometric.data, torch_geometric.nn, torch_geometric.transforms",
+            "gtcourse, gtcourse.models, gtcourse.encodings.prepare, gtcourse.cli",
+            {*OF_SOME.split()},
+        ),
+        (
+            "torch_geometric.data",
+            "gtcourse.predict",
+            {"torchmetrics", "lightning_fabric", "matplotlib", "pandas"},  # they take seconds
+        ),
         ("sys", "gtcourse.cli", {"torch", "torch_geometric"}),  # so that --help comes at once
     ],
-)  # fmt: skip
+)
 def test_importing_loads_nothing_that_only_some_readers_need(first, imported, left_out):
     code = f"""
 import sys, {first}

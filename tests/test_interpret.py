@@ -237,7 +237,9 @@ def test_weights_times_gradients_equal_head_outputs_times_theirs(name, variant):
 @EVERY
 def test_ablating_heads_equals_zero_columns_of_the_output_projection(name, variant):
     model, batch = model_and_batch(name, variant, ONE, TWO)
-    usual, cut, heads = model(batch), copy.deepcopy(model), [(0, 1), (1, 0), (1, 1)]
+    usual = model(batch)
+    cut = copy.deepcopy(model)
+    heads = [(0, 1), (1, 0), (1, 1)]
     for layer, head in heads:
         attention = layers_of(cut)[layer].attention
         K = attention.output.in_features // attention.num_heads
@@ -263,7 +265,9 @@ def test_attributions_are_equivariant_and_ignore_padding(name, variant):
     if "svd" in one:  # singular vectors have signs and, when equal, no order
         other.svd = one.svd[order]
     model = in_use(name, variant)
-    plain, padded, moved = collate([one]), collate([one], num_nodes=7), collate([other])
+    plain = collate([one])
+    padded = collate([one], num_nodes=7)
+    moved = collate([other])
     for attribute in (gradient_times_input, leave_one_out):
         usual = attribute(model, plain)[0]
         torch.testing.assert_close(attribute(model, padded)[0, :5], usual, **EXACT)

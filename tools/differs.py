@@ -105,7 +105,8 @@ def effect(name: str, row: dict) -> str:
 
 
 def page(name: str) -> str:
-    paper, found = read(name), record(name)
+    paper = read(name)
+    found = record(name)
     return PAGE.format(
         **found,
         name=name,
@@ -142,7 +143,8 @@ def explained(name: str, row: dict) -> str:
 
 
 def index() -> str:
-    content, counts = read("index"), []
+    content = read("index")
+    counts = []
     for name in PAPERS:
         follows = [row["follows"] for row in read(name)["row"]]
         counts.append([*map(follows.count, FOLLOWS), len(follows)])

@@ -39,7 +39,8 @@ def exercises(text: str) -> list[Exercise]:
 
 def _exercise(number: str, title: str, body: str) -> Exercise:
     body = re.split(r"^## ", body, flags=re.M)[0]  # the last one ends where the next section begins
-    stub, solution = STUB.search(body), FOLDED.search(body)
+    stub = STUB.search(body)
+    solution = FOLDED.search(body)
     parts = {name: pattern.search(body) for name, pattern in PARTS.items()}
     return Exercise(
         int(number),

@@ -68,7 +68,8 @@ class Ledger(NamedTuple):
 
 def read(package: Path = PACKAGE, tests: Path = ROOT / "tests", chapters: Path = TEXTS) -> Ledger:
     """The ledger as these folders have it."""
-    objects, tests = grouped(cited_by_objects(package)), grouped(held_by_tests(tests))
+    objects = grouped(cited_by_objects(package))
+    tests = grouped(held_by_tests(tests))
     sections, errata, named = read_chapters(chapters)
     faults = [
         f"{relative(place.path)}: {place.name} cites {id}, which does not exist."
@@ -154,7 +155,10 @@ def runs(test: ast.FunctionDef) -> bool:
 
 def read_chapters(folder: Path) -> tuple[Found, Found, Found]:
     """The sections that explain each equation, those of the errata, and all that name it."""
-    printed, labels, named, errata = [], [], [], []
+    printed = []
+    labels = []
+    named = []
+    errata = []
     for page in sorted(folder.glob("*.md")):
         name = page.stem.split("_", 1)[-1]
         source = next((source for source in SOURCES if source.lower() == name), None)
@@ -173,7 +177,8 @@ def read_chapters(folder: Path) -> tuple[Found, Found, Found]:
 
 def paragraphs(page: Path) -> Iterator[tuple[Place, str]]:
     """Each paragraph of prose of a page under its heading; code and tables are left out."""
-    section, number = Place(page, ""), ""
+    section = Place(page, "")
+    number = ""
     for token, content in pairwise(MARKDOWN.parse(page.read_text(encoding="utf-8"))):
         if token.type == "heading_open":
             title = content.content

@@ -178,7 +178,8 @@ def page(card: Card) -> str:
 
 def about(card: Card, record: Record) -> str:
     """What it predicts, from what, and how it was trained."""
-    sizes, changed = record.data["sizes"], record.config.get("changed", {})
+    sizes = record.data["sizes"]
+    changed = record.config.get("changed", {})
     epochs = f"{record.config['epochs']} epochs"
     if card.name in RECIPES:
         published = RECIPES[card.name].epochs
@@ -251,7 +252,8 @@ def measure(file: Path) -> None:
     tested = {data: fingerprints(graph.smiles for graph in sets[data].test) for data in sets}
     errors: dict[str, dict[str, dict[str, float]]] = {}
     for card in available_models():
-        predictor, errors[card.name] = load(card.name), {}
+        predictor = load(card.name)
+        errors[card.name] = {}
         own = known[predictor.record.data["name"]]
         for data, graphs in sets.items():
             y = torch.cat([graph.y for graph in graphs.test])

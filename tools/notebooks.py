@@ -113,7 +113,8 @@ def follow_text(text: Path, notebook: Path) -> NotebookNode:
     for cell in new.cells:
         if cell.cell_type == "code" and stored.get(cell.source):
             before = stored[cell.source].pop(0)
-            cell.outputs, cell.execution_count = before.outputs, before.execution_count
+            cell.outputs = before.outputs
+            cell.execution_count = before.execution_count
     return new
 
 
@@ -122,7 +123,8 @@ def write_notebook(nb: NotebookNode, path: Path) -> None:
     nb.metadata = NotebookNode(
         kernelspec=dict(KERNEL), language_info={"name": "python"}, **deepcopy(COLAB)
     )
-    nb.nbformat, nb.nbformat_minor = 4, 5
+    nb.nbformat = 4
+    nb.nbformat_minor = 5
     seen: dict[str, int] = {}
     for cell in nb.cells:
         cell.metadata = NotebookNode(shared_metadata(cell))

@@ -18,9 +18,17 @@ from tools.paths import HTML, ROOT
 
 PDF = ROOT / "_build" / "gtcourse.pdf"
 LEFT_OUT = "book/api/"
-STYLES = ["styles/theme.css", "styles/pydata-sphinx-theme.css", "pygments.css",
-          "styles/sphinx-book-theme.css", "exercise.css", "proof.css", "sphinx-design.min.css",
-          "book.css", "print.css"]  # fmt: skip
+STYLES = [
+    "styles/theme.css",
+    "styles/pydata-sphinx-theme.css",
+    "pygments.css",
+    "styles/sphinx-book-theme.css",
+    "exercise.css",
+    "proof.css",
+    "sphinx-design.min.css",
+    "book.css",
+    "print.css",
+]
 # What is for the screen only: links around headings, buttons, folded code, what needs scripts.
 SCREEN = "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog"
 MATH = """<script>window.MathJax = {options: {enableMenu: false,

@@ -48,7 +48,8 @@ def command(recipe: str, data: str, on_gpu: bool) -> list[str]:
 def work(recipe: str, command: list[str], deadline: float) -> str:
     """Continues a run until the deadline; what became of it, in a line."""
     name = f"{recipe.replace('/', '-')}-seed0"
-    record, log = FOLDER / name / f"{name}.json", FOLDER / f"{name}.log"
+    record = FOLDER / name / f"{name}.json"
+    log = FOLDER / f"{name}.log"
     if not record.exists():
         if time.monotonic() >= deadline:
             return "not begun"

@@ -21,7 +21,8 @@ from tools.paths import ROOT
 from tools.result_tables import AUTHORS, RESULTS, complete, curves, molecules_seen, share
 from tools.tables import benchmark
 
-PAPER, OURS = MEANING["paper"], MEANING["ours"]
+PAPER = MEANING["paper"]
+OURS = MEANING["ours"]
 TICKS = [0.05, 0.1, 0.2, 0.5, 1]
 BEST_LINEAR = "ridge on 1-WL colour counts"
 POINTS = {"textcoords": "offset points"}
@@ -92,7 +93,8 @@ def errors(ax: Axes, rows: list[Row]) -> None:
     """The dots of ZINC between the errors of two linear fits."""
     dots(ax, rows)
     for name, side in ((BEST_LINEAR, "right"), ("ridge on atom counts", "left")):
-        error, above = line_to_beat("zinc")[name], {"xycoords": ("data", "axes fraction")}
+        error = line_to_beat("zinc")[name]
+        above = {"xycoords": ("data", "axes fraction")}
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
         ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, fontsize=9, **above)
     ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)")
@@ -151,7 +153,8 @@ def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
 
 
 def main() -> int:
-    zinc, models = rows_of("zinc"), sorted(benchmark()["rows"], key=lambda row: row["step"]["ms"])
+    zinc = rows_of("zinc")
+    models = sorted(benchmark()["rows"], key=lambda row: row["step"]["ms"])
     figures = {
         "dots": (errors, zinc, {"figsize": (5.7, 4.2)}),
         "budgets": (budgets, shortened_runs(), {"figsize": (5.7, 4.6)}),
@@ -172,7 +175,8 @@ def main() -> int:
     use_style()
     stale = 0
     for name, (draw, data, layout) in figures.items():
-        path, shown = ROOT / "book" / "_static" / f"results-{name}.svg", "; ".join(map(str, data))
+        path = ROOT / "book" / "_static" / f"results-{name}.svg"
+        shown = "; ".join(map(str, data))
         if sys.argv[1:] == ["write"]:
             figure, axes = plt.subplots(**layout)
             draw(axes, data)

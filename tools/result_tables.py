@@ -89,16 +89,26 @@ def complete(result: Result) -> bool:
 
 def reproductions(found: list[Result]) -> str:
     """Complete runs of ZINC below what is reached without a neural network."""
-    rows = [(name, "", f"{error:.3f}", *[""] * 8) for name, error in line_to_beat("zinc").items()]
+    rows = []
     for result in found:
         name, _, paper, ours, gap, *_ = row(result)
         epochs = mean(len(record.curve) for record in result.records)
-        rows.append((recipe_name(name), paper, alone(ours), gap.replace("-", "\N{MINUS SIGN}"),
-                     str(len(result.records)), f"{epochs:.0f}", best_and_last(result),
-                     buckets(result), *size_and_speed(result)))  # fmt: skip
-    columns = ("recipe", "paper", "ours", "difference", "seeds", "epochs", "validation: best, last",
-               "differs", "parameters", "graphs/s", "MiB")  # fmt: skip
-    return markdown(*without_empty_columns(columns, rows))
+        of_recipe = {
+            "recipe": recipe_name(name),
+            "paper": paper,
+            "ours": alone(ours),
+            "difference": gap.replace("-", "\N{MINUS SIGN}"),
+            "seeds": str(len(result.records)),
+            "epochs": f"{epochs:.0f}",
+            "validation: best, last": best_and_last(result),
+            "differs": buckets(result),
+        }
+        rows.append(of_recipe | size_and_speed(result))
+    simple = [
+        dict.fromkeys(rows[0], "") | {"recipe": name, "ours": f"{error:.3f}"}
+        for name, error in line_to_beat("zinc").items()
+    ]
+    return table(without_empty_columns(simple + rows))
 
 
 def best_and_last(result: Result) -> str:
@@ -115,12 +125,16 @@ def buckets(result: Result) -> str:
     return f"{count} size buckets" if count > 1 else ""
 
 
-def size_and_speed(result: Result) -> tuple[str, str, str]:
+def size_and_speed(result: Result) -> dict[str, str]:
     """Parameters, training graphs a second, MiB of a training step where that was measured."""
     memory = json.loads(MEMORY.read_text()).get(result.recipe.name)
     speed = mean(graphs_per_second(record) for record in result.records)
     parameters = result.records[0].parameters
-    return f"{parameters:,}", f"{speed:,.0f}", f"{memory:,}" if memory else ""
+    return {
+        "parameters": f"{parameters:,}",
+        "graphs/s": f"{speed:,.0f}",
+        "MiB": f"{memory:,}" if memory else "",
+    }
 
 
 def shortened(found: list[Result]) -> str:
@@ -131,24 +145,32 @@ def shortened(found: list[Result]) -> str:
         seen = f"{100 * share(result):.2g} %"
         if result.recipe.stop_below_lr:
             seen = f"at least {seen}"
-        epochs = f"{len(result.records[0].curve)} of {result.recipe.epochs:,}"
-        rows.append((recipe_name(name), paper, alone(ours), seen, epochs, differs(result),
-                     *size_and_speed(result)))  # fmt: skip
-    columns = ("recipe", "paper", "ours", "share", "epochs", "what else differs", "parameters",
-               "graphs/s", "MiB")  # fmt: skip
-    return markdown(*without_empty_columns(columns, rows))
+        of_recipe = {
+            "recipe": recipe_name(name),
+            "paper": paper,
+            "ours": alone(ours),
+            "share": seen,
+            "epochs": f"{len(result.records[0].curve)} of {result.recipe.epochs:,}",
+            "what else differs": differs(result),
+        }
+        rows.append(of_recipe | size_and_speed(result))
+    return table(without_empty_columns(rows))
 
 
-def without_empty_columns(
-    columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    filled = [n for n in range(len(columns)) if any(row[n] for row in rows)]
-    return [columns[n] for n in filled], [[row[n] for n in filled] for row in rows]
+def table(rows: Sequence[dict[str, str]]) -> str:
+    """A Markdown table of rows that have the same columns in the same order."""
+    return markdown(rows[0], [row.values() for row in rows])
+
+
+def without_empty_columns(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    filled = [column for column in rows[0] if any(row[column] for row in rows)]
+    return [{column: row[column] for column in filled} for row in rows]
 
 
 def molecules_seen(result: Result) -> tuple[float, float]:
     """Training graphs that our run saw, and at most the paper's, each as often as it was seen."""
-    recipe, record = result.recipe, result.records[0]
+    recipe = result.recipe
+    record = result.records[0]
     ours = len(record.curve) * record.data["sizes"]["train"]
     published = recipe.epochs * PUBLISHED[recipe.dataset]
     if recipe.steps is not None:
@@ -164,8 +186,10 @@ def share(result: Result) -> float:
 
 def differs(result: Result) -> str:
     """What the record has otherwise than the recipe, apart from its epochs."""
-    recipe, config = result.recipe, result.records[0].config
-    changed, found = config["changed"], []
+    recipe = result.recipe
+    config = result.records[0].config
+    changed = config["changed"]
+    found = []
     if "graphs" in changed:
         sizes = result.records[0].data["sizes"]
         found.append(
@@ -207,13 +231,19 @@ def colours() -> str:
     found = {(row["bonds"], row["rounds"]): row for row in record["rows"]}
     rows = []
     for rounds in sorted({rounds for _, rounds in found}):
-        read, blind = found[True, rounds], found[False, rounds]
-        rows.append((str(rounds), f"{read['colours']:,}", f"{read['train_mae']:.3f}",
-                     f"{read['test_mae']:.3f}", f"{blind['test_mae']:.3f}",
-                     f"{read['equal_pairs']}", f"{read['largest_gap']:.2f}"))  # fmt: skip
-    columns = ("rounds", "colours", "training MAE", "test MAE", "test MAE, bond types ignored",
-               "pairs with equal counts", "their largest difference in target")  # fmt: skip
-    return markdown(columns, rows)
+        read = found[True, rounds]
+        blind = found[False, rounds]
+        of_rounds = {
+            "rounds": str(rounds),
+            "colours": f"{read['colours']:,}",
+            "training MAE": f"{read['train_mae']:.3f}",
+            "test MAE": f"{read['test_mae']:.3f}",
+            "test MAE, bond types ignored": f"{blind['test_mae']:.3f}",
+            "pairs with equal counts": f"{read['equal_pairs']}",
+            "their largest difference in target": f"{read['largest_gap']:.2f}",
+        }
+        rows.append(of_rounds)
+    return table(rows)
 
 
 def controls() -> str:
@@ -226,10 +256,16 @@ def controls() -> str:
         validation = mean(record.result["val_mae"] for record in records)
         errors = [record.result["test_mae"] for record in records]
         each = ", ".join(f"{error:.3f}" for error in errors) if len(errors) > 1 else ""
-        rows.append((name, str(len(records[0].curve)), f"{training:.3f}", f"{validation:.3f}",
-                     alone(spread(errors)), each))  # fmt: skip
-    columns = ("run", "epochs", "training, last", "validation, best", "test", "each seed's test")
-    return markdown(columns, rows)
+        of_run = {
+            "run": name,
+            "epochs": str(len(records[0].curve)),
+            "training, last": f"{training:.3f}",
+            "validation, best": f"{validation:.3f}",
+            "test": alone(spread(errors)),
+            "each seed's test": each,
+        }
+        rows.append(of_run)
+    return table(rows)
 
 
 def authors() -> str:
@@ -237,19 +273,25 @@ def authors() -> str:
     rows = []
     for name in AUTHORS:
         theirs, ours = curves(name)
-        first, last = AGREEMENT, len(theirs) - 1
-        columns = []
+        first = AGREEMENT
+        last = len(theirs) - 1
+        reached = {}
+        difference = {}
         for score in ("train_loss", "val_mae"):
             gaps = [theirs[n][score] - ours[n][score] for n in range(first, last + 1)]
-            columns.append(f"{mean(gaps):+.3f} ± {stdev(gaps):.3f}".replace("-", "\N{MINUS SIGN}"))
-        reached = [
-            f"{theirs[last][score]:.3f}, {ours[last][score]:.3f}"
-            for score in ("train_loss", "val_mae")
-        ]
-        rows.append((recipe_name(name), f"{len(theirs)} of {len(ours)}", *reached, *columns))
-    columns = ("recipe", "epochs", "training loss then: theirs, ours", "validation: theirs, ours",
-               "difference in training", "difference in validation")  # fmt: skip
-    return markdown(columns, rows)
+            gap = f"{mean(gaps):+.3f} ± {stdev(gaps):.3f}"
+            difference[score] = gap.replace("-", "\N{MINUS SIGN}")
+            reached[score] = f"{theirs[last][score]:.3f}, {ours[last][score]:.3f}"
+        of_recipe = {
+            "recipe": recipe_name(name),
+            "epochs": f"{len(theirs)} of {len(ours)}",
+            "training loss then: theirs, ours": reached["train_loss"],
+            "validation: theirs, ours": reached["val_mae"],
+            "difference in training": difference["train_loss"],
+            "difference in validation": difference["val_mae"],
+        }
+        rows.append(of_recipe)
+    return table(rows)
 
 
 def curves(name: str) -> tuple[list[dict], list[dict]]:
@@ -265,12 +307,18 @@ def small() -> str:
         records = recorded(name)
         scores = [record.result["test_accuracy"] for record in records]
         sizes = records[0].data["sizes"]
-        rows.append((f"`{name}`", what, chance, alone(spread(scores)), str(len(records)),
-                     f"{len(records[0].curve)}", f"{sizes['train']:,}, {sizes['test']:,}",
-                     f"{records[0].parameters:,}"))  # fmt: skip
-    columns = ("run", "predicts", "chance", "test accuracy", "seeds", "epochs",
-               "graphs: training, test", "parameters")  # fmt: skip
-    return markdown(columns, rows)
+        of_run = {
+            "run": f"`{name}`",
+            "predicts": what,
+            "chance": chance,
+            "test accuracy": alone(spread(scores)),
+            "seeds": str(len(records)),
+            "epochs": f"{len(records[0].curve)}",
+            "graphs: training, test": f"{sizes['train']:,}, {sizes['test']:,}",
+            "parameters": f"{records[0].parameters:,}",
+        }
+        rows.append(of_run)
+    return table(rows)
 
 
 def not_run(found: list[Result]) -> str:
@@ -280,37 +328,49 @@ def not_run(found: list[Result]) -> str:
         for name, metric, paper, recorded, *_ in map(row, found)
         if recorded == "not yet run"
     ]
-    table = markdown(("recipe", "metric", "paper"), rows)
-    return folded(f"{len(rows)} published results without a recorded run", table)
+    text = markdown(("recipe", "metric", "paper"), rows)
+    return folded(f"{len(rows)} published results without a recorded run", text)
 
 
 def others() -> str:
     """The models of the papers' tables that have no recipe."""
     printed = tomllib.loads(OTHERS.read_text(encoding="utf-8"))
     rows = [(data, *row) for data, models in printed.items() for row in models]
-    table = markdown(("data and score", "model", "printed", "parameters", "in"), rows)
-    return folded(f"{len(rows)} printed results of models that the package does not have", table)
+    text = markdown(("data and score", "model", "printed", "parameters", "in"), rows)
+    return folded(f"{len(rows)} printed results of models that the package does not have", text)
 
 
 def runs(found: list[Result]) -> str:
     """Where the numbers are from."""
     rows = [
-        (f"`{record.name}`", str(record.seed), record.data["source"], duration(record.seconds),
-         record.device, f"`{short(record.commit)}`", record.date)
+        {
+            "run": f"`{record.name}`",
+            "seed": str(record.seed),
+            "data": record.data["source"],
+            "time": duration(record.seconds),
+            "device": record.device,
+            "commit": f"`{short(record.commit)}`",
+            "date": record.date,
+        }
         for result in found
         for record in result.records
-    ]  # fmt: skip
-    table = markdown(("run", "seed", "data", "time", "device", "commit", "date"), rows)
-    return folded("Data, time, device and commit of each run", table)
+    ]
+    return folded("Data, time, device and commit of each run", table(rows))
 
 
 def evidence() -> dict[str, str]:
     """Of the page "Which model": every predictor on three kinds of molecules."""
-    zinc, embedded = line_to_beat("zinc"), line_to_beat(train=4000)
+    zinc = line_to_beat("zinc")
+    embedded = line_to_beat(train=4000)
     hiv = line_to_beat("molhiv", 32_901)
     ran = [result for result in results(read_results([RESULTS])) if result.records]
     rows = [
-        (name, f"{zinc[name]:.3f}", f"{embedded[name]:.3f}", f"{hiv[name]:.3f}")
+        {
+            "": name,
+            "ZINC, MAE": f"{zinc[name]:.3f}",
+            "embedded, MAE": f"{embedded[name]:.3f}",
+            "HIV, ROC-AUC": f"{hiv[name]:.3f}",
+        }
         for name in zinc
         if name != "mean"
     ]
@@ -320,17 +380,21 @@ def evidence() -> dict[str, str]:
         trained = "complete" if complete(result) else f"{100 * share(result):.2g} %"
         small = [record.result["test_mae"] for record in recorded(f"{on_embedded}/molecules")]
         score = recorded(on_hiv)[0].result["test_auroc"] if on_hiv else None
-        rows.append((name, f"{mean(result.values):.3f} ({trained})", alone(spread(small)),
-                     f"{score:.3f}" if score else ""))  # fmt: skip
-    columns = ("", "ZINC, MAE", "embedded, MAE", "HIV, ROC-AUC")
-    return {"evidence": markdown(columns, rows)}
+        of_model = {
+            "": name,
+            "ZINC, MAE": f"{mean(result.values):.3f} ({trained})",
+            "embedded, MAE": alone(spread(small)),
+            "HIV, ROC-AUC": f"{score:.3f}" if score else "",
+        }
+        rows.append(of_model)
+    return {"evidence": table(rows)}
 
 
 def notes(found: list[Result]) -> str:
     """Where a recipe, at its complete budget, still differs from the published run."""
     rows = [(f"`{result.recipe.name}`", result.recipe.notes) for result in found]
-    table = markdown(("recipe", "differs from the published run"), rows)
-    return folded("Where the recipes themselves differ from the published runs", table)
+    text = markdown(("recipe", "differs from the published run"), rows)
+    return folded("Where the recipes themselves differ from the published runs", text)
 
 
 def duration(seconds: float) -> str:

@@ -21,10 +21,11 @@ from gtcourse.runs.record import read_results, results
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown, placed, run, short
 from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
-from tools.result_tables import MEMORY, RESULTS, evidence, results_tables
+from tools.result_tables import MEMORY, RESULTS, evidence, results_tables, table
 
 WORDS_A_MINUTE = 150
-HEADER, CODE = re.compile(r"\A---\n.*?\n---\n", re.S), re.compile(r"^```.*?^```$", re.M | re.S)
+HEADER = re.compile(r"\A---\n.*?\n---\n", re.S)
+CODE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
 def title(chapter: Path) -> str:
@@ -36,10 +37,12 @@ def title(chapter: Path) -> str:
 
 def measure() -> None:
     """Memory of a training step of each recipe that was run on ZINC, on as many molecules."""
-    molecules, found = load_dataset("molecules").test, {}
+    molecules = load_dataset("molecules").test
+    found = {}
     for record in (r.records[0] for r in results(read_results([RESULTS])) if r.records):
         if record.data["name"] == "zinc":
-            recipe, graphs = RECIPES[record.name], molecules[: record.config["batch_size"]]
+            recipe = RECIPES[record.name]
+            graphs = molecules[: record.config["batch_size"]]
             batch = collate(encode(graphs, *recipe.transforms))
             costs = step_costs(recipe.build_model(), recipe.task, batch)
             found[record.name] = round(costs.memory / 2**20)
@@ -57,14 +60,18 @@ def benchmark_tables() -> dict[str, str]:
     """Medians with their quartiles, and below them with what they were measured."""
     record = benchmark()
     rows = [
-        (row["model"] if row["peer"] else f"`{row['model']}`", f"{row['parameters']:,}",
-         quartiles(row["step"]), quartiles(row["forward"]), f"{row['graphs_per_second']:,}",
-         f"{row['peak_mb']:.0f}")
+        {
+            "model": row["model"] if row["peer"] else f"`{row['model']}`",
+            "parameters": f"{row['parameters']:,}",
+            "step, ms": quartiles(row["step"]),
+            "forward, ms": quartiles(row["forward"]),
+            "graphs/s": f"{row['graphs_per_second']:,}",
+            "peak, MiB": f"{row['peak_mb']:.0f}",
+        }
         for row in record["rows"]
-    ]  # fmt: skip
-    columns = ("model", "parameters", "step, ms", "forward, ms", "graphs/s", "peak, MiB")
+    ]
     return {
-        "models": f"{markdown(columns, rows)}\n{measured(record)}",
+        "models": f"{table(rows)}\n{measured(record)}",
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
     }
 
@@ -104,7 +111,8 @@ def quartiles(times: dict) -> str:
 
 
 def run_time_tables() -> dict[str, str]:
-    times, rows = json.loads(RUN_TIMES.read_text()), []
+    times = json.loads(RUN_TIMES.read_text())
+    rows = []
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
         run = times[notebook.stem]["cpu"]
         whole, seconds = divmod(run["seconds"], 60)
@@ -121,10 +129,14 @@ def teacher_tables() -> dict[str, str]:
         section = re.search(r"^## (\d+\.\d+) Exercises$", text, re.M)[1]
         page = f"../notebooks/{path.stem}.ipynb"
         solutions = f"{page}#{section.replace('.', '')}-exercises"
-        rows.append((f"[{title(path)}]({page}), [solutions]({solutions})", f"{reading(text)} min",
-                     re.search(r"^\| Takes \| (.+) on one CPU core \|$", text, re.M)[1],
-                     f"{len(exercises(text))}, {minutes(text)} min"))  # fmt: skip
-    return {"what a chapter takes": markdown(("chapter", "read", "run", "exercises"), rows)}
+        of_chapter = {
+            "chapter": f"[{title(path)}]({page}), [solutions]({solutions})",
+            "read": f"{reading(text)} min",
+            "run": re.search(r"^\| Takes \| (.+) on one CPU core \|$", text, re.M)[1],
+            "exercises": f"{len(exercises(text))}, {minutes(text)} min",
+        }
+        rows.append(of_chapter)
+    return {"what a chapter takes": table(rows)}
 
 
 def reading(text: str) -> int:

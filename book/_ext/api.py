@@ -19,7 +19,8 @@ def join_parameters(app: Sphinx, document: nodes.document) -> None:
         return
     for bullets in [*document.findall(nodes.bullet_list)]:
         for item, following in pairwise([*bullets.children]):
-            first, second = item[0], following[0]
+            first = item[0]
+            second = following[0]
             if description(first) and description(first) == description(second):
                 names = [child.deepcopy() for child in first[: dash(first)]]
                 second[:0] = [*names, nodes.Text(", ")]

@@ -28,7 +28,8 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
 
 def beside(quote: nodes.block_quote, note: nodes.sidebar) -> None:
     """Puts the note before its paragraph, so that their first lines are level."""
-    parent, at = quote.parent, quote.parent.index(quote)
+    parent = quote.parent
+    at = quote.parent.index(quote)
     parent.remove(quote)
     follows = at > 0 and isinstance(parent[at - 1], nodes.paragraph)
     parent.insert(at - 1 if follows else at, note)

@@ -54,7 +54,8 @@ def write(app, error) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(("models.js", "view.js"), explorer.code(), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
-    listed, shown = [], explorer.molecules(MOLECULES)
+    listed = []
+    shown = explorer.molecules(MOLECULES)
     for name in MODELS:
         model = explorer.model(load(name))
         script = (

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 
-DIRECTIVE = re.compile(r"  # (fmt: skip|noqa: \w+)")
+DIRECTIVE = re.compile(r"  # noqa: \w+")
 SEEDS = re.compile(r" \((\d+) seeds\)")
 SPELLED = {"2": "two", "3": "three", "4": "four"}
 MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>)+')
@@ -23,12 +23,14 @@ def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
     if app.builder.format != "html":
         return
     found = CHAPTER.match(page)
-    chapter, count = (f"{int(found[1])}." if found else ""), Counter()
+    chapter = f"{int(found[1])}." if found else ""
+    count = Counter()
     for figure in document.findall(nodes.figure):  # of a text; Sphinx counts them across pages
         count["Figure"] += 1
         add_number(figure[-1], f"Figure {count['Figure']}")
     for output in [*document.findall(is_shown)]:
-        caption, kind = with_caption(output), kind_of(output)
+        caption = with_caption(output)
+        kind = kind_of(output)
         if caption is None:
             continue
         count_seeds_once(caption)

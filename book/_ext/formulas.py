@@ -48,7 +48,8 @@ def _accent(found: re.Match) -> str:
 
 
 def _fraction(found: re.Match) -> str:
-    above, below = found[1] or found[2], found[3] or found[4]
+    above = found[1] or found[2]
+    below = found[3] or found[4]
     return "/".join(part if len(part) < 2 else f"({part})" for part in (above, below))
 
 

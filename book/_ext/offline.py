@@ -42,7 +42,8 @@ def copy_mathjax(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
     for part in MATHJAX:
-        source, copy = mathjax_folder() / part, Path(app.outdir, "_static", "mathjax", part)
+        source = mathjax_folder() / part
+        copy = Path(app.outdir, "_static", "mathjax", part)
         copy.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, copy, dirs_exist_ok=True)

@@ -56,7 +56,8 @@ def embed(app, document: nodes.document, page: str) -> None:
 def write(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
-    code, out = Path(app.srcdir, "book/_static/pictures"), Path(app.outdir, "_static/pictures")
+    code = Path(app.srcdir, "book/_static/pictures")
+    out = Path(app.outdir, "_static/pictures")
     out.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
         (out / f"{name}.data.js").write_text(script(code, name), encoding="utf-8")

@@ -15,7 +15,8 @@ from cards import chapter
 from docutils import nodes
 
 SITE = "Graph Transformers: an open, executable course"
-WIDTH, HEIGHT = 1200, 630
+WIDTH = 1200
+HEIGHT = 630
 LONGEST = 200
 FONT = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
 HOME = "home"
@@ -75,9 +76,15 @@ def draw(app, error) -> None:
             f'width="{WIDTH}" height="{HEIGHT}">{picture}</svg>'
         )
         png = resvg_py.svg_to_bytes(
-            whole, width=WIDTH, height=HEIGHT, background="#ffffff", skip_system_fonts=True,
-            font_files=[str(FONT)], sans_serif_family="DejaVu Sans", font_family="DejaVu Sans",
-        )  # fmt: skip
+            whole,
+            width=WIDTH,
+            height=HEIGHT,
+            background="#ffffff",
+            skip_system_fonts=True,
+            font_files=[str(FONT)],
+            sans_serif_family="DejaVu Sans",
+            font_family="DejaVu Sans",
+        )
         (folder / f"{name}.png").write_bytes(bytes(png))
 
 

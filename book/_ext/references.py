@@ -14,7 +14,8 @@ from sphinx.util.nodes import make_refnode
 logger = logging.getLogger(__name__)
 
 LIST = r"{0}(?:(?:, |,? and | to |,? or ){0})*"
-SECTION, CHAPTER = r"\d{1,2}\.\d{1,2}(?![\d.]*\d)", r"\d\d(?!\d)"
+SECTION = r"\d{1,2}\.\d{1,2}(?![\d.]*\d)"
+CHAPTER = r"\d\d(?!\d)"
 MENTION = re.compile(
     rf"\b[Ss]ections? {LIST.format(SECTION)}|\b[Cc]hapters? {LIST.format(CHAPTER)}"
 )
@@ -22,9 +23,17 @@ NUMBER = re.compile(rf"{SECTION}|{CHAPTER}")
 HEADING = re.compile(r"(\d{1,2}\.\d{1,2}|\d\d) \S")
 # Where a link would be one too many, or would change what is shown.
 UNTOUCHED = (
-    nodes.title, nodes.reference, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block,
-    nodes.raw, nodes.comment, nodes.image, nodes.Inline,
-)  # fmt: skip
+    nodes.title,
+    nodes.reference,
+    nodes.literal,
+    nodes.literal_block,
+    nodes.math,
+    nodes.math_block,
+    nodes.raw,
+    nodes.comment,
+    nodes.image,
+    nodes.Inline,
+)
 TRANSPARENT = (nodes.emphasis, nodes.strong, nodes.inline)
 
 
@@ -87,7 +96,8 @@ def untouched(text: nodes.Text) -> bool:
 
 
 def replace(app, text: nodes.Text, docname: str) -> None:
-    pieces, done = [], 0
+    pieces = []
+    done = 0
     for start, end, number in mentions(text.astext(), words_before(text)):
         place = app.env.numbered_headings.get(number)
         if place is None:
@@ -104,14 +114,16 @@ def replace(app, text: nodes.Text, docname: str) -> None:
 
 def words_before(text: nodes.Text) -> str:
     """What stands before this text in its paragraph."""
-    node, words = text, ""
+    node = text
+    words = ""
     while isinstance(node, nodes.Text) or type(node) in TRANSPARENT:
         earlier = ""
         for sibling in node.parent.children:
             if sibling is node:
                 break
             earlier += sibling.astext()
-        node, words = node.parent, earlier + words
+        node = node.parent
+        words = earlier + words
     return words
 
 

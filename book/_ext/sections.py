@@ -16,9 +16,15 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 GONE = (
-    nodes.section, nodes.title, nodes.literal_block, nodes.system_message, desc,
-    nodes.comment, nodes.raw, nodes.image,
-)  # fmt: skip
+    nodes.section,
+    nodes.title,
+    nodes.literal_block,
+    nodes.system_message,
+    desc,
+    nodes.comment,
+    nodes.raw,
+    nodes.image,
+)
 BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
 
 

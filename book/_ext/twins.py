@@ -14,7 +14,8 @@ import numpy as np
 from docutils import nodes
 from sphinx.util import logging
 
-PAGE, TABLE = "notebooks/04_positional_encodings", "table-4-1"
+PAGE = "notebooks/04_positional_encodings"
+TABLE = "table-4-1"
 PLACE = '<div id="twins"></div>\n<script src="../_static/twins/wall.js" defer></script>'
 logger = logging.getLogger(__name__)
 

@@ -29,24 +29,37 @@ PAGE = files("gtcourse.course.plots") / "explainer" / "page.html"
 READS = {
     "Graphormer": {"centrality": True, "spatial": True, "edges": "bias"},
     "EGT": {
-        "target": "graph", "structure": "adjacency", "variant": "full", "gated": True,
-        "virtual_nodes": 0, "scaled": True, "clip": 5.0,
+        "target": "graph",
+        "structure": "adjacency",
+        "variant": "full",
+        "gated": True,
+        "virtual_nodes": 0,
+        "scaled": True,
+        "clip": 5.0,
     },
     "GRPE": {
-        "target": "graph", "terms": ("query", "key", "value"), "bias": False, "edge_step": None,
-        "key_context": "key_column", "virtual_node": True,
+        "target": "graph",
+        "terms": ("query", "key", "value"),
+        "bias": False,
+        "edge_step": None,
+        "key_context": "key_column",
+        "virtual_node": True,
     },
     "CGT": {
-        "target": "graph", "relative": "walks", "chromatic": True, "edge_values": True,
-        "share_edges": True, "score": "dot", "activation": "relu", "readout": "sum",
+        "target": "graph",
+        "relative": "walks",
+        "chromatic": True,
+        "edge_values": True,
+        "share_edges": True,
+        "score": "dot",
+        "activation": "relu",
+        "readout": "sum",
     },
-}  # fmt: skip
+}
 """The configurations that ``models.js`` computes; the sizes are free."""
 
 LONGEST_PATH = 20
-ENCODINGS = (
-    AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(8), AddRings(18)
-)  # fmt: skip
+ENCODINGS = (AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(8), AddRings(18))
 
 
 def page(models: Sequence[str], smiles: Sequence[str]) -> str:

@@ -38,7 +38,8 @@ def simple_errors(
     from sklearn.linear_model import Ridge
     from sklearn.metrics import mean_absolute_error, roc_auc_score
 
-    train, test = dataset.train, dataset.test
+    train = dataset.train
+    test = dataset.test
     y, y_test = (torch.cat([g.y for g in part]).double().numpy() for part in (train, test))
     score = {"mae": mean_absolute_error, "auroc": roc_auc_score}[metric]
 

@@ -64,14 +64,17 @@ COMMUNITY = range(5, 35)  #: the sizes of a community, and of the graph P of PAT
 NODES = range(20, 51)  #: of a TSP
 EXACT = 20  #: up to this many points fast_tsp tries all tours, by dynamic programming
 
-AGREEING, EFFORTS = 3, (1, 1, 1, 2, 4, 8, 16)
+AGREEING = 3
+EFFORTS = (1, 1, 1, 2, 4, 8, 16)
 """At most seven searches, until the shortest tour was found three times; each may take its effort
 times n / 5000 seconds."""
 
-MOST_PLAYERS, MOST_PAIRS = 21, 8
+MOST_PLAYERS = 21
+MOST_PAIRS = 8
 TRIES = (1, 1, 2, 4, 8)  #: random negatives tried for each positive, round after round
 
-CSL_NODES, CSL_COPIES = 41, 15
+CSL_NODES = 41
+CSL_COPIES = 15
 CSL_SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 
 # A graph of n nodes: adjacency ``[n, n]`` bool, node types ``[n]``, labels ``[n]``.
@@ -196,17 +199,20 @@ def _shuffled(
     order = rng.permutation(len(x))
     # Edges in bytes: PATTERN has 80 million of them.
     edge_index = np.stack(np.nonzero(adjacency[order][:, order])).astype(np.uint8)
-    x, y = torch.from_numpy(x[order])[:, None], torch.from_numpy(y[order])
+    x = torch.from_numpy(x[order])[:, None]
+    y = torch.from_numpy(y[order])
     return Data(x=x, edge_index=torch.from_numpy(edge_index), y=y)
 
 
 def _tour_graph(points: np.ndarray, k: int) -> Data:
     distance = distances(points)
-    tour, on_tour = shortest_tour(distance), np.zeros(distance.shape, dtype=np.int64)
+    tour = shortest_tour(distance)
+    on_tour = np.zeros(distance.shape, dtype=np.int64)
     on_tour[tour, np.roll(tour, -1)] = on_tour[np.roll(tour, -1), tour] = 1
     edges = nearest(distance, k)
     lengths, labels = (torch.from_numpy(each[*edges]) for each in (distance, on_tour))
-    x, edge_index = torch.from_numpy(points), torch.from_numpy(edges)
+    x = torch.from_numpy(points)
+    edge_index = torch.from_numpy(edges)
     return Data(x=x, edge_index=edge_index, edge_attr=lengths.float()[:, None], y=labels)
 
 
@@ -247,14 +253,18 @@ def _agreed_tour(whole: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """The shortest tour of several searches, as soon as enough of them have found it."""
     if len(whole) <= EXACT:
         return _canonical(require("fast_tsp", "fast-tsp").solve_tsp_exact(whole))
-    best, shortest, found = np.empty(0), np.inf, 0
+    best = np.empty(0)
+    shortest = np.inf
+    found = 0
     for effort in EFFORTS:
         tour = _canonical(_search(whole, effort * len(whole) / 5_000))
         length = distance[tour, np.roll(tour, -1)].sum()
         if np.array_equal(tour, best):
             found += 1
         elif length < shortest:
-            best, shortest, found = tour, length, 1
+            best = tour
+            shortest = length
+            found = 1
         if found == AGREEING:
             break
     return best
@@ -299,7 +309,9 @@ def build_cycles(
     """Twins for each split, whose sizes are even: half of all graphs have a cycle of length 6."""
     if any(size % 2 for size in split_sizes):
         raise ValueError(f"split_sizes is {tuple(split_sizes)}; expected even numbers.")
-    rng, count, found = np.random.default_rng(seed), sum(split_sizes) // 2, []
+    rng = np.random.default_rng(seed)
+    count = sum(split_sizes) // 2
+    found = []
     while sum(len(batch[0]) for batch in found) < count:
         found.append(_twins(2_000, rng))
     columns = [np.concatenate(parts)[:count] for parts in zip(*found, strict=True)]
@@ -322,7 +334,8 @@ def build_csl(seed: int = 0) -> RaggedGraphs:
     graph, node = (i.ravel() for i in np.indices((len(label), CSL_NODES)))
     chord = node + np.array(CSL_SKIPS)[label[graph]]
     edges = [(graph, node, (node + 1) % CSL_NODES), (graph, node, chord % CSL_NODES)]
-    num_nodes, rng = np.full(len(label), CSL_NODES), np.random.default_rng(seed)
+    num_nodes = np.full(len(label), CSL_NODES)
+    rng = np.random.default_rng(seed)
     split = np.tile(np.repeat([2, 1, 0], (3, 3, 9)), len(CSL_SKIPS))  # the first of five folds
     return _numbered(num_nodes, np.concatenate(edges, axis=1), label, split, rng)
 
@@ -348,7 +361,8 @@ def both_directions(
     graph: np.ndarray, one: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both directions ``[2, 2M]`` of M edges, row by row, and which edge each is, ``[2M]``."""
-    source, target = np.append(one, other), np.append(other, one)
+    source = np.append(one, other)
+    target = np.append(other, one)
     order = np.lexsort((target, source, np.tile(graph, 2)))
     return np.stack([source, target])[:, order], order % len(graph)
 
@@ -366,7 +380,8 @@ def _twins(count: int, rng: np.random.Generator) -> list[np.ndarray]:
     degree[:, 0] -= 2 * (MOST_PAIRS - num_pairs)  # of the empty rows
     key = degree + absent(num_nodes // 3, MOST_PLAYERS)
     sizes = _component_sizes(side_a, side_b)
-    negative, waiting = side_b.copy(), np.arange(len(side_b))
+    negative = side_b.copy()
+    waiting = np.arange(len(side_b))
     for tries in TRIES:
         which = np.repeat(waiting, tries)
         trial = _renamed(side_b[which], permutations(key[which], rng))
@@ -386,9 +401,11 @@ def _positives(count: int, rng: np.random.Generator) -> list[np.ndarray]:
     num_pairs = rng.integers(-(-players // 4), 2 * players // 5 + 1)
     side_a, side_b = (_forests(players, num_pairs, rng) for _ in range(2))
     name = permutations(absent(players, MOST_PLAYERS), rng)
-    graph, (one, other) = np.arange(count), (rng.integers(0, num_pairs) for _ in range(2))
+    graph = np.arange(count)
+    one, other = (rng.integers(0, num_pairs) for _ in range(2))
     for end in range(2):  # one pair of side B takes the names of one of side A
-        player, wanted = side_b[graph, other, end], side_a[graph, one, end]
+        player = side_b[graph, other, end]
+        wanted = side_a[graph, one, end]
         holder = (name == wanted[:, None]).argmax(axis=1)
         name[graph, holder] = name[graph, player]
         name[graph, player] = wanted
@@ -401,7 +418,8 @@ def _forests(players: np.ndarray, num_pairs: np.ndarray, rng: np.random.Generato
     """``[G, E, 2]``: random pairs one after another; one that would close a cycle is redrawn."""
     pairs = np.zeros((len(players), MOST_PAIRS, 2), dtype=np.int64)
     for place in range(MOST_PAIRS):
-        tree, drawing = _trees(pairs[:, :place]), np.flatnonzero(num_pairs > place)
+        tree = _trees(pairs[:, :place])
+        drawing = np.flatnonzero(num_pairs > place)
         while len(drawing):
             pair = rng.integers(0, players[drawing, None], (len(drawing), 2))
             pairs[drawing, place] = pair
@@ -454,25 +472,30 @@ def _numbered(
 OURS = "generated by gtcourse"
 GENERATED |= {
     "cycles": Generated(
-        build_cycles, f"{OURS}: 20,000 graphs of 37 to 65 nodes, our own law",
+        build_cycles,
+        f"{OURS}: 20,000 graphs of 37 to 65 nodes, our own law",
         "4cc30caeacba5b0f4e9c2d249d2918f667072a193419d88ae7f33778a38f8ef3",
     ),
     "csl": Generated(build_csl, f"{OURS}: 10 graphs, 15 numberings of each"),
     "pattern": Generated(
-        build_pattern, f"{OURS}: 14,000 graphs by the published recipe of PATTERN",
+        build_pattern,
+        f"{OURS}: 14,000 graphs by the published recipe of PATTERN",
         "581c28e2031a8779f1f1caf8080919d998f398831e5db7f29a1d94a331fe794e",
     ),
     "cluster": Generated(
-        build_cluster, f"{OURS}: 12,000 graphs by the published recipe of CLUSTER",
+        build_cluster,
+        f"{OURS}: 12,000 graphs by the published recipe of CLUSTER",
         "0e5577f618052c051f17b0352c786d6a2df588a7e17ae08af14b1f1c64d232fb",
     ),
     "tsp": Generated(
-        build_tsp, f"{OURS}: 1,400 graphs of 20 to 50 points, tours by fast_tsp "
+        build_tsp,
+        f"{OURS}: 1,400 graphs of 20 to 50 points, tours by fast_tsp "
         "(the benchmark: 12,000 of 50 to 500, by Concorde)",
         "c20cbe9b57a6be4c0a17c85390c159a1779387c4d35c2d897c58147a3c976493",
     ),
     "digits": Generated(
-        build_digits, "embedded: 1,797 handwritten digits of scikit-learn",
+        build_digits,
+        "embedded: 1,797 handwritten digits of scikit-learn",
         "89b1ed03b029bdc8f32053929b83a92a58c9633003cec759ecc129379f0fb4d9",
     ),
-}  # fmt: skip
+}

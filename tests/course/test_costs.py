@@ -107,8 +107,14 @@ def test_step_forward_pass_epoch_and_memory_are_measured(precision):
     recipe = get_recipe("gin-100k/zinc").at(epochs=10, batch_size=8)
     measured = measure(recipe, tiny("zinc", 24), steps=1, precision=precision)
     assert [*measured] == [
-        "device", "step", "forward", "graphs per second", "epoch", "whole recipe", "peak memory",
-    ]  # fmt: skip
+        "device",
+        "step",
+        "forward",
+        "graphs per second",
+        "epoch",
+        "whole recipe",
+        "peak memory",
+    ]
     step, forward = (float(measured[name].split()[0]) for name in ("step", "forward"))
     assert forward > 0
     assert measured["step"].endswith("ms of 8 graphs")

@@ -12,7 +12,9 @@ from tests.runs.test_record import a_run
 def test_a_run_replaces_the_one_with_its_name_and_seed(tmp_path):
     path = tmp_path / "chapter.jsonl"
     assert read_records(path) == []
-    first, second, other = a_run(1, 0.4), a_run(0, 0.3), replace(a_run(0, 0.5), name="a/zinc")
+    first = a_run(1, 0.4)
+    second = a_run(0, 0.3)
+    other = replace(a_run(0, 0.5), name="a/zinc")
     store([first, second], path)
     store([other], path)
     store([a_run(1, 0.2)], path)

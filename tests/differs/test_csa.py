@@ -47,9 +47,9 @@ def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
         wanted = steps if copied else stored_lengths(steps)
         apart = steps > 0
         assert torch.equal(stored[apart], wanted[apart])
-    assert stored_lengths(torch.tensor([-1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17])).tolist() == [
-        -1, 0, 1, 2, 3, 3, 4, 4, 5, 5, 6,
-    ]  # fmt: skip
+    lengths = torch.tensor([-1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17])
+    stored = [-1, 0, 1, 2, 3, 3, 4, 4, 5, 5, 6]
+    assert stored_lengths(lengths).tolist() == stored
 
 
 @torch.no_grad()

@@ -24,7 +24,9 @@ def test_a_node_reads_its_own_edge_vector_and_the_codes_two_lines_leave_none():
         table.edges.weight[-2] += 1.0  # E_self
     assert (model(batch) - before).abs() > 1e-3
     # The two lines of the code: the diagonal is "self", then all that is not one step away is "no".
-    distance, SELF, NO = batch.encodings["distance"][0], -2, -3
+    distance = batch.encodings["distance"][0]
+    SELF = -2
+    NO = -3
     edge = torch.zeros_like(distance)
     edge.fill_diagonal_(SELF)
     edge[distance != 1] = NO

@@ -26,10 +26,16 @@ from tests.train.small_run import run
 
 pytestmark = pytest.mark.nightly
 TRANSFORMS = (
-    enc.AddDegrees(), enc.AddShortestPaths(), enc.AddPathEdges(5), enc.AddPathTree(),
-    enc.AddRandomWalks(8), enc.AddRings(6), enc.AddLaplacianEigenvectors(8), enc.AddSVD(8),
+    enc.AddDegrees(),
+    enc.AddShortestPaths(),
+    enc.AddPathEdges(5),
+    enc.AddPathTree(),
+    enc.AddRandomWalks(8),
+    enc.AddRings(6),
+    enc.AddLaplacianEigenvectors(8),
+    enc.AddSVD(8),
     enc.AddAnchorDistances(4, seed=0),
-)  # fmt: skip
+)
 MODELS = [name for name in LEADERBOARD if name.endswith("-100k")]
 CLOSE = 1e-4
 """Gradients of two thread counts differ by at most this share of the largest: 1,700 roundings of

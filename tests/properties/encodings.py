@@ -72,7 +72,9 @@ def path_edges(encoding: enc.AddPathEdges, graph: Data) -> list[tuple]:
 
 
 def path_trees(encoding: enc.AddPathTree, graph: Data) -> list[tuple]:
-    edges, tree, n = edges_of(graph), graph.path_tree.tolist(), graph.num_nodes
+    edges = edges_of(graph)
+    tree = graph.path_tree.tolist()
+    n = graph.num_nodes
 
     def path(i: int, j: int) -> list:
         k = tree[i][j]

@@ -31,7 +31,9 @@ class Features:
         return CATEGORIES if self.types else NUMBERS
 
 
-ATOMS, BONDS, NONE = Features((28,)), Features((4,)), Features()
+ATOMS = Features((28,))
+BONDS = Features((4,))
+NONE = Features()
 
 
 @dataclass(frozen=True)

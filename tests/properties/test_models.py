@@ -94,7 +94,9 @@ def padding_and_company(
     name: str, chosen: str, example: Example, extra: int, nothing: bool
 ) -> None:
     variant = MODELS[name].variants[chosen]
-    graphs, model, outputs = encoded(example, variant), in_use(name, chosen), MODELS[name].outputs
+    graphs = encoded(example, variant)
+    model = in_use(name, chosen)
+    outputs = MODELS[name].outputs
     order = torch.randperm(len(graphs), generator=example.generator).tolist()
     together = [graphs[i] for i in [*order, *[0] * nothing]]
     batch = collate(together, num_nodes=example.longest + extra)

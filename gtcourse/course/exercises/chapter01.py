@@ -80,7 +80,8 @@ ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
 )
 def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1, late=False):
     """Padding gets no attention, an empty sequence gives zeros, and its gradient is finite."""
-    logits, keys = (scale or q.shape[-1] ** -0.5) * q @ k.mT, mask.unsqueeze(axis)
+    logits = (scale or q.shape[-1] ** -0.5) * q @ k.mT
+    keys = mask.unsqueeze(axis)
     a = logits.softmax(-1) * keys if late else logits.masked_fill(~keys, fill).softmax(-1)
     return a @ v * mask.any(dim=1)[:, None, None].to(v.dtype).clamp(min=empty)
 

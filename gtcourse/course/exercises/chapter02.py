@@ -74,7 +74,8 @@ class _Storyteller:
     """Logits ``[len(written), 7]`` of a model that tells one story, whatever was written."""
 
     def __init__(self, begin: int, *story: int) -> None:
-        self.begin, self.story = begin, story
+        self.begin = begin
+        self.story = story
 
     def __repr__(self) -> str:
         return f"a model that writes {', '.join(map(str, self.story[:6]))}"
@@ -175,7 +176,8 @@ def check_cached_step(
     """Step by step you get the outputs of causal attention, and no key is computed twice."""
     parts = (attention.query, attention.key, attention.value)
     q, k, v = (attention.split_heads(part(x)) for part in parts)
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
+    keys = torch.cat([keys, k], dim=-2)
+    values = torch.cat([values, v], dim=-2)
     scale = scale(q, x) if scale else q.shape[-1] ** -0.5
     weights = (scale * q @ keys[..., seen, :].mT).softmax(dim=axis)
     output = attention.join_heads(weights @ values[..., seen, :])

@@ -173,5 +173,7 @@ def check_layers_needed(
 def check_virtual_node(adjacency, row=True, column=True, corner=False):
     """Any two nodes now exchange information within two layers, for only 2N more edges."""
     wider = F.pad(adjacency, (0, 1, 0, 1))
-    wider[-1, :-1], wider[:-1, -1], wider[-1, -1] = row, column, corner
+    wider[-1, :-1] = row
+    wider[:-1, -1] = column
+    wider[-1, -1] = corner
     return wider

@@ -45,7 +45,8 @@ def check_even(even):
     """The result is even, and it depends on phi and on u."""
     u, other = random((3, 2), (3, 2))
     for phi in (_phi, _phi_with_bias):
-        at_u, at_minus_u = even(phi, u), even(phi, -u)
+        at_u = even(phi, u)
+        at_minus_u = even(phi, -u)
         shape = list(phi(u).shape)
         require(isinstance(at_u, torch.Tensor), "expected a tensor, as phi returns.")
         joined = list(at_u.shape) == [shape[0], 2 * shape[1]]

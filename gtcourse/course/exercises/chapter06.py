@@ -258,7 +258,8 @@ def check_mean_head(
 
 def _stars(stars):
     """Each word is a star, the middle's colour before its leaves': all colours, and the matrix."""
-    colours, edges = [], []
+    colours = []
+    edges = []
     for star in stars.split():
         edges += [(len(colours), len(colours) + n) for n in range(1, len(star))]
         colours += map(int, star)
@@ -349,7 +350,8 @@ def check_refine(colours, A, signature=lambda own, near: (own, near), order=sort
     return [signatures.index(one) for one in signatures]
 
 
-WALK_STEPS, FEWEST = 3, (8, 5)
+WALK_STEPS = 3
+FEWEST = (8, 5)
 """Steps of the walks, and the numbers of nodes of the smallest pairs of :func:`check_two_pairs`."""
 
 

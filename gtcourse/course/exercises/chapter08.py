@@ -35,7 +35,8 @@ from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
 
 D, BOND = (4 * random((2, 9, 9))[0]).abs().long()
-D, BOND = torch.where(D == 0, -1, D).fill_diagonal_(0), BOND % 3
+D = torch.where(D == 0, -1, D).fill_diagonal_(0)
+BOND = BOND % 3
 
 
 @compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5), (D, BOND, 3, 1))
@@ -190,7 +191,9 @@ def check_dial_table(dial_table):
     [R] = tensors(dial_table(), (11, 8))  # rows are relations
     require(R.isfinite().all(), "the table has to be finite.")
     weight = (R[:9].T / 8**0.5).softmax(dim=1)  # row n - 1: the query with dial n
-    right, largest, dial = weight.diagonal(1).min(), weight.argmax(dim=1), torch.arange(1, 9)
+    right = weight.diagonal(1).min()
+    largest = weight.argmax(dim=1)
+    dial = torch.arange(1, 9)
     require(
         (weight.std(dim=1) > 1e-6).any(),
         "all distances have the same logit, so all weights are equal.",
@@ -229,9 +232,11 @@ def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) 
 
 
 def dials(
-    split_sizes: Sequence[int], steps: int, who: Literal["listener", "speaker"] = "listener",
+    split_sizes: Sequence[int],
+    steps: int,
+    who: Literal["listener", "speaker"] = "listener",
     seed: int = 0,
-) -> GraphDataset:  # fmt: skip
+) -> GraphDataset:
     """Paths of R + 1 nodes with an asker at one end; its ``y`` is 0 (minus) or 1 (plus).
 
     All other nodes have the target ``MISSING_LABEL``; edges have no features. ``x`` ``[R + 1, 1]``
@@ -281,11 +286,13 @@ def _paths(
     sign = rng.integers(0, 2, (count, steps))
     right = rng.integers(0, steps, count)[:, None]  # counted from 0, as columns of `sign` are
     if who == "listener":
-        asker, speakers = 2 + right, sign
+        asker = 2 + right
+        speakers = sign
     else:
         dial = (np.arange(steps) + rng.integers(1, steps, sign.shape)) % steps  # not its own
         np.put_along_axis(dial, right, right, axis=1)
-        asker, speakers = np.zeros_like(right), 1 + 2 * dial + sign
+        asker = np.zeros_like(right)
+        speakers = 1 + 2 * dial + sign
     number = rng.permuted(np.tile(np.arange(steps + 1), (count, 1)), axis=1)
     answer = np.take_along_axis(sign, right, axis=1)
     y = np.hstack([answer, np.full_like(sign, MISSING_LABEL)])

@@ -171,8 +171,10 @@ def _viewed(q, k, E, H):
 def _round_borders(height, width):
     """Distances, rounded down, on an image whose opposite borders are joined."""
     pixels = torch.arange(height * width)
-    down, across = _apart(pixels // width), _apart(pixels % width)
-    down, across = torch.minimum(down, height - down), torch.minimum(across, width - across)
+    down = _apart(pixels // width)
+    across = _apart(pixels % width)
+    down = torch.minimum(down, height - down)
+    across = torch.minimum(across, width - across)
     return torch.hypot(down.double(), across.double()).floor().long()
 
 

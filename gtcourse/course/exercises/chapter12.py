@@ -174,12 +174,10 @@ def check_attention_in_blocks(
     return z / total
 
 
-# A path one way; a ring one way, and a way into it; there and back, and nodes alone.
-DIRECTED = torch.stack([
-    adjacency(6, (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), directed=True),
-    adjacency(6, (0, 1), (1, 2), (2, 0), (3, 1), directed=True),
-    adjacency(6, (0, 1), (1, 0), directed=True),
-])  # fmt: skip
+ONE_WAY_PATH = adjacency(6, (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), directed=True)
+ONE_WAY_RING = adjacency(6, (0, 1), (1, 2), (2, 0), (3, 1), directed=True)  # 3 leads into it
+THERE_AND_BACK = adjacency(6, (0, 1), (1, 0), directed=True)  # all other nodes are alone
+DIRECTED = torch.stack([ONE_WAY_PATH, ONE_WAY_RING, THERE_AND_BACK])
 REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 
 

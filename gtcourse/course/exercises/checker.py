@@ -175,18 +175,26 @@ class compare:  # noqa: N801 (a decorator)
     """
 
     def __init__(
-        self, *cases: Sequence, run: Callable | None = None, view: Callable | None = None,
-        explain: Callable[..., str] | None = None, parts: Sequence[str] = (), atol: float = 1e-4,
+        self,
+        *cases: Sequence,
+        run: Callable | None = None,
+        view: Callable | None = None,
+        explain: Callable[..., str] | None = None,
+        parts: Sequence[str] = (),
+        atol: float = 1e-4,
         gradients: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.cases = [*cases, [x.double() if _is_float(x) else x for x in cases[-1]]]
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         self.view = view or (lambda result, *arguments: result)
         self.explain = explain
-        self.parts, self.atol, self.gradients = parts, atol, gradients
+        self.parts = parts
+        self.atol = atol
+        self.gradients = gradients
 
     def __call__(self, reference: Callable) -> Callable[..., Result]:
-        self.reference, self.names = reference, list(signature(reference).parameters)
+        self.reference = reference
+        self.names = list(signature(reference).parameters)
         checked = checker(wraps(reference)(lambda answer: self.check(answer)))
         del checked.__wrapped__  # its arguments are not the checker's
         checked.reference = reference
@@ -221,7 +229,8 @@ class compare:  # noqa: N801 (a decorator)
     def difference(self, got, right, case: Sequence, part: int) -> str | None:
         """What distinguishes a result, or a part of it, from the right one."""
         if self.parts:
-            got, right = got[part], right[part]
+            got = got[part]
+            right = right[part]
         if fault := _another_kind(got, right):
             return fault
         one, other = (self.view(_like(each, right), *case) for each in (got, right))
@@ -283,7 +292,8 @@ class compare:  # noqa: N801 (a decorator)
                 if self.difference(got, right, case, part) is None:
                     continue
                 if self.parts:
-                    got, right = got[part], right[part]
+                    got = got[part]
+                    right = right[part]
                 right = torch.as_tensor(right).detach().double()
                 got = _like(got, right).detach().double()
                 if _equal(got, right, self.atol):  # wrong in its type only
@@ -306,33 +316,47 @@ class compare:  # noqa: N801 (a decorator)
         return next(iter(found.values()))
 
     def misreadings(self, count: int) -> Iterator[tuple[str, Callable]]:
-        """The reference with two arguments swapped, or with one of them misread."""
+        """The reference with two arguments swapped, or with one of them misread, and the hints.
 
-        def after(change: Callable[[list], list]) -> Callable:
-            return lambda *arguments: self.reference(*change(list(arguments)))
-
-        for i, name in enumerate(self.names[:count]):
+        Args:
+            count: the number of arguments of a case.
+        """
+        names = self.names[:count]
+        for i, name in enumerate(names):
             for j in range(i):
-                order = [{i: j, j: i}.get(n, n) for n in range(count)]
-                swapped = f"this is the result with `{self.names[j]}` and `{name}` swapped."
-                yield swapped, after(lambda a, order=order: [a[n] for n in order])
-        for i, name in enumerate(self.names[:count]):
-            for j in range(count):
-                replaced = f"this is the result with `{self.names[j]}` in place of `{name}`."
+                hint = f"this is the result with `{names[j]}` and `{name}` swapped."
+                yield hint, partial(self.with_swapped_arguments, i, j)
+        for i, name in enumerate(names):
+            for j, other in enumerate(names):
                 if i != j:
-                    yield replaced, after(lambda a, i=i, j=j: [*a[:i], a[j], *a[i + 1 :]])
+                    hint = f"this is the result with `{other}` in place of `{name}`."
+                    yield hint, partial(self.with_one_argument_twice, i, j)
         yield from self.changes(MISREADINGS, count)
 
     def changes(self, kinds: dict[str, Callable], count: int) -> Iterator[tuple[str, Callable]]:
         """The reference with one argument changed."""
         for how, change in kinds.items():
             for i, name in enumerate(self.names[:count]):
+                yield how.format(name), partial(self.with_changed_argument, i, change)
 
-                def misread(*arguments, i=i, change=change):
-                    changed = change(arguments[i])
-                    return self.reference(*arguments[:i], changed, *arguments[i + 1 :])
+    def with_swapped_arguments(self, i: int, j: int, *arguments: object) -> object:
+        """The result of the reference with arguments i and j in each other's place."""
+        swapped = list(arguments)
+        swapped[i] = arguments[j]
+        swapped[j] = arguments[i]
+        return self.reference(*swapped)
 
-                yield how.format(name), misread
+    def with_one_argument_twice(self, i: int, j: int, *arguments: object) -> object:
+        """The result of the reference with argument j also in place of argument i."""
+        replaced = list(arguments)
+        replaced[i] = arguments[j]
+        return self.reference(*replaced)
+
+    def with_changed_argument(self, i: int, change: Callable, *arguments: object) -> object:
+        """The result of the reference with argument i changed, as by one of ``MISREADINGS``."""
+        changed = list(arguments)
+        changed[i] = change(arguments[i])
+        return self.reference(*changed)
 
     def slopes(self, answer: Callable, case: Sequence) -> dict[str, Tensor]:
         """The gradients of a fixed random combination of the result's entries."""
@@ -414,7 +438,8 @@ def tensors(answer: object, *shapes: Sequence[int]) -> list[Tensor]:
     """The parts of an answer, which have to be tensors, or lists, of these shapes."""
     parts = answer if isinstance(answer, tuple | list) and len(shapes) > 1 else [answer]
     parts = [_tensor(part).detach() for part in parts]
-    wanted, got = [list(shape) for shape in shapes], [list(part.shape) for part in parts]
+    wanted = [list(shape) for shape in shapes]
+    got = [list(part.shape) for part in parts]
     require(got == wanted, f"expected tensors of shapes {wanted}, got {got}.")
     return parts
 

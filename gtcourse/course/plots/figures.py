@@ -30,9 +30,14 @@ PAGE_INK = f"var(--gtcourse-ink, {INK})"
 sets one for each."""
 
 COLORS = {
-    "blue": "#3b82c4", "orange": "#d97706", "green": "#199e77", "pink": "#c2559b",
-    "sky": "#4fa8d8", "gold": "#b8962e", "red": "#d1495b",
-}  # fmt: skip
+    "blue": "#3b82c4",
+    "orange": "#d97706",
+    "green": "#199e77",
+    "pink": "#c2559b",
+    "sky": "#4fa8d8",
+    "gold": "#b8962e",
+    "red": "#d1495b",
+}
 """Hues that people with each common colour blindness can tell apart in this order."""
 
 MEANING = {
@@ -93,7 +98,8 @@ def accessible_svg(svg: str, alt: str) -> str:
     """
     svg = re.sub(re.escape(INK), PAGE_INK, svg[svg.index("<svg") :].strip(), flags=re.IGNORECASE)
     size = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
-    width, unit = float(size[1]), size[2] or "px"
+    width = float(size[1])
+    unit = size[2] or "px"
     head, body = re.match(r"(<svg[^>]*>)(.*)", svg, re.S).groups()
     head = re.sub(r"\s(width|height|style)=(\"[^\"]*\"|'[^']*')", "", head)
     style = (
@@ -116,19 +122,29 @@ def letters_on(color: Sequence[float]) -> str:
 
 
 FILL = {
-    "node": "#a9cdf0", "edge": "#f6c893", "bias": "#e9b3d2", "gate": "#eeda92", "value": "#a5dcc5",
+    "node": "#a9cdf0",
+    "edge": "#f6c893",
+    "bias": "#e9b3d2",
+    "gate": "#eeda92",
+    "value": "#a5dcc5",
     "op": "#dcdfe3",  # an operation on what comes in
-}  # fmt: skip
+}
 """The hues of MEANING, light enough for the dark letters of a diagram's boxes."""
 
 
 def draw_graph(
-    adjacency: Tensor, *, positions: np.ndarray | None = None,
-    values: Sequence[float] | None = None, colors: Sequence[str] | str | None = None,
-    labels: Sequence[str] | None = None, limits: tuple[float, float] | None = None,
-    cmap: str | Colormap = SEQUENTIAL, node_size: float = 420, title: str | None = None,
+    adjacency: Tensor,
+    *,
+    positions: np.ndarray | None = None,
+    values: Sequence[float] | None = None,
+    colors: Sequence[str] | str | None = None,
+    labels: Sequence[str] | None = None,
+    limits: tuple[float, float] | None = None,
+    cmap: str | Colormap = SEQUENTIAL,
+    node_size: float = 420,
+    title: str | None = None,
     ax: Axes | None = None,
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Draws a graph; the same graph gets the same layout each time.
 
     Args:
@@ -159,8 +175,15 @@ def draw_graph(
     shades = np.broadcast_to(discs.get_facecolor(), (len(adjacency), 4))
     names = labels if labels is not None else range(len(adjacency))
     for node, (name, shade) in enumerate(zip(names, shades, strict=False)):
-        ax.text(*place[node], str(name), ha="center", va="center", fontsize=10, weight="bold",
-                color=letters_on(shade))  # fmt: skip
+        ax.text(
+            *place[node],
+            str(name),
+            ha="center",
+            va="center",
+            fontsize=10,
+            weight="bold",
+            color=letters_on(shade),
+        )
     ax.set_axis_off()
     ax.margins(0.15)
     ax.set_title(title or "")
@@ -168,11 +191,17 @@ def draw_graph(
 
 
 def attention_map(
-    weights: Tensor, *, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
-    title: str | None = None, limits: tuple[float, float] | None = (0.0, 1.0),
-    numbers: bool | None = None, row_label: str = "query i", column_label: str = "key j",
+    weights: Tensor,
+    *,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    title: str | None = None,
+    limits: tuple[float, float] | None = (0.0, 1.0),
+    numbers: bool | None = None,
+    row_label: str = "query i",
+    column_label: str = "key j",
     ax: Axes | None = None,
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
 
     Each is written in its cell with ``numbers``, by default where there are at most 8 columns;
@@ -196,10 +225,17 @@ def attention_map(
 
 
 def rung(
-    pair: Sequence[Tensor], rungs: Sequence, *, line: float, titles: Sequence[str] = ("", ""),
-    colours: Sequence[Sequence[int]] | None = None, labels: Sequence[Sequence[str]] | None = None,
-    positions: Sequence[np.ndarray] | None = None, current: Sequence[str] = (), alt: str,
-):  # fmt: skip
+    pair: Sequence[Tensor],
+    rungs: Sequence,
+    *,
+    line: float,
+    titles: Sequence[str] = ("", ""),
+    colours: Sequence[Sequence[int]] | None = None,
+    labels: Sequence[Sequence[str]] | None = None,
+    positions: Sequence[np.ndarray] | None = None,
+    current: Sequence[str] = (),
+    alt: str,
+):
     """The ladder of blindness, the same picture in each chapter.
 
     On the left two graphs, or two views of one; on the right, for each model so far, the floor of
@@ -224,11 +260,13 @@ def rung(
         size = len(adjacency)
         numbers = colours[n] if colours is not None else [0] * size
         draw_graph(
-            adjacency, ax=ax, node_size=130,
+            adjacency,
+            ax=ax,
+            node_size=130,
             positions=None if positions is None else positions[n],
             colors=[palette[int(number) % len(palette)] for number in numbers],
             labels=[""] * size if labels is None else labels[n],
-        )  # fmt: skip
+        )
         ax.set_title(titles[n], fontsize=10)
     ax = figure.add_subplot(grid[:, 1])
     for row, each in enumerate(rungs):
@@ -244,8 +282,16 @@ def rung(
     marks = {"floor": "|", "training": "o", "test": "o"}
     for name, marker in marks.items():
         fill = "none" if name == "training" else "full"
-        ax.plot([], [], color=INK, marker=marker, fillstyle=fill, linestyle="none",
-                markeredgewidth=2.5 if marker == "|" else 1, label=name)  # fmt: skip
+        ax.plot(
+            [],
+            [],
+            color=INK,
+            marker=marker,
+            fillstyle=fill,
+            linestyle="none",
+            markeredgewidth=2.5 if marker == "|" else 1,
+            label=name,
+        )
     ax.plot([], [], color=INK, linestyle="--", linewidth=1, label="ridge, colours")
     figure.legend(loc="outside upper center", ncols=4, fontsize=10, columnspacing=0.9)
     return show(figure, alt)
@@ -255,9 +301,14 @@ Box = tuple[float, float, str, str]
 
 
 def diagram(
-    boxes: dict[str, Box], arrows: str, *, alt: str, height: float, width: float = 1.45,
+    boxes: dict[str, Box],
+    arrows: str,
+    *,
+    alt: str,
+    height: float,
+    width: float = 1.45,
     skips: dict[tuple[str, str], float] | None = None,
-):  # fmt: skip
+):
     """The data flow of a layer, from bottom to top.
 
     Args:
@@ -272,20 +323,23 @@ def diagram(
     ax.set(xlim=(0, WIDEST), ylim=(0, height))
     ax.axis("off")
     for x, y, label, meaning in boxes.values():
-        corner, height = (x - width / 2, y - _height(label) / 2), _height(label)
+        corner = (x - width / 2, y - _height(label) / 2)
+        height = _height(label)
         style = {"boxstyle": "round,pad=0,rounding_size=0.06", "fc": FILL[meaning], "ec": "none"}
         ax.add_patch(FancyBboxPatch(corner, width, height, zorder=2, **style))
         ax.text(x, y, label, ha="center", va="center", fontsize=10, color="#1b1d20", zorder=3)
     chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
     for start, end in (pair for chain in chains for pair in pairwise(chain)):
-        (x0, y0, label0, _), (x1, y1, label1, _) = boxes[start], boxes[end]
+        x0, y0, label0, _ = boxes[start]
+        x1, y1, label1, _ = boxes[end]
         if y0 == y1:
             side = width / 2 if x1 > x0 else -width / 2
             _arrow(ax, (x0 + side, y0), (x1 - side, y1))
         else:
             _arrow(ax, (x0, y0 + _height(label0) / 2), (x1, y1 - _height(label1) / 2))
     for (start, end), lane in (skips or {}).items():
-        (x0, y0, *_), (x1, y1, *_) = boxes[start], boxes[end]
+        x0, y0, *_ = boxes[start]
+        x1, y1, *_ = boxes[end]
         out, into = (width / 2 if lane > x else -width / 2 for x in (x0, x1))
         ax.plot([x0 + out, lane, lane], [y0, y0, y1], color=INK, linewidth=1.2, zorder=1)
         _arrow(ax, (lane, y1), (x1 + into, y1))
@@ -326,9 +380,11 @@ class Table:
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        aligned = ((line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:]))
-                   for line in self.lines)  # fmt: skip
-        return "\n".join("  ".join(cells).rstrip() for cells in aligned)
+        aligned = []
+        for line in self.lines:
+            cells = [line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]
+            aligned.append("  ".join(cells).rstrip())
+        return "\n".join(aligned)
 
 
 class FormulaTable(Table):
@@ -344,7 +400,8 @@ class FormulaTable(Table):
         return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
 
 
-table, formula_table = Table, FormulaTable
+table = Table
+formula_table = FormulaTable
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:

@@ -67,11 +67,14 @@ def calculator(
         "models": [{"name": name, **asdict(costs)} for name, costs in formulas.items()],
     }
     rows = [
-        [name, f"{costs.parameters // 4:,}",  # of 4 bytes each
-         with_unit(costs.memory(graphs, nodes), "B"),
-         with_unit(costs.products(graphs, nodes), "FLOP")]
+        [
+            name,
+            f"{costs.parameters // 4:,}",  # of 4 bytes each
+            with_unit(costs.memory(graphs, nodes), "B"),
+            with_unit(costs.products(graphs, nodes), "FLOP"),
+        ]
         for name, costs in formulas.items()
-    ]  # fmt: skip
+    ]
     still = table(["model", "parameters", "memory", "products"], rows)._repr_html_()
     words = (
         f"{graphs} graphs of {nodes} nodes, one training step. With scripts, model, graphs, nodes "
@@ -82,12 +85,20 @@ def calculator(
 
 def with_unit(value: float, unit: str) -> str:
     """Three digits and a prefix: of bytes by 1024, "1.50 MiB", of others by 1000, "2.30 G"."""
-    step, prefixes = (1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi")) if unit == "B" else (
-        1000, ("", "k", "M", "G", "T", "P", "E"))  # fmt: skip
+    step = 1000
+    prefixes = ("", "k", "M", "G", "T", "P", "E")
+    if unit == "B":
+        step = 1024
+        prefixes = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
     power = 0
     while value >= 999.5 and power < len(prefixes) - 1:
-        value, power = value / step, power + 1
-    digits = 0 if value >= 99.95 or not power else 1 if value >= 9.995 else 2
+        value /= step
+        power += 1
+    digits = 2
+    if power == 0 or value >= 99.95:
+        digits = 0
+    elif value >= 9.995:
+        digits = 1
     return f"{value:.{digits}f} {prefixes[power]}{unit}".strip()
 
 
@@ -113,9 +124,16 @@ def attention_widget(
 
 
 def heads_widget(
-    model: Transformer, words: Sequence[str], *, pattern: str, label: str, start: str,
-    begin: int = 1, end: int = 2, longest: int = 40,
-):  # fmt: skip
+    model: Transformer,
+    words: Sequence[str],
+    *,
+    pattern: str,
+    label: str,
+    start: str,
+    begin: int = 1,
+    end: int = 2,
+    longest: int = 40,
+):
     """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
 
     The model's layers normalise after the residual sum and have ReLUs; the page has its weights in
@@ -130,12 +148,19 @@ def heads_widget(
         for parts in zip(*map(eight_bits, weights.values()), strict=True)
     )
     data = {
-        "label": label, "words": list(words), "pattern": pattern, "start": start,
-        "begin": begin, "end": end, "longest": longest, "heads": config.num_heads,
+        "label": label,
+        "words": list(words),
+        "pattern": pattern,
+        "start": start,
+        "begin": begin,
+        "end": end,
+        "longest": longest,
+        "heads": config.num_heads,
         "layers": [config.num_encoder_layers, config.num_decoder_layers],
         "shapes": {name: list(weight.shape) for name, weight in weights.items()},
-        "scales": scales, "numbers": numbers,
-    }  # fmt: skip
+        "scales": scales,
+        "numbers": numbers,
+    }
     words = f"With scripts, the model runs here on what you type ({escape(label)})."
     return _html("heads", data, _paragraph(words), WIDGET)
 
@@ -147,10 +172,15 @@ def eight_bits(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def signs_widget(
-    adjacency: ArrayLike, positions: ArrayLike, vectors: ArrayLike,
-    answers: Mapping[str, ArrayLike], *, numbers: Sequence[int], label: str,
+    adjacency: ArrayLike,
+    positions: ArrayLike,
+    vectors: ArrayLike,
+    answers: Mapping[str, ArrayLike],
+    *,
+    numbers: Sequence[int],
+    label: str,
     colors: Mapping[str, str] | None = None,
-):  # fmt: skip
+):
     """A button for the sign of each eigenvector of one graph, and the models' answers to it.
 
     Args:
@@ -160,7 +190,8 @@ def signs_widget(
             last: as ``itertools.product((1, -1), repeat=k)`` counts.
         label: of the axis of answers; colors: of the models.
     """
-    vectors, places = np.asarray(vectors, dtype=float), np.asarray(positions, dtype=float)
+    vectors = np.asarray(vectors, dtype=float)
+    places = np.asarray(positions, dtype=float)
     by_model = {name: np.asarray(each, dtype=float).round(4) for name, each in answers.items()}
     edges = np.argwhere(np.triu(np.asarray(adjacency), 1))
     lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)

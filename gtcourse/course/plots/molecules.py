@@ -22,18 +22,32 @@ TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad"
 """The same for values with a sign: blue below zero, grey, orange above."""
 
 PALETTE = {
-    -1: INK, 6: INK, 7: "#4f8fd6", 8: "#d9534f", 9: "#2a9d8f", 15: "#d97706", 16: "#a5852a",
-    17: "#2a9d8f", 35: "#b5651d", 53: "#8a5fb0",
-}  # fmt: skip
+    -1: INK,
+    6: INK,
+    7: "#4f8fd6",
+    8: "#d9534f",
+    9: "#2a9d8f",
+    15: "#d97706",
+    16: "#a5852a",
+    17: "#2a9d8f",
+    35: "#b5651d",
+    53: "#8a5fb0",
+}
 """Of atoms without values, by atomic number: hues that read on white and on black."""
 
 
 def molecules(
-    smiles: Sequence[str], *, legends: Sequence[str] | None = None,
-    values: Sequence[Sequence[float]] | None = None, limits: tuple[float, float] | None = None,
-    columns: int = 3, cell: tuple[int, int] = (180, 165), cmap: str | Colormap = PALE,
-    value_label: str = "", alt: str,
-):  # fmt: skip
+    smiles: Sequence[str],
+    *,
+    legends: Sequence[str] | None = None,
+    values: Sequence[Sequence[float]] | None = None,
+    limits: tuple[float, float] | None = None,
+    columns: int = 3,
+    cell: tuple[int, int] = (180, 165),
+    cmap: str | Colormap = PALE,
+    value_label: str = "",
+    alt: str,
+):
     """A grid of molecules as one SVG.
 
     Args:
@@ -54,9 +68,12 @@ def molecules(
     drawer = rdMolDraw2D.MolDraw2DSVG(width * min(columns, len(mols)), height * rows, width, height)
     options = draw_options(drawer, PALETTE)
     options.setLegendColour(rgb(INK))
-    options.legendFontSize, options.legendFraction = 15, 0.15
-    options.minFontSize, options.padding = 13, 0.03
-    highlights, bar = {}, ""
+    options.legendFontSize = 15
+    options.legendFraction = 0.15
+    options.minFontSize = 13
+    options.padding = 0.03
+    highlights = {}
+    bar = ""
     if values is not None:
         # Otherwise a letter takes the colour of the disc behind it, and cannot be seen.
         options.standardColoursForHighlightedAtoms = True
@@ -92,7 +109,8 @@ def places(mol) -> list[list[float]]:
 def draw_options(drawer, palette: dict[int, str]):
     """RDKit's options for a transparent page; the palette is of atomic numbers."""
     options = drawer.drawOptions()
-    options.clearBackground, options.bondLineWidth = False, 2
+    options.clearBackground = False
+    options.bondLineWidth = 2
     options.setAtomPalette({number: rgb(color) for number, color in palette.items()})
     return options
 

@@ -383,7 +383,6 @@ def gradient_by_autograd(a, v, g):
     return torch.autograd.grad(s.softmax(dim=-1) @ v, s, g)[0]
 
 
-# fmt: off
 WRONG = [
     (c1.check_columns, forgotten_return, "did you forget `return`?"),
     (c1.check_columns, lambda Q, K, V: V @ (K.T @ Q / 3).softmax(0), "entries"),
@@ -412,15 +411,24 @@ WRONG = [
     (c8.check_key_context, pair_by_pair_elsewhere, "there is a loop"),
     (c11.check_rollout, of_two_layers, "entries are wrong"),
     (c1.check_masked_attention, filled_with_a_small_number, "entries are wrong"),
-    (c6.check_refine, refined_by(lambda near: tuple(sum(c**k for c in near) for k in (0, 1, 3))),
-     "two nodes get equal colours"),
+    (
+        c6.check_refine,
+        refined_by(lambda near: tuple(sum(c**k for c in near) for k in (0, 1, 3))),
+        "two nodes get equal colours",
+    ),
     (*given(c10.check_gat_logits, lambda a, b, A: (a.abs(), b, A)), "absolute values of"),
-    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).tanh() * A.sum(1).max(),
-     "reads edges between nodes"),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + A @ h @ U).tanh() * A.sum(1).max(),
+        "reads edges between nodes",
+    ),
     (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E, 2)), "entries are wrong"),
     (c3.check_layers_needed, layers_if_connected, "for a directed graph of 3 nodes"),
-    (c12.check_distances, lambda A, mask: c12.check_distances.reference(A, mask, lambda N, m: 2),
-     "entries are wrong"),
+    (
+        c12.check_distances,
+        lambda A, mask: c12.check_distances.reference(A, mask, lambda N, m: 2),
+        "entries are wrong",
+    ),
     (c4.check_anchor_distances, second_nearest, "entries are wrong"),
     (c10.check_honest_error, fitted_to_all, "by a model that was fitted to it"),
     (c2.check_greedy, lambda predict, *_: [int(predict([3]).argmax())], "is `begin`"),
@@ -448,8 +456,11 @@ WRONG = [
     (c6.check_refine, refined_by(sums_of), "two nodes get equal colours"),
     (c6.check_refine, refined_by(ends_of), "two nodes get equal colours"),
     (c6.check_refine, refined_by(lambda near: "".join(map(str, sorted(near)))), "two nodes get"),
-    (c7.check_counting_head, lambda A: (torch.zeros(A.shape), torch.where(A, 1.0, -1) * math.inf),
-     "finite numbers only"),
+    (
+        c7.check_counting_head,
+        lambda A: (torch.zeros(A.shape), torch.where(A, 1.0, -1) * math.inf),
+        "finite numbers only",
+    ),
     (c8.check_key_context, key_context_by_product, "there is a loop"),
     (c9.check_backward, backward_by_autograd, "without autograd"),
     (c11.check_logit_gradient, gradient_by_autograd, "without autograd"),
@@ -482,9 +493,11 @@ WRONG = [
     (*given(c10.check_gat_logits, lambda a, b, A: (a, b, A | A.T)), "keep its direction"),
     (c10.check_gate_as_bias, lambda s, g: s + g.sigmoid().log(), "in single precision"),
     (c10.check_ahead_of, lambda errors: {("A", "B"), ("A", "G")}, "('A', 'D') is missing"),
-    (c10.check_layer,
-     lambda h, A, W, U: (h @ W + A / A.sum(1).clamp(min=1)[:, None] @ h @ U).tanh(),
-     "one of 3 nodes with the edges [[0, 1], [0, 2]]"),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + A / A.sum(1).clamp(min=1)[:, None] @ h @ U).tanh(),
+        "one of 3 nodes with the edges [[0, 1], [0, 2]]",
+    ),
     (c10.check_layer, lambda h, A, W, U: (h @ W + A @ A @ h @ U).tanh(), "reads more than itself"),
     (c10.check_layer, lambda h, A, W, U: h.cumsum(0) @ W, "renumbering the nodes"),
     (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).sum(0), "expected the shape"),
@@ -501,7 +514,6 @@ WRONG = [
     (c6.check_is_right, only_of_the_shape, "8 of the 8 wrong heads pass"),
     (*given(c12.check_distances, lambda A, mask: (A | A.mT, mask)), "keep its direction"),
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize(("check", "answer", "cause"), WRONG)
@@ -554,28 +566,41 @@ def by_detours(A, mask):  # Floyd and Warshall, as floats
     return torch.where(D.isinf(), -1.0, D)
 
 
-# fmt: off
 RIGHT = [
     (c10.check_layer, lambda h, A, W, U: (A @ h @ W).tanh() + h @ U),
     (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).relu()),
-    (c1.check_columns,
-     lambda Q, K, V: F.scaled_dot_product_attention(Q.T[None], K.T[None], V.T[None])[0].T),
+    (
+        c1.check_columns,
+        lambda Q, K, V: F.scaled_dot_product_attention(Q.T[None], K.T[None], V.T[None])[0].T,
+    ),
     (c1.check_masked_attention, masked_by_sentences),
-    (c1.check_masked_attention,
-     lambda q, k, v, m: masked(q, k, v, m, value=-1e9) * m[..., None]),  # padded queries as well
-    (c2.check_decoder_mask,
-     lambda t: torch.stack([(row != 0).expand(len(row), -1).tril() for row in t])),
-    (c2.check_shift_matrix,
-     lambda k, d: torch.matrix_power(c2.check_shift_matrix.reference(1, d), k)),
+    (
+        c1.check_masked_attention,
+        lambda q, k, v, m: masked(q, k, v, m, value=-1e9) * m[..., None],  # queries as well
+    ),
+    (
+        c2.check_decoder_mask,
+        lambda t: torch.stack([(row != 0).expand(len(row), -1).tril() for row in t]),
+    ),
+    (
+        c2.check_shift_matrix,
+        lambda k, d: torch.matrix_power(c2.check_shift_matrix.reference(1, d), k),
+    ),
     then(c2.check_greedy, tuple),
     (c3.check_edge_softmax, edges_one_by_one),
-    (c3.check_gatv2_logits, lambda h, W1, W2, a: torch.stack(
-        [torch.stack([a @ F.leaky_relu(x @ W1 + y @ W2, 0.2) for y in h]) for x in h])),
+    (
+        c3.check_gatv2_logits,
+        lambda h, W1, W2, a: torch.stack(
+            [torch.stack([a @ F.leaky_relu(x @ W1 + y @ W2, 0.2) for y in h]) for x in h]
+        ),
+    ),
     then(c3.check_layers_needed, torch.tensor),
     then(c3.check_virtual_node, torch.Tensor.int),
     (c4.check_walk_matrix, lambda A: F.normalize(A.double(), p=1, dim=1)),
-    (c4.check_rayleigh_quotient,
-     lambda u, e: ((u[e[0]] - u[e[1]]) ** 2)[e[0] < e[1]].sum() / (u @ u)),
+    (
+        c4.check_rayleigh_quotient,
+        lambda u, e: ((u[e[0]] - u[e[1]]) ** 2)[e[0] < e[1]].sum() / (u @ u),
+    ),
     then(c4.check_laplacian_rows, lambda rows: -rows.float()),
     then(c4.check_svd_rows, flip_every_other_pair),
     (c5.check_even, lambda phi, u: torch.stack([phi(u), phi(-u)]).sum(0)),
@@ -591,29 +616,44 @@ RIGHT = [
     then(c3.check_gatv2_logits, lambda logits: logits.detach().numpy()),
     then(c11.check_rollout, torch.detach),
     then(c12.check_padding_share, np.float32),
-    (c10.check_honest_error, lambda fit, x, y, group: np.concatenate([
-        abs(fit(x[group != one], y[group != one])(x[group == one]) - y[group == one])
-        for one in np.unique(group)
-    ]).mean()),
+    (
+        c10.check_honest_error,
+        lambda fit, x, y, group: np.concatenate(
+            [
+                abs(fit(x[group != one], y[group != one])(x[group == one]) - y[group == one])
+                for one in np.unique(group)
+            ]
+        ).mean(),
+    ),
     (c12.check_attention_in_blocks, in_blocks_of_queries_as_well),
     (c6.check_is_right, with_assertions),
-    (c5.check_signnet_sum,
-     lambda phi, rho, U: rho(sum(phi(s * u[:, None]) for u in U.T if u.any() for s in (1, -1)))),
+    (
+        c5.check_signnet_sum,
+        lambda phi, rho, U: rho(sum(phi(s * u[:, None]) for u in U.T if u.any() for s in (1, -1))),
+    ),
     then(c5.check_projectors, list),
     (c6.check_mean_head, head_with_large_negatives),
     then(c6.check_refine, lambda colours: 100 - 3 * np.array(colours)),
     then(c6.check_refine, torch.tensor),
     (c7.check_gated_attention, rows_masked_too),
     then(c7.check_distance_objective, torch.tensor),
-    (c7.check_counting_head,  # the same number in a row is no bias
-     lambda A: (torch.full(A.shape, 3.0), torch.where(A, 12.0, -12.0))),
+    (
+        c7.check_counting_head,  # the same number in a row is no bias
+        lambda A: (torch.full(A.shape, 3.0), torch.where(A, 12.0, -12.0)),
+    ),
     then(c8.check_relation_ids, torch.Tensor.int),
-    (c8.check_value_term, lambda a, R, r: sum(
-        (a * (r == t)).sum(2)[..., None] * R[:, t, None] for t in range(R.shape[1]))),
+    (
+        c8.check_value_term,
+        lambda a, R, r: sum(
+            (a * (r == t)).sum(2)[..., None] * R[:, t, None] for t in range(R.shape[1])
+        ),
+    ),
     (c8.check_dial_table, lambda: dial() - 100.0),
     (c9.check_attention_filters, two_factors),
-    (c10.check_gat_logits,
-     lambda a, b, A: torch.where(A.T, F.leaky_relu(a[:, None] + b, 0.2), -math.inf)),
+    (
+        c10.check_gat_logits,
+        lambda a, b, A: torch.where(A.T, F.leaky_relu(a[:, None] + b, 0.2), -math.inf),
+    ),
     (c10.check_gate_as_bias, lambda s, g: (s + F.logsigmoid(g)).log_softmax(dim=-1)),
     (c10.check_gate_as_bias, lambda s, g: s + g.double().sigmoid().log()),
     then(c10.check_ahead_of, lambda pairs: [list(pair) for pair in pairs]),
@@ -622,7 +662,6 @@ RIGHT = [
     then(c12.check_next_batch, torch.tensor),
     (c12.check_distances, by_detours),
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize(("check", "answer"), RIGHT)

@@ -65,8 +65,15 @@ def test_markup_in_a_name_stays_text(widget):
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
-    [(0, "B", "0 B"), (999, "B", "999 B"), (1000, "B", "0.98 KiB"), (1536, "B", "1.50 KiB"),
-     (9.996 * 2**20, "B", "10.0 MiB"), (2.3e9, "FLOP", "2.30 GFLOP"), (1e21, "FLOP", "1000 EFLOP")],
-)  # fmt: skip
+    [
+        (0, "B", "0 B"),
+        (999, "B", "999 B"),
+        (1000, "B", "0.98 KiB"),
+        (1536, "B", "1.50 KiB"),
+        (9.996 * 2**20, "B", "10.0 MiB"),
+        (2.3e9, "FLOP", "2.30 GFLOP"),
+        (1e21, "FLOP", "1000 EFLOP"),
+    ],
+)
 def test_a_number_has_three_digits_and_a_prefix(value, unit, text):
     assert with_unit(value, unit) == text
