@@ -64,7 +64,7 @@ def write(app, error) -> None:
         (folder / f"{model['kind']}.js").write_text(script, encoding="utf-8")
         source = f"../_static/explainer/{model['kind']}.js"
         listed.append({key: model[key] for key in ("name", "kind", "error")} | {"src": source})
-    code = explorer.script("explainer/molecule").strip()
+    code = explorer.script("explainer/colors") + explorer.script("explainer/molecule").strip()
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
     live = explorer.as_script(first_page(shown[0]))
     (folder / "home.js").write_text(f"{HOME}{code}\n{home}({live});", encoding="utf-8")

@@ -4,28 +4,26 @@
   "use strict";
   const { models, symbols, value } = data;
   const place = document.getElementById("live");
-  const [LOW, HIGH] = [[191, 185, 173], [232, 121, 47]];
+  const { ramp, shade, watch } = gtcourse.colors;
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   let [model, chosen] = [models[0], 4];
+  const width = place.clientWidth;
 
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
     `<button type="button" data-model="${at}">${each.title}</button>`).join("")}</div>
-    ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`))}
+    ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
     <p class="said"><b>Orange: where the outlined atom looks</b>, in a trained <span class="which"></span>.
       <span class="scale">0 <i></i> <span class="most"></span></span> <span class="hint"></span></p>
     <p class="said result" role="status"></p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
-  const [discs, atoms] = [find(".disc"), find(".atom")];
+  const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
 
   function show(i) {
     const largest = Math.max(...model.attention.flat());  // one scale for all atoms of a model
-    discs.forEach((disc, j) => {
-      const share = model.attention[i][j] / largest;
-      disc.setAttribute("fill", `rgb(${LOW.map((low, c) => Math.round(low + share * (HIGH[c] - low)))})`);
-    });
+    gtcourse.molecule.paint(place, model.attention[i].map((weight) => shade("weight", weight / largest)));
+    find(".scale i")[0].style.background = ramp("weight");
     atoms.forEach((atom, j) => {
-      atom.setAttribute("fill", "transparent");
       atom.setAttribute("stroke", i === j ? "#3b82c4" : "none");
       atom.setAttribute("stroke-width", 3.5);
     });
@@ -64,5 +62,6 @@
   });
   find("svg")[0].addEventListener("pointerleave", () => show(chosen));
   find(".models")[0].addEventListener("click", ({ target }) => target.dataset.model && change(models[target.dataset.model]));
+  watch(() => show(chosen));
   change(model);
 })

@@ -1,32 +1,36 @@
-// A tour of the explainer: most steps ask for a prediction first, then show what the model does.
+// A tour of the explainer: each step asks for a prediction first, then shows what the model does.
 // gtcourse.tour(place, visit) shows it; visit(step) sets the page and returns what it shows.
 gtcourse.tour = (function () {
   "use strict";
 
   const two = (x) => gtcourse.layers.number(x, 2);
+  const nearest = (values, x) => values.reduce((best, value, at) => (Math.abs(value - x) < Math.abs(values[best] - x) ? at : best), 0);
 
   // `ask` is a question with answers, `right` says which is, given the page before and after the step.
+  // What would give the answer away is covered until the reader has chosen.
   const STEPS = [
     {
       title: "What the model says", kind: "csa",
-      text: ({ now, exact }) => `A trained CSA reads aspirin’s atoms and bonds and predicts its penalised logP: ${two(now)}. RDKit computes
-        ${two(exact)}. On new molecules this CSA is off by 0.20 on average. The line shows both. The next nine steps follow one number of this prediction, and then change it.`,
+      ask: ["A trained CSA reads aspirin’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is CSA on average, on molecules it has never seen?", "0.02", "0.2", "2"],
+      right: ({ error }) => nearest([0.02, 0.2, 2], error),
+      text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For aspirin it predicts ${two(now)}, and RDKit computes ${two(exact)}. The next nine steps
+        follow one number of this prediction, and then change it.`,
     },
     {
-      title: "Where an atom looks", kind: "csa", i: 3, j: 1,
+      title: "Where an atom looks", kind: "csa", i: 3, j: 1, cover: "molecule maps matrix path",
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
       text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, beside ${two(uniform)} for a uniform row.
         Every atom may look at every other; bonds do not limit it. Point at other atoms.`,
     },
     {
-      title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1,
+      title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1, cover: "channels matrix",
       ask: ["The square of a layer is a mean. Are the squares of its channels alike?", "yes", "no, each looks elsewhere"],
       right: () => 1,
-      text: () => "No. Row 2 has a square for every channel: CSA gives each channel its own attention, the other three models each head. Choose some, and see the molecule’s colours change.",
+      text: () => "They differ. Row 2 has a square for every channel: CSA gives each channel its own attention, the other three models each head. Choose some, and see the molecule’s colours change.",
     },
     {
-      title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3,
+      title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, cover: "path",
       ask: ["Channel 35 of layer 1, from C1 to O3. Does the logit come from the atoms’ content (q·k) or from their place in the graph (E)?", "content", "place"],
       right: ({ terms: [content, pair] }) => (Math.abs(pair) > Math.abs(content) ? 1 : 0),
       text: ({ terms: [content, pair] }) => `From their place: the path lists the terms of the logit, each with its colour, ${two(content)} from the content and ${two(pair)} from the pair.
@@ -63,7 +67,7 @@ gtcourse.tour = (function () {
       title: "Attention and importance", kind: "csa", i: 9, j: 3, effects: true,
       ask: ["Which atoms matter for the prediction: those that attention is on?", "yes, they must be", "not necessarily"],
       right: () => 1,
-      text: () => "Not necessarily. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
+      text: () => "Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
     },
     {
       title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", i: 4, j: 3,
@@ -74,6 +78,10 @@ gtcourse.tour = (function () {
     },
   ];
 
+  const SKIPPED = -1;
+  const PHONE = 560;  // below this width, what a step is about is brought into view
+  const WHERE = { model: ".molecule", layer: ".maps", weight: ".path" };
+
   return function (place, visit) {
     let at = -1;
     let guess = null;
@@ -81,18 +89,24 @@ gtcourse.tour = (function () {
 
     async function show() {
       const step = STEPS[at];
-      const asking = step.ask && guess === null;
+      const asking = guess === null;
       // Before the answer the page is as the step finds it: the same place, without its changes.
       const shown = await visit(asking ? { ...step, changes: {}, effects: false, beside: null } : step);
       if (step !== STEPS[at]) return;  // the reader was faster than the model's file
+      const [question, ...answers] = step.ask;
+      const verdict = () => (guess === SKIPPED ? "" : step.right(shown) === guess ? "<b>Right.</b> " : "<b>Not quite.</b> ");
       const title = `<b>${at + 1} of ${STEPS.length} · ${step.title}${step.title.endsWith("?") ? "" : "."}</b>`;
-      const answers = () => step.ask.slice(1).map((words, which) => `<button data-answer="${which}">${words}</button>`).join("");
-      const verdict = () => (step.right(shown) === guess ? "<b>Right.</b> " : "<b>Not quite.</b> ");
-      place.innerHTML = asking ?
-        `<p role="status">${title} ${step.ask[0]}</p><div class="row">${answers()}<button data-tour="0">End the tour</button></div>` :
-        `<p role="status">${title} ${step.ask ? verdict() : ""}${step.text(shown)}</p><div class="row"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>
-        <button data-tour="1" class="next">${at + 1 < STEPS.length ? "Next" : "Finish"}</button><button data-tour="0">End the tour</button></div>`;
-      place.querySelector("button.next, [data-answer]").focus({ preventScroll: true });
+      const covered = asking && step.cover ? ' <span class="quiet">The answer is covered until you choose.</span>' : "";
+      const onward = asking ? `<button data-answer="${SKIPPED}">Skip</button>` :
+        `<button data-tour="1" class="next">${at + 1 < STEPS.length ? "Next" : "Finish"}</button>`;
+      place.parentElement.dataset.cover = asking ? step.cover ?? "" : "";
+      const begins = !place.querySelector("p");
+      place.innerHTML = `<div><p role="status">${title} ${asking ? question + covered : verdict() + step.text(shown)}</p>${asking ?
+        `<div class="answers">${answers.map((words, which) => `<button data-answer="${which}">${words}</button>`).join("")}</div>` : ""}</div>
+        <div class="steps"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>${onward}<button data-tour="0" class="end">End</button></div>`;
+      if (begins) place.getRootNode().host.scrollIntoView();  // so that all that changes is in view
+      place.querySelector(".next, .answers button").focus({ preventScroll: true });
+      if (place.clientWidth < PHONE) place.getRootNode().querySelector(WHERE[step.scope ?? "model"]).scrollIntoView({ block: "center" });
     }
 
     place.innerHTML = start;
@@ -106,6 +120,7 @@ gtcourse.tour = (function () {
       }
       if (at >= 0 && at < STEPS.length) return void show();
       at = -1;
+      place.parentElement.dataset.cover = "";
       place.innerHTML = start;
       place.querySelector("button").focus({ preventScroll: true });
       visit({});

@@ -14,6 +14,7 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import collate, load_dataset
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import load
+from tests.browser.visit import SMALL, show_in
 from tools.chromium import PHONE
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
@@ -267,6 +268,69 @@ def test_the_page_goes_from_the_model_to_one_weight_and_back_without_moving(expl
     assert host.locator(".prediction b").inner_text() == before
 
 
+SMALL_LAPTOP = {"width": 1280, "height": 800}
+
+
+@pytest.mark.parametrize("model", ["csa", "graphormer", "egt", "grpe"])
+def test_everything_that_changes_is_in_view_on_a_small_laptop(explainer, page, model):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = explainer(f"#model={model}&molecule=capsaicin")
+    shown = (".prediction", ".chips", "fieldset", ".legend", ".flow", ".maps", ".matrix", ".path")
+    assert all(lowest(host.locator(part)) <= 800 for part in shown)
+    host.locator(".tour button").click()
+    host.get_by_role("button", name="Skip").click()
+    assert all(lowest(host.locator(part)) <= 800 for part in shown)
+
+
+def lowest(place) -> float:
+    """The lower edge of what is shown, in the window."""
+    box = place.bounding_box()
+    return box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("size", [SMALL_LAPTOP, {"width": 1440, "height": 900}, PHONE])
+def test_no_label_is_smaller_than_11_pixels(explainer, page, size):
+    page.set_viewport_size(size)
+    for model, molecule in (("csa", "aspirin"), ("grpe", "capsaicin"), ("egt", "camphor")):
+        host = explainer(f"#model={model}&molecule={molecule}&show=weight")
+        assert host.evaluate(SMALL) == []
+        host.locator(".picker summary").click()
+        assert host.evaluate(SMALL) == []
+
+
+def test_a_weight_of_zero_is_near_the_page_in_either_mode(explainer, page):
+    host = explainer("#model=csa&molecule=aspirin&show=weight&layer=1&weight=35&i=1&j=3")
+    sums = """cells => cells.map((cell) => cell.getAttribute("fill").match(/\\d+/g)
+        .reduce((sum, part) => sum + Number(part), 0) / 765)"""
+    cells = host.locator(".cells rect")
+    show_in(page, "light")
+    assert max(cells.evaluate_all(sums)) > 0.85
+    show_in(page, "dark")
+    page.wait_for_function(
+        """() => document.querySelector("#explainer").shadowRoot
+        .querySelector(".cells rect").getAttribute("fill").match(/\\d+/g)[0] < 128"""
+    )
+    assert min(cells.evaluate_all(sums)) < 0.25
+
+
+def test_atoms_never_touch(browser):
+    """In the explainer's molecules and in a box of any shape."""
+    names = explorer.molecules({text: text for text in SMILES})
+    page = browser.new_page()
+    page.set_content("".join(f"<script>{text}</script>" for text in explorer.code()))
+    bridged = explorer.molecules({"camphor": "CC1(C)C2CCC1(C)C(=O)C2"})
+    gaps = page.evaluate(
+        """list => list.flatMap((molecule) => [[340, 250], [310, 290], [900, 120]].map((box) => {
+          const { at, radius } = gtcourse.molecule.layout(molecule, ...box);
+          return Math.min(99, ...at.flatMap(([x, y], i) => at.slice(0, i).map(([u, v]) =>
+            Math.hypot(x - u, y - v) - 2 * radius)));
+        }))""",
+        [*names, *bridged],
+    )
+    page.close()
+    assert min(gaps) > 1
+
+
 def test_pointing_previews_an_atom_and_a_click_keeps_it(explainer, page):
     host = explainer()
     legend, atoms = host.locator(".legend"), host.locator(".molecule .atom")
@@ -339,6 +403,9 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
     host = explainer()
     tour = host.locator(".tour")
     tour.get_by_role("button").press("Enter")
+    tour.get_by_role("button", name="Skip").press("Enter")  # the question, not the answer
+    tour.get_by_role("button", name="Next").press("Enter")
+    tour.get_by_role("button", name="Back").press("Enter")
     models, asked = set(), 0
     for step in range(1, 11):
         tour.get_by_text(f"{step} of 10").wait_for()
@@ -350,7 +417,7 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
         models.add(host.locator("[data-model][aria-pressed=true]").inner_text())
         page.keyboard.press("Enter")
     tour.get_by_text("Take the 10-step tour").wait_for()
-    assert asked == 9
+    assert asked == 10
     assert models == {"CSA", "Graphormer", "EGT", "GRPE"}
     assert host.locator(".chips button").count() == 0
 

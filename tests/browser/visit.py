@@ -33,6 +33,23 @@ WIDE = """() => {
     ...found.slice(0, 3).map((e) => `${named(e)}: ${(e.textContent || "").trim().slice(0, 50)}`)];
 }"""
 
+# Texts that a reader cannot read: smaller than 11 px as drawn, in the page or in a shadow root.
+SMALL = """host => {
+  const found = new Set();
+  const look = (node, near) => {
+    if (node.nodeType === 3 && node.data.trim() && near.getClientRects().length) {
+      const svg = near.closest("svg");
+      const scale = svg && svg.viewBox.baseVal?.width ? svg.getScreenCTM().a : 1;
+      const size = parseFloat(getComputedStyle(near).fontSize) * scale;
+      if (size < 10.95) found.add(`${size.toFixed(1)} px: ${node.data.trim().slice(0, 30)}`);
+    }
+    if (!["STYLE", "SCRIPT", "NOSCRIPT"].includes(node.tagName))
+      for (const child of node.childNodes) look(child, node.nodeType === 1 ? node : near);
+  };
+  look(host.shadowRoot ?? host, host);
+  return [...found];
+}"""
+
 # What MathJax has not set, or could not set.
 UNSET = """() => [...document.querySelectorAll(".math, mjx-merror")]
   .filter((formula) => !formula.querySelector("mjx-container") ||

@@ -1,55 +1,90 @@
-// Molecules as SVG: bonds, on each atom a disc with its name and, on top, a place to choose it.
+// Molecules as SVG: bonds, on each atom a disc, a place to choose it and, on top, its name.
 // A molecule is {places [n][2] in lengths of a bond, symbols [n], edge [n²]: 1, 2, 3 for a single,
 // double or triple bond, -1 for none}.
 gtcourse.molecule = (function () {
   "use strict";
 
-  const BOND = 40;
-  const RADIUS = 14.5;
-  const BESIDE = { 1: [0], 2: [-3, 3], 3: [-5, 0, 5] };  // the lines of a bond, by its type
+  const UNIT = 40;
+  const BESIDE = { 1: [0], 2: [-0.08, 0.08], 3: [-0.13, 0, 0.13] };  // the lines of a bond, by its type
+  const DOTS = { N: "#3b82c4", O: "#d1495b", S: "#b8962e", F: "#199e77", Cl: "#199e77" };
+  const [LONGEST, LARGEST, SMALLEST] = [84, 24, 11];  // a bond, an atom and a letter, in pixels
 
-  function bonds({ places, edge }) {
-    const n = places.length;
-    const lines = [];
+  function bonds({ edge }, at, bond) {
+    const n = at.length;
+    const drawn = [];
     for (let i = 0; i < n; i++) {
       for (let j = i + 1; j < n; j++) {
         const type = edge[i * n + j];
         if (type < 0) continue;
-        const [x, y, u, v] = [...places[i], ...places[j]].map((at) => at * BOND);
-        const length = Math.hypot(u - x, v - y);
-        for (const by of BESIDE[type] ?? BESIDE[1]) {
-          const [dx, dy] = [by * (v - y) / length, by * (x - u) / length];
-          lines.push(`M${[x + dx, y + dy].map((at) => at.toFixed(1))}L${[u + dx, v + dy].map((at) => at.toFixed(1))}`);
-        }
+        const [x, y, u, v] = [...at[i], ...at[j]];
+        const length = Math.hypot(u - x, v - y) || 1;
+        const lines = (BESIDE[type] ?? BESIDE[1]).map((by) => {
+          const [dx, dy] = [by * bond * (v - y) / length, by * bond * (x - u) / length];
+          return `M${[x + dx, y + dy].map((each) => each.toFixed(1))}L${[u + dx, v + dy].map((each) => each.toFixed(1))}`;
+        });
+        drawn.push(`<path data-ends="${i},${j}" d="${lines.join("")}"/>`);
       }
     }
-    return `<path class="bonds" d="${lines.join("")}" fill="none" stroke="currentColor" stroke-width="2"/>`;
+    return `<g class="bonds" fill="none" stroke="currentColor" stroke-width="2">${drawn.join("")}</g>`;
   }
 
-  function box({ places }) {
-    const [low, high] = [Math.min, Math.max].map((most) =>
-      [0, 1].map((axis) => most(...places.map((place) => place[axis])) * BOND));
-    return [low[0] - 20, low[1] - 20, high[0] - low[0] + 40, high[1] - low[1] + 40].map(Math.round).join(" ");
+  const bounds = (places) => [0, 1].map((axis) => {
+    const along = places.map((place) => place[axis]);
+    return [Math.min(...along), Math.max(...along)];
+  });
+
+  /** The length of a bond, in pixels, with which places fit into a box: an atom is 0.42 of it. */
+  function fitting(places, width, height) {
+    const [[left, right], [top, bottom]] = bounds(places);
+    return Math.min(LONGEST, (width - 12) / (right - left + 0.84), (height - 12) / (bottom - top + 0.84));
+  }
+
+  /** Where atoms stand in a box, in pixels, and how large they are; atoms never touch. A long
+      molecule in a narrow box stands upright. */
+  function layout({ places }, width, height) {
+    const upright = places.map(([x, y]) => [-y, x]);
+    const turned = fitting(upright, width, height) > 1.2 * fitting(places, width, height);
+    const spots = turned ? upright : places;
+    const bond = fitting(spots, width, height);
+    const [[left, right], [top, bottom]] = bounds(spots);
+    const at = spots.map(([x, y]) => [width / 2 + (x - (left + right) / 2) * bond, height / 2 + (y - (top + bottom) / 2) * bond]);
+    let closest = 1;
+    at.forEach(([x, y], i) => at.slice(0, i).forEach(([u, v]) => { closest = Math.min(closest, Math.hypot(x - u, y - v) / bond); }));
+    const radius = Math.min(LARGEST, Math.min(0.4, 0.45 * closest) * bond);
+    return { at, bond, radius, font: Math.max(SMALLEST, Math.min(16, 0.88 * radius)) };
   }
 
   /** The bonds alone, with a dot for every atom that is not carbon: a picture to choose a molecule by. */
   function small(molecule) {
-    const dots = molecule.symbols.map((symbol, at) => (symbol === "C" ? "" : `<text font-size="26"
-      text-anchor="middle" dominant-baseline="central" fill="currentColor" class="small"
-      x="${molecule.places[at][0] * BOND}" y="${molecule.places[at][1] * BOND}">${symbol}</text>`));
-    return `<svg viewBox="${box(molecule)}" aria-hidden="true">${bonds(molecule)}${dots.join("")}</svg>`;
+    const [[left, right], [top, bottom]] = bounds(molecule.places);
+    const at = molecule.places.map(([x, y]) => [(x - left) * UNIT + 20, (y - top) * UNIT + 20]);
+    const dots = molecule.symbols.map((symbol, i) => (symbol === "C" ? "" :
+      `<circle r="12" cx="${at[i][0].toFixed(0)}" cy="${at[i][1].toFixed(0)}" fill="${DOTS[symbol] ?? "currentColor"}"/>`));
+    return `<svg viewBox="0 0 ${Math.round((right - left) * UNIT) + 40} ${Math.round((bottom - top) * UNIT) + 40}" aria-hidden="true">${
+      bonds(molecule, at, UNIT)}${dots.join("")}</svg>`;
   }
 
-  /** The whole drawing; names are what stands on the discs. */
-  function drawing(molecule, names) {
-    const circles = molecule.places.map(([x, y]) => `<circle cx="${(x * BOND).toFixed(1)}" cy="${(y * BOND).toFixed(1)}" r="${RADIUS}"`);
-    return `<svg viewBox="${box(molecule)}" role="group" aria-label="the molecule">${bonds(molecule)}
-      ${circles.map((circle) => `${circle} class="disc"/>`).join("")}
-      ${names.map((name, at) => `<text class="name" font-size="10.5" text-anchor="middle" dominant-baseline="central"
-        x="${(molecule.places[at][0] * BOND).toFixed(1)}" y="${(molecule.places[at][1] * BOND).toFixed(1)}">${name}</text>`).join("")}
-      ${circles.map((circle, at) => `${circle} class="atom" data-atom="${at}" role="button" tabindex="-1"
-        aria-pressed="false" aria-label="atom ${at}, ${molecule.symbols[at]}"/>`).join("")}</svg>`;
+  /** The whole drawing, in a box of pixels; names are what stands on the discs, without their
+      numbers where these do not fit. */
+  function drawing(molecule, names, width = 340, height = 264) {
+    const { at, bond, radius, font } = layout(molecule, width, height);
+    const spots = at.map((place) => place.map((each) => each.toFixed(1)));
+    const wide = Math.max(...names.map((name) => name.length)) * 0.62 * font > 2 * radius + 2;
+    const circles = spots.map(([x, y]) => `<circle cx="${x}" cy="${y}" r="${radius.toFixed(1)}"`);
+    return `<svg viewBox="0 0 ${width} ${height}" role="group" aria-label="the molecule">${bonds(molecule, at, bond)}
+      ${circles.map((circle) => `${circle} class="disc" stroke="currentColor" stroke-opacity=".45"/>`).join("")}
+      ${circles.map((circle, i) => `${circle} class="atom" data-atom="${i}" role="button" tabindex="-1"
+        aria-pressed="false" aria-label="atom ${i}, ${molecule.symbols[i]}"/>`).join("")}
+      ${names.map((name, i) => `<text class="name" font-size="${font.toFixed(1)}" text-anchor="middle" dominant-baseline="central"
+        x="${spots[i][0]}" y="${spots[i][1]}">${wide ? name.replace(/\d+$/, "") : name}</text>`).join("")}</svg>`;
   }
 
-  return { drawing, small };
+  /** Gives each atom of a drawing its colour, [r, g, b], and its name the ink that reads on it. */
+  function paint(svg, colors) {
+    const { css, ink } = gtcourse.colors;
+    svg.querySelectorAll(".disc").forEach((disc, at) => disc.setAttribute("fill", css(colors[at])));
+    svg.querySelectorAll(".name").forEach((name, at) => name.setAttribute("fill", ink(colors[at])));
+  }
+
+  return { drawing, layout, paint, small };
 })();

@@ -8,8 +8,9 @@
   "use strict";
 
   const { number } = gtcourse.layers;
-  const { ABOUT, COLORS, CSS, FULL, ONE_SIDED, TWO_SIDED, css, fullWeight, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
+  const { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
+  const HEIGHT = 250;  // of a molecule
   const FIRST = { csa: 34 };  // the head or channel that is shown first: in CSA one that follows bonds
 
   gtcourse.waiting = {};
@@ -44,20 +45,20 @@
     let [result, before, hover] = [null, null, null];
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
     root.innerHTML = `<style>${CSS}</style>
-      <div class="page"><div class="bar"><div class="tour"></div><div class="models" role="group" aria-label="model"></div>
+      <div class="page"><div class="frame"><div class="tour"></div><div class="bar"><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <form class="own"><input aria-label="your own molecule, as SMILES" size="15" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
+        <form class="own"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
-        <select data-beside aria-label="compare with"><option value="">compare with …</option></select><p class="heard" role="status"></p></div>
-      <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg>
-        <div class="made"><div class="chips" role="group" aria-label="changes"></div><button data-act="link">Copy link</button></div><fieldset></fieldset>
+        <select data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"></p>
+      <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div>
+        <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><fieldset></fieldset>
         <div class="molecule"></div><p class="legend"></p></div>
         <div class="right"><div class="waiting">loading the model …</div><div class="levels" hidden>
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
           <h2 class="of-layer"></h2><div class="maps" tabindex="0" role="group"></div>
           <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
             aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div></div>
-          <div class="beside" hidden></div></div></div></div></div>`;
+          <div class="beside" hidden></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const all = (selector) => [...root.querySelectorAll(selector)];
     const about = () => ABOUT[state.model.kind];
@@ -72,6 +73,8 @@
     const removed = () => state.removed.get(state.molecule) ?? new Set();
     const isRemoved = (token) => removed().has(token - result.first);
     const changes = () => ({ ...state.changes, removed: removed() });
+    const drawn = (molecule, width) => gtcourse.molecule.drawing(molecule,
+      molecule.symbols.map((symbol, at) => `${symbol}${at}`), width || 340, HEIGHT);
 
     find(".models").innerHTML = data.models.map((model, at) => `<button data-model="${at}">${ABOUT[model.kind].title}</button>`).join("");
     find(".strip").innerHTML = data.molecules.map((molecule, at) =>
@@ -89,8 +92,7 @@
 
     function showMolecule() {
       find(".picker > summary").textContent = state.molecule.own ? "your molecule" : state.molecule.name;
-      find(".molecule").innerHTML = gtcourse.molecule.drawing(state.molecule,
-        state.molecule.symbols.map((symbol, at) => `${symbol}${at}`));
+      find(".molecule").innerHTML = drawn(state.molecule, find(".molecule").clientWidth);
     }
 
     async function choose(model) {
@@ -112,6 +114,7 @@
       Object.assign(state, { i: inside(state.i), j: inside(state.j), channel: Math.min(state.channel, channels() - 1) });
       find(".waiting").hidden = true;
       find(".levels").hidden = false;
+      find(".weight").hidden = Boolean(state.beside);  // what is hidden has no width to be drawn in
       all("[data-model], [data-molecule]").forEach(press);
       showMolecule();
       buildChanges();
@@ -159,17 +162,19 @@
         ${value === null ? "<small>· exact: RDKit computes it</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const [low, high] = [Math.min(...values) - 1.5, Math.max(...values) + 1.5];
-      const place = (x) => 6 + 328 * Math.max(0, Math.min(1, (x - low) / (high - low)));
-      const ticks = Array.from({ length: 40 }, (_, at) => at - 20).filter((x) => x % 2 === 0 && x > low && x < high);
       const axis = find(".axis");
-      axis.setAttribute("viewBox", "0 0 340 36");
-      axis.innerHTML = `<path d="M0 14H340" stroke="currentColor" opacity=".4"/>
-        ${ticks.map((x) => `<path d="M${place(x)} 11v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
-          font-size="11" fill="currentColor" opacity=".8">${number(x, 0)}</text>`).join("")}
-        ${value === null ? "" : `<path d="M${place(value)} 3v22" stroke="${COLORS.value}" stroke-width="3"/>`}
-        ${moved ? `<circle cx="${place(before.prediction)}" cy="14" r="5" fill="none" stroke="currentColor"/>` : ""}
-        <circle cx="${place(now)}" cy="14" r="5.5" fill="${COLORS.node}"/>
-        <text x="0" y="3" font-size="10.5" fill="currentColor" opacity=".85">● predicted ${moved ? "○ before " : ""}${value === null ? "" : "┃ exact (RDKit)"}</text>`;
+      const width = axis.clientWidth || 340;
+      const place = (x) => (8 + (width - 16) * Math.max(0, Math.min(1, (x - low) / (high - low)))).toFixed(1);
+      const ticks = Array.from({ length: 40 }, (_, at) => at - 20).filter((x) => x % 2 === 0 && x > low && x < high);
+      axis.setAttribute("viewBox", `0 0 ${width} 34`);
+      axis.innerHTML = `<path d="M0 12H${width}" stroke="currentColor" opacity=".4"/>
+        ${ticks.map((x) => `<path d="M${place(x)} 9v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
+          font-size="11.5" fill="currentColor" opacity=".85">${number(x, 0)}</text>`).join("")}
+        ${value === null ? "" : `<path d="M${place(value)} 1v22" stroke="${COLORS.value}" stroke-width="3"/>`}
+        ${moved ? `<circle cx="${place(before.prediction)}" cy="12" r="5" fill="none" stroke="currentColor" stroke-width="1.5"/>` : ""}
+        <circle cx="${place(now)}" cy="12" r="5.5" fill="${COLORS.node}"/>`;
+      find(".key").innerHTML = `<span><i></i>predicted</span>${moved ? '<span class="old"><i></i>before</span>' : ""}${
+        value === null ? "" : '<span class="exact"><i></i>exact (RDKit)</span>'}`;
     }
 
     const mine = {
@@ -187,6 +192,7 @@
       find(".chips").innerHTML = list.length ? list.map(([undo, text]) =>
         `<button data-undo="${undo}" aria-label="undo: ${text}">${text} ×</button>`).join("") :
         "<span class='quiet'>The model as it was trained.</span>";
+      fade(find(".chips"));
     }
 
     function undo(what) {
@@ -206,16 +212,12 @@
       return Array.from({ length: T }, (_, to) => maps.reduce((total, map) => total + map[token * T + to], 0) / maps.length);
     }
 
-    function colorAtoms(svg, colors) {
-      svg.querySelectorAll(".disc").forEach((disc, at) => disc.setAttribute("fill", css(colors[at])));
-    }
-
     function drawMolecule() {
       const T = tokens();
       const row = shownRow(result, i());
       if (state.effects && !worth.has(result)) findEffects();
       const found = state.effects ? worth.get(result) : row.slice(result.first);
-      colorAtoms(find(".molecule"), found.map((value) => (state.effects ? ofNumber(value, EFFECT) : ofWeight(value, T))));
+      gtcourse.molecule.paint(find(".molecule"), found.map((value) => (state.effects ? ofNumber(value, EFFECT) : ofWeight(value, T))));
       all(".molecule .atom").forEach((atom, at) => {
         const token = at + result.first;
         atom.setAttribute("class", ["atom", token === i() && "chosen", token === j() && state.scope === "weight" && "other",
@@ -227,9 +229,9 @@
         weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}` }[state.scope];
       const unit = (share) => number(share / T, 2);
       find(".legend").innerHTML = state.effects ?
-        `What each atom adds to the prediction:<br><span class="scale">${ramp(TWO_SIDED)}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span></span>` :
-        `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It is removed: no other atom sees it." : ""}<br>
-        <span class="scale">${ramp(ONE_SIDED)}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span></span>`;
+        `What each atom adds to the prediction:<span class="scale">${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span></span>` :
+        `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It is removed: no other atom sees it." : ""}
+        <span class="scale">${ramp("weight")}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span></span>`;
     }
 
     /** The prediction less that without the atom, atom by atom, so that the page answers meanwhile. */
@@ -261,7 +263,7 @@
 
     /** While a row of squares goes on at the right, its edge fades. */
     const fade = (row) => row.toggleAttribute("data-more", row.scrollLeft + row.clientWidth < row.scrollWidth - 8);
-    for (const row of [find(".flow"), find(".maps")]) {
+    for (const row of [find(".flow"), find(".maps"), find(".chips")]) {
       row.addEventListener("scroll", () => fade(row), { passive: true });
       new ResizeObserver(() => fade(row)).observe(row);
     }
@@ -279,7 +281,7 @@
       const maps = find(".maps");
       maps.setAttribute("aria-label", `${weights}s of the layer`);
       maps.style.setProperty("--rows", C > 16 ? 2 : 1);
-      maps.style.setProperty("--square", C > 16 ? "2.35rem" : "4rem");
+      maps.style.setProperty("--square", C > 16 ? "2.2rem" : "4.4rem");
       maps.innerHTML = Array.from({ length: C }, (_, c) =>
         `<button data-channel="${c}" aria-label="${weights} ${c + 1}"><canvas></canvas>${c + 1}</button>`).join("");
     }
@@ -294,23 +296,26 @@
       fade(find(".maps"));
     }
 
-    const CELL = 10, MARGIN = 32;
+    // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
+    const [MARGIN, LABEL, LOW_WINDOW] = [41, 11, 860];
+    let cell = 10;
 
     function buildMatrix() {
       const T = tokens();
-      const side = MARGIN + T * CELL + 1;
+      const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? 284 : 380);
+      cell = Math.max(5, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
+      const side = MARGIN + T * cell + 1;
       const names = Array.from({ length: T }, (_, token) => nameOf(token).replace("[VNode]", "VN"));
-      const step = T > 17 ? 2 : 1;
-      const size = Math.min(9, 0.034 * side);
+      const step = Math.ceil(LABEL / cell);
       const label = (token) => (token % step ? "" : names[token]);
-      find(".matrix").innerHTML = `<svg viewBox="0 0 ${side} ${side}">
-        <text x="${MARGIN + T * CELL / 2}" y="${size}" font-size="${size}" text-anchor="middle">is looked at →</text>
-        <text transform="rotate(-90)" x="${-MARGIN - T * CELL / 2}" y="${size}" font-size="${size}" text-anchor="middle">← looks</text>
-        ${names.map((_, token) => `<text class="at-row" x="${MARGIN - 2}" y="${MARGIN + (token + 0.5) * CELL}" font-size="${size}" text-anchor="end"
-          dominant-baseline="central">${label(token)}</text><text class="at-column" font-size="${size}" dominant-baseline="central"
-          transform="translate(${MARGIN + (token + 0.5) * CELL},${MARGIN - 2}) rotate(-90)">${label(token)}</text>`).join("")}
-        <g class="cells">${Array.from({ length: T * T }, (_, at) => `<rect x="${MARGIN + at % T * CELL}" y="${MARGIN + Math.floor(at / T) * CELL}"
-          width="${CELL - 0.6}" height="${CELL - 0.6}"/>`).join("")}</g><rect class="mark" width="${CELL}" height="${CELL}" stroke-width="1.6"/></svg>`;
+      find(".matrix").innerHTML = `<svg viewBox="0 0 ${side} ${side}" width="${side}" height="${side}">
+        <text x="${MARGIN + T * cell / 2}" y="11" text-anchor="middle">is looked at →</text>
+        <text transform="rotate(-90)" x="${-MARGIN - T * cell / 2}" y="11" text-anchor="middle">← looks</text>
+        ${names.map((_, token) => `<text class="at-row" x="${MARGIN - 3}" y="${MARGIN + (token + 0.5) * cell}" text-anchor="end"
+          dominant-baseline="central">${label(token)}</text><text class="at-column" dominant-baseline="central"
+          transform="translate(${MARGIN + (token + 0.5) * cell},${MARGIN - 3}) rotate(-90)">${label(token)}</text>`).join("")}
+        <g class="cells">${Array.from({ length: T * T }, (_, at) => `<rect x="${MARGIN + at % T * cell}" y="${MARGIN + Math.floor(at / T) * cell}"
+          width="${cell - 1}" height="${cell - 1}"/>`).join("")}</g><rect class="mark" width="${cell + 1}" height="${cell + 1}" stroke-width="2"/></svg>`;
     }
 
     function drawMatrix() {
@@ -321,8 +326,8 @@
 
     function drawMark() {
       const mark = find(".mark");
-      mark.setAttribute("x", MARGIN + j() * CELL - 0.3);
-      mark.setAttribute("y", MARGIN + i() * CELL - 0.3);
+      mark.setAttribute("x", MARGIN + j() * cell - 1);
+      mark.setAttribute("y", MARGIN + i() * cell - 1);
       [[".at-row", i()], [".at-column", j()]].forEach(([which, token]) =>
         all(which).forEach((text, at) => text.setAttribute("font-weight", at === token ? 700 : 400)));
     }
@@ -364,7 +369,7 @@
       find(".of-pair").innerHTML = `${nameOf(from)} looks at ${nameOf(to)} <small class="quiet">${about().source}</small>`;
       find(".path").innerHTML = `${terms.join("")}
         ${line("", "logit s<sub>ij</sub>", "the sum", number(logit), "total")}
-        ${line("", "softmax over the row", gone ? `${nameOf(to)} is removed` : `${number(Math.exp(logit), 1)} of ${number(total, 1)}`, number(share))}
+        ${line("", "softmax of the row", gone ? `${nameOf(to)} is removed` : `${number(Math.exp(logit), 1)} of ${number(total, 1)}`, number(share))}
         ${here.gates ? line("gate", "× σ(G<sub>ij</sub>)", "gate", number(mapOf(here.gates)[at])) : ""}
         ${line("", "weight a<sub>ij</sub>", `${number(weight * T, 1)} × uniform`, `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u
           style="left:${100 / FULL}%"></u></span>${number(weight)}`, "total")}
@@ -390,14 +395,14 @@
         graphormer: `<label>Bias at distance <select data-distance>${distances}</select></label>
           <input type="range" min="-4" max="4" step="0.1" aria-label="added to the bias"><output></output>`,
         egt: `${check("gate", "")}</div><div class="row">Flip singular pair ${Array.from({ length: 8 }, (_, m) =>
-          `<button data-flip="${m}">${m + 1}</button>`).join("")}`,
+          `<button class="flip" data-flip="${m}">${m + 1}</button>`).join("")}`,
         grpe: `Terms: ${["query", "key", "value"].map((term) => check(term, term)).join("")}`,
         csa: check("perHead", "Average E over each head’s channels"),
       };
       state.distance = Math.min(state.distance, Math.max(...state.molecule.distance));
       find("fieldset").innerHTML = `<legend>Change it</legend><div class="row"><button data-act="remove"></button>
         ${result.first ? "<button data-token='0'>Choose [VNode]</button>" : ""}
-        <button data-act="effects">Colour by contribution</button><button data-act="reset">Undo all</button></div><div class="row">${own[state.model.kind]}</div>`;
+        <button data-act="effects">Colour by contribution</button></div><div class="row">${own[state.model.kind]}</div>`;
     }
 
     function drawChanges() {
@@ -433,13 +438,13 @@
       const row = (model, found) => `<tr><th>${ABOUT[model.kind].title}</th><td>${number(found.prediction, 2)}</td>
         <td>${state.molecule.value === null ? "" : number(Math.abs(found.prediction - state.molecule.value), 2)}</td><td>${model.error ? number(model.error, 2) : ""}</td></tr>`;
       place.innerHTML = `<div><h2>3 · ${ABOUT[state.beside.kind].title}: where ${nameOf(state.i)} looks <small class="quiet">all layers</small></h2>
-        ${gtcourse.molecule.drawing(state.molecule, state.molecule.symbols.map((symbol, at) => `${symbol}${at}`))}</div>
+        ${drawn(state.molecule, Math.min(340, find(".right").clientWidth))}</div>
         <table><thead><tr><th></th><th>predicted</th><th>off by</th><th>test MAE</th></tr></thead><tbody>
         ${row(state.model, result)}${row(state.beside, other)}${
         state.molecule.value === null ? "" : `<tr><th>exact</th><td>${number(state.molecule.value, 2)}</td><td></td><td></td></tr>`}</tbody></table>`;
       if (token >= 0) {
         const T = n() + other.first;
-        colorAtoms(place, shownRow(other, token, "model").slice(other.first).map((value) => ofWeight(value, T)));
+        gtcourse.molecule.paint(place, shownRow(other, token, "model").slice(other.first).map((value) => ofWeight(value, T)));
       }
       place.querySelectorAll(".atom").forEach((atom, at) => {
         atom.setAttribute("class", `atom${at + other.first === token ? " chosen" : ""}${removed().has(at) ? " removed" : ""}`);
@@ -533,7 +538,7 @@
       const row = shownRow(result, state.i);
       const most = row.indexOf(Math.max(...row));
       return {
-        now: result.prediction, before: before.prediction, exact: state.molecule.value, uniform: 1 / T,
+        now: result.prediction, before: before.prediction, exact: state.molecule.value, error: state.model.error, uniform: 1 / T,
         other: state.beside && gtcourse.models.run(state.beside, state.molecule, {}).prediction,
         most: { name: nameOf(most), weight: row[most],
           distance: state.molecule.distance[(state.i - result.first) * n() + most - result.first] },
@@ -559,8 +564,8 @@
     /** The pair under the pointer in the matrix. */
     function pairAt(event) {
       const box = find(".matrix svg").getBoundingClientRect();
-      const unit = (MARGIN + tokens() * CELL + 1) / box.width;
-      const [to, from] = [event.clientX - box.left, event.clientY - box.top].map((at) => Math.floor((at * unit - MARGIN) / CELL));
+      const unit = (MARGIN + tokens() * cell + 1) / box.width;
+      const [to, from] = [event.clientX - box.left, event.clientY - box.top].map((at) => Math.floor((at * unit - MARGIN) / cell));
       return [from, to].every((token) => token >= 0 && token < tokens()) ? { i: from, j: to } : null;
     }
 
@@ -625,7 +630,7 @@
         await navigator.clipboard.writeText(location.href);
         button.textContent = "Copied";
       } catch {
-        button.textContent = "It is in the address bar";  // a page from the disk may not use the clipboard
+        button.textContent = "See the address";  // a page from the disk may not use the clipboard
       }
       setTimeout(() => { button.textContent = "Copy link"; }, 2000);
     }
@@ -664,7 +669,7 @@
     find("[data-beside]").addEventListener("change", async ({ target }) => {
       state.beside = target.value === "" ? null : await fetched(data.models[target.value]);
       if (state.beside) state.scope = "model";
-      draw();
+      start();
     });
 
     root.addEventListener("keydown", (event) => {
@@ -682,6 +687,17 @@
         find('.molecule .atom[tabindex="0"]').focus();
       }
     });
+
+    /** In another width, what is drawn in pixels is drawn again; in another mode, all colours. */
+    let width = host.clientWidth;
+    new ResizeObserver(() => {
+      if (!result || Math.abs(host.clientWidth - width) < 2) return;
+      width = host.clientWidth;
+      showMolecule();
+      buildMatrix();
+      draw();
+    }).observe(host);
+    gtcourse.colors.watch(() => result && draw());
 
     gtcourse.tour?.(find(".tour"), visit);  // in the book
     return visit(remembered() ?? { kind: host.dataset.start });

@@ -1,0 +1,45 @@
+// Colours of weights and of numbers with a sign. Zero is near the page, light or dark, and the text
+// on a colour reads on it. gtcourse.colors.watch(redraw) calls back when the page changes its mode.
+gtcourse.colors = (function () {
+  "use strict";
+
+  const STOPS = {
+    light: { weight: ["#f0ece4", "#f4d5a9", "#efb36b", "#e98f38", "#da6710"],
+      number: ["#2c7cc2", "#97bfde", "#f0ece4", "#f0bb89", "#da6710"] },
+    dark: { weight: ["#2c2e33", "#59432d", "#915b28", "#cb7524", "#f68d2f"],
+      number: ["#5fadf0", "#406e95", "#2c2e33", "#8c5730", "#f68d2f"] },
+  };
+
+  const mode = () => {
+    const theme = document.documentElement.dataset.theme;
+    if (theme === "light" || theme === "dark") return theme;
+    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  };
+  const stops = (kind) => STOPS[mode()][kind];
+  const rgb = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+
+  /** The colour of a share from 0 to 1 of a scale, [r, g, b]. */
+  function shade(kind, share) {
+    const all = stops(kind);
+    const place = Math.max(0, Math.min(share, 1)) * (all.length - 1);
+    const below = Math.min(Math.floor(place), all.length - 2);
+    const [low, high] = [rgb(all[below]), rgb(all[below + 1])];
+    return low.map((x, c) => Math.round(x + (place - below) * (high[c] - x)));
+  }
+
+  /** Black or white, whichever has the higher contrast on a colour. */
+  function ink(color) {
+    const [r, g, b] = color.map((x) => (x / 255) ** 2.2);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#15171a" : "#f5f6f8";
+  }
+
+  const css = (parts) => `rgb(${parts.join(",")})`;
+  const ramp = (kind) => `linear-gradient(to right,${stops(kind).join(",")})`;
+
+  function watch(redraw) {
+    new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  }
+
+  return { css, ink, ramp, shade, watch };
+})();
