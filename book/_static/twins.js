@@ -20,7 +20,7 @@
       drawings. Pairs that it tells apart spring apart, the others slide together. Rings mark the nodes that are compared.</p>
     <div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
     <p class="score" role="status"></p>
-    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"><svg viewBox="-100 -48 200 96" aria-hidden="true">
+    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"><svg viewBox="-108 -46 216 92" aria-hidden="true">
       ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
 
   function show(encoding) {

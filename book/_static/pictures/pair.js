@@ -5,10 +5,11 @@
   const place = document.getElementById("pair");
   const { molecule, models } = data;
   const n = molecule.symbols.length;
-  const BOND = 40;
+  const { shade, watch } = gtcourse.colors;
   const COLORS = { Graphormer: "#c2559b", EGT: "#b8962e", GRPE: "#199e77", CSA: "#d97706" };
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   const names = molecule.symbols.map((symbol, at) => `${symbol}${at}`);
+  const TERMS = Math.max(...models.map((model) => model.terms.length));
   const ends = { i: 4, j: 9 };
 
   /** Numbers of 16 bits as [C][n²]. */
@@ -29,32 +30,47 @@
   for (const [a, b, type] of molecule.bonds) edge[a * n + b] = edge[b * n + a] = type;
   place.innerHTML = `<p><b>One pair, four papers.</b> Drag the ring <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or move it with the arrow keys.
       Arcs are the weights of atom <i>i</i> on atom <i>j</i> in the first layers of four trained models, the mean over heads; CSA’s is a ribbon of its channels.</p>
-    <div class="drawing">${gtcourse.molecule.drawing({ ...molecule, edge }, names)}</div>
+    <div class="drawing"></div>
     <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-color:${COLORS[model.name]}">${model.name}</h4>
       <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
-  const svg = find("svg");
-  svg.querySelectorAll(".atom").forEach((atom) => atom.remove());
-  svg.querySelectorAll(".disc").forEach((disc) => disc.setAttribute("fill", "#bfb9ad"));
-  const layer = document.createElementNS("http://www.w3.org/2000/svg", "g");
-  svg.append(layer);
-  layer.innerHTML = `<g class="arcs"></g>${["i", "j"].map((end) => `<g class="end-of-pair" data-end="${end}" tabindex="0" role="slider" aria-label="atom ${end}"
-    aria-valuemin="0" aria-valuemax="${n - 1}"><circle r="17"/><text text-anchor="middle" y="-21">${end}</text></g>`).join("")}`;
+  let svg, layer, drawn;
 
-  const at = (atom) => molecule.places[atom].map((x) => x * BOND);
+  /** The molecule as wide as the page, with the arcs below its atoms, so that all names can be read. */
+  function build() {
+    const width = find(".drawing").clientWidth;
+    const height = width < 500 ? 190 : 290;
+    drawn = gtcourse.molecule.layout(molecule, width, height);
+    find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names, width, height);
+    svg = find("svg");
+    svg.querySelectorAll(".atom").forEach((atom) => atom.remove());
+    const group = () => document.createElementNS("http://www.w3.org/2000/svg", "g");
+    const below = group();
+    below.setAttribute("class", "arcs");
+    svg.querySelector(".bonds").after(below);
+    layer = group();
+    svg.append(layer);
+    layer.innerHTML = ["i", "j"].map((end) => `<g class="end-of-pair" data-end="${end}" tabindex="0" role="slider" aria-label="atom ${end}"
+      aria-valuemin="0" aria-valuemax="${n - 1}"><circle r="${(drawn.radius + 3).toFixed(1)}"/><text text-anchor="middle" dominant-baseline="central">${end}</text></g>`).join("");
+    tint();
+  }
+
+  const tint = () => gtcourse.molecule.paint(svg, names.map(() => shade("weight", 0)));
+  const at = (atom) => drawn.at[atom];
 
   function arcs() {
     const [[x, y], [u, v]] = [at(ends.i), at(ends.j)];
     const length = Math.hypot(u - x, v - y) || 1;
     const [across, up] = [-(v - y) / length, (u - x) / length];
     const arc = (bend, width, color, opacity) => `<path fill="none" stroke="${color}" stroke-width="${width.toFixed(2)}" opacity="${opacity}" stroke-linecap="round"
-      d="M${x} ${y}Q${((x + u) / 2 + bend * across).toFixed(1)} ${((y + v) / 2 + bend * up).toFixed(1)} ${u} ${v}"/>`;
+      d="M${x.toFixed(1)} ${y.toFixed(1)}Q${((x + u) / 2 + bend * across).toFixed(1)} ${((y + v) / 2 + bend * up).toFixed(1)} ${u.toFixed(1)} ${v.toFixed(1)}"/>`;
+    const wide = Math.min(1.6 * drawn.bond, 0.7 * length + 20);
     find(".arcs").innerHTML = ends.i === ends.j ? "" : models.map((model, m) => {
       const weights = model.weight.map((map) => map[ends.i * n + ends.j]);
       const mean = weights.reduce((a, b) => a + b, 0) / weights.length;
-      const bend = [-70, -26, 26, 70][m];
-      if (model.name !== "CSA") return arc(bend, 3 * n * mean / 2, COLORS[model.name], 0.9);
+      const bend = [-1, -0.4, 0.4, 1][m] * wide;
+      if (model.name !== "CSA") return arc(bend, Math.max(1, 2 * n * mean), COLORS[model.name], 0.95);
       return weights.map((weight, c) => arc(bend + 0.5 * (c - weights.length / 2), Math.min(3, n * weight / 3), COLORS.CSA, 0.55)).join("");
     }).join("");
   }
@@ -73,18 +89,25 @@
     const weight = model.weight[head][pair];
     const share = (x) => `<i style="left:0;width:${Math.min(100, 25 * x * n)}%;background:${COLORS[model.name]}"></i><u style="left:25%"></u>`;
     const section = place.querySelector(`[data-model="${m}"]`);
+    const rows = values.map(([words, value], k) => row(words.replace("q·k / √K, clipped", "clip(q·k / √K)"), number(value), bar(k ? steps[k - 1] : 0, steps[k], COLORS[model.name])));
+    const blank = '<div class="step" aria-hidden="true"><span>&nbsp;</span></div>';  // so that logits stand beside logits
     section.querySelector(".which").textContent = `${model.name === "CSA" ? "channel" : "head"} ${head + 1}`;
-    section.querySelector(".fall").innerHTML = `${values.map(([words, value], k) => row(words, number(value), bar(k ? steps[k - 1] : 0, steps[k], COLORS[model.name]))).join("")}
+    section.querySelector(".fall").innerHTML = `${rows.join("")}${blank.repeat(TERMS - rows.length)}
       ${row("logit", number(logit), bar(0, logit, "#8a8f98"))}
-      ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : ""}
+      ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : blank}
       ${row(model.gate ? "weight, gated" : "weight", number(weight), share(weight))}
-      ${row("message, its size", number(model.message[head][pair]), `<i style="left:0;width:${Math.min(100, 40 * model.message[head][pair])}%;background:#199e77"></i>`)}`;
+      ${row("message size", number(model.message[head][pair]), `<i style="left:0;width:${Math.min(100, 40 * model.message[head][pair])}%;background:#199e77"></i>`)}`;
   }
 
   function show() {
     for (const end of ["i", "j"]) {
       const group = layer.querySelector(`[data-end="${end}"]`);
-      group.setAttribute("transform", `translate(${at(ends[end])})`);
+      const [x, y] = at(ends[end]);
+      group.setAttribute("transform", `translate(${x.toFixed(1)},${y.toFixed(1)})`);
+      const outward = Math.atan2(y - svg.viewBox.baseVal.height / 2, x - svg.viewBox.baseVal.width / 2);
+      const [letter, away] = [group.querySelector("text"), drawn.radius + 13];
+      letter.setAttribute("x", (away * Math.cos(outward)).toFixed(1));
+      letter.setAttribute("y", (away * Math.sin(outward)).toFixed(1));
       group.setAttribute("aria-valuenow", ends[end]);
       group.setAttribute("aria-valuetext", names[ends[end]]);
     }
@@ -94,7 +117,7 @@
     find(".said").textContent = `${names[ends.i]} looks at ${names[ends.j]} with a mean weight of: ${means.join(", ")}. A uniform row would give ${number(1 / n)}.`;
   }
 
-  layer.addEventListener("keydown", (event) => {
+  place.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const { end } = event.target.dataset;
     if (!step || !end) return;
@@ -102,7 +125,7 @@
     ends[end] = (ends[end] + step + n) % n;
     show();
   });
-  layer.addEventListener("pointerdown", (event) => {
+  place.addEventListener("pointerdown", (event) => {
     const end = event.target.closest("[data-end]")?.dataset.end;
     if (!end) return;
     event.preventDefault();
@@ -122,5 +145,12 @@
     model.head = Number(target.value) - 1;
     fall(model, Number(section.dataset.model));
   });
+  new ResizeObserver(() => {
+    if (Math.abs(find(".drawing").clientWidth - svg.viewBox.baseVal.width) < 2) return;
+    build();
+    show();
+  }).observe(place);
+  watch(tint);
+  build();
   show();
 })
