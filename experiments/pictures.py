@@ -10,12 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from statistics import mean
 
+import networkx as nx
+import numpy as np
 import torch
 from rdkit import Chem, RDLogger
 
 from gtcourse import collate, load, load_dataset
 from gtcourse.course.exercises.chapter10 import Terms, attend
 from gtcourse.course.plots.molecules import places
+from gtcourse.course.records import measurement
 from gtcourse.encodings import encode
 from gtcourse.graphs.molecules import (
     UnsuitableMolecule,
@@ -242,7 +245,29 @@ def kind(molecule, index: int) -> tuple:
     return (*own, other.GetSymbol(), other.GetIsAromatic())
 
 
-DATA: dict[str, Callable[[], dict]] = {"pair": pair, "metro": metro, "bet": bet}
+FOOLED = {"mean": "GAT", "once": "1-WL, 1 layers", "sum": "1-WL", "distances": "distances"}
+"""What ``fool.js`` calls the views of ``blindness``, and what the record does."""
+
+
+def fool() -> dict:
+    """The smallest pairs of connected graphs that four layers confuse, each with a drawing."""
+    views = measurement("blindness")["small"]["views"]
+    pairs = {}
+    for name, view in FOOLED.items():
+        pairs[name] = [drawn(text) for text in views[view]["smallest"]]
+    return {"pairs": pairs}
+
+
+def drawn(text: str) -> dict:
+    """A graph in graph6: its number of nodes, its edges, and places from -1 to 1."""
+    graph = nx.from_graph6_bytes(text.encode())
+    at = np.array([*nx.kamada_kawai_layout(graph, pos=nx.planar_layout(graph)).values()])
+    at = at - (at.max(axis=0) + at.min(axis=0)) / 2
+    at = at / np.abs(at).max()
+    return {"n": len(graph), "edges": [*map(list, graph.edges)], "places": at.round(2).tolist()}
+
+
+DATA: dict[str, Callable[[], dict]] = {"pair": pair, "metro": metro, "bet": bet, "fool": fool}
 
 
 def text(data: dict) -> str:

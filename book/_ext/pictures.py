@@ -1,8 +1,8 @@
 """Pictures to play with, each at the end of a section of its chapter.
 
 ``_static/pictures`` has the code that draws each, and the data that ``experiments.pictures`` wrote;
-both go into one script beside the page. Where scripts do not run, a sentence says what the picture
-would show, and the figures of the section are there.
+both go into one script beside the page. Where scripts do not run there is a still picture, and a
+sentence says what can be done with it.
 """
 
 from pathlib import Path
@@ -16,21 +16,40 @@ PICTURES = {  # by name: the page and the heading of the section
     "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
     "pair": ("notebooks/10_one_framework", "nine-choices-on-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
+    "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
     "bet": ("notebooks/11_what_attention_sees", "what-the-prediction-depends-on"),
 }
 INSTEAD = {
     "tour": "With scripts, cities can be dragged here, and EGT chooses the edges of their tour. "
-    "The figure above shows one of its answers.",
+    "Here it has chosen for one set of cities.",
     "metro": "With scripts, a layer turns into another one here, step by step, and the gap "
-    "between their outputs falls to rounding. The figure above shows the same relations.",
+    "between their outputs falls to rounding.",
     "pair": "With scripts, one pair of atoms is followed here through the first layers of "
-    "Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message. The table above "
-    "has the same terms.",
+    "Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message. Here the pair is "
+    "C4 and C9 of paracetamol.",
+    "fool": "With scripts, edges can be drawn and erased here, until a layer cannot tell two "
+    "different graphs apart.",
     "bet": "With scripts, you bet here on the atom whose removal matters most, against attention, "
     "the gradient and the model itself. In 37 molecules with 2 or more end atoms, attention finds "
     "it 17 times, gradient × input 15 times, the model’s own edit 19 times and the lookup table 22 "
-    "times; chance would find it 10 times.",
+    "times; chance would find it 13 times.",
 }
+ALT = {
+    "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
+    "metro": "Lines lead from CSA, GRPE and EGT to Graphormer, and on to the Transformer. Below, "
+    "the gap to the next station falls on a logarithmic axis.",
+    "pair": "Paracetamol with four arcs from C4 to C9, and for each model bars from the terms of "
+    "the logit to the size of the message.",
+    "fool": "Two different graphs of six nodes, coloured alike by sums over neighbours.",
+    "bet": "A molecule coloured by attention, one of its end atoms cut off, and a table of what "
+    "attention, gradient, edit and a lookup table bet on.",
+}
+
+
+def still(name: str, alt: str, words: str = "") -> str:
+    """The picture at its start, for readers without scripts (``tools.stills`` draws it)."""
+    picture = f'<img src="../_static/stills/{name}.webp" alt="{alt}">'
+    return f"<noscript>{picture}{words and f'<p>{words}</p>'}</noscript>"
 
 
 def embed(app, document: nodes.document, page: str) -> None:
@@ -45,7 +64,7 @@ def embed(app, document: nodes.document, page: str) -> None:
             logger.warning(text, heading, name, location=page)
             continue
         place = (
-            f'<div id="{name}" class="picture"><noscript><p>{INSTEAD[name]}</p></noscript></div>'
+            f'<div id="{name}" class="picture">{still(name, ALT[name], INSTEAD[name])}</div>'
             f'<script src="../_static/pictures/{name}.data.js" defer></script>'
         )
         section = sections[heading]
@@ -67,8 +86,8 @@ def script(code: Path, name: str) -> str:
     """The page's script: drawings of molecules where needed, the code and the data."""
     from gtcourse.course import explorer
 
-    needed = {"tour": "layers", "bet": "molecule", "pair": "molecule"}
-    shared = explorer.script(f"explainer/{needed[name]}") if name in needed else ""
+    needed = {"tour": ["layers"], "bet": ["colors", "molecule"], "pair": ["colors", "molecule"]}
+    shared = "".join(explorer.script(f"explainer/{part}") for part in needed.get(name, []))
     text = (code / f"{name}.js").read_text(encoding="utf-8").strip()
     data = (code / f"{name}.json").read_text(encoding="utf-8").strip()
     home = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"

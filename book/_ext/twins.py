@@ -2,7 +2,7 @@
 
 The table is ``experiments.encoding_table``; here each node of its graphs gets a colour for each
 encoding, the same for the same encoding in both graphs. ``_static/twins.js`` draws them. Without
-scripts the table above says the same.
+scripts there is a still picture.
 """
 
 import json
@@ -12,11 +12,14 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from docutils import nodes
+from pictures import still
 from sphinx.util import logging
 
 PAGE = "notebooks/04_positional_encodings"
 TABLE = "table-4-1"
-PLACE = '<div id="twins"></div>\n<script src="../_static/twins/wall.js" defer></script>'
+ALT = "Ten pairs of graphs, coloured by their nodes’ degrees, which tell two pairs apart."
+PLACE = f"""<div id="twins">{still("twins", ALT)}</div>
+<script src="../_static/twins/wall.js" defer></script>"""
 logger = logging.getLogger(__name__)
 
 CIRCULAR = ("CSL", "rook", "ring of 6", "3 steps")

@@ -1,12 +1,16 @@
 """The pictures to play with: data and answers, by pointer, by key and without scripts."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from experiments import pictures
-from gtcourse.course import explorer
+from gtcourse.course import blindness, explorer
+from tests.browser.visit import SMALL
+from tools.chromium import PHONE
 from tools.paths import ROOT
 
 CODE = ROOT / "book/_static/pictures"
@@ -14,6 +18,7 @@ PAGES = {
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",
+    "fool": "notebooks/10_one_framework",
     "bet": "notebooks/11_what_attention_sees",
 }
 
@@ -65,6 +70,41 @@ def test_the_bet_has_the_cuts_of_chapter_11():
     assert right == {"attended": 17, "gradient": 15, "edit": 19, "table": 22}
 
 
+LAYERS = {
+    "mean": blindness.VIEWS["GAT"],
+    "once": replace(blindness.VIEWS["1-WL"], rounds=1),
+    "sum": blindness.VIEWS["1-WL"],
+    "distances": blindness.VIEWS["distances"],
+    "walks": blindness.VIEWS["bag of return walks, 8 steps"],
+}
+
+
+def test_the_page_sees_of_small_graphs_what_the_views_of_chapter_10_see(browser):
+    """All connected graphs of up to 5 nodes, and the pairs that the picture starts from."""
+    data = stored("fool")
+    assert data == json.loads(pictures.text(pictures.fool()))
+    graphs = [
+        {"n": len(graph.atoms), "edges": np.argwhere(np.triu(graph.adjacency)).tolist()}
+        for graph in blindness.connected_graphs(5)
+    ]
+    graphs += [graph for pair in data["pairs"].values() for graph in pair]
+    own = []
+    for graph in graphs:
+        adjacency = np.zeros((graph["n"], graph["n"]))
+        for i, j in graph["edges"]:
+            adjacency[i, j] = adjacency[j, i] = 1
+        own.append(blindness.unlabelled(adjacency))
+    page = browser.new_page()
+    code = (CODE / "fool.js").read_text("utf-8").strip()
+    page.set_content(f"<script>var gtcourse = {{}};{code}({json.dumps(data)});</script>")
+    for name, view in LAYERS.items():
+        run = "([graphs, layer]) => gtcourse.pictures.fool(graphs, layer).whole"
+        found = page.evaluate(run, [graphs, name])
+        classes = view.classes(own).tolist()
+        assert len(set(found)) == len(set(classes)) == len(set(zip(found, classes, strict=True)))
+    page.close()
+
+
 def test_egt_in_the_page_is_the_model_that_was_trained(browser):
     page = browser.new_page()
     layers, code = (
@@ -89,15 +129,15 @@ def test_egt_in_the_page_is_the_model_that_was_trained(browser):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_picture_is_light_and_says_without_scripts_what_it_would_show(browser, book, name):
+def test_a_picture_is_light_and_has_without_scripts_a_still_and_a_sentence(browser, book, name):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{book}/{PAGES[name]}.html")
     assert page.locator(f"#{name} p").inner_text().startswith("With scripts")
+    assert page.locator(f"#{name} img").evaluate("image => image.naturalWidth") > 300
+    files = (f"pictures/{name}.data.js", f"stills/{name}.webp")
+    assert sum(len(page.request.get(f"{book}/_static/{file}").body()) for file in files) < 150_000
     context.close()
-    page = browser.new_page()
-    assert len(page.request.get(f"{book}/_static/pictures/{name}.data.js").body()) < 150_000
-    page.close()
 
 
 @pytest.fixture
@@ -114,6 +154,15 @@ def picture(page, book):
 
     yield opened
     assert not errors
+
+
+@pytest.mark.parametrize("width", [PHONE["width"], 1440])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_label_of_a_picture_is_smaller_than_11_pixels(picture, page, name, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    host = picture(name)
+    page.wait_for_timeout(100)  # until it has been drawn in its width
+    assert host.evaluate(SMALL) == []
 
 
 def test_a_bet_by_key_is_answered_by_the_exact_change(picture, page):
@@ -162,3 +211,18 @@ def test_a_city_moves_by_key_and_a_closed_gate_changes_the_answer(picture, page)
     page.wait_for_function("() => document.activeElement.dataset.city === '0'")
     host.get_by_role("button", name="close the gates of layer 1").click()
     assert host.locator("svg").evaluate(edges) != before
+
+
+def test_an_edge_is_drawn_and_erased_by_key_and_the_verdicts_follow(picture, page):
+    host = picture("fool")
+    said = host.locator("[role=status]")
+    assert "Fooled." in said.inner_text()
+    first = host.locator("[data-graph='0'] .dot").first
+    edges = host.locator("[data-graph='0'] .link")
+    before = edges.count()
+    for count in (before - 1, before):  # nodes 1 and 2 share an edge
+        first.press("Enter")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        assert edges.count() == count
+        assert ("Fooled." in said.inner_text()) == (count == before)
