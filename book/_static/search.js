@@ -11,7 +11,11 @@ function american(word) {
     .replace(/^(\p{L}{3,})is(e|es|ed|er|ers|ing|ation|ations)$/u, "$1iz$2")
     .replace(/^(\p{L}{2,})our/u, "$1or")
     .replace(/ys(e|es|ed|er|ing)$/, "yz$1")
-    .replace(/tre(s|d)?$/, "ter$1")
+    .replace(/([bt])re(s|d)?$/, "$1er$2")
+    .replace(/ogue(s?)$/, "og$1")
+    .replace(/ence$/, "ense")
+    .replace(/^artef/, "artif")
+    .replace(/^programme(s?)$/, "program$1")
     .replace(/ll(ed|ing|er|ers)$/, "l$1")
     .replace(/^grey/, "gray");
 }
@@ -47,8 +51,40 @@ function indexed() {
   return index;
 }
 
-/** For each word that is asked for, the words of the book that count as it. */
-function terms(query) {
+/** How many letters have to be changed, added, dropped or swapped with their neighbour, at most `most`. */
+function distance(one, two, most) {
+  if (Math.abs(one.length - two.length) > most) return most + 1;
+  let [older, old] = [[], Array.from({ length: two.length + 1 }, (_, at) => at)];
+  for (let i = 1; i <= one.length; i++) {
+    const now = [i];
+    for (let j = 1; j <= two.length; j++) {
+      now[j] = Math.min(old[j] + 1, now[j - 1] + 1, old[j - 1] + (one[i - 1] !== two[j - 1]));
+      if (i > 1 && j > 1 && one[i - 1] === two[j - 2] && one[i - 2] === two[j - 1]) now[j] = Math.min(now[j], older[j - 2] + 1);
+    }
+    if (Math.min(...now) > most) return most + 1;
+    [older, old] = [old, now];
+  }
+  return old[two.length];
+}
+
+/** The word of the book that was probably meant by one that is not in it, with the same first letter:
+    one slip from four letters on, two from eight. Of equally near words, the one in most sections. */
+function meant(word) {
+  if (word.length < 4 || /\d/.test(word)) return null;
+  const { sections, vocabulary } = indexed();
+  const most = word.length < 8 ? 1 : 2;
+  const near = vocabulary.filter((other) => other[0] === word[0])
+    .map((other) => [distance(word, other, most), other]).filter(([away]) => away <= most);
+  const least = Math.min(...near.map(([away]) => away));
+  const uses = (other) => sections.filter(({ title, text }) => title.has(other) || text.has(other)).length;
+  const candidates = near.filter(([away]) => away === least).map(([, other]) => [uses(other), other]);
+  candidates.sort((one, two) => two[0] - one[0]);
+  return candidates[0]?.[1] ?? null;
+}
+
+/** For each word that is asked for, the words of the book that count as it; `slips` are filled with
+    the words that were read as others. */
+function terms(query, slips = []) {
   const { vocabulary } = indexed();
   const like = (word) => vocabulary.filter((other) =>
     (word.length > 1 && other.startsWith(word)) || stem(other) === stem(word));
@@ -61,7 +97,10 @@ function terms(query) {
       if (parts.every((part) => vocabulary.includes(part) || vocabulary.some((other) => stem(other) === stem(part))))
         return parts.map((part) => new Set(like(part)));
     }
-    return [new Set()];
+    const other = meant(word);
+    if (!other) return [new Set()];
+    slips.push([word, other]);
+    return [new Set(like(other))];
   });
 }
 
@@ -69,10 +108,21 @@ function terms(query) {
 const WEIGHTS = [[/^notebooks\/\d/, 1], [/^notebooks\/errata/, 0.2], [/^notebooks/, 0.8],
   [/^book\/(api|differs|ledger|bibliography)/, 0.3], [/^book/, 0.6], [/^/, 0.3]];
 
-function search(query) {
-  const asked = terms(query);
+/** One answer for each text: a section that stands on two pages, or a page and its first section. */
+function withoutCopies(found) {
+  const seen = new Set();
+  return found.filter(({ section: { page, title, text } }) => {
+    const keys = [`${page} · ${title}`, `${title} · ${text.slice(0, 200)}`];
+    if (keys.some((key) => seen.has(key))) return false;
+    keys.forEach((key) => seen.add(key));
+    return true;
+  });
+}
+
+function search(query, slips = []) {
+  const asked = terms(query, slips);
   if (!asked.length || asked.some((words) => !words.size)) return [];
-  const phrase = (query.match(WORD) ?? []).map(american).join(" ");
+  const phrase = slips.reduce((text, [word, other]) => text.replace(word, other), (query.match(WORD) ?? []).map(american).join(" "));
   const count = (words, term) => {
     let total = 0;
     for (const word of term) total += words.get(word) ?? 0;
@@ -95,8 +145,8 @@ function search(query) {
     if (section.title.startsWith("Exercise")) total /= 2;
     return total * WEIGHTS.find(([pattern]) => pattern.test(section.url))[1];
   };
-  return indexed().sections.map((each) => ({ section: each.section, score: score(each), asked }))
-    .filter((found) => found.score > 0).sort((a, b) => b.score - a.score).slice(0, 30);
+  return withoutCopies(indexed().sections.map((each) => ({ section: each.section, score: score(each), asked }))
+    .filter((found) => found.score > 0).sort((a, b) => b.score - a.score)).slice(0, 30);
 }
 
 /** Which of the words that were asked for this one is, as written; -1 for none. */
@@ -131,12 +181,14 @@ function marked(text, asked) {
 
 /** Shows the sections that answer in a place of the page; the fewer, the less they say. */
 function answer(query, place, root, most = 30) {
-  const found = query.trim() ? search(query) : [];
+  const slips = [];
+  const found = query.trim() ? search(query, slips) : [];
   const count = document.createElement("p");
   count.setAttribute("role", "status");
   const sections = found.length === 30 ? "The 30 best sections" : `${found.length} section${found.length > 1 ? "s" : ""}`;
   const none = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
-  if (found.length) count.textContent = sections;
+  const read = slips.length ? ` for ${slips.map(([, other]) => `“${other}”`).join(" and ")}; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
+  if (found.length) count.textContent = sections + read;
   else if (query.trim()) count.append("No results. Check the spelling or see the ", none, ".");
   place.replaceChildren(count);
   for (const { section, asked } of found.slice(0, most)) {

@@ -75,6 +75,8 @@ def test_searching_for_attention_bias_finds_the_section_on_it_first_and_for_nons
         ("oversmoothing", "03_message_passing.html#over-smoothing"),  # and "over-smoothing"
         ("normalization", "notebooks/"),
         ("csa", "09_csa.html"),  # before the errata of its paper
+        ("graphfomer", "06_graphormer.html"),  # a letter missing
+        ("laplacain eigenvectros", "04_positional_encodings.html"),  # letters swapped
     ],
 )
 def test_the_search_answers_while_typing_in_either_spelling(page, book, query, page_of_first):
