@@ -1,8 +1,8 @@
-"""Boxes, margin notes, what the lid of a hidden cell says, formulas that keep their full stop,
+"""Boxes, notes, what the lid of a hidden cell says, formulas that keep their full stop,
 and short code that stays in one line.
 
 Colab shows a quotation that begins "**Main idea.**" or "**Aside.**" as a quotation; here the first
-is a box, and the second stands in the margin.
+is a box, and the second a note in small print.
 """
 
 import ast
@@ -23,16 +23,7 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
             )
         elif kind == "Aside.":
             start.parent.remove(start)
-            beside(quote, nodes.sidebar("", *quote.children, classes=["margin"]))
-
-
-def beside(quote: nodes.block_quote, note: nodes.sidebar) -> None:
-    """Puts the note before its paragraph, so that their first lines are level."""
-    parent = quote.parent
-    at = quote.parent.index(quote)
-    parent.remove(quote)
-    follows = at > 0 and isinstance(parent[at - 1], nodes.paragraph)
-    parent.insert(at - 1 if follows else at, note)
+            quote.replace_self(nodes.sidebar("", *quote.children, classes=["margin"]))
 
 
 def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:

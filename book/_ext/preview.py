@@ -6,6 +6,7 @@ are drawn as PNG when the book is built.
 
 import re
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -13,6 +14,7 @@ import matplotlib
 import resvg_py
 from cards import chapter
 from docutils import nodes
+from PIL import Image
 
 SITE = "Graph Transformers: an open, executable course"
 WIDTH = 1200
@@ -88,8 +90,19 @@ def draw(app, error) -> None:
         (folder / f"{name}.png").write_bytes(bytes(png))
 
 
+def draw_icon(app, error) -> None:
+    """``favicon.ico``, which browsers ask for where a page names no icon, as the root does not."""
+    if error is not None or app.builder.format != "html":
+        return
+    picture = Path(app.srcdir, app.config.html_favicon).read_text(encoding="utf-8")
+    png = resvg_py.svg_to_bytes(picture, width=64, height=64)
+    icon = Image.open(BytesIO(bytes(png)))
+    icon.save(Path(app.outdir, "favicon.ico"), sizes=[(16, 16), (32, 32), (48, 48)])
+
+
 def setup(app):
     app.connect("config-inited", set_address)
     app.connect("html-page-context", describe)
     app.connect("build-finished", draw)
+    app.connect("build-finished", draw_icon)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

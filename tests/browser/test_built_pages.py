@@ -30,6 +30,12 @@ class Page(NamedTuple):
     formulas: list[tuple[str, str]]  # in the line, displayed
 
 
+def test_the_root_has_an_icon_for_pages_that_name_none():
+    if not HTML.exists():
+        pytest.skip("there is no built book: make book builds it")
+    assert (HTML / "favicon.ico").read_bytes()[:4] == b"\0\0\1\0"
+
+
 def read(html: str) -> Page:
     soup = BeautifulSoup(html, "html.parser")
     links = [link["href"] for link in soup.select("a[href]")]
