@@ -123,8 +123,11 @@ def _alternating(h, W_Q, W_K, W_V, W_O, num_heads):
 @mistake("the scale is missing: divide the logits by sqrt(d_k).", scale=1)
 @mistake("the softmax runs over the queries; it should run over the last axis.", axis=-2)
 @mistake("the softmax runs over the heads; it should run over the last axis.", axis=1)
-@mistake("a vector is a row here, so it is multiplied as h @ W, without W.T.", given=_transposed)
-@mistake("the first d_k channels are those of the first head.", given=_alternating)
+@mistake("vectors are rows here: multiply them as h @ W, not as h @ W.T.", given=_transposed)
+@mistake(
+    "the channels are split in the wrong order: the first d_k belong to the first head.",
+    given=_alternating,
+)
 @mistake(
     "the keys are used as values.",
     given=lambda h, Q, K, V, *rest: (h, Q, K, K, *rest),
@@ -147,7 +150,7 @@ def check_multi_head(
 
 @checker
 def check_maximum(W_Q, W_K, W_V):
-    """The head finds the largest number, whichever token asks."""
+    """The head finds the largest number, whichever token the query belongs to."""
     if W_K is ... or W_V is ...:
         raise Missing
     W_Q, W_K, W_V = (W.double() for W in tensors((W_Q, W_K, W_V), *[(2, 1)] * 3))
@@ -171,15 +174,15 @@ def check_maximum(W_Q, W_K, W_V):
         z = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, h @ W_V)[:, 0]
         picked = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, x[:, None])[:, 0]
         agree = picked.max() - picked.min() <= 0.05
-        require(agree, f"on {shown} the tokens disagree: a query must not depend on its number.")
+        require(agree, f"on {shown} the tokens disagree: a query must not depend on x_i.")
         if len(x) > 1:
             is_mean = abs(picked[0] - x.mean()) < 0.05
-            require(not is_mean, f"on {shown} the weights are those of the mean: all are equal.")
+            require(not is_mean, f"on {shown} all weights are equal, so they give the mean.")
             is_minimum = abs(picked[0] - x.min()) < 0.05
             require(not is_minimum, f"on {shown} the weights pick the minimum.")
         if (picked - x.max()).abs().max() < 0.05:
             right = (z - x.max()).abs().max() < 0.05
-            value = f"the value it returns is {z[0]:.6g}: is the number itself the value?"
+            value = f"the head returns {z[0]:.6g}: is a token's value its number?"
             require(right, f"on {shown} the weights pick the maximum, but {value}")
         else:
             soft = f"on {shown} the weighted mean of the numbers is {picked[0]:.2f}"
@@ -188,7 +191,7 @@ def check_maximum(W_Q, W_K, W_V):
 
 @checker
 def check_pair(pair):
-    """Both molecules are the same bag, so no model of this chapter can tell them apart."""
+    """Both molecules have the same bag, so no model of this chapter can tell them apart."""
     from rdkit import Chem, rdBase
 
     from gtcourse.graphs.molecules import molecule_graph, parse, penalized_logp
@@ -204,9 +207,11 @@ def check_pair(pair):
     flat = {Chem.MolToSmiles(molecule, isomericSmiles=False) for molecule in (one, other)}
     require(
         len(flat) == 2,
-        "these molecules differ only in isotopes or in how their bonds point in space.",
+        "these molecules differ only in isotopes or in the directions of their bonds in space.",
     )
     bags = [sorted(molecule_graph(smiles)[0]) for smiles in pair]
-    require(bags[0] == bags[1], f"the bags differ: atoms of types {bags[0]} and {bags[1]}.")
+    require(
+        bags[0] == bags[1], f"the bags differ: the atoms have the types {bags[0]} and {bags[1]}."
+    )
     distance = abs(penalized_logp(one) - penalized_logp(other))
-    require(distance >= 1, f"the bags agree, but the targets are close: {distance:.2f} apart.")
+    require(distance >= 1, f"the bags agree, but the targets differ by only {distance:.2f}.")

@@ -16,7 +16,9 @@ from gtcourse.models.attention import MultiHeadAttention
 )
 @mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
 @mistake("the mask is inverted: True marks where a token may attend.", then=torch.logical_not)
-@mistake("your tokens attend to later ones.", join=lambda seen, real: seen.T & real)
+@mistake(
+    "tokens attend to later ones instead of earlier ones.", join=lambda seen, real: seen.T & real
+)
 @mistake("a token attends to itself as well.", join=lambda seen, real: seen.tril(-1) & real)
 @mistake("padding is masked in the rows; mask its columns.", join=lambda seen, real: seen & real.mT)
 @mistake(
@@ -26,7 +28,7 @@ from gtcourse.models.attention import MultiHeadAttention
 @mistake("later tokens are not masked.", join=lambda seen, real: real.expand(-1, len(seen), -1))
 @mistake("both conditions have to hold: join them with &.", join=torch.logical_or)
 @mistake(
-    "this is a mask to be added, 0 and -inf; return True and False.",
+    "this is an additive mask of 0 and -inf; return True and False instead.",
     then=lambda seen: torch.where(seen, 0.0, -torch.inf),
 )
 def check_decoder_mask(tokens, join=torch.logical_and):
@@ -46,7 +48,8 @@ def _in_double_precision(shift_matrix, k, d):
 @mistake("the angles are computed in single precision.", kind=torch.float32)
 @mistake("the angle does not depend on k.", turn=None)
 @mistake(
-    "the sines of all pairs come first here; pair i is in rows and columns 2i and 2i + 1.",
+    "your matrix places the sines of all pairs first; pair i belongs in rows and columns "
+    "2i and 2i + 1.",
     then=lambda R: (
         R.unflatten(0, (-1, 2))
         .unflatten(2, (-1, 2))
@@ -61,7 +64,9 @@ def _in_double_precision(shift_matrix, k, d):
 @mistake("every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).", power=0)
 @mistake("the exponent is -2i/d for pair i; yours is -i/d.", power=1)
 @mistake("pair 0 has the frequency 1: count the pairs from 0.", first=1)
-@mistake("the angle is in degrees.", turn=math.pi / 180)
+@mistake(
+    "the angles are converted from degrees, but they are in radians already.", turn=math.pi / 180
+)
 def check_shift_matrix(k, d, turn=1, power=2, kind=torch.float64, first=0):
     """One rotation for each frequency shifts every position by k."""
     times = 1 if turn is None else turn * k
@@ -84,7 +89,9 @@ class _Storyteller:
         written = integers(written)
         start = "`predict` takes the tokens so far, the first of which is `begin`."
         require(written[:1] == [self.begin], start)
-        require(len(written) <= 40, "it never stops: end at `end`, or after `limit` tokens.")
+        require(
+            len(written) <= 40, "your decoder never stops: stop at `end`, or after `limit` tokens."
+        )
         story = torch.tensor([*self.story, *[self.story[-1]] * 40])[: len(written)]
         return F.one_hot(story, 7) + torch.linspace(0, 0.5, 7)  # no logit is 0
 
@@ -111,20 +118,21 @@ def _of_story(got, right, predict, begin, end, limit):
     view=integers,
     explain=_of_story,
 )
-@mistake("the result starts after `begin`.", first=0)
+@mistake("leave `begin` out of the result.", first=0)
 @mistake(
-    "`end` is an argument; do not write its number.",
+    "`end` is an argument; do not hard-code its number.",
     given=lambda p, _, __, limit: (p, _, 2, limit),
 )
 @mistake("`limit` counts the tokens after `begin`.", shorter=1)
-@mistake("at a limit of 0 nothing is written.", least=1)
-@mistake("the result stops before `end`.", last=None)
+@mistake("for a limit of 0 the result is empty.", least=1)
+@mistake("leave `end` out of the result.", last=None)
 @mistake("the next token is in the last row of the logits, not in the first.", row=0)
 @mistake(
-    "it goes on after `end`.", given=lambda predict, begin, _, limit: (predict, begin, -1, limit)
+    "your decoder continues after `end`.",
+    given=lambda predict, begin, _, limit: (predict, begin, -1, limit),
 )
 def check_greedy(predict, begin, end, limit, row=-1, first=1, last=-1, shorter=0, least=0):
-    """It reads the last row, stops at `end`, and returns only the tokens."""
+    """Your decoder reads the last row, stops at `end`, and returns only the tokens in between."""
     written = [begin]
     while len(written) <= max(limit - shorter, least) and end not in written:
         written.append(int(predict(written)[row].argmax()))
@@ -168,7 +176,7 @@ def _one_after_another(step, attention, x):
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))
 @mistake("the logits are not divided by sqrt(d_k).", scale=lambda q, x: 1.0)
 @mistake("the logits are divided by sqrt(d); use d_k.", scale=lambda q, x: x.shape[-1] ** -0.5)
-@mistake("the softmax runs over the one query; it should run over the last axis.", axis=-2)
+@mistake("the softmax runs over the single query; it should run over the last axis.", axis=-2)
 @mistake("the output projection is missing.", project=False)
 def check_cached_step(
     attention, x, keys, values, scale=None, project=True, seen=slice(None), axis=-1

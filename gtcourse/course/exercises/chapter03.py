@@ -25,7 +25,7 @@ LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
 )
 @mistake("the mask is inverted: True marks where a node may attend.", then=torch.logical_not)
 @mistake(
-    "this is a mask to be added, 0 and -inf; return True and False.",
+    "this is an additive mask of 0 and -inf; return True and False instead.",
     then=lambda seen: torch.where(seen, 0.0, -torch.inf),
 )
 def check_mask(edge_index, num_nodes, loops=True):
@@ -44,7 +44,8 @@ def check_mask(edge_index, num_nodes, loops=True):
     atol=1e-3,
 )
 @mistake(
-    "the softmax, or the maximum in it, runs over all edges; take those of one target.",
+    "the softmax, or the maximum in it, runs over all edges; it should run over those of "
+    "one target.",
     lambda s, e, n: s.softmax(0),
 )
 @mistake("exp overflows: subtract a node's maximum first.", largest=torch.zeros_like)
@@ -69,7 +70,7 @@ def check_mask(edge_index, num_nodes, loops=True):
     "this is a sigmoid of each logit; divide by the sum over the node's edges.",
     lambda s, e, n: s.sigmoid(),
 )
-@mistake("edges are grouped by source, not by target.", end=0)
+@mistake("edges are grouped by their source; group them by their target.", end=0)
 @mistake("subtract each node's own maximum.", largest=torch.max)
 def check_edge_softmax(logits, edge_index, num_nodes, end=1, largest=None):
     """The weights of each node's incoming edges sum to one, even for large logits."""
@@ -87,11 +88,11 @@ def _shifted(logits, edge_index, number):
 
 
 @compare(random((4, 3), (3, 5), (3, 5), (5,), seed=3), random((6, 4), (4, 2), (4, 2), (2,)))
-@mistake("this is GAT: the non-linearity comes before the product with a.", early=False)
+@mistake("this is GAT; in GATv2 the non-linearity comes before the product with a.", early=False)
 @mistake("W1 is used for both nodes of a pair.", given=lambda h, W1, W2, a: (h, W1, W1, a))
 @mistake("the non-linearity is missing.", slope=1.0)
 @mistake("the slope is 0.01, PyTorch's default; GAT's is 0.2.", slope=0.01)
-@mistake("this is a ReLU; LeakyReLU keeps a fifth of negative numbers.", slope=0.0)
+@mistake("this is a ReLU; LeakyReLU multiplies negative numbers by 0.2.", slope=0.0)
 @mistake(
     "the non-linearity acts on each node alone; add the two vectors first.",
     lambda h, W1, W2, a: (F.leaky_relu(h @ W1, 0.2) @ a)[:, None] + F.leaky_relu(h @ W2, 0.2) @ a,
@@ -111,7 +112,7 @@ def _of_graph(got, right, A):
     kind = "graph" if (A == A.T).all() else "directed graph"
     edges = A.nonzero().tolist() if A.sum() < 20 else "of a path"
     size = f"{len(A)} node{'' if len(A) == 1 else 's'}"
-    return f"for a {kind} of {size} with the edges {edges} it is {got}, not {right}."
+    return f"for a {kind} of {size} with the edges {edges} the answer is {right}, not {got}."
 
 
 @compare(
@@ -127,21 +128,27 @@ def _of_graph(got, right, A):
     explain=_of_graph,
 )
 @mistake("if some node is never reached, the answer is -1.", never=0)
-@mistake("one layer too many is counted: before any layer, 0 have been applied.", start=1)
+@mistake("the count is one too high: before the first layer it is 0.", start=1)
 @mistake("a single node has all information before any layer: the answer is 0.", least=1)
-@mistake("a path of N nodes needs N - 1 layers; the loop ends one earlier.", fewer=1)
+@mistake("a path of N nodes needs N - 1 layers; your loop ends one layer too early.", fewer=1)
 @mistake(
-    "this is the number of layers until one node has heard from all; wait for all nodes.",
+    "this is the number of layers until one node has information from all; wait for all nodes.",
     enough=lambda reached: reached.all(dim=1).any(),
 )
-@mistake("node 0 is not enough: start from every node.", enough=lambda reached: reached[:, 0].all())
+@mistake(
+    "you follow the information of node 0 only; follow that of every node.",
+    enough=lambda reached: reached[:, 0].all(),
+)
 @mistake("that is right on a path; in a complete graph one layer is enough.", lambda A: len(A) - 1)
 @mistake("without self-loops a node forgets what it has received.", loops=False)
-@mistake("edges are directed: information does not travel back.", given=lambda A: (A | A.T,))
+@mistake(
+    "edges are directed: information does not travel against their direction.",
+    given=lambda A: (A | A.T,),
+)
 def check_layers_needed(
     adjacency, loops=True, never=-1, start=0, least=0, fewer=0, enough=torch.Tensor.all
 ):
-    """Information travels one hop per layer, so the longest of all shortest paths decides."""
+    """Information travels one hop per layer, so the longest shortest path sets the number."""
     reached = torch.eye(len(adjacency), dtype=torch.bool)
     mask = adjacency.T | (reached & loops)
     for layers in range(max(len(mask) - fewer, 1)):

@@ -19,19 +19,20 @@ TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=Tru
     lambda A: A.float() / A.sum(dim=0)[:, None].clamp(min=1),
 )
 @mistake(
-    "this is the symmetric form, divided by the roots of two degrees; divide by one degree.",
+    "this is the symmetric form, which divides by the roots of both nodes' degrees; "
+    "divide each row by its own degree.",
     lambda A: A.float() * torch.outer(*2 * [A.sum(dim=1).clamp(min=1).rsqrt()]),
 )
 @mistake(
-    "there are self-loops; the walk moves along an edge in every step.",
+    "you added self-loops; the walk moves along an edge of the graph in every step.",
     given=lambda A: (A | torch.eye(len(A), dtype=torch.bool),),
 )
 @mistake(
-    "a node without outgoing edges gets a row of zeros; yours stays where it is.",
+    "a node without outgoing edges gets a row of zeros; your walk stays at this node.",
     given=lambda A: (A | torch.diag(~A.any(dim=1)),),
 )
 @mistake(
-    "a node without outgoing edges gets a row of zeros; yours jumps anywhere.",
+    "a node without outgoing edges gets a row of zeros; your walk jumps to any node.",
     given=lambda A: (A | ~A.any(dim=1, keepdim=True),),
 )
 @mistake(
@@ -42,7 +43,7 @@ TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=Tru
     "the walk stays where it is in half of its steps; let it move in every step.",
     then=lambda P: (P + torch.eye(len(P))) / 2,
 )
-@mistake("these are two steps; return one.", then=lambda P: P @ P)
+@mistake("this is the matrix of two steps; return that of one step.", then=lambda P: P @ P)
 @mistake(
     "divide each row by its own sum, not by the largest one.",
     lambda A: A.float() / A.sum(dim=1).max(),
@@ -65,11 +66,11 @@ def check_walk_matrix(A, axis=1, least=1, keepdim=True):
     lambda u, e: float((u[e[0]] - u[e[1]]).square().mean() / u.square().sum()),
 )
 @mistake(
-    "the two directions of an edge need not be next to each other, or in two halves.",
+    "the first half of the columns need not contain each edge exactly once.",
     lambda u, e: float((u[e[0]] - u[e[1]]).square()[: e.shape[1] // 2].sum() / (u @ u)),
 )
 @mistake(
-    "the two directions of an edge need not be one after the other.",
+    "the two directions of an edge need not be in neighbouring columns.",
     lambda u, e: float((u[e[0]] - u[e[1]]).square()[::2].sum() / (u @ u)),
 )
 @mistake(
@@ -88,10 +89,11 @@ def check_walk_matrix(A, axis=1, least=1, keepdim=True):
     lambda u, e: float((u[e[0]] - u[e[1]]).sum() ** 2 / (u @ u)),
 )
 @mistake(
-    "return one number: add up the edges.", lambda u, e: (u[e[0]] - u[e[1]]).square() / 2 / (u @ u)
+    "return one number: add up the terms of all edges.",
+    lambda u, e: (u[e[0]] - u[e[1]]).square() / 2 / (u @ u),
 )
 @mistake(
-    "the squares of u are weighted with degrees; add them as they are.",
+    "the squares of u are weighted by the degrees; add them without weights.",
     lambda u, e: float((u[e[0]] - u[e[1]]).square().sum() / 2 / u[e[0]].square().sum()),
 )
 @mistake(
@@ -122,7 +124,7 @@ LARGE = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 0, 1]], dtype=torch.bool)
 
 
 @compare((LINE, LARGE), (ONE_WAY, MEMBERS), (ONE_WAY[:4, :4].mT, EMPTY_TOO))
-@mistake("-1 was taken as the minimum; ignore members that cannot be reached.", least=-1)
+@mistake("-1 was taken for the smallest distance; ignore members that cannot be reached.", least=-1)
 @mistake("this is the farthest reachable member; take the nearest.", nearest=max)
 @mistake("an unreachable set gets 0; it must get -1.", never=0)
 @mistake("a member reaches itself in 0 steps; do not leave it out.", least=1)
@@ -158,26 +160,38 @@ def _column(got, right, A, k):
     start = f"for a graph of {len(A)} nodes and k = {k}, column {m} is wrong, whatever its sign"
     u = got[:, m].double()
     if m >= len(A):
-        return f"{start}: it should be zeros."
+        return f"{start}: it should be all zeros."
     if not u.any():
-        return f"{start}: it is zero."
+        return f"{start}: it is all zeros."
     value = u @ L @ u / (u @ u)
     if not torch.allclose(L @ u, value * u, atol=1e-3):
-        return f"{start}: it is no eigenvector of D - A."
+        return f"{start}: it is not an eigenvector of D - A."
     if not torch.isclose(value, values[m], atol=1e-3):
         return f"{start}: it belongs to the eigenvalue {value:.3f}, not to {values[m]:.3f}."
     return f"{start}: its length is {u.norm():.3g}, not 1."
 
 
 @compare((TREE | TREE.T, 4), (adjacency(3, (0, 1), (1, 2)), 5), view=_squares, explain=_column)
-@mistake("the constant vector is missing: keep the first.", columns=lambda V, k: V[:, 1 : k + 1])
-@mistake("these have the largest eigenvalues; take the smallest k.", columns=lambda V, k: V[:, -k:])
-@mistake("these are rows; eigh puts a vector in each column.", columns=lambda V, k: V.T[:, :k])
+@mistake(
+    "the constant vector is missing: keep the first eigenvector.",
+    columns=lambda V, k: V[:, 1 : k + 1],
+)
+@mistake(
+    "these belong to the k largest eigenvalues; take those of the k smallest.",
+    columns=lambda V, k: V[:, -k:],
+)
+@mistake(
+    "these are rows of the matrix; eigh returns the eigenvectors as its columns.",
+    columns=lambda V, k: V.T[:, :k],
+)
 @mistake("a graph of 3 nodes with k = 5 needs 2 columns of zeros at the end.", pad=(0, 0))
 @mistake("the columns of zeros come last.", pad=(1, 0))
-@mistake("the eigenvalues descend; they should ascend.", columns=lambda V, k: V[:, :k].flip(1))
 @mistake(
-    "a column may have the other sign, but its entries have signs of their own; yours are "
+    "the eigenvalues are in descending order; they should ascend.",
+    columns=lambda V, k: V[:, :k].flip(1),
+)
+@mistake(
+    "you may flip the sign of a whole column, but not that of single entries; yours are "
     "absolute values.",
     columns=lambda V, k: V[:, :k].abs(),
 )
@@ -217,7 +231,7 @@ def _products(got, right, A, r):
         return f"{start}, column {m} of the first half is wrong, whatever its sign."
     if not torch.allclose(torch.outer(V, V), torch.outer(v, v), atol=1e-4):
         return f"{start}, column {m} of the second half is wrong, whatever its sign."
-    return f"{start}, the signs of column {m} in the two halves do not belong together."
+    return f"{start}, the signs of column {m} in the two halves do not match."
 
 
 SECOND = TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0)
@@ -239,13 +253,13 @@ SECOND = TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0)
     then=lambda rows: rows.unflatten(1, (2, -1)).mT.flatten(1),
 )
 @mistake(
-    "only the first half is multiplied; give each half a root of the singular values.",
+    "only the first half is multiplied by the singular values; multiply each half by their roots.",
     lambda A, r: _one_sided(A, r),
 )
 def check_svd_rows(
     A, r, loops=1, power=0.5, sign=1, right=lambda Vt: Vt.T, kept=lambda x, r: x[:, :r]
 ):
-    """The dot product of i's first half and j's second half gives back the edge."""
+    """The first half of row i and the second half of row j approximate the edge from i to j."""
     U, S, Vt = torch.linalg.svd(A.double() + loops * torch.eye(len(A)))
     halves = (U * S**power, sign * right(Vt) * S**power)
     return torch.cat([kept(half, r) for half in halves], dim=1)

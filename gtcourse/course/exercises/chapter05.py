@@ -20,9 +20,12 @@ def check_random_signs(random_signs):
         shape = list(getattr(drawn, "shape", []))
         require(shape == [B, N, k], f"expected a tensor [B, N, k] = {[B, N, k]}, got {shape}.")
         signs = drawn / vectors
-        require(torch.allclose(signs.abs(), signs.new_ones(())), "multiply by 1 or -1, only.")
+        require(torch.allclose(signs.abs(), signs.new_ones(())), "multiply by 1 or -1 only.")
         first = signs[:, :1].round()  # [B, 1, k]
-        require((signs.round() == first).all(), "nodes of a graph have different signs.")
+        require(
+            (signs.round() == first).all(),
+            "the nodes of a graph have different signs; each eigenvector has one sign for all.",
+        )
         require((first != first[0, 0, 0]).any(), "every sign is the same; draw them at random.")
         require((first != first[:1]).any(), "all graphs of the batch share their signs.")
         require((first != first[..., :1]).any(), "all eigenvectors of a graph share one sign.")
@@ -66,7 +69,9 @@ def check_even(even):
         )
         require(torch.allclose(at_u, at_minus_u, atol=1e-4), "the values at u and -u differ.")
     first, second = (even(phi, u).sum() for phi in (lambda u: u**2, lambda u: 3 + u**4))
-    require(not torch.isclose(first, second), "the value is the same for two functions phi.")
+    require(
+        not torch.isclose(first, second), "the value is the same for two different functions phi."
+    )
 
 
 def _mean(values):
@@ -88,11 +93,11 @@ def _largest(values):
 @mistake("a column of zeros adds 2 phi(0); leave padding out.", real=lambda u: True)
 @mistake("phi(-u) is missing.", signs=(1,))
 @mistake(
-    "a column is padding if all its entries are zero; yours is judged by its sum.",
+    "a column is padding if all its entries are zero; your code looks only at its sum.",
     real=lambda u: abs(float(u.sum())) > 1e-6,
 )
 @mistake(
-    "a column is padding if all its entries are zero; yours is judged by its first entry.",
+    "a column is padding if all its entries are zero; your code looks only at its first entry.",
     real=lambda u: bool(u[0]),
 )
 @mistake(
@@ -118,11 +123,11 @@ def _largest(values):
     lambda phi, rho, U: rho(phi(U.sum(1, keepdim=True)) + phi(-U.sum(1, keepdim=True))),
 )
 @mistake(
-    "the absolute value of each entry loses which signs differ; use phi(u) + phi(-u).",
+    "absolute values do not show which entries differ in sign; use phi(u) + phi(-u).",
     lambda phi, rho, U: rho(sum(phi(u[:, None].abs()) for u in U.T if u.any())),
 )
 def check_signnet_sum(phi, rho, U, real=torch.any, signs=(1, -1), add=sum):
-    """Padding adds nothing, and order and signs of the eigenvectors do not matter."""
+    """Padding adds nothing, and the order and signs of the eigenvectors do not matter."""
     columns = [u[:, None] for u in U.T if real(u)]
     values = [sum(phi(sign * u) for sign in signs) for u in columns]
     return rho(add(values) if values else torch.zeros_like(phi(U[:, :1])))
@@ -147,14 +152,14 @@ def _stacked(projectors, L):
     number = f"{len(got)} {'matrix' if len(got) == 1 else 'matrices'}"
     start = f"for a Laplacian with the eigenvalues {_listed(values)} the result holds {number}"
     if len(got) > count:
-        repeated = "equal eigenvalues share one, also if their last digits differ"
+        repeated = "equal eigenvalues share one projector, even if their last digits differ"
         raise Mistake(f"{start}; expected {count}: {repeated}.")
     if len(got) < count and not torch.allclose(
         sum(got).double(), torch.eye(len(L)).double(), atol=1e-3
     ):
-        raise Mistake(f"{start}; expected {count}: some eigenvalue has none.")
+        raise Mistake(f"{start}; expected {count}: some eigenvalue has no projector.")
     if len(got) < count:
-        raise Mistake(f"{start}; expected {count}: different eigenvalues were taken as equal.")
+        raise Mistake(f"{start}; expected {count}: different eigenvalues were treated as equal.")
     return torch.stack(got)
 
 
@@ -165,7 +170,10 @@ def _listed(values):
 
 # An eigenvector of a repeated eigenvalue has no gradient.
 @compare([STAR], [COMPLETE], [LONG], [RING], [torch.zeros(1, 1)], run=_stacked)
-@mistake("the order is descending; eigenvalues should ascend.", then=lambda P: P.flip(0))
+@mistake(
+    "the projectors are in descending order of their eigenvalues; the smallest comes first.",
+    then=lambda P: P.flip(0),
+)
 @mistake(
     "these project onto one eigenvector of each eigenvalue; use all of them.",
     columns=lambda V: V[:, :1],
@@ -175,7 +183,7 @@ def _listed(values):
     scaled=lambda values: values.mean(),
 )
 def check_projectors(L, columns=lambda V: V, scaled=lambda values: 1):
-    """Every basis gives the same matrices."""
+    """Every basis of an eigenspace gives the same projector."""
     values, vectors = torch.linalg.eigh(L.double())
     starts = (values.diff() > 1e-4).nonzero().flatten() + 1
     spaces = zip(vectors.tensor_split(starts, dim=1), values.tensor_split(starts), strict=True)

@@ -53,11 +53,11 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
     rows=lambda d, last: (d + 1).clamp(max=last - 1),
 )
 @mistake(
-    "the number of rows is given by `scalars`; do not fix it.",
+    "read the number of rows from `scalars`; do not hard-code it.",
     rows=lambda d, _: (d + 1).clamp(max=3),
 )
 @mistake(
-    "a reshape cannot move the heads in front; permute the axes.",
+    "a reshape cannot move the heads to the front; permute the axes.",
     then=lambda bias: bias.permute(1, 2, 0).reshape(bias.shape),
 )
 def check_spatial_bias(scalars, distance, rows=lambda d, last: d + 1):
@@ -72,9 +72,12 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
 @compare((*random((3, 2)), PATH, DISTANCE), (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]))
 @mistake("a mean over no edges is 0/0; it has to be 0 here.", edges=lambda d, L: d.clamp(max=L))
-@mistake("the sum is divided by L, not by the path's edges.", edges=lambda d, L: L)
 @mistake(
-    "a longer path is divided by its distance; divide by the L edges that are read.",
+    "the sum is divided by L; divide it by the number of edges that are read.", edges=lambda d, L: L
+)
+@mistake(
+    "the sum along a path longer than L is divided by its distance; divide it by the L edges "
+    "that are read.",
     edges=lambda d, L: d.clamp(min=1),
 )
 @mistake("one place too many is read: n is on the path if n < distance.", longer=1)
@@ -83,14 +86,16 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
     "each place on the path has its own row of `table`.",
     given=lambda table, *rest: (table[:1].expand_as(table), *rest),
 )
-@mistake("padding is added: only the first places of `path` lie on it.", longer=99)
+@mistake(
+    "padding is included: only the first `distance` places of `path` lie on the path.", longer=99
+)
 @mistake(
     "this is the mean over all L places; padding does not lie on the path.",
     longer=99,
     edges=lambda d, L: L,
 )
 @mistake(
-    "0 is a type of edge, too: compare the place with the distance.",
+    "0 is also a type of edge: compare the place with the distance to find padding.",
     lambda table, path, distance: (
         (table[torch.arange(len(table)), path] * (path > 0)).sum(-1)
         / (path > 0).sum(-1).clamp(min=1)
@@ -172,7 +177,7 @@ BROKEN_HEADS = {
     "treats a pair without a path like one that is far apart": _no_path_is_far,
     "treats a distance beyond D like a missing path": _far_is_no_path,
     "adds no bias to a node's pair with itself": _without_its_own,
-    "takes the keys for the values": _keys_as_values,
+    "uses the keys as values": _keys_as_values,
 }
 
 
@@ -289,10 +294,9 @@ def _explained(got, right, colours, A):
     pairs = ((i, j) for j in range(count) for i in range(j))
     i, j = next((i, j) for i, j in pairs if (got[i] == got[j]) != (right[i] == right[j]))
     are = "equal" if got[i] == got[j] else "different"
-    nodes = " and ".join(
-        f"{colours[n]} with the neighbours {near[n]}".replace("[]", "none") for n in (i, j)
-    )
-    return f"two nodes get {are} colours, whose own and neighbours' colours are {nodes}."
+    around = [f"neighbours of colours {each}" if each else "no neighbours" for each in near]
+    one, other = (f"colour {colours[n]} and {around[n]}" for n in (i, j))
+    return f"two nodes get {are} colours: one had {one}, the other {other}."
 
 
 def _all_multisets():
@@ -319,7 +323,7 @@ def _all_multisets():
     explain=_explained,
 )
 @mistake(
-    "these are the old colours, or numbers for them: read the neighbours.",
+    "these are the old colours, possibly renumbered: use the neighbours' colours as well.",
     signature=lambda own, near: own,
 )
 @mistake(
@@ -344,7 +348,7 @@ def _all_multisets():
     signature=lambda own, near: (own, sum(near)),
 )
 def check_refine(colours, A, signature=lambda own, near: (own, near), order=sorted):
-    """Colours are equal exactly where the old ones and the neighbours' are."""
+    """New colours are equal exactly when the old ones and those of the neighbours are."""
     near = [order(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
     signatures = [signature(*node) for node in zip(colours, near, strict=True)]
     return [signatures.index(one) for one in signatures]
@@ -371,7 +375,9 @@ def check_two_pairs(equal_walks, equal_distances):
         require(not nx.is_isomorphic(first, second), f"{name} is one graph, numbered in two ways.")
         bags = {"return probabilities": _returns, "distances": _distances}
         left, right = (bags[same](graph) for graph in (first, second))
-        require(left == right, f"{name}: a node has the {same} {_only(left, right)} in one graph.")
+        require(
+            left == right, f"{name}: a node has the {same} {_only(left, right)} in one graph only."
+        )
         left, right = (bags[other](graph) for graph in (first, second))
         require(left != right, f"{name} has equal {other} as well.")
 
@@ -380,13 +386,13 @@ def _connected(edges, name, most):
     graph = nx.Graph()
     for edge in edges:
         pair = integers(edge) if isinstance(edge, tuple | list | torch.Tensor) else []
-        require(len(pair) == 2, f"{name}: {edge!r} is no edge; expected two numbers of nodes.")
+        require(len(pair) == 2, f"{name}: {edge!r} is not an edge; expected two node numbers.")
         require(pair[0] != pair[1], f"{name}: {edge!r} joins a node to itself.")
         graph.add_edge(*pair)
-    require(len(graph), f"{name}: a graph has no edges.")
-    require(nx.is_connected(graph), f"{name}: a graph is not connected.")
+    require(len(graph), f"{name}: one of the graphs has no edges.")
+    require(nx.is_connected(graph), f"{name}: one of the graphs is not connected.")
     fits = len(graph) <= most
-    require(fits, f"{name}: a graph has {len(graph)} nodes; there is a pair with {most}.")
+    require(fits, f"{name}: a graph has {len(graph)} nodes; expected at most {most}.")
     return graph
 
 

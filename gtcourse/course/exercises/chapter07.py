@@ -30,17 +30,20 @@ ONE_WAY[3, 0] = 1
 @mistake("nodes attend to padding; mask its columns in the softmax.", fill=0)
 @mistake("nothing is clipped; clip the dot product to [-5, 5].", clip=99)
 @mistake(
-    "add the bias after the clip; it is not clipped.",
+    "add the bias after the clip, so that it is not clipped.",
     given=lambda d, b, g, r: ((d + b).clamp(-5, 5), 0, g, r),
 )
 @mistake("the softmax runs over the queries; it should run over the last axis.", dim=0)
-@mistake("weights need not sum to one after the gate.", then=lambda a: F.normalize(a, 1, 1))
+@mistake(
+    "the weights are normalised after the gate; they need not sum to one there.",
+    then=lambda a: F.normalize(a, 1, 1),
+)
 @mistake(
     "the bias is clipped as well; clip only the dot product.",
     given=lambda d, b, g, real: (d, b.clamp(-5, 5), g, real),
 )
 @mistake(
-    "clip the dot product with clamp; 5 tanh(x / 5) bends it.",
+    "clip the dot product with clamp; 5 tanh(x / 5) also changes values inside the interval.",
     given=lambda d, b, g, real: (5 * (d / 5).tanh(), b, g, real),
 )
 @mistake("the gate is a sigmoid of each number, not a softmax.", gate=lambda g: g.softmax(dim=1))
@@ -95,11 +98,11 @@ def check_gated_attention(
     "pairs farther apart than nu are counted as nu; leave them out.", counted=lambda d, nu: d >= 0
 )
 @mistake(
-    "distance nu is a class, too: there are nu + 1.",
+    "distance nu is also a class: there are nu + 1 classes.",
     counted=lambda d, nu: (d >= 0) & (d < nu),
 )
 @mistake(
-    "distance 0 is a class, too: a node with itself counts.",
+    "distance 0 is also a class: the pair of a node with itself counts.",
     counted=lambda d, nu: (d > 0) & (d <= nu),
 )
 @mistake(
@@ -140,8 +143,8 @@ def _weights(counting_head, A):
     uneven = (b - b[:, :1]).abs().max() > 1e-3
     if uneven and (b.softmax(dim=1).max(dim=1).values > 2 / len(A)).any():
         raise Mistake(
-            "the softmax gives some nodes more weight than others, and the number is lost: let a "
-            "row of b hold one number, and let the gates choose."
+            "the softmax gives some nodes more weight than others, so the count is lost: make all "
+            "entries in a row of b equal, and let the gates choose the neighbours."
         )
     return b.softmax(dim=1) * g.sigmoid()
 
@@ -152,7 +155,11 @@ STAR = adjacency(6, (0, 1), (0, 2), (0, 3), (3, 4))  # with a tail, and a node a
 @compare([STAR], [STAR[:4, :4]], [torch.zeros(1, 1, dtype=torch.bool)], run=_weights)
 @mistake("all gates are open; close those of nodes that are not joined.", edge=0, base=20)
 @mistake("the gates are half open where there is an edge: σ(0) is 1/2.", edge=30)
-@mistake("σ(5) is 0.993: the gates are not open, or not closed, enough.", edge=10, base=-5)
+@mistake(
+    "σ(5) is 0.993: open gates are not open enough, and closed ones not closed enough.",
+    edge=10,
+    base=-5,
+)
 @mistake("a node also counts itself; close its own gate.", loops=True)
 @mistake("the gates are inverted: they are open where there is no edge.", edge=-40, base=20)
 @mistake("the gates are neither closed nor open: g is 0 and 1.", edge=1, base=0)
@@ -163,16 +170,16 @@ def check_counting_head(A, edge=60, base=-30, pick=0, loops=False):
 
 @checker
 def check_triangles(one, other, gate):
-    """No head can tell node 0 of the two graphs apart, and EGT's pairs count the triangles."""
+    """Node 0 looks the same to a Graphormer head in both graphs; EGT's pairs count triangles."""
     if other is ...:
         raise Missing
     graphs = [_from_edges(edges) for edges in (one, other)]
     sizes = [len(A) for A in graphs]
-    require(sizes[0] == sizes[1], f"the graphs have {sizes[0]} and {sizes[1]} nodes.")
+    require(sizes[0] == sizes[1], f"the graphs have different sizes: {sizes[0]} and {sizes[1]}.")
     degrees = [A.sum(dim=1) for A in graphs]
     unequal = (degrees[0] != degrees[1]).nonzero().flatten().tolist()
     node = unequal[0] if unequal else None
-    require(not unequal, f"node {node} has another degree in the second graph.")
+    require(not unequal, f"node {node} has a different degree in the second graph.")
     rows = [_steps_from(A, 0) for A in graphs]
     unequal = [j for j in range(sizes[0]) if rows[0][j] != rows[1][j]]
     where = f"from node 0 to node {unequal[0]}" if unequal else ""
@@ -206,7 +213,7 @@ def _check_gate(gate):
                 continue
             all_pairs = share.double().sum(dim=1) / N
             ignored = torch.allclose(z, all_pairs, atol=1e-4)
-            require(not ignored, "pairs without an edge are counted, too: close their gates.")
+            require(not ignored, "pairs without an edge are counted as well: close their gates.")
             neighbours = torch.allclose(z, A.double().sum(dim=1) / N, atol=1e-4)
             require(not neighbours, "this counts neighbours: the gate has to depend on `share`.")
             linear = (A * share).sigmoid().double().sum(dim=1) / N

@@ -41,18 +41,20 @@ BOND = BOND % 3
 
 @compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5), (D, BOND, 3, 1))
 @mistake(
-    "distance L is far here, as in the authors' code; far means more than L.",
+    "your code counts distance L as far, as the authors' code does; far means more than L.",
     far=lambda d, L: (d >= L) & (d > 1),
 )
 @mistake("no distance is far; all distances beyond L share one relation.", far=lambda d, L: d > 99)
-@mistake("far is a relation of its own; yours is that of distance L.", beyond=-1)
+@mistake(
+    "far pairs have a relation of their own; yours have the relation of distance L.", beyond=-1
+)
 @mistake("a node with itself has relation 0, not 1.", own=1)
 @mistake("far and unreachable are swapped: unreachable is the last relation.", apart=0, beyond=1)
 @mistake("unreachable pairs have a relation of their own, the last one.", apart=0)
 @mistake("unreachable pairs have the last relation, not 0.", apart=None)
 @mistake("the edges have the relations 1 to E; yours begin at 0.", first=0)
 @mistake("distance 2 has the relation E + 1; yours is one too large.", second=1)
-@mistake("edges have their type's relation; yours all have relation 1.", types=0)
+@mistake("each type of edge has its own relation; your edges all have relation 1.", types=0)
 @mistake(
     "there is no row for [VNode] here: a node with itself has relation 0.", then=lambda ids: ids + 1
 )
@@ -74,7 +76,7 @@ def check_relation_ids(
     edge=lambda d, bond: d == 1,
     own=0,
 ):
-    """The order is itself, edges by type, distances, far, unreachable."""
+    """Relations come in the order: itself, edges by type, distances, far, unreachable."""
     ids = torch.where(far(distance, L), E + L + beyond, E + distance - 1 + second)
     ids = torch.where(edge(distance, bond), first + types * bond, ids)
     ids = torch.where(distance == -1, 0 if apart is None else E + L + apart, ids)
@@ -122,12 +124,15 @@ OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
     (*random((3, 9, 8), seed=2), *OTHER),
     run=_without_pairs_and_loops,
 )
-@mistake("this is k_i, as in the authors' code; Eq. 7 has k_j, the key attended to.", key_of_i=True)
+@mistake(
+    "this uses k_i, as the authors' code does; Eq. 7 uses k_j, the key of the node attended to.",
+    key_of_i=True,
+)
 @mistake(
     "the result is divided by sqrt(K); leave that to Eq. 8.", scale=lambda k: k.shape[-1] ** -0.5
 )
 def check_key_context(k, R_query, relation, scale=lambda k: 1.0, key_of_i=False):
-    """T products for each key, from which each pair picks its own."""
+    """You compute T products for each key, and each pair picks the one of its relation."""
     products = scale(k) * R_query @ k.mT  # [H, T, N]
     index = relation.expand(len(k), -1, -1)
     return products.mT.gather(2, index) if key_of_i else products.gather(1, index)
@@ -159,7 +164,7 @@ def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
 
 
 @compare((3, 5), (1, 2), (2, 1))
-@mistake("a node also counts itself; relation 0 should be 0.", first=lambda E: 0)
+@mistake("a node also counts itself; the row of relation 0 should be 0.", first=lambda E: 0)
 @mistake("there is no row for [VNode] here: T is 1 + E + (L - 1) + 2.", more=1)
 @mistake("only edges of type 0 are counted; relations 1 to E are edges.", end=lambda E: 2)
 @mistake("edges of the last type are not counted; relations 1 to E are edges.", end=lambda E: E)
@@ -169,7 +174,7 @@ def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     end=lambda E: E + 2,
 )
 @mistake(
-    "an edge of any type counts as one neighbour; yours counts its type.",
+    "an edge of any type counts as one neighbour; yours counts as many as its type's number.",
     then=lambda R: R.cumsum(0) * R,
 )
 @mistake(
@@ -203,7 +208,8 @@ def check_dial_table(dial_table):
     require(not least, "the right distance gets the least attention: the sign is wrong.")
     for n, farthest in enumerate(largest.tolist(), start=1):
         require(n == farthest, f"the query with dial {n} attends to distance {farthest}.")
-    require(right >= 0.99, f"the right distance gets only {right:.1%}: the numbers are too small.")
+    share = f"the right distance gets only {right:.1%} of the attention"
+    require(right >= 0.99, f"{share}: use larger numbers.")
 
 
 MOST_NODES = 12  #: of a tree, at least 2

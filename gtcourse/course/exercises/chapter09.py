@@ -32,7 +32,10 @@ def _with_large_negatives(table, *_):
 # The logarithm of 0 has no gradient.
 @compare((PATH, 0.4), (PATH[1:, 1:], 1.3), (torch.zeros(1, 1), 2.0), view=_with_large_negatives)
 @mistake("this is the kernel itself; the bias is its logarithm.", then=torch.exp)
-@mistake("this is -t L: take its exponential as a matrix.", kernel=torch.exp)
+@mistake(
+    "this is -t L, because `exp` acts on each entry: use the exponential of the matrix.",
+    kernel=torch.exp,
+)
 @mistake("the heat grows: the sign of t L is wrong.", sign=1)
 @mistake("this is exp(t A); use the Laplacian D - A.", degrees=0)
 @mistake("t is missing.", given=lambda A, t: (A, 1.0))
@@ -43,7 +46,7 @@ def _with_large_negatives(table, *_):
     then=lambda b: (b.exp() + 1e-3).log(),
 )
 @mistake(
-    "this is I - tL, the beginning of the series; take the matrix exponential.",
+    "this uses I - tL, the first two terms of the series; use the matrix exponential.",
     kernel=lambda M: (torch.eye(len(M)) + M).clamp(min=0),
 )
 @mistake(
@@ -62,11 +65,11 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
 @compare((RINGS, 11), ([[*range(8)]], 8), ([], 2), ([[5, 1, 3, 0], [6, 2, 7]], 9))
 @mistake("a node is bound to itself; the diagonal should be False.", itself=True)
 @mistake(
-    "only consecutive nodes are bound; bind all.",
+    "only consecutive nodes are bound; bind all nodes of a ring.",
     others=lambda ring, n: [ring[n - 1], ring[(n + 1) % len(ring)]],
 )
 @mistake(
-    "only consecutive nodes are bound, and the ring is not closed; bind all.",
+    "only consecutive nodes are bound, and the ring is not closed; bind all nodes of a ring.",
     others=lambda ring, n: [*ring[max(n - 1, 0) : n], *ring[n + 1 : n + 2]],
 )
 @mistake(
@@ -81,15 +84,17 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
     "only the first ring is read; collect the pairs of all rings.",
     given=lambda rings, N: (rings[:1], N),
 )
-@mistake("two nodes that share two rings are bound as well.", once=True)
+@mistake(
+    "two nodes that share two rings are not bound in your result, but they should be.", once=True
+)
 @mistake("True and False are swapped.", then=torch.logical_not)
 @mistake(
-    "a node in no ring has a row, too: the result is [N, N].",
+    "a node in no ring also has a row: the result is [N, N].",
     given=lambda rings, N: (rings, 1 + max(max(ring) for ring in rings)),
 )
 @mistake("a ring of more than six nodes is left out; all rings count.", largest=6)
 @mistake("each pair is bound one way only; the relation is symmetric.", then=torch.triu)
-@mistake("rings that share nodes were merged.", merged=True)
+@mistake("rings that share nodes were merged; bind only nodes of the same ring.", merged=True)
 def check_ring_bound(
     rings, N, itself=False, others=lambda ring, n: ring, largest=None, merged=False, once=False
 ):
@@ -123,7 +128,10 @@ def check_ring_bound(
     over=lambda q, K: q.shape[1] ** 0.5,
 )
 @mistake("E is divided by sqrt(K) as well; divide the dot product only.", of_E=lambda K: K**-0.5)
-@mistake("heads alternate; use repeat_interleave.", repeat=lambda dots, K, _: dots.repeat(K, 1, 1))
+@mistake(
+    "the channels of the heads alternate; use repeat_interleave.",
+    repeat=lambda dots, K, _: dots.repeat(K, 1, 1),
+)
 @mistake(
     "E is added after the softmax; add it to the logits.",
     lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H) + E,
@@ -187,7 +195,7 @@ def _apart(numbers):
 @mistake("this is the larger of the two differences; use their Euclidean norm.", of=torch.maximum)
 @mistake("the distance is rounded to the nearest whole number; round down.", rounded=torch.round)
 @mistake(
-    "an image has borders: distances do not go round them.",
+    "an image has borders: distances do not wrap around them.",
     lambda h, w, M: _round_borders(h, w).clamp(max=M),
 )
 @mistake("the distance is rounded up; round down.", rounded=torch.ceil)
@@ -240,7 +248,10 @@ def _by_hand(backward, *arguments):
 @mistake("the factors are missing in z, the output of the layer.", of_z=lambda a, m, keep: a * m)
 @mistake("z is the sum over j, the last axis.", over=1)
 @mistake("the weight is missing: dz/dE is a (keep * m - z).", weight=torch.ones_like)
-@mistake("the gradient of z_i reaches row i: g needs a last axis.", of_g=lambda g: g[:, None])
+@mistake(
+    "the gradient of z_i reaches row i: g needs one more axis at the end.",
+    of_g=lambda g: g[:, None],
+)
 @mistake("this is a mean over channels; sum their gradients.", of_s=torch.mean)
 @mistake("sum over the channels, not the queries.", of_s=lambda E, dim: E.sum(dim=1))
 def check_backward(

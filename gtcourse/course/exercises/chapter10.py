@@ -54,7 +54,7 @@ SIZE = torch.tensor([0.5, 1.2, 2.0])  # numbers of both signs
     (-SIZE, SIZE.flip(0) - 1.5, A[1:, 1:]),
     (*random((1,), (1,)), ~A[:1, :1]),
 )
-@mistake("this is a ReLU; LeakyReLU keeps a fifth of negative numbers.", slope=0.0)
+@mistake("this is a ReLU; LeakyReLU multiplies negative numbers by 0.2.", slope=0.0)
 @mistake(
     "a node attends to itself only if it has a loop.",
     given=lambda a, b, A: (a, b, A | torch.eye(len(A), dtype=torch.bool)),
@@ -70,12 +70,12 @@ SIZE = torch.tensor([0.5, 1.2, 2.0])  # numbers of both signs
     ),
 )
 @mistake("pairs without an edge have the logit 0, which still gets weight; use -inf.", off=0.0)
-@mistake("these are weights, not logits.", then=lambda s: s.softmax(dim=-1).nan_to_num())
+@mistake("these are weights; return logits.", then=lambda s: s.softmax(dim=-1).nan_to_num())
 @mistake("the non-linearity is missing: LeakyReLU.", slope=1.0)
 @mistake("the slope is 0.01, PyTorch's default; GAT's is 0.2.", slope=0.01)
 @mistake("pairs without an edge have a large negative logit; use -inf.", off=-1e9)
 def check_gat_logits(receiver, sender, A, slope=0.2, off=-math.inf):
-    """LeakyReLU of the receiver's number plus the sender's, on incoming edges."""
+    """Each logit is LeakyReLU(receiver + sender), on incoming edges only."""
     return F.leaky_relu(receiver[:, None] + sender, slope).masked_fill(~A.mT, off)
 
 
@@ -96,18 +96,22 @@ def check_gat_logits(receiver, sender, A, slope=0.2, off=-math.inf):
 )
 @mistake("s is missing: add the logarithm of the gate to it.", lambda s, g: F.logsigmoid(g))
 @mistake("this is exp(s) times the gate; return its logarithm.", lambda s, g: s.exp() * g.sigmoid())
-@mistake("the softmax is taken already; return logits.", lambda s, g: s.softmax(-1) * g.sigmoid())
+@mistake(
+    "you have already taken the softmax; return logits.", lambda s, g: s.softmax(-1) * g.sigmoid()
+)
 @mistake("s is multiplied by the logarithm of the gate; add it.", lambda s, g: s * F.logsigmoid(g))
 @mistake("use the natural logarithm.", lambda s, g: s + F.logsigmoid(g) / math.log(10))
 @mistake(
     "σ is clamped, so a very small gate is too large; use F.logsigmoid.",
     lambda s, g: s + g.sigmoid().clamp(min=1e-9).log(),
 )
-@mistake("log σ(g) is wanted, not log σ(-g) = log(1 - σ(g)).", lambda s, g: s + F.logsigmoid(-g))
+@mistake("this adds log σ(-g) = log(1 - σ(g)); add log σ(g).", lambda s, g: s + F.logsigmoid(-g))
 @mistake("σ(-200) is 0 in single precision; use F.logsigmoid.", lambda s, g: s + g.sigmoid().log())
-@mistake("these are weights, not logits.", lambda s, g: F.normalize(s.exp() * g.sigmoid(), 1, -1))
+@mistake(
+    "these are weights; return logits.", lambda s, g: F.normalize(s.exp() * g.sigmoid(), 1, -1)
+)
 @mistake("the gate itself is added; add its logarithm.", lambda s, g: s + g.sigmoid())
-@mistake("g is added as it is: that is the factor exp(g), not σ(g).", lambda s, g: s + g)
+@mistake("adding g itself multiplies the weights by exp(g), not by σ(g).", lambda s, g: s + g)
 @mistake("the gate multiplies exp(s), not s.", lambda s, g: s * g.sigmoid())
 def check_gate_as_bias(s, g):
     """The logarithm of the gate is a bias, and a constant message is unchanged."""
@@ -149,7 +153,7 @@ ERRORS = {
     ahead=lambda a, b: sorted(a)[len(a) // 2] < sorted(b)[len(b) // 2],
 )
 @mistake(
-    "seeds are compared one by one; each seed of one has to beat every seed of the other.",
+    "seeds are compared in pairs; each seed of one model has to beat every seed of the other.",
     ahead=lambda a, b: all(x < y for x, y in zip(a, b, strict=False)),
 )
 @mistake(
@@ -167,11 +171,11 @@ ERRORS = {
 @mistake("only means were compared.", ahead=lambda a, b: sum(a) / len(a) < sum(b) / len(b))
 @mistake("only the best seeds were compared.", ahead=lambda a, b: min(a) < min(b))
 @mistake(
-    "a model is not ahead if its worst equals the other's best.",
+    "a model is not ahead if its worst error equals the other's best.",
     ahead=lambda a, b: max(a) <= min(b),
 )
 def check_ahead_of(errors, ahead=lambda a, b: max(a) < min(b)):
-    """The worst seed of one is compared with the best of the other."""
+    """The worst seed of one model is compared with the best seed of the other."""
     return {(a, b) for a in errors for b in errors if a != b and ahead(errors[a], errors[b])}
 
 
@@ -337,7 +341,7 @@ def _toy(sizes, seed):
     lambda fit, x, y, group: _tested(fit, x, y, group, group[:1]),
 )
 @mistake(
-    "groups need not be numbered 0, 1, 2, …: take the numbers that there are.",
+    "groups need not be numbered 0, 1, 2, …: use the numbers that occur in `group`.",
     lambda fit, x, y, group: _tested(fit, x, y, group, range(len(np.unique(group)))),
 )
 @mistake("a group was left out: each group is tested once.", first=1)
@@ -346,13 +350,13 @@ def _toy(sizes, seed):
     swapped=True,
 )
 @mistake(
-    "the groups are given; do not draw others.",
+    "use the groups that are given; do not draw new ones.",
     given=lambda fit, x, y, group: (fit, x, y, np.arange(len(y))),
 )
 def check_honest_error(
     fit, x, y, group, by_group=False, of=np.abs, mean=np.mean, first=0, swapped=False
 ):
-    """On 183 molecules: ridge 0.08 at random, 0.35 by scaffold; nearest 0.52 and 0.56."""
+    """Errors at random and by scaffold: 0.08 and 0.35 (ridge), 0.52 and 0.56 (nearest)."""
     errors = []
     for one in np.unique(group)[first:]:
         test = (group == one) ^ swapped
@@ -362,7 +366,7 @@ def check_honest_error(
 
 @checker
 def check_layer(layer):
-    """No two connected graphs of up to five nodes fool four of your layers; two with six must."""
+    """Four of your layers separate all connected graphs of up to five nodes. With six, none can."""
     W, U = (x.double() / 2 for x in random((6, 6), (6, 6), seed=4))
 
     def apply(h: Tensor, A: Tensor) -> Tensor:
@@ -398,8 +402,8 @@ def check_layer(layer):
         edges = [np.argwhere(np.triu(graph.bonds)).tolist() for graph in pair]
         sizes = [f"{len(g.atoms)} node{'s' if len(g.atoms) > 1 else ''}" for g in pair]
         raise Mistake(
-            f"two graphs get the same numbers: one of {sizes[0]} with the edges {edges[0]}, and "
-            f"one of {sizes[1]} with the edges {edges[1]}."
+            f"your layers do not separate two graphs: one of {sizes[0]} with the edges {edges[0]}, "
+            f"and one of {sizes[1]} with the edges {edges[1]}."
         )
 
 

@@ -14,9 +14,9 @@ ATTENTION = torch.tensor([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.6, 0.1,
 @mistake("0 log 0 is NaN, but should be 0: use torch.special.xlogy.", product=lambda a: a * a.log())
 @mistake("this is the entropy in nats; divide by log N.", over=lambda a: 1)
 @mistake("this is the entropy in bits; divide by log N.", over=lambda a: math.log(2))
-@mistake("the size of the graph is fixed; divide by log N.", over=lambda a: math.log(4))
+@mistake("you hard-coded the size of the graph; divide by log N.", over=lambda a: math.log(4))
 @mistake(
-    "NaN was replaced in the sum, and with it the terms that are not zero.",
+    "NaN was replaced after the sum, which also discards the terms that are not zero.",
     lambda a: (-(a * a.log()).sum(dim=-1) / math.log(len(a))).nan_to_num(),
 )
 @mistake(
@@ -27,17 +27,17 @@ ATTENTION = torch.tensor([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.6, 0.1,
 @mistake("divide by log N, not by N.", over=len)
 @mistake("this is the mean over j; take the sum.", over=lambda a: len(a) * math.log(len(a)))
 @mistake(
-    "even attention is that to all N nodes, also for a row with zeros.",
+    "even attention goes to all N nodes, even if the row contains zeros.",
     lambda a: -torch.special.xlogy(a, a).sum(-1) / (a > 0).sum(-1).clamp(min=2).to(a).log(),
 )
 @mistake(
-    "this is the number of nodes that it is spread over, divided by N; leave exp out.",
+    "this is the exponential of the entropy, divided by N; leave exp out and divide by log N.",
     lambda a: (-torch.special.xlogy(a, a).sum(dim=-1)).exp() / len(a),
 )
 @mistake("a small number was added inside the logarithm.", product=lambda a: a * (a + 1e-3).log())
 @mistake("the sum runs over the queries; it should run over j, the last axis.", dim=0)
 def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=None, dim=-1):
-    """It is 0 for a row with one node and 1 for a uniform row, for any size."""
+    """The result is 0 for attention to one node and 1 for even attention, for any size."""
     return -product(a).sum(dim=dim) / (over(a) if over else math.log(len(a)))
 
 
@@ -51,7 +51,7 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
     given=lambda a: (a.flip(0),),
 )
 @mistake("the residual is missing: half of each factor is the identity.", residual=0.0)
-@mistake("only the first head was used; take their mean.", given=lambda a: (a[:, :1],))
+@mistake("only the first head was used; take the mean of all heads.", given=lambda a: (a[:, :1],))
 @mistake(
     "this is the maximum over the heads; take their mean.",
     given=lambda a: (a.amax(dim=1, keepdim=True),),
@@ -65,7 +65,7 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
     lambda a: sum(check_rollout.reference(a[n : n + 1]) for n in range(len(a))),
 )
 @mistake(
-    "the heads are taken for layers, one after the other; take their mean.",
+    "the heads are multiplied as if they were layers; take their mean.",
     given=lambda a: (a.flatten(0, 1)[:, None],),
 )
 @mistake("the first layer is left out.", given=lambda a: (a[1:],))
@@ -85,7 +85,7 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
     lambda a: (check_rollout.reference(a, residual=0.0) + torch.eye(a.shape[-1]).to(a)) / 2,
 )
 def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
-    """Half the mean over heads, half the identity, and later layers on the left."""
+    """Each factor is half the mean over heads, half the identity, with later layers on the left."""
     product = eye = torch.eye(attention.shape[-1], dtype=attention.dtype)
     for layer in attention:
         factor = (1 - residual) * layer.mean(dim=0) + residual * eye
@@ -125,7 +125,10 @@ def _by_hand(answer, *arguments):
     (random((5, 5))[0].softmax(dim=-1), *random((5, 4), (5, 4), seed=3)),
     run=_by_hand,
 )
-@mistake("this is the derivative for a weight, not for a logit.", lambda a, v, g: g @ v.T)
+@mistake(
+    "this is the derivative with respect to a weight; take that with respect to its logit.",
+    lambda a, v, g: g @ v.T,
+)
 @mistake("this is the weight times its derivative; z_i is missing.", lambda a, v, g: a * (g @ v.T))
 @mistake("this uses z_j; it should be z_i.", lambda a, v, g: a * (g @ v.T - g @ (a @ v).T))
 @mistake(
@@ -133,7 +136,7 @@ def _by_hand(answer, *arguments):
     lambda a, v, g: g @ v.T - (g * (a @ v)).sum(dim=-1, keepdim=True),
 )
 @mistake(
-    "logit s_ij moves all weights of row i; a (1 - a) is its own weight's derivative only.",
+    "logit s_ij moves all weights of row i; a (1 - a) is the derivative of its own weight alone.",
     lambda a, v, g: a * (1 - a) * (g @ v.T),
 )
 @mistake(
@@ -153,5 +156,5 @@ def _by_hand(answer, *arguments):
     lambda a, v, g: a * g.sum(1, True) * (v.sum(dim=1) - (a @ v).sum(1, True)),
 )
 def check_logit_gradient(a, v, g):
-    """A logit moves the prediction by its value minus the mean."""
+    """A logit acts through its value minus the mean: its derivative is a_ij (v_j - z_i) · g_i."""
     return a * (g @ v.T - (g * (a @ v)).sum(dim=-1, keepdim=True))

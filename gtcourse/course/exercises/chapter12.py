@@ -42,7 +42,7 @@ def _share(batch):
     lambda sizes, b: sum(map(_share, _batches(sizes, b))) / len(_batches(sizes, b)),
 )
 @mistake(
-    "the last batch counts, too, if it has fewer graphs.",
+    "the last batch counts as well, even if it has fewer graphs.",
     given=lambda sizes, b: (sizes[: len(sizes) // b * b] or sizes, b),
 )
 @mistake(
@@ -70,14 +70,17 @@ def _share(batch):
 @mistake("this is rounded to two digits.", then=lambda share: round(share, 2))
 @mistake("// rounds down to a whole number; use /.", then=lambda share: math.ceil(share))
 @mistake(
-    "add the squares of the sizes, not the sizes, which you square afterwards.",
+    "square each size before you add them up.",
     lambda sizes, b: (
         1 - sum(sizes) ** 2 / sum((len(batch) * max(batch)) ** 2 for batch in _batches(sizes, b))
     ),
 )
 @mistake("the graphs were sorted; take them in order.", given=lambda sizes, b: (sorted(sizes), b))
 @mistake("this counts nodes; a batch has N² pairs for each graph.", power=1)
-@mistake("a batch is padded to its own largest graph.", given=lambda sizes, b: (sizes, len(sizes)))
+@mistake(
+    "all batches are padded to one size; pad each to its own largest graph.",
+    given=lambda sizes, b: (sizes, len(sizes)),
+)
 @mistake("this is the share of real pairs; return that of padding.", then=lambda share: 1 - share)
 def check_padding_share(sizes, batch_size, power=2):
     """Padding is counted in pairs, and batches of similar sizes waste less."""
@@ -120,15 +123,20 @@ def _block_case(N, d, D, size, scale):
     _block_case(6, 3, 0, 1, scale=4),  # one scalar for all distances
     run=_in_blocks,
 )
-@mistake("distances beyond D read the last scalar, of index D.", last=2)
+@mistake("distances beyond D read the last scalar, which has the index D.", last=2)
 @mistake("the distance |i - j| has no direction: use abs().", sided=True)
 @mistake("the dot products are divided by d; use √d.", power=1)
 @mistake("the bias is missing.", given=lambda q, k, v, scalars, size: (q, k, v, 0 * scalars, size))
 @mistake("this is the mean of the blocks' softmaxes; all keys share one softmax.", mean=True)
-@mistake("when the largest logit grows, what was summed before has to shrink.", shrinks=False)
+@mistake(
+    "when the largest logit grows, the sums over earlier blocks have to shrink with it.",
+    shrinks=False,
+)
 @mistake("the largest logit has to be subtracted before exp, or it overflows.", shift=0)
 @mistake("each block was divided by its own sum; divide once, at the end.", local=True)
-@mistake("distances count from the node's own number, not from its place in the block.", first=1)
+@mistake(
+    "compute distances from a node's number in the graph, not from its place in the block.", first=1
+)
 @mistake("the last block may be smaller than the others, but it counts.", whole=True)
 @mistake("divide the dot products by √d.", power=0)
 def check_attention_in_blocks(
@@ -147,7 +155,7 @@ def check_attention_in_blocks(
     sided=False,
     mean=False,
 ):
-    """The softmax of all keys, from blocks, with numbers in proportion to N."""
+    """The softmax over all keys is built block by block, with memory in proportion to N."""
     N, d = q.shape
     largest = q.new_full((N, 1), -math.inf)
     total = q.new_zeros(N, 1)
@@ -183,20 +191,26 @@ REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 
 @compare((DIRECTED, REAL), (DIRECTED[:2], REAL[:2]), (DIRECTED[1:, :5, :5], REAL[1:, :5]))
 @mistake("row i holds the steps from i to j, not from j to i.", then=lambda D: D.mT)
-@mistake("a pair without a path has -1, not 0.", never=lambda N: 0)
-@mistake("a pair without a path has -1, not N.", never=lambda N: N)
+@mistake("a pair without a path gets -1, not 0.", never=lambda N: 0)
+@mistake("a pair without a path gets -1, not N.", never=lambda N: N)
 @mistake(
-    "a pair without a path has -1, not infinity.", then=lambda D: torch.where(D < 0, torch.inf, D)
+    "a pair without a path gets -1, not infinity.", then=lambda D: torch.where(D < 0, torch.inf, D)
 )
-@mistake("padding has -1 everywhere.", given=lambda A, mask: (A, mask | True))
-@mistake("it stops one step early: a path can have N - 1 steps.", steps=lambda N, mask: N - 2)
 @mistake(
-    "it stops at the number of nodes of the smallest graph; the largest decides.",
+    "padding gets -1 everywhere, on the diagonal as well.", given=lambda A, mask: (A, mask | True)
+)
+@mistake(
+    "your loop stops one step early: a path can have N - 1 steps.", steps=lambda N, mask: N - 2
+)
+@mistake(
+    "your loop stops at the size of the smallest graph; the largest graph decides.",
     steps=lambda N, mask: int(mask.sum(dim=1).min()) - 1,
 )
 @mistake("the number of steps is fixed; it depends on N.", steps=lambda N, mask: 3)
 @mistake("a later power overwrites the first one that reached a pair.", again=True)
-@mistake("these are the edges; go on with more steps.", lambda A, mask: torch.where(A, 1, -1))
+@mistake(
+    "these are the edges alone; continue with more steps.", lambda A, mask: torch.where(A, 1, -1)
+)
 @mistake("every distance but 0 is one too large.", then=lambda D: torch.where(D > 0, D + 1, D))
 @mistake("a node is 0 steps from itself.", then=lambda D: torch.where(D == 0, -1, D))
 def check_distances(A, mask, steps=lambda N, mask: N - 1, never=lambda N: -1, again=False):
@@ -234,7 +248,7 @@ def _order_of_six(epoch):
     (_order, 3, 7, 10),  # one batch an epoch
     view=integers,
     explain=lambda got, right, order, steps, num_graphs, batch_size: (
-        f"after {steps} steps with {num_graphs} graphs in batches of {batch_size} it is "
+        f"after {steps} steps with {num_graphs} graphs in batches of {batch_size} you return "
         f"{integers(got)}, not {right}."
     ),
 )
@@ -247,11 +261,14 @@ def _order_of_six(epoch):
     "epochs are counted from 0.", given=lambda order, *rest: (lambda epoch: order(epoch + 1), *rest)
 )
 @mistake(
-    "the number of steps goes on over the epochs: begin each epoch with its first batch.",
+    "`steps` counts over all epochs; each epoch begins again with its first batch.",
     lambda order, steps, n, b: order(0)[steps * b : steps * b + b].tolist(),
 )
 @mistake("batch number p begins at p * batch_size.", factor=1)
-@mistake("the last batch of an epoch is smaller; do not begin the order again.", wraps=True)
+@mistake(
+    "the last batch of an epoch is smaller; do not fill it up from the start of the order.",
+    wraps=True,
+)
 @mistake(
     "an epoch does not end in the middle of a batch: count batches, not graphs.",
     lambda order, s, n, b: order(s * b // n)[s * b % n : s * b % n + b].tolist(),
@@ -266,7 +283,9 @@ def _order_of_six(epoch):
     given=lambda order, *rest: (lambda _: order(0), *rest),
 )
 @mistake("this is the epoch's first batch; skip those that were taken.", again=True)
-@mistake("the last batch of an epoch is not full, but it is a step.", rounded=math.floor)
+@mistake(
+    "the last batch of an epoch may be smaller, but it also counts as a step.", rounded=math.floor
+)
 def check_next_batch(
     order,
     steps,

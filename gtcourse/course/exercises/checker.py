@@ -100,7 +100,7 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
             with time_limit(SECONDS):
                 check(_attempted(answer), *rest)
         except TookTooLong:
-            limit = f"your code was stopped after {SECONDS:g} seconds: does a loop never end?"
+            limit = f"your code was stopped after {SECONDS:g} seconds: is there an endless loop?"
             return Result(False, limit)
         except Missing:
             return Result(None, "replace the `...` with your answer and run the cell again.")
@@ -209,8 +209,12 @@ class compare:  # noqa: N801 (a decorator)
             except RuntimeError as error:
                 if case is self.cases[0]:
                     raise
-                hint = "Are they fixed? Make new tensors with `x.new_zeros(...)` or dtype=x.dtype."
-                raise Mistake(f"right for other sizes or dtypes, but: {error}. {hint}") from error
+                hint = (
+                    "Do you fix a size or a dtype? Make new tensors with `x.new_zeros(...)` or "
+                    "dtype=x.dtype."
+                )
+                start = "your code works for other sizes or dtypes, but here it raised"
+                raise Mistake(f"{start}: {error}. {hint}") from error
             for name, x, y in zip(self.names, case, given, strict=False):
                 same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
                 require(same, f"`{name}` has been changed in place; work on a copy (clone).")
@@ -374,7 +378,10 @@ class compare:  # noqa: N801 (a decorator)
         hint = "use tensor operations only, without detach(), item() or torch.tensor()."
         require(got or not right, f"{start} no gradient reaches the arguments: {hint}")
         for name, expected in right.items():
-            hint = "replacing NaN is too late; change the row before the softmax or the division."
+            hint = (
+                "replacing NaN afterwards is too late; change the row before the softmax or the "
+                "division."
+            )
             is_finite = got[name].isfinite().all()
             require(is_finite, f"{start} the gradient of `{name}` is not finite: {hint}")
             is_close = torch.allclose(got[name], expected, atol=10 * self.atol, rtol=1e-3)
@@ -399,19 +406,19 @@ MISREADINGS = {
     "this is the result for `{}` + 1.": lambda x: index(x) + 1,
     "this is the result for `{}` - 1.": lambda x: index(x) - 1,
     "this is the result for `{}` transposed: rows and columns are swapped.": lambda x: x.mT,
-    "this is the result with `{0}` made symmetric: keep its direction.": (
+    "this is the result with `{0}` made symmetric; use `{0}` as it is.": (
         lambda x: torch.maximum(x, x.mT)
     ),
     "this is the result with the first two axes of `{}` swapped.": lambda x: x.transpose(0, 1),
-    "this is the result with `{}` set to 0 or False: it has no effect.": torch.zeros_like,
-    "this is the result with `{}` set to True: it has no effect.": (
+    "this is the result with `{}` set to 0 or False, as if it were unused.": torch.zeros_like,
+    "this is the result with `{}` set to True, as if it were unused.": (
         lambda x: torch.ones_like(_flag(x))
     ),
     "this is the result with True and False swapped in `{}`.": lambda x: ~_flag(x),
     "this is the result for `{}` in reverse order.": lambda x: x.flip(0),
 }
 CHANGED_NUMBERS = {
-    "this is the result for `{}` with the other sign.": lambda x: -_real(x),
+    "this is the result for `{}` with the opposite sign.": lambda x: -_real(x),
     "this is the result for the absolute values of `{}`.": lambda x: _real(x).abs(),
     "this is the result for twice `{}`.": lambda x: 2 * _real(x),
     "this is the result for half of `{}`.": lambda x: _real(x) / 2,
@@ -469,7 +476,7 @@ def without_loops(answer: Callable) -> None:
     """Raises :class:`Mistake` if the code of a function has a loop or a comprehension."""
     loops = {"FOR_ITER", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
     found = {step.opname for code in _codes(answer) for step in get_instructions(code)}
-    require(not found & loops, "there is a loop in your code; use operations on all at once.")
+    require(not found & loops, "there is a loop in your code; tensor operations need none.")
 
 
 class _Counted(TorchDispatchMode):
@@ -494,7 +501,7 @@ def in_one_go(answer: Callable, *cases: Sequence, what: str) -> None:
         with _Counted() as counted:
             answer(*deepcopy(case))
         counts.append(counted.count)
-    grows = f"the number of operations grows with the number of {what}: work on all at once."
+    grows = f"the number of operations grows with the number of {what}: process them all at once."
     require(max(counts) - min(counts) < 10, grows)
 
 
@@ -541,9 +548,9 @@ def _another_kind(got: object, right: object) -> str | None:
         if got.shape != right.shape:
             shapes = f"expected the shape {list(right.shape)}, got {list(got.shape)}"
             if sorted(got.shape) == sorted(right.shape):
-                return f"{shapes}: the axes are in another order."
+                return f"{shapes}: the axes are in a different order."
             if got.numel() == right.numel():
-                return f"{shapes}: the entries are as many, but the axes are others."
+                return f"{shapes}: the number of entries is right, but the axes are not."
             return f"{shapes}."
     elif isinstance(right, int | float):
         if isinstance(got, Tensor | np.generic | np.ndarray) and math.prod(got.shape) == 1:

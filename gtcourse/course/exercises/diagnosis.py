@@ -37,8 +37,8 @@ TO_THE_RIGHT: dict[str, Callable[[Tensor], Tensor]] = {
 """What makes a wrong result right."""
 
 OTHER_FACTORS = (
-    "every entry is a multiple of the right one, by a factor that depends on the sizes: is a wrong "
-    "size in it?"
+    "every entry is the right one times a factor that depends on the sizes: do you use "
+    "the wrong size?"
 )
 """Said instead of the factor where it differs between inputs."""
 
@@ -82,7 +82,7 @@ def _relations(
     if got.isnan().any() and not right.isnan().any():
         place = got.isnan().nonzero()[0].tolist()
         where = f", at {place}" if place else ""
-        cause = "is it 0/0, inf/inf or a softmax over only -inf?"
+        cause = "does it come from 0/0, inf/inf or a softmax over nothing but -inf?"
         yield "NaN", f"an entry is NaN{where}: {cause}"
         return
     for sentence, change in OF_THE_RIGHT.items():
@@ -117,10 +117,13 @@ def _relations(
         for axis, name in ((-1, "row"), (-2, "column")):
             scale = (got * right).sum(axis, keepdim=True) / (right * right).sum(axis, keepdim=True)
             if same(got, scale * right) and (scale.abs() > 1e-6).all():
-                yield name, f"each {name} is a multiple of the right one: check what divides it."
+                yield name, f"each {name} is a multiple of the right one: check what you divide by."
             shift = (got - right).mean(axis, keepdim=True)
             if same(got, right + shift):
-                yield f"shifted {name}", f"each {name} is off by a number of its own."
+                yield (
+                    f"shifted {name}",
+                    f"each {name} is off by a constant, which differs from {name} to {name}.",
+                )
 
 
 def place_of(wrong: Tensor, got: Tensor, right: Tensor) -> str:
@@ -139,7 +142,7 @@ def place_of(wrong: Tensor, got: Tensor, right: Tensor) -> str:
     elif common := _in_common(wrong, right):
         start += f", {common.removeprefix('all ') if count == 1 else common}"
     one, other = (_number(x[place]) for x in (got, right))
-    return f"{start}; at {list(place)} it is {one}, not {other}."
+    return f"{start}; entry {list(place)} is {one}, not {other}."
 
 
 def _in_common(wrong: Tensor, right: Tensor) -> str:
@@ -150,7 +153,7 @@ def _in_common(wrong: Tensor, right: Tensor) -> str:
     if plain and (right != values).any():
         value = _number(values[0].to(right.dtype))
         every = bool(wrong[right == values].all())
-        return f"exactly where {value} is right" if every else f"all where {value} is right"
+        return f"{'exactly' if every else 'all'} where the right value is {value}"
     if wrong.dim() > 1 and wrong.shape[-1] == wrong.shape[-2]:
         row, column = wrong.nonzero()[:, -2:].T
         for name, chosen in (
