@@ -6,7 +6,7 @@ widths, number of targets, task) is inferred from the graphs, in the same way fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -36,16 +36,16 @@ __all__ = [
     "standardised",
 ]
 
-TASKS: dict[tuple[str, str], Callable[[int], Task]] = {
-    ("graph", "regression"): lambda num_targets: tasks.graph_regression(),
-    ("graph", "binary"): tasks.graph_classification,
-    ("graph", "classes"): tasks.graph_multiclass,
-    ("node", "regression"): lambda num_targets: tasks.graph_regression(),
-    ("node", "binary"): lambda num_targets: tasks.node_binary_classification(),
-    ("node", "classes"): tasks.node_classification,
-    ("edge", "classes"): lambda num_targets: tasks.edge_classification(),
+TASKS = {
+    "graph": ("regression", "binary", "classes"),
+    "node": ("regression", "binary", "classes"),
+    "edge": ("classes",),
 }
-"""By what has a target and what the targets are; of T targets or of T classes."""
+"""What the targets of graphs, nodes and edges can be."""
+
+
+SIZES = ("num_node_types", "num_edge_types", "num_node_features", "num_edge_features")
+"""What a configuration has to know of graphs that are no molecules."""
 
 
 def own_recipe(
@@ -63,112 +63,185 @@ def own_recipe(
     """A recipe for other graphs: its model with their vocabularies and targets.
 
     Args:
-        recipe: one, or the name of a published one.
-        task: "regression", "binary" (not of edges) or "classes"; targets: their names, or those of
-            the classes; level: what has one, "graph", "node" or "edge".
-        features: of molecules, one of ``FEATURES``; None for graphs that are no molecules.
-        largest_fragment: what :func:`~gtcourse.graphs.molecules.canonical_molecule` does with salts
-            and mixtures, in training and in prediction.
-        scale: "mean" and "sd" of each target of a regression; the model predicts standardised
-            ones. :func:`standardised` takes them from the training split.
+        recipe: a recipe, or the name of a published one.
+        task: "regression", "binary" (not of edges) or "classes".
+        targets: the names of the targets, or of the classes.
+        features: the features of molecules, a key of ``FEATURES``; None for graphs that are no
+            molecules.
+        level: what has a target, "graph", "node" or "edge".
+        largest_fragment: whether to keep only the largest piece of a salt or a mixture, in training
+            and in prediction (:func:`~gtcourse.graphs.molecules.canonical_molecule`).
+        scale: "mean" and "sd" of each target of a regression, whose model then predicts
+            standardised targets. :func:`standardised` takes them from the training split.
         vocabularies: categories of each column of ``x``, and of ``edge_attr``, in place of those
-            of the features: of a trained model, to start from it.
-        sizes: of other graphs. ``num_node_types`` and ``num_edge_types``: categories of each column
-            of ``x`` and ``edge_attr``; ``num_node_features`` and ``num_edge_features``: width of
-            floats.
+            that the features have. To start from a trained model, they are that model's.
+        sizes: what graphs that are no molecules have. ``num_node_types`` and ``num_edge_types`` are
+            the categories of each column of ``x`` and ``edge_attr``; ``num_node_features`` and
+            ``num_edge_features`` are the columns of floats.
 
-    Raises a ValueError if the recipe's model cannot be built for such data.
+    Returns:
+        Recipe: with the same optimizer, schedule and epochs. ``changed["own_data"]`` holds the
+        arguments, from which the model is built again when a run is loaded.
+
+    Raises:
+        ValueError: the recipe's model cannot be built for such data.
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    if (level, task) not in TASKS:
-        expected = ", ".join(name for of, name in TASKS if of == level)
-        raise ValueError(f"the task of a {level} is {task!r}; expected one of {expected}.")
+    if level not in TASKS:
+        raise ValueError(f"level is {level!r}; expected one of {', '.join(TASKS)}.")
+    if task not in TASKS[level]:
+        raise ValueError(
+            f"the task of a {level} is {task!r}; expected one of {', '.join(TASKS[level])}."
+        )
+    if features is not None and features not in FEATURES:
+        raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
     build = recipe.build_model
     if not isinstance(build, partial) or not any(
-        hasattr(part, "num_node_types") for part in build.args
+        hasattr(argument, "num_node_types") for argument in build.args
     ):
         raise ValueError(
             f"the model of {recipe.name} is built for its data set alone; expected a recipe of a "
             "graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
         )
-    config, *rest = build.args
+    config, *others = build.args
     known = {field.name: field.type for field in fields(config)}
-    # Records written before December 2026 call the sizes node_columns and node_features.
-    sizes = {
-        name if name.startswith("num_") else f"num_{name.replace('columns', 'types')}": size
-        for name, size in sizes.items()
-    }
-    columns: Sequence[Sequence[int]] = ((), ())
-    if vocabularies is not None:
-        columns = vocabularies
-    elif features is not None:
-        columns = FEATURES[features][1:]
-    types = dict(zip(("num_node_types", "num_edge_types"), columns, strict=True))
-    wanted: dict[str, Any] = {**types, "num_node_features": 0, "num_edge_features": 0, **sizes}
-    for name in types:  # a list, where it comes from a record
-        wanted[name] = tuple(wanted[name])
-    wanted |= {"num_targets": len(targets), "target": level}
-    if any(wanted[name] and name not in known for name in wanted if name.endswith("features")):
-        raise ValueError(
-            f"the features are floats, but the model of {recipe.name} takes categories; expected "
-            "integers, or egt-100k/zinc, which takes both."
-        )
+    sizes = {_name_of_size(name): size for name, size in sizes.items()}
+    for name in sizes:
+        if name not in SIZES:
+            raise ValueError(f"graphs have no {name}; expected one of {', '.join(SIZES)}.")
+    wanted = _wanted(features, vocabularies, sizes)
+    for name in ("num_node_features", "num_edge_features"):
+        if wanted[name] and name not in known:
+            raise ValueError(
+                f"the features are floats, but the model of {recipe.name} takes categories; "
+                "expected integers, or egt-100k/zinc, which takes both."
+            )
     if level != "graph" and repr(level) not in known.get("target", ""):
         models = "egt, gcn, gin, gat or gatedgcn" if level == "edge" else "csa, egt or grpe"
         raise ValueError(
             f"the model of {recipe.name} has no targets of {level}s; expected a recipe of {models}."
         )
+    wanted["num_targets"] = len(targets)
+    wanted["target"] = level
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
-    own: dict[str, Any] = {"recipe": recipe.name, "task": task, "targets": [*targets]}
-    own |= {"features": features, "level": level, **sizes}
+    own: dict[str, Any] = {
+        "recipe": recipe.name,
+        "task": task,
+        "targets": [*targets],
+        "features": features,
+        "level": level,
+        **sizes,
+    }
     if vocabularies is not None:
         own["vocabularies"] = [[*column] for column in vocabularies]
     if largest_fragment:
         own["largest_fragment"] = True
-    of_targets = TASKS[level, task](len(targets))
     if scale is not None:
         own["scale"] = {name: [*values] for name, values in scale.items()}
-        of_targets = tasks.graph_regression(Scale(tuple(scale["mean"]), tuple(scale["sd"])))
-    build_model = partial(build.func, config, *rest)
-    changed = recipe.changed | {"own_data": own}
     return replace(
-        recipe, build_model=build_model, task=of_targets, paper_result={}, changed=changed
+        recipe,
+        build_model=partial(build.func, config, *others),
+        task=_task(task, level, len(targets), scale),
+        paper_result={},
+        changed={**recipe.changed, "own_data": own},
     )
+
+
+def _name_of_size(name: str) -> str:
+    """The name of a size. Records written before December 2026 have node_columns, for instance."""
+    if name.startswith("num_"):
+        return name
+    return f"num_{name.replace('columns', 'types')}"
+
+
+def _wanted(
+    features: str | None, vocabularies: Sequence[Sequence[int]] | None, sizes: dict[str, Any]
+) -> dict[str, Any]:
+    """The fields of a configuration that depend on what graphs have."""
+    node_types: Sequence[int] = ()
+    edge_types: Sequence[int] = ()
+    if vocabularies is not None:
+        node_types, edge_types = vocabularies
+    elif features is not None:
+        _, node_types, edge_types = FEATURES[features]
+    wanted: dict[str, Any] = {
+        "num_node_types": node_types,
+        "num_edge_types": edge_types,
+        "num_node_features": 0,
+        "num_edge_features": 0,
+        **sizes,
+    }
+    for name in ("num_node_types", "num_edge_types"):
+        wanted[name] = tuple(wanted[name])  # in a record they are lists
+    return wanted
+
+
+def _task(
+    task: str, level: str, num_targets: int, scale: dict[str, Sequence[float]] | None
+) -> Task:
+    """The loss and the metric of so many targets, or of so many classes."""
+    if task == "regression":
+        if scale is None:
+            return tasks.graph_regression()
+        return tasks.graph_regression(Scale(tuple(scale["mean"]), tuple(scale["sd"])))
+    if level == "edge":
+        return tasks.edge_classification()
+    if level == "node":
+        if task == "binary":
+            return tasks.node_binary_classification()
+        return tasks.node_classification(num_targets)
+    if task == "binary":
+        return tasks.graph_classification(num_targets)
+    return tasks.graph_multiclass(num_targets)
 
 
 def standardised(recipe: Recipe, data: GraphDataset) -> Recipe:
     """The recipe with its targets standardised by the training split.
 
-    A recipe of :func:`own_recipe` for regression; any other is returned as it is. The model then
-    predicts (y - mean) / sd; errors and predictions stay in the unit of the targets. The scale is
-    in the run's record, from which a trained model is loaded. A target that is the same for all
+    Only a recipe of :func:`own_recipe` for regression is changed. Its model then predicts
+    (y - mean) / sd, while errors and predictions stay in the unit of the targets. The scale is in
+    the run's record, from which a trained model is loaded. A target that is the same for all
     training graphs is only shifted.
     """
     own = recipe.changed.get("own_data", {})
     if own.get("task") != "regression" or "scale" in own or isinstance(data, MappedGraphs):
         return recipe
     y = torch.cat([graph.y for graph in data.train]).double()
-    y = y[:, None] if y.dim() == 1 else y  # [targets, T]
+    if y.dim() == 1:
+        y = y[:, None]  # [targets, T]
     known = ~y.isnan()
     count = known.sum(dim=0).clamp(min=1)
     mean = y.nan_to_num().sum(dim=0) / count
     variance = ((y - mean).nan_to_num() ** 2).sum(dim=0) / count
     sd = variance.sqrt()
     sd = sd.where(sd > 0, 1.0)
-    scale = {"mean": mean.tolist(), "sd": sd.tolist()}
-    task = tasks.graph_regression(Scale(tuple(scale["mean"]), tuple(scale["sd"])))
-    changed = recipe.changed | {"own_data": own | {"scale": scale}}
-    return replace(recipe, task=task, changed=changed)
+    scale = Scale(tuple(mean.tolist()), tuple(sd.tolist()))
+    own = {**own, "scale": {"mean": [*scale.mean], "sd": [*scale.sd]}}
+    return replace(
+        recipe,
+        task=tasks.graph_regression(scale),
+        changed={**recipe.changed, "own_data": own},
+    )
 
 
 def recipe_for(
     recipe: Recipe | str, graphs: Sequence[Data], task: str, level: Target | None = None
 ) -> Recipe:
-    """The recipe for a list of PyG graphs with targets ``y``, all inferred from them.
+    """A recipe for PyG graphs with targets ``y``; what depends on the data is read from them.
 
-    Integer ``x`` and ``edge_attr`` are categories, each column with its own vocabulary; floats are
-    taken as they are. ``y`` is float for "regression" and (of graphs) "binary", integer for
-    "classes"; its level, by default read off its lengths, is "graph", "node" or "edge".
+    Integers in ``x`` and ``edge_attr`` are categories, each column with its own vocabulary. Floats
+    are numbers.
+
+    Args:
+        recipe: a recipe, or the name of a published one.
+        graphs: all graphs, those for validation and testing too.
+        task: "regression" and "binary" want floats in ``y``, "classes" integers.
+        level: what has a target, "graph", "node" or "edge"; by default it is read from the lengths
+            of ``y``.
+
+    Raises:
+        ValueError: a graph is malformed, the targets do not fit the task or are all of one class,
+            or the recipe's model cannot be built for such data.
     """
     check_graphs(graphs)
     if graphs[0].get("y") is None:
@@ -182,7 +255,8 @@ def recipe_for(
     sizes: dict[str, Any] = {
         name: size for name, size in feature_sizes(graphs).items() if size != 0
     }
-    targets = [f"{'class' if task == 'classes' else 'target'} {i}" for i in range(count)]
+    noun = "class" if task == "classes" else "target"
+    targets = [f"{noun} {i}" for i in range(count)]
     own = own_recipe(recipe, task, targets, features=None, level=found_level, **sizes)
     if task != "regression" and len(found) < 2:
         value = ", ".join(f"{value:g}" for value in found) or "none"

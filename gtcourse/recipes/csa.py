@@ -9,43 +9,102 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import get_args, get_type_hints
+from typing import Any, cast, get_args
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
 from gtcourse.models import CGT, CGTConfig
+from gtcourse.models.csa import ModelForm
 from gtcourse.recipes.recipe import Recipe, adamw, recipe
 from gtcourse.train.schedules import warmup_then_cosine
 
-FORMS = get_args(get_type_hints(CGTConfig)["form"])
+FORMS = get_args(ModelForm)
+"""The forms of :class:`CGTConfig`, which compute the same function."""
 
-# As in Bodnar et al., 2021: on ZINC, and on OGB's molecules.
 LARGEST_RING = {"categorical": 18, "additive": 6}
+"""As in Bodnar et al., 2021: on ZINC, and on OGB's molecules."""
 
-# fmt: off
 PATTERN = CGTConfig(
-    num_node_types=(3,), num_edge_types=(), target="node", num_targets=2, num_layers=6,
-    node_steps=16, d_position=16, relative_steps=16, share_edges=False,
+    num_node_types=(3,),
+    num_edge_types=(),
+    target="node",
+    num_targets=2,
+    num_layers=6,
+    node_steps=16,
+    d_position=16,
+    relative_steps=16,
+    share_edges=False,
 )
 CLUSTER = replace(
-    PATTERN, num_node_types=(7,), num_targets=6, num_layers=16, d_model=48, num_heads=8,
+    PATTERN,
+    num_node_types=(7,),
+    num_targets=6,
+    num_layers=16,
+    d_model=48,
+    num_heads=8,
     dropout=0.1,
 )
 SMALL = CGTConfig(
-    num_node_types=(119, 5, 12, 12, 10, 6, 6, 2, 2), num_edge_types=(5, 6, 2), num_layers=5,
-    d_model=256, num_heads=16, node_steps=16, d_position=20, relative_steps=16, activation="gelu",
+    num_node_types=(119, 5, 12, 12, 10, 6, 6, 2, 2),
+    num_edge_types=(5, 6, 2),
+    num_layers=5,
+    d_model=256,
+    num_heads=16,
+    node_steps=16,
+    d_position=20,
+    relative_steps=16,
+    activation="gelu",
     readout="mean",
 )
 DEEP = replace(
-    SMALL, num_layers=16, node_steps=0, d_position=0, relative="distances", relative_steps=8,
+    SMALL,
+    num_layers=16,
+    node_steps=0,
+    d_position=0,
+    relative="distances",
+    relative_steps=8,
     rings="additive",
 )
-# fmt: on
+
+Settings = dict[str, Any]
+"""Arguments of a recipe or of a configuration, by name."""
+
+# What several rows have in common. Of the configuration:
+RINGS: Settings = {"rings": "categorical"}
+MONO: Settings = {**RINGS, "chromatic": False}
+DISTANCES: Settings = {"relative": "distances", "relative_steps": 10}
+
+# Of the training:
+NODES: Settings = {"peak": 5e-4, "warmup": 5, "epochs": 100}
+PCQM4MV2: Settings = {"warmup": 10, "weight_decay": 0.0, "batch_size": 256}
+
+
+def with_form(recipe: Recipe, form: str) -> Recipe:
+    """The same recipe with another form of :class:`CGTConfig`, which computes the same function.
+
+    Raises:
+        ValueError: the form is unknown, or the recipe is one of another model.
+    """
+    build = recipe.build_model
+    config = build.args[0] if isinstance(build, partial) and build.args else None
+    if not isinstance(config, CGTConfig):
+        raise ValueError(f"form is {form!r} for {recipe.name}; expected a recipe of CSA.")
+    if form not in FORMS:
+        raise ValueError(f"form is {form!r}; expected one of {', '.join(FORMS)}.")
+    config = replace(config, form=cast(ModelForm, form))
+    return replace(recipe, build_model=partial(CGT, config))
 
 
 def _recipe(
-    name: str, table: str, config: CGTConfig, *, peak: float, warmup: int, epochs: int,
-    weight_decay: float = 1e-5, **settings,
-) -> Recipe:  # fmt: skip
+    name: str,
+    table: str,
+    config: CGTConfig,
+    *,
+    peak: float,
+    warmup: int,
+    epochs: int,
+    weight_decay: float = 1e-5,
+    **settings: Any,
+) -> Recipe:
     """One result; ``warmup`` is in epochs."""
     return recipe(
         name,
@@ -60,21 +119,8 @@ def _recipe(
     )
 
 
-def with_form(recipe: Recipe, form: str) -> Recipe:
-    """The same recipe with another form of :class:`CGTConfig`, which computes the same function.
-
-    Raises a ValueError for an unknown form, and for a recipe of another model.
-    """
-    build = recipe.build_model
-    config = build.args[0] if isinstance(build, partial) and build.args else None
-    if not isinstance(config, CGTConfig):
-        raise ValueError(f"form is {form!r} for {recipe.name}; expected a recipe of CSA.")
-    if form not in FORMS:
-        raise ValueError(f"form is {form!r}; expected one of {', '.join(FORMS)}.")
-    return replace(recipe, build_model=partial(CGT, replace(config, form=form)))
-
-
 def _transforms(config: CGTConfig) -> Iterator[Encoding]:
+    """The encodings that a model with this configuration reads."""
     if config.relative == "walks":
         yield AddRandomWalks(config.relative_steps)
     elif config.node_steps:
@@ -85,28 +131,34 @@ def _transforms(config: CGTConfig) -> Iterator[Encoding]:
         yield AddRings(LARGEST_RING[config.rings])
 
 
-def _zinc(name: str, table: str, mean: float, deviation: float, **changes) -> Recipe:
+def _zinc(name: str, table: str, mean: float, deviation: float, **changes: Any) -> Recipe:
+    """A run on ZINC with 8 heads, or what ``changes`` say; the printed error and its spread."""
     return _recipe(
-        f"{name}/zinc", table, CGTConfig(**{"num_heads": 8, **changes}), peak=1e-3, warmup=50,
-        epochs=2000, batch_size=32, paper_parameters=350_000,
+        f"{name}/zinc",
+        table,
+        CGTConfig(**{"num_heads": 8, **changes}),
+        peak=1e-3,
+        warmup=50,
+        epochs=2000,
+        batch_size=32,
+        paper_parameters=350_000,
         paper_result={"test_mae": (mean, deviation)},
-    )  # fmt: skip
+    )
 
 
-def _subset(name: str, table: str, mean: float, deviation: float, **changes) -> Recipe:
+def _subset(name: str, table: str, mean: float, deviation: float, **changes: Any) -> Recipe:
     """A run of CSA-small on a tenth of PCQM4Mv2; the scores are of the official validation set."""
     return _recipe(
-        f"csa-small{name}/pcqm4mv2-subset", table, replace(SMALL, **changes), **PCQM4MV2,
-        peak=5e-4, epochs=300, paper_parameters=2_800_000,
+        f"csa-small{name}/pcqm4mv2-subset",
+        table,
+        replace(SMALL, **changes),
+        peak=5e-4,
+        epochs=300,
+        paper_parameters=2_800_000,
         paper_result={"test_mae": (mean, deviation)},
-    )  # fmt: skip
+        **PCQM4MV2,
+    )
 
-
-RINGS = {"rings": "categorical"}
-MONO = {**RINGS, "chromatic": False}
-DISTANCES = {"relative": "distances", "relative_steps": 10}
-NODES = {"peak": 5e-4, "warmup": 5, "epochs": 100}
-PCQM4MV2 = {"warmup": 10, "weight_decay": 0.0, "batch_size": 256}
 
 CSA_RECIPES = (
     _zinc("csa", "Table 1", 0.070, 0.003),
@@ -120,20 +172,42 @@ CSA_RECIPES = (
     _zinc("csa-rings-mono-1-head", "Table 7", 0.074, 0.004, **MONO, num_heads=1),
     _zinc("csa-rings-mono-64-heads", "Table 7", 0.062, 0.001, **MONO, num_heads=64),
     _recipe(
-        "csa/pattern", "Table 2", PATTERN, **NODES, batch_size=32, paper_parameters=259_000,
+        "csa/pattern",
+        "Table 2",
+        PATTERN,
+        **NODES,
+        batch_size=32,
+        paper_parameters=259_000,
         paper_result={"test_accuracy": (0.87011, 0.00036)},
     ),
     _recipe(
-        "csa/cluster", "Table 2", CLUSTER, **NODES, batch_size=16, paper_parameters=382_000,
+        "csa/cluster",
+        "Table 2",
+        CLUSTER,
+        **NODES,
+        batch_size=16,
+        paper_parameters=382_000,
         paper_result={"test_accuracy": (0.79175, 0.00126)},
     ),
     _recipe(
-        "csa-small/pcqm4mv2", "Table 3", SMALL, **PCQM4MV2, peak=5e-4, epochs=300,
-        paper_parameters=2_800_000, paper_result={"val_mae": (0.0898, None)},
+        "csa-small/pcqm4mv2",
+        "Table 3",
+        SMALL,
+        **PCQM4MV2,
+        peak=5e-4,
+        epochs=300,
+        paper_parameters=2_800_000,
+        paper_result={"val_mae": (0.0898, None)},
     ),
     _recipe(
-        "csa-deep/pcqm4mv2", "Table 3", DEEP, **PCQM4MV2, peak=1e-4, epochs=150,
-        paper_parameters=8_300_000, paper_result={"val_mae": (0.0853, None)},
+        "csa-deep/pcqm4mv2",
+        "Table 3",
+        DEEP,
+        **PCQM4MV2,
+        peak=1e-4,
+        epochs=150,
+        paper_parameters=8_300_000,
+        paper_result={"val_mae": (0.0853, None)},
     ),
     _subset("", "Table 5", 0.112, 0.001),
     _subset("-mono", "Table 5", 0.154, 0.061, chromatic=False),
@@ -142,4 +216,4 @@ CSA_RECIPES = (
     _subset("-1-head", "Table 7", 0.121, 0.001, num_heads=1),
     _subset("-mono-1-head", "Table 7", 0.147, 0.003, chromatic=False, num_heads=1),
     _subset("-mono-256-heads", "Table 7", 0.118, 0.005, chromatic=False, num_heads=256),
-)  # fmt: skip
+)

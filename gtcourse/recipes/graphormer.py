@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from torch import nn
 
@@ -18,13 +19,17 @@ from gtcourse.encodings import (
     AddPathEdges,
     AddPathTree,
     AddShortestPaths,
+    Encoding,
 )
 from gtcourse.models import Graphormer, GraphormerConfig, LaplacianEncoding
 from gtcourse.recipes.recipe import Recipe, adamw, recipe
 from gtcourse.train.flag import Flag
 from gtcourse.train.schedules import warmup_then_linear
 
-ZINC = {
+Settings = dict[str, Any]
+"""Arguments of a recipe or of a configuration, by name."""
+
+ZINC: Settings = {
     "num_node_types": (64,),  # as many rows as the authors' tables have
     "num_edge_types": (64,),
     "max_distance": 38,  # 40 rows: distances 0 to 38, and no path
@@ -33,7 +38,7 @@ ZINC = {
     "path_positions": 40,
     "num_heads": 8,
 }
-OGB = {
+OGB: Settings = {
     "num_node_types": (512,) * 9,  # the authors' tables have 512 rows for each column
     "num_edge_types": (512,) * 3,
     "max_distance": 510,  # 512 rows
@@ -45,15 +50,15 @@ OGB = {
 
 
 def _config(
-    data: str, num_layers: int, width: int, attention_dropout: float = 0.1
+    data: str, num_layers: int, d_model: int, attention_dropout: float = 0.1
 ) -> GraphormerConfig:
-    """The layers, and the width of the nodes and of the feed-forward network, on a data set."""
+    """The model of the paper on a data set; its feed-forward network is as wide as its nodes."""
     return GraphormerConfig(
         **(ZINC if data == "zinc" else OGB),
         num_targets=128 if data == "molpcba" else 1,
         num_layers=num_layers,
-        d_model=width,
-        d_hidden=width,
+        d_model=d_model,
+        d_hidden=d_model,
         dropout=0.1,
         attention_dropout=attention_dropout,
         input_dropout=0.0,
@@ -62,17 +67,23 @@ def _config(
 
 
 def _recipe(
-    name: str, lr: float, warmup: float, sizes: tuple[int, int],
-    weight_decay: float = 0.0, attention_dropout: float = 0.1, **settings,
-) -> Recipe:  # fmt: skip
-    """One result; ``sizes`` are the layers and the width of the nodes and of the network."""
+    name: str,
+    *,
+    num_layers: int,
+    d_model: int,
+    lr: float,
+    warmup: float,
+    weight_decay: float = 0.0,
+    attention_dropout: float = 0.1,
+    **settings: Any,
+) -> Recipe:
+    """One result; ``warmup`` is a share of the steps."""
     data = name.split("/")[1]
     # A tree holds Eq. 7 in N² numbers a graph: 20 edges of each pair fit no machine on PCQM4M.
     paths = AddPathEdges(20) if data == "zinc" else AddPathTree()
-    settings = {
-        "build_model": partial(Graphormer, _config(data, *sizes, attention_dropout)),
-        "transforms": (AddDegrees(), AddShortestPaths(), paths),
-    } | settings
+    config = _config(data, num_layers, d_model, attention_dropout)
+    settings.setdefault("build_model", partial(Graphormer, config))
+    settings.setdefault("transforms", (AddDegrees(), AddShortestPaths(), paths))
     return recipe(
         name,
         optimizer=adamw(lr, weight_decay),
@@ -83,15 +94,30 @@ def _recipe(
 
 
 def _pcqm4m(
-    size: str, lr: float, sizes: tuple[int, int], parameters: int | None,
-    steps: int = 1_000_000, source: str = "Table 1; settings of Table 7", **settings,
-) -> Recipe:  # fmt: skip
+    size: str,
+    *,
+    num_layers: int,
+    d_model: int,
+    lr: float,
+    parameters: int | None,
+    steps: int = 1_000_000,
+    source: str = "Table 1; settings of Table 7",
+    **settings: Any,
+) -> Recipe:
     """A column of Table 7, or a run with its settings; 6 % of the steps are warm-up."""
     return _recipe(
-        f"graphormer-{size}/pcqm4m", lr, 60_000 / 1_000_000, sizes,
-        epochs=300, steps=steps, batch_size=1024, source=f"Ying et al., 2021, {source}",
-        paper_parameters=parameters, **settings,
-    )  # fmt: skip
+        f"graphormer-{size}/pcqm4m",
+        num_layers=num_layers,
+        d_model=d_model,
+        lr=lr,
+        warmup=60_000 / 1_000_000,
+        epochs=300,
+        steps=steps,
+        batch_size=1024,
+        source=f"Ying et al., 2021, {source}",
+        paper_parameters=parameters,
+        **settings,
+    )
 
 
 def with_eigenvectors(config: GraphormerConfig, k: int) -> Graphormer:
@@ -114,7 +140,7 @@ SPATIAL = replace(NOTHING, spatial=True)
 CENTRAL = replace(SPATIAL, centrality=True)
 DISTANCES = (AddShortestPaths(),)
 BOTH = (AddDegrees(), AddShortestPaths())
-LADDER = {
+LADDER: dict[str, tuple[partial[Graphormer], tuple[Encoding, ...], float]] = {
     "none": (partial(Graphormer, NOTHING), (), 0.2276),
     "laplacian": (
         partial(with_eigenvectors, NOTHING, EIGENVECTORS),
@@ -131,44 +157,89 @@ LADDER = {
 
 
 def _rung(name: str) -> Recipe:
-    build_model, transforms, val = LADDER[name]
+    """A row of Table 5."""
+    build_model, transforms, error = LADDER[name]
     return _pcqm4m(
-        name, 2e-4, (12, 768), None, steps=100_000, source="Table 5; settings of Table 7",
-        build_model=build_model, transforms=transforms, paper_result={"val_mae": (val, None)},
-    )  # fmt: skip
+        name,
+        num_layers=12,
+        d_model=768,
+        lr=2e-4,
+        parameters=None,
+        steps=100_000,
+        source="Table 5; settings of Table 7",
+        build_model=build_model,
+        transforms=transforms,
+        paper_result={"val_mae": (error, None)},
+    )
 
 
 GRAPHORMER = (
     _recipe(
-        "graphormer-slim/zinc", 2e-4, 40_000 / 400_000, (12, 80),
-        weight_decay=0.01, epochs=10_000, steps=400_000, batch_size=256,
+        "graphormer-slim/zinc",
+        num_layers=12,
+        d_model=80,
+        lr=2e-4,
+        warmup=40_000 / 400_000,
+        weight_decay=0.01,
+        epochs=10_000,
+        steps=400_000,
+        batch_size=256,
         source="Ying et al., 2021, Table 4; settings of Table 10",
-        paper_parameters=489_321, paper_result={"test_mae": (0.122, 0.006)},
+        paper_parameters=489_321,
+        paper_result={"test_mae": (0.122, 0.006)},
     ),
     _pcqm4m(
-        "small", 3e-4, (6, 512), 12_500_000,
+        "small",
+        num_layers=6,
+        d_model=512,
+        lr=3e-4,
+        parameters=12_500_000,
         paper_result={"train_mae": (0.0778, None), "val_mae": (0.1264, None)},
     ),
     _pcqm4m(
-        "base", 2e-4, (12, 768), 47_100_000,
+        "base",
+        num_layers=12,
+        d_model=768,
+        lr=2e-4,
+        parameters=47_100_000,
         paper_result={"train_mae": (0.0582, None), "val_mae": (0.1234, None)},
     ),
     _pcqm4m(
-        "large", 1e-4, (18, 1024), 119_500_000, source="App. B.2.2; settings of Table 7",
-        attention_dropout=0.3, paper_result={"val_mae": (0.1253, None)},
+        "large",
+        num_layers=18,
+        d_model=1024,
+        lr=1e-4,
+        parameters=119_500_000,
+        source="App. B.2.2; settings of Table 7",
+        attention_dropout=0.3,
+        paper_result={"val_mae": (0.1253, None)},
     ),
     _recipe(
-        "graphormer-large/molpcba", 3e-4, 0.06, (18, 1024),
-        attention_dropout=0.3, epochs=10, batch_size=256,
+        "graphormer-large/molpcba",
+        num_layers=18,
+        d_model=1024,
+        lr=3e-4,
+        warmup=0.06,
+        attention_dropout=0.3,
+        epochs=10,
+        batch_size=256,
         flag=Flag(steps=4, step_size=0.001, bound=0.001),
         source="Ying et al., 2021, Table 2; settings of App. B.2.2 and Tables 7 and 8",
-        paper_parameters=119_500_000, paper_result={"test_ap": (0.3139, 0.0032)},
+        paper_parameters=119_500_000,
+        paper_result={"test_ap": (0.3139, 0.0032)},
     ),
     _recipe(
-        "graphormer-base/molhiv", 2e-4, 0.06, (12, 768), epochs=8, batch_size=128,
+        "graphormer-base/molhiv",
+        num_layers=12,
+        d_model=768,
+        lr=2e-4,
+        warmup=0.06,
+        epochs=8,
+        batch_size=128,
         flag=Flag(steps=2, step_size=0.2),
         source="Ying et al., 2021, Table 3; settings of App. B.2.3 and Tables 7 and 9",
-        paper_parameters=47_000_000, paper_result={"test_auroc": (0.8051, 0.0053)},
+        paper_parameters=47_000_000,
+        paper_result={"test_auroc": (0.8051, 0.0053)},
     ),
     *(_rung(name) for name in LADDER),
-)  # fmt: skip
+)

@@ -5,12 +5,14 @@ Below it is what recipes of several papers share: each data set's task and the p
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
+from types import FunctionType
 from typing import Any
 
 from torch import nn
@@ -31,10 +33,13 @@ NODES_OF_CLUSTER = (19_695, 19_222, 19_559, 19_417, 19_801, 20_139)
 """Nodes of each class, as EGT's authors count them."""
 
 TASKS = {
-    **dict.fromkeys(
-        ("zinc", "zinc-full", "pcqm4m", "pcqm4mv2", "pcqm4mv2-subset"), tasks.graph_regression()
-    ),
-    **dict.fromkeys(("mnist", "cifar10"), tasks.graph_multiclass(10)),
+    "zinc": tasks.graph_regression(),
+    "zinc-full": tasks.graph_regression(),
+    "pcqm4m": tasks.graph_regression(),
+    "pcqm4mv2": tasks.graph_regression(),
+    "pcqm4mv2-subset": tasks.graph_regression(),
+    "mnist": tasks.graph_multiclass(10),
+    "cifar10": tasks.graph_multiclass(10),
     "molpcba": tasks.graph_classification(128),
     "molhiv": tasks.graph_classification(),
     "cycles": tasks.graph_multiclass(2),
@@ -42,7 +47,11 @@ TASKS = {
     "cluster": tasks.node_classification(6, NODES_OF_CLUSTER),
     "tsp": tasks.edge_classification(),
 }
+"""By the data set in the name of a recipe."""
+
 DATASETS = {"pcqm4m": "pcqm4mv2", "molpcba": "ogbg-molpcba", "molhiv": "ogbg-molhiv"}
+"""What ``load_dataset`` calls the data set in the name of a recipe, where it has another name."""
+
 NOTES = tomllib.loads((files("gtcourse.recipes") / "notes.toml").read_text(encoding="utf-8"))
 
 
@@ -51,18 +60,25 @@ class Recipe(Config):
     """One published run.
 
     Attributes:
-        name: "model-size/dataset"; dataset: a name that ``load_dataset`` knows.
+        name: "model-size/dataset".
+        build_model: makes a new model.
+        dataset: a name that ``load_dataset`` knows.
         transforms: the encodings that the model reads, for :func:`gtcourse.encodings.encode`.
-        optimizer: of parameters; schedule: of the optimizer and its number of steps.
-        epochs: at most; batch_size: graphs in a step.
-        source: paper and table; paper_parameters: as printed there, None where they are not.
-        paper_result: metric to (mean, standard deviation or None), in the metric's own unit; to
-            ``{training graphs: (mean, standard deviation)}`` where several sizes were run; empty
-            where nothing is printed.
-        steps: where the paper counts optimizer steps: the schedule's length, and at most this
-            many, to the end of an epoch.
-        stop_below_lr: the published run ends when the learning rate falls below this.
-        grad_clip, flag: of :func:`gtcourse.train.loop.fit`.
+        task: the loss and the metric.
+        optimizer: makes one for parameters.
+        schedule: makes one for an optimizer and the number of its steps.
+        epochs: passes over the training graphs, at most.
+        batch_size: graphs in a step.
+        source: the paper and its tables.
+        paper_parameters: how many the paper prints, None where it prints none.
+        paper_result: the printed mean and standard deviation (or None) by the name of the metric,
+            in the metric's own unit. Where training sets of several sizes were run, it is
+            ``{training graphs: (mean, standard deviation)}``. Empty where nothing is printed.
+        steps: where the paper counts steps of the optimizer: the length of the schedule. The run
+            ends with the epoch in which this many are done.
+        stop_below_lr: the run ends when the learning rate falls below this.
+        grad_clip: the largest norm of the gradient.
+        flag: how FLAG perturbs the nodes in training.
         notes: where ours differs from the source.
         changed: what :meth:`at` set, as text; empty for the published budget.
     """
@@ -103,23 +119,23 @@ class Recipe(Config):
         accumulate: int = 1,
         **options: Any,
     ) -> History:
-        """Trains ``model`` as the recipe says.
+        """Trains ``model`` as the recipe says, with :func:`gtcourse.train.loop.fit`.
 
         Args:
-            accumulate: batches in a step of the optimizer, as of ``fit``.
-            options: others of ``fit``.
+            model: one that :attr:`build_model` has made.
+            train: loader of the training graphs.
+            val: loader of the validation graphs.
+            accumulate: batches in a step of the optimizer.
+            options: other arguments of ``fit``.
         """
         steps_per_epoch = steps_of(len(train), accumulate)
         model, optimizer, schedule = self.start(model, steps_per_epoch)
-        epochs = self.epochs
-        if self.steps is not None:
-            epochs = min(epochs, -(-self.steps // steps_per_epoch))
         return fit(
             model,
             self.task,
             train,
             val,
-            epochs=epochs,
+            epochs=self.epochs_of(steps_per_epoch),
             optimizer=optimizer,
             schedule=schedule,
             stop_below_lr=self.stop_below_lr,
@@ -129,10 +145,16 @@ class Recipe(Config):
             **options,
         )
 
+    def epochs_of(self, steps_per_epoch: int) -> int:
+        """How many epochs the run has at most, each with so many steps of the optimizer."""
+        if self.steps is None:
+            return self.epochs
+        return min(self.epochs, math.ceil(self.steps / steps_per_epoch))
+
     def start(
         self, model: nn.Module, steps_per_epoch: int
     ) -> tuple[nn.Module, Optimizer, LRScheduler | ReduceLROnPlateau]:
-        """The model on its device, its optimizer (fused on a GPU) and the schedule of that."""
+        """The model on the device, its optimizer (fused on a GPU) and the optimizer's schedule."""
         model = model.to(device())
         fused = {"fused": True} if device().type == "cuda" else {}
         optimizer = self.optimizer(model.parameters(), **fused)
@@ -142,8 +164,10 @@ class Recipe(Config):
     def at(self, **changes: Any) -> Recipe:
         """The same recipe at another budget; ``changed`` says what is not the paper's.
 
-        New ``epochs`` alone also replace ``steps``, so that the schedule ends with the run. Raises
-        a ValueError for a change of what a recipe does not have, or to what is not allowed.
+        New ``epochs`` alone also replace ``steps``, so that the schedule ends with the run.
+
+        Raises:
+            ValueError: a recipe has no such attribute, or the new value is not allowed.
         """
         known = [each.name for each in fields(self)]
         if unknown := [name for name in changes if name not in known]:
@@ -154,30 +178,48 @@ class Recipe(Config):
         return replace(self, **changes, changed=self.changed | texts)
 
     def config(self) -> dict[str, Any]:
-        """For a record: the recipe as text and numbers, its changes among them."""
-        names = {f.name for f in fields(self)} - {"paper_parameters", "paper_result"}
+        """The recipe as text and numbers, its changes among them, for a record."""
+        names = {field.name for field in fields(self)} - {"paper_parameters", "paper_result"}
         return {name: as_text(getattr(self, name)) for name in sorted(names)}
 
 
 def recipe(name: str, **settings: Any) -> Recipe:
-    """A recipe whose data set, task and notes follow from its name, "model-size/dataset"."""
+    """A recipe whose data set, task and notes follow from its name, "model-size/dataset".
+
+    Args:
+        name: of the recipe.
+        settings: the other attributes of :class:`Recipe`.
+    """
     data = name.split("/")[1]
-    about: dict[str, Any] = {"dataset": DATASETS.get(data, data), "task": TASKS[data]}
     notes = (note for pattern, note in NOTES.items() if re.fullmatch(pattern, name))
-    return Recipe(name=name, notes="; ".join(notes), **about | settings)
+    settings.setdefault("dataset", DATASETS.get(data, data))
+    settings.setdefault("task", TASKS[data])
+    return Recipe(name=name, notes="; ".join(notes), **settings)
+
+
+def printed_score(printed: str, task: Task) -> tuple[float, ...]:
+    """The mean and standard deviation in "86.8±0.1", as a share where the papers print percent."""
+    scale = 100 if task.monitor == "accuracy" else 1
+    return tuple(round(float(number) / scale, 5) for number in printed.split("±"))
 
 
 def as_text(value: object) -> object:
-    """What JSON can hold."""
+    """A value as JSON can hold it: functions by their names, and what they are called with."""
     if isinstance(value, partial):
-        arguments = [*map(repr, value.args), *(f"{k}={v!r}" for k, v in value.keywords.items())]
+        arguments = [repr(argument) for argument in value.args]
+        arguments += [f"{name}={argument!r}" for name, argument in value.keywords.items()]
         return f"{value.func.__name__}({', '.join(arguments)})"
     if isinstance(value, tuple):
         return [as_text(part) for part in value]
     if isinstance(value, Encoding | Flag):
         return repr(value)
-    return value.name if isinstance(value, Task) else getattr(value, "__name__", value)
+    if isinstance(value, Task):
+        return value.name
+    if isinstance(value, FunctionType | type):
+        return value.__name__
+    return value
 
 
 def adamw(lr: float, weight_decay: float = 0.0) -> partial[AdamW]:
+    """AdamW as the papers use it, with PyTorch's own betas and epsilon written out."""
     return partial(AdamW, lr=lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=weight_decay)

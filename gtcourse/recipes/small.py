@@ -9,16 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from torch import nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
-from gtcourse import encodings, models
+from gtcourse import models
+from gtcourse.encodings import (
+    AddDegrees,
+    AddLaplacianEigenvectors,
+    AddPathEdges,
+    AddRandomWalks,
+    AddRings,
+    AddShortestPaths,
+    AddSVD,
+    Encoding,
+)
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.tasks import graph_regression
 
-ATOMS, BONDS = 28, 4
+ATOMS = 28
+BONDS = 4
 EIGENVECTORS = 8
 SIZES = {"100k": 100_000, "500k": 500_000}
 
@@ -29,67 +41,117 @@ class Entry:
 
     name: str
     build_model: Callable[[], nn.Module]
-    transforms: tuple[encodings.Encoding, ...] = ()
+    transforms: tuple[Encoding, ...] = ()
 
-    model = property(lambda self: self.name.rsplit("-", 1)[0])
-    size = property(lambda self: self.name.rsplit("-", 1)[1])
+    @property
+    def model(self) -> str:
+        """The name without the size."""
+        return self.name.rsplit("-", 1)[0]
+
+    @property
+    def size(self) -> str:
+        """The key of ``SIZES``."""
+        return self.name.rsplit("-", 1)[1]
 
 
 def _entries(size: str) -> list[Entry]:
+    """All models at a size, the key of ``SIZES``."""
+
     def of(at_100k: int, at_500k: int) -> int:
         return at_100k if size == "100k" else at_500k
 
-    def entry(name: str, model: Callable, config, *transforms: encodings.Encoding) -> Entry:
+    def entry(
+        name: str, model: Callable[[Any], nn.Module], config: object, *transforms: Encoding
+    ) -> Entry:
         return Entry(f"{name}-{size}", partial(model, config), transforms)
 
-    nodes = {"num_node_types": (ATOMS,), "num_node_features": 0, "num_layers": of(4, 16)}
-    both = {**nodes, "num_edge_types": (BONDS,)}
-    dense = {"d_model": of(64, 80), "num_layers": of(4, 12)}
-    dense |= {"dropout": 0.0, "attention_dropout": 0.0}
-    bag = models.BagTransformerConfig((ATOMS,), of(56, 80), 8, of(4, 10), of(112, 152))
-    gin = models.GINConfig(**nodes, d_model=of(108, 122))
-    gat = models.GATConfig(**nodes, d_model=of(144, 168))
-    gatedgcn = models.GatedGCNConfig(**both, d_model=of(68, 77))
-    signnet = models.GatedGCNConfig(**both, d_model=of(62, 76))
+    # What the models of message passing read, and how deep they are.
+    nodes: dict[str, Any] = {
+        "num_node_types": (ATOMS,),
+        "num_node_features": 0,
+        "num_layers": of(4, 16),
+    }
+    nodes_and_edges = {**nodes, "num_edge_types": (BONDS,)}
+    # The same width and depth for Graphormer and GRPE.
+    biased: dict[str, Any] = {
+        "d_model": of(64, 80),
+        "num_layers": of(4, 12),
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+    }
+    transformer = models.BagTransformerConfig(
+        (ATOMS,), of(56, 80), num_heads=8, num_layers=of(4, 10), d_hidden=of(112, 152)
+    )
     egt = models.EGTConfig(
-        d_model=of(56, 72), d_edge=of(16, 32), num_layers=of(4, 10), svd_rank=EIGENVECTORS,
+        d_model=of(56, 72),
+        d_edge=of(16, 32),
+        num_layers=of(4, 10),
+        svd_rank=EIGENVECTORS,
         flip_signs="pairs",
-    )  # fmt: skip
+    )
     csa = models.CGTConfig(
-        d_model=of(52, 76), d_position=of(16, 28), num_layers=of(4, 10), rings="categorical",
+        d_model=of(52, 76),
+        d_position=of(16, 28),
+        num_layers=of(4, 10),
+        rings="categorical",
         edge_ablation=0.0,
-    )  # fmt: skip
-    eigenvectors = encodings.AddLaplacianEigenvectors(EIGENVECTORS, skip_first=True)
-    distances = encodings.AddShortestPaths()
-    paths = encodings.AddDegrees(), distances, encodings.AddPathEdges(20)
-    walks, rings = encodings.AddRandomWalks(20), encodings.AddRings(18)
+    )
     return [
-        entry("transformer", models.BagTransformer, bag),
-        entry("gin", models.GIN, gin),
-        entry("gat", models.GAT, gat),
-        entry("gatedgcn", models.GatedGCN, gatedgcn),
-        entry("signnet", _signnet, signnet, eigenvectors),
-        entry("graphormer", models.Graphormer, models.GraphormerConfig(**dense), *paths),
-        entry("egt", models.EGT, egt, encodings.AddSVD(EIGENVECTORS)),
-        entry("grpe", models.GRPE, models.GRPEConfig(**dense), distances),
-        entry("csa", models.CGT, csa, walks, rings),
+        entry("transformer", models.BagTransformer, transformer),
+        entry("gin", models.GIN, models.GINConfig(**nodes, d_model=of(108, 122))),
+        entry("gat", models.GAT, models.GATConfig(**nodes, d_model=of(144, 168))),
+        entry(
+            "gatedgcn",
+            models.GatedGCN,
+            models.GatedGCNConfig(**nodes_and_edges, d_model=of(68, 77)),
+        ),
+        entry(
+            "signnet",
+            _signnet,
+            models.GatedGCNConfig(**nodes_and_edges, d_model=of(62, 76)),
+            AddLaplacianEigenvectors(EIGENVECTORS, skip_first=True),
+        ),
+        entry(
+            "graphormer",
+            models.Graphormer,
+            models.GraphormerConfig(**biased),
+            AddDegrees(),
+            AddShortestPaths(),
+            AddPathEdges(20),
+        ),
+        entry("egt", models.EGT, egt, AddSVD(EIGENVECTORS)),
+        entry("grpe", models.GRPE, models.GRPEConfig(**biased), AddShortestPaths()),
+        entry("csa", models.CGT, csa, AddRandomWalks(20), AddRings(18)),
     ]
 
 
 def _signnet(config: models.GatedGCNConfig) -> models.GatedGCN:
+    """A GatedGCN that reads eigenvectors through SignNet."""
     signnet = models.SignNetConfig(
-        k=EIGENVECTORS, d_model=config.d_model, phi_layers=3, phi_hidden=32, phi_out=8,
-        rho_layers=2, rho_hidden=64,
-    )  # fmt: skip
+        k=EIGENVECTORS,
+        d_model=config.d_model,
+        phi_layers=3,
+        phi_hidden=32,
+        phi_out=8,
+        rho_layers=2,
+        rho_hidden=64,
+    )
     return models.GatedGCN(config, models.SignNet(signnet))
 
 
 SMALL_MODELS: dict[str, Entry] = {entry.name: entry for size in SIZES for entry in _entries(size)}
 
 PEAK_RATES = {
-    "transformer": 5e-4, "gin": 5e-4, "gat": 1e-3, "gatedgcn": 2e-3, "signnet": 2e-3,
-    "graphormer": 2e-3, "egt": 2e-3, "grpe": 5e-4, "csa": 2e-3,
-}  # fmt: skip
+    "transformer": 5e-4,
+    "gin": 5e-4,
+    "gat": 1e-3,
+    "gatedgcn": 2e-3,
+    "signnet": 2e-3,
+    "graphormer": 2e-3,
+    "egt": 2e-3,
+    "grpe": 5e-4,
+    "csa": 2e-3,
+}
 """The best of 5e-4, 1e-3 and 2e-3 on validation, at 100,000 parameters."""
 
 
@@ -112,9 +174,10 @@ def _recipe(entry: Entry) -> Recipe:
 
 
 class _OneCycle(OneCycleLR):
-    """PyTorch's raises an error for steps after the last; this one stays at the last rate."""
+    """PyTorch's schedule, which stays at its last rate instead of raising an error."""
 
     def step(self, epoch: int | None = None) -> None:
+        """Goes on to the next rate, if there is one."""
         if self.last_epoch + 1 < self.total_steps:
             super().step(epoch)
 

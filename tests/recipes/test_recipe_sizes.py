@@ -28,7 +28,7 @@ def linear(width: int, out: int) -> int:
     ("name", "k", "width", "printed"),
     [("signnet/zinc", 8, 68, 494_815), ("signnet-all/zinc", 37, 67, 491_138)],
 )
-def test_signnet_is_the_authors_but_for_how_it_enters(name, k, width, printed):
+def test_signnet_has_the_authors_size_but_for_the_layers_that_add_it(name, k, width, printed):
     theirs = [linear(width, k), linear(k, width), linear(2 * width, width)]
     assert built(name) - linear(width, width) + sum(theirs) == printed
 
@@ -83,8 +83,10 @@ def test_gcn_is_the_authors_but_for_a_bias_before_each_norm(name):
     assert built(name) + biases == recipe.paper_parameters
 
 
-def test_the_rungs_of_the_ladder_differ_by_what_they_add():
-    d_model, num_heads, num_layers = 768, 32, 12
+def test_parameters_of_graphormers_ladder_differ_by_what_each_rung_adds():
+    d_model = 768
+    num_heads = 32
+    num_layers = 12
     none = built("graphormer-none/pcqm4m")
     spatial = none + 512 * num_heads + num_heads  # distances, and those of [VNode]
     centrality = spatial + 2 * 512 * d_model
@@ -118,7 +120,7 @@ def test_the_printed_size_of_the_small_model_is_not_met():
         ("csa-deep/pcqm4mv2", {"norms": 16 * 2 * 256}, 8_650_625),
     ],
 )
-def test_what_the_authors_code_counts_is_accounted_for(name, more, theirs):
+def test_csa_differs_in_size_from_the_authors_code_by_known_parts(name, more, theirs):
     assert built(name) + sum(more.values()) == theirs
     if sum(more.values()) > 0.001 * theirs:
         assert f"{sum(more.values()):,} " in get_recipe(name).notes

@@ -24,10 +24,20 @@ from tests.train.small_run import graphs, small_model
 from tests.train.tiny_data import tiny
 
 QUICK = (
-    "gat-100k/zinc", "gin-pe/cycles", "signnet/zinc", "graphormer-slim/zinc",
-    "egt-100k-spe-do/mnist", "egt-100k-epe/pattern", "egt-100k/tsp", "grpe-tiny/cifar10",
-    "csa-rings/zinc", "csa/pattern", "gcn-100k/tsp", "gin-100k/tsp", "gt-pe/zinc",
-)  # fmt: skip
+    "gat-100k/zinc",
+    "gin-pe/cycles",
+    "signnet/zinc",
+    "graphormer-slim/zinc",
+    "egt-100k-spe-do/mnist",
+    "egt-100k-epe/pattern",
+    "egt-100k/tsp",
+    "grpe-tiny/cifar10",
+    "csa-rings/zinc",
+    "csa/pattern",
+    "gcn-100k/tsp",
+    "gin-100k/tsp",
+    "gt-pe/zinc",
+)
 """Recipes that `make fast` trains; `make test` trains all."""
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "recipes.jsonl"
@@ -100,7 +110,7 @@ def unused(model: nn.Module) -> set[str]:
 
 
 @pytest.mark.parametrize("name", named())
-def test_a_recipe_trains_for_two_steps_and_is_judged(name):
+def test_a_recipe_trains_for_two_steps_and_is_evaluated(name):
     """The whole published model, on small graphs with the encodings of the recipe."""
     recipe = get_recipe(name).at(epochs=1, batch_size=3)
     data = encode(tiny(recipe.dataset, 6, seed=1), *recipe.transforms)
@@ -140,7 +150,7 @@ TOY = replace(
 )
 
 
-def test_a_smaller_budget_says_so():
+def test_a_smaller_budget_is_recorded_in_changed():
     published = get_recipe("gin-pe/cycles")
     recipe = published.at(epochs=2, optimizer=partial(Adam, lr=1e-3), schedule=CosineAnnealingLR)
     config = recipe.config()
@@ -152,7 +162,8 @@ def test_a_smaller_budget_says_so():
 
 def rates_of(**changes):
     """The rate of every optimizer step of 12 graphs in batches of 4: a bag of atoms."""
-    rates, changes = [], {"schedule": partial(warmup_then_linear, warmup=0.25, end=0.1)} | changes
+    rates = []
+    changes = {"schedule": partial(warmup_then_linear, warmup=0.25, end=0.1), **changes}
 
     def watched(parameters):
         optimizer = torch.optim.SGD(parameters, lr=1.0)
@@ -170,7 +181,7 @@ def test_a_recipe_trains_for_its_steps_to_the_end_of_an_epoch():
     assert rates_of() == pytest.approx([0.5, *falling, 0.1])
 
 
-def test_new_epochs_take_the_place_of_steps_and_the_schedule_ends_with_them():
+def test_new_epochs_replace_steps_and_set_the_schedules_length():
     assert TOY.at(epochs=2).changed == {"epochs": 2, "steps": None}
     schedule = partial(warmup_then_linear, warmup=0.5, end=0.1)
     shorter = rates_of(epochs=2, schedule=schedule)
@@ -182,7 +193,7 @@ def test_new_epochs_take_the_place_of_steps_and_the_schedule_ends_with_them():
     assert (both.epochs, both.steps) == (1, 4)
 
 
-def test_a_recipes_fit_is_fit_with_everything_it_says(monkeypatch):
+def test_a_recipe_passes_all_its_settings_to_fit(monkeypatch):
     given = {}
     monkeypatch.setattr("gtcourse.recipes.recipe.fit", lambda *a, **k: given.update(k, args=a))
     recipe = get_recipe("graphormer-large/molpcba")
