@@ -31,10 +31,10 @@ class History:
     """What a run did.
 
     Attributes:
-        epochs: rows of epoch, lr, train_loss, val_<metric> and seconds.
-        best: the row of the weights that the model has: the best by the monitored metric, or the
-            last without validation; None if the metric was always NaN.
-        steps: of the optimizer.
+        epochs: a row for each epoch with epoch, lr, train_loss, val_<metric> and seconds.
+        best: the row of the epoch whose weights the model has: the best by the monitored metric,
+            or the last without validation; None if the metric was always NaN.
+        steps: steps of the optimizer.
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
@@ -43,15 +43,25 @@ class History:
 
     @property
     def seconds(self) -> float:
+        """Of all epochs."""
         return sum(self.column("seconds"))
 
     def column(self, name: str) -> list[float]:
+        """The numbers of all epochs under this name."""
         return [row[name] for row in self.epochs]
 
 
 @dataclass
 class Epoch:
-    """An unfinished epoch of one process; ``loss`` is summed over its ``graphs`` so far."""
+    """An unfinished epoch of one process.
+
+    Attributes:
+        lr: the learning rate at its start.
+        batches: so far.
+        graphs: so far.
+        loss: summed over these graphs.
+        seconds: so far.
+    """
 
     lr: float
     batches: int = 0
@@ -150,7 +160,12 @@ class Checkpoint:
 
 
 def read_tensors(path: Path) -> dict[str, Any]:
-    """What ``torch.save`` wrote, or a ValueError if it is something else, or would run code."""
+    """What ``torch.save`` wrote.
+
+    Raises:
+        ValueError: the file is something else, or holds more than tensors and plain values, which
+            would run code.
+    """
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises anything for a broken pickle

@@ -1,8 +1,12 @@
-"""What a training step costs, counted by tensors without numbers.
+"""What a training step costs, counted with tensors that have shapes and no numbers.
 
-On ``meta`` tensors, which have shapes and no numbers, a step is counted at any size, on any
-machine, in less than a second; ``scaled_dot_product_attention``, which a GPU may fuse, step by
-step, its N² weights held.
+Such tensors are on the device "meta". A step is counted at any size, on any machine, in less than a
+second. ``scaled_dot_product_attention`` is counted as its formula, which holds N² weights; on a GPU
+a fused kernel may need less.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes of a graph
 """
 
 from __future__ import annotations
@@ -27,14 +31,19 @@ from gtcourse.train.tasks import Task
 
 @dataclass(frozen=True)
 class StepCosts:
-    """The costs of one training step; memory in bytes.
+    """The costs of one training step.
 
     Attributes:
-        flops: of matrix products, forward and backward; a multiplication and an addition are two.
+        flops: floating-point operations of the matrix products, forward and backward. A
+            multiplication and an addition are two.
         operations: calls of PyTorch's operators, about as many as a GPU gets kernels.
-        kept: what the forward pass keeps for the backward pass.
-        activations: the most that is held at a time besides parameters, gradients and optimizer,
-            without what an operator allocates and frees within itself.
+        allocations: tensors that the operators made.
+        parameters: bytes of the model's parameters.
+        gradients: bytes of their gradients.
+        optimizer: bytes of AdamW's state.
+        kept: bytes that the forward pass keeps for the backward pass.
+        activations: the most bytes that are held at a time besides parameters, gradients and
+            optimizer, without what an operator allocates and frees within itself.
     """
 
     flops: int
@@ -48,15 +57,16 @@ class StepCosts:
 
     @property
     def memory(self) -> int:
+        """The most bytes that are held at a time."""
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
 def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
-    """Counts one training step, of a copy of the model: forward, loss, backward and AdamW's step.
+    """Counts one training step of a copy of the model: forward, loss, backward and AdamW's step.
 
     Raises:
-        NotImplementedError: the batch is on "meta", and the model reads values: lists of edges
-            (GIN, GAT, GatedGCN, SignNet, EGT with edge targets) or of paths (Graphormer with
+        NotImplementedError: the batch is on "meta", and the model reads the numbers in it: lists of
+            edges (message passing, SignNet, EGT with edge targets) or of paths (Graphormer with
             ``path_tree``).
     """
     model = copy.deepcopy(model).to(batch.mask.device).train()
@@ -66,10 +76,9 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
         kept = ledger.held
         loss.backward()
         optimizer.step()
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    state = [
-        leaf for leaf in tree_leaves(optimizer.state_dict()["state"]) if isinstance(leaf, Tensor)
-    ]
+    gradients = [each.grad for each in model.parameters() if each.grad is not None]
+    leaves = tree_leaves(optimizer.state_dict()["state"])
+    state = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     return StepCosts(
         flops=flops.get_total_flops(),
         operations=ledger.operations,
@@ -83,6 +92,7 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
 
 
 def bytes_of(tensors: Iterable[Tensor]) -> int:
+    """The bytes of all these tensors."""
     return sum(tensor.nbytes for tensor in tensors)
 
 
@@ -94,30 +104,45 @@ def prediction_memory(model: nn.Module, batch: GraphBatch) -> int:
         NotImplementedError: as :func:`step_costs`.
     """
     model = copy.deepcopy(model).to(batch.mask.device).eval()
-    tensors = [*vars(batch).values(), *batch.encodings.values(), *model.parameters()]
-    given = sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+    fields = [value for value in vars(batch).values() if isinstance(value, Tensor)]
+    given = bytes_of([*fields, *batch.encodings.values(), *model.parameters()])
     with _Ledger() as ledger:
         model(batch)
     return given + ledger.peak_without([])
 
 
 def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
-    """A batch on ``meta`` with the fields of this one, but of B graphs of N nodes."""
+    """A batch on "meta" with the fields and encodings of this one, but of another size.
+
+    Args:
+        batch: shows which tensors there are.
+        graphs: B of the new batch.
+        nodes: N of the new batch.
+    """
 
     def stretch(tensor: Tensor, num_axes: int) -> Tensor:
+        """A tensor ``[B, N, …]`` of the new size; ``num_axes`` of its axes are those of nodes."""
         shape = (graphs, *[nodes] * num_axes, *tensor.shape[1 + num_axes :])
         return torch.empty(shape, dtype=tensor.dtype, device="meta")
 
-    axes = {"x": 1, "mask": 1, "adjacency": 2, "edge_attr": 2, "y": TARGET_AXES[batch.target]}
-    fields: dict[str, Any] = {
-        n: stretch(t, axes[n]) for n, t in vars(batch).items() if isinstance(t, Tensor)
+    edge_attr = None if batch.edge_attr is None else stretch(batch.edge_attr, 2)
+    y = None if batch.y is None else stretch(batch.y, TARGET_AXES[batch.target])
+    encodings = {
+        name: stretch(values, node_axes(name, values)) for name, values in batch.encodings.items()
     }
-    encodings = {n: stretch(t, node_axes(n, t)) for n, t in batch.encodings.items()}
-    return replace(batch, **fields, encodings=encodings)
+    return replace(
+        batch,
+        x=stretch(batch.x, 1),
+        adjacency=stretch(batch.adjacency, 2),
+        edge_attr=edge_attr,
+        mask=stretch(batch.mask, 1),
+        y=y,
+        encodings=encodings,
+    )
 
 
 class _Ledger(TorchDispatchMode):
-    """Follows the memory of every tensor that operators make, from its first use to its last."""
+    """Follows the memory of each tensor that an operator makes, until the tensor is freed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +167,7 @@ class _Ledger(TorchDispatchMode):
         return result
 
     def _watch(self, tree: object, existed: bool) -> None:
-        """Follows the tensors that are not followed yet; those that existed take no memory."""
+        """Follows the tensors that are not followed yet; those that existed before count as 0."""
         for tensor in tree_leaves(tree):
             if not isinstance(tensor, Tensor):
                 continue
@@ -167,7 +192,7 @@ class _Ledger(TorchDispatchMode):
         self._changes.append((number, size))
 
     def peak_without(self, tensors: Sequence[Tensor]) -> int:
-        """The most bytes held at a time without these tensors, which have to be alive still."""
+        """The most bytes held at a time besides these tensors, which must not be freed yet."""
         left_out = {self._alive.get(tensor.untyped_storage()._cdata) for tensor in tensors}
         sizes = [size for number, size in self._changes if number not in left_out]
         return int(max(np.cumsum(sizes), default=0))

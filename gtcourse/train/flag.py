@@ -1,7 +1,12 @@
 """FLAG (Kong et al., 2020): training on node embeddings that are pushed to raise the loss.
 
 Graphormer adds a bound on how far they are pushed (App. B.2.2), after FreeLB (Zhu et al., 2020).
-Shapes: B graphs, N nodes (padded), d width of the node embeddings, m steps.
+
+Shapes:
+    B: graphs in a batch
+    N: nodes, with padding
+    d: width of a node's embedding
+    m: steps
 """
 
 from __future__ import annotations
@@ -35,8 +40,8 @@ class Flag(Config):
 
     Args:
         steps: m; 1 is plain training on randomly perturbed embeddings.
-        step_size: α. A step has norm α√d: where that is far beyond
-            the bound (Graphormer's Table 8: 0.032 and 0.001), only its direction is left of it.
+        step_size: α. A step has norm α√d. Where that is far beyond the bound, as 0.032 is beyond
+            0.001 in Graphormer's Table 8, only the direction of the step matters.
         bound: ε; 0 for none, as in Graphormer's Table 9.
     """
 
@@ -51,7 +56,17 @@ class Flag(Config):
         batch: GraphBatch,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> Tensor:
-        """Adds the gradient of a step to the parameters', and returns the mean of the m losses."""
+        """Adds the gradient of a step to that of the parameters.
+
+        Args:
+            model: called as ``model(batch, perturbation=δ)``.
+            task: its loss.
+            batch: graphs with targets.
+            backward: called with each of the m losses, divided by m.
+
+        Returns:
+            Tensor: the mean of the m losses.
+        """
         like = next(model.parameters())
         config: Any = model.config
         width: int = config.d_model

@@ -1,4 +1,4 @@
-"""The training loop: any model, task, device and budget; a run can be resumed anywhere.
+"""The training loop, for any model, task and device; a run can be continued after any step.
 
 Lightning Fabric handles devices, precision and processes. Each process takes its share of every
 batch and weights its loss by it, so that the gradients that DDP averages are those of the batch.
@@ -172,9 +172,14 @@ def fit(
     afterwards as they were.
 
     Args:
-        train, val: loaders; fastest on :func:`gtcourse.device`, to which batches are moved.
+        model: called as ``model(batch)``.
+        task: the loss and the metric.
+        train: loader of the training graphs. It is fastest on :func:`gtcourse.device`, to which
+            batches are moved.
+        val: loader of the validation graphs.
         optimizer: of the model's parameters; Adam by default.
-        schedule: of ``optimizer``; stepped after each step, a ``ReduceLROnPlateau`` each epoch.
+        schedule: of ``optimizer``; it goes on after each step, a ``ReduceLROnPlateau`` after each
+            epoch.
         flag: perturbs the node embeddings; the training loss is then the mean over its passes.
         out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
             continued; on a CPU the result is the same bit for bit.
@@ -281,13 +286,16 @@ def fit(
             if val is None or task.improves(row[monitored], best):
                 history.best = row
                 weights = model.state_dict()
-                progress.best_weights = {k: v.detach().clone() for k, v in weights.items()}
+                progress.best_weights = {
+                    name: values.detach().clone() for name, values in weights.items()
+                }
             if written is not None:
                 _write_curve(written / "curve.csv", history.epochs)
             if checkpoint is not None:
                 checkpoint.save(progress, None)
             log(row, epoch)
-            bar.set_postfix({name: f"{v:.4g}" for name, v in row.items() if name != "seconds"})
+            shown = {name: value for name, value in row.items() if name != "seconds"}
+            bar.set_postfix({name: f"{value:.4g}" for name, value in shown.items()})
             if on_epoch_end is not None:
                 with own_random_state():
                     ends = on_epoch_end(model, dict(row)) is True
@@ -340,7 +348,9 @@ def _backward(fabric: Fabric, share: Tensor | float, loss: Tensor) -> None:
 
 
 def steps_of(batches: int, accumulate: int) -> int:
-    """Steps of an epoch with so many batches; the last one may have fewer than the others."""
+    """Steps of an epoch with so many batches; the last step may have fewer than the others."""
+    if accumulate < 1:
+        raise ValueError(f"accumulate is {accumulate}; expected a number above 0.")
     return -(-batches // accumulate)
 
 
@@ -394,7 +404,7 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
 
 def count_parameters(model: nn.Module) -> int:
     """Trainable numbers of a model."""
-    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+    return sum(each.numel() for each in model.parameters() if each.requires_grad)
 
 
 def launch(accelerator: str, devices: int, precision: Precision) -> Fabric:
@@ -438,6 +448,8 @@ def _check_effects(
     folder: Path | None,
 ) -> None:
     """Raises a ValueError for what would have no effect, or one on something else."""
+    if settings.lr == math.inf:
+        raise ValueError("lr is inf; expected a finite number.")
     if val is None and isinstance(schedule, ReduceLROnPlateau):
         raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
     if optimizer is not None and settings.lr is not None:

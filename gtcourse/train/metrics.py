@@ -12,8 +12,8 @@ from torchmetrics.utilities import dim_zero_cat
 class MeanOverTargets(Metric):
     """ROC AUC or average precision, averaged over the T targets that have both a 0 and a 1.
 
-    Others have no ranking to score; OGB leaves them out too. NaN if none is left. Logits are
-    ``[B, T]`` or ``[B]``; y is the same, 0, 1 or NaN.
+    Other targets have no ranking to score; OGB leaves them out too. The metric is NaN if no target
+    is left. Logits are ``[B, T]`` or ``[B]``; y has the same shape and is 0, 1 or NaN.
     """
 
     full_state_update = False
@@ -28,10 +28,12 @@ class MeanOverTargets(Metric):
         self.add_state("targets", [], dist_reduce_fx="cat")
 
     def update(self, prediction: Tensor, y: Tensor) -> None:
+        """Adds a batch."""
         self.predictions.append(prediction.float().reshape(len(y), -1))
         self.targets.append(y.reshape(len(y), -1))
 
     def compute(self) -> Tensor:
+        """The mean over targets."""
         predictions = dim_zero_cat(self.predictions)
         targets = dim_zero_cat(self.targets)
         scores = []

@@ -29,9 +29,11 @@ def warmup_then_linear(
     not say. ``warmup`` is W, or a share of T (a float below 1).
     """
     peak = optimizer.param_groups[0]["lr"]
-    return _warmup_then(
-        optimizer, total, warmup, lambda done: (end + (peak - end) * (1 - done)) / peak
-    )
+
+    def decay(done: float) -> float:
+        return (end + (peak - end) * (1 - done)) / peak
+
+    return _warmup_then(optimizer, total, warmup, decay)
 
 
 def warmup_then_cosine(
@@ -53,7 +55,9 @@ def warmup_then_cosine(
     """
 
     def decay(done: float) -> float:
-        return math.cos(math.pi / 2 * done) if quarter else (1 + math.cos(math.pi * done)) / 2
+        if quarter:
+            return math.cos(math.pi / 2 * done)
+        return (1 + math.cos(math.pi * done)) / 2
 
     return _warmup_then(optimizer, total, warmup, decay)
 
@@ -71,14 +75,16 @@ def halve_on_plateau(
 def _warmup_then(
     optimizer: Optimizer, total: int, warmup: int | float, decay: Callable[[float], float]
 ) -> LambdaLR:
-    """Linear warm-up, then a function of the share of the decay that is done."""
+    """Linear warm-up, then ``decay``: the share of the peak by the share of its steps done."""
     steps = round(warmup * total) if isinstance(warmup, float) else warmup
     if not 0 <= steps < total:
         raise ValueError(f"warmup is {warmup} of {total} steps; expected fewer, or a share.")
 
     def rate(steps_done: int) -> float:
         step = steps_done + 1
-        return step / steps if step <= steps else decay(min(1.0, (step - steps) / (total - steps)))
+        if step <= steps:
+            return step / steps
+        return decay(min(1.0, (step - steps) / (total - steps)))
 
     schedule = LambdaLR(optimizer, rate)
     schedule.total_steps = total  # type: ignore[attr-defined] # compared when a checkpoint is loaded

@@ -1,12 +1,18 @@
 """What a model is trained on and scored by: targets of graphs, nodes and edges.
 
-A :class:`Task` of your own is a loss and a metric of torchmetrics.
+A :class:`Task` of your own needs a loss and a metric of torchmetrics.
 
-Shapes: B graphs, N nodes (padded), T targets of a graph, C classes, ν largest distance predicted.
+Shapes:
+    B: graphs in a batch
+    N: nodes, with padding
+    T: targets of a graph
+    C: classes
+    ν: the largest distance that is predicted
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,12 +42,18 @@ class Task:
     """A loss, and the metric that decides which weights are best.
 
     Attributes:
-        loss: (``model(batch, **model_options)``, batch) to the mean loss over the batch's targets.
-        metric: builds a fresh metric; update: (metric, ``model(batch)``, batch) adds the batch.
-        monitor: the metric's name; mode: whether it should be small or large.
-        size: what the loss is a mean over: graphs, known targets, or the sum of their weights.
-            Several processes weight their losses by it.
-        predictions: from the model's outputs to what they mean: numbers in the targets' unit, or
+        name: what is learned; two tasks with one name are taken as the same when a run continues.
+        loss: takes ``model(batch, **model_options)`` and the batch, and returns the mean loss over
+            the batch's targets.
+        metric: makes a new metric.
+        update: takes a metric, ``model(batch)`` and the batch, and adds the batch to the metric.
+        monitor: the metric's name.
+        mode: whether the metric should be small ("min") or large ("max").
+        size: what the loss of a batch is a mean over: graphs, known targets, or the sum of their
+            weights. Losses of several batches or processes are weighted by it.
+        model_options: how the model is called in training, besides the batch.
+        num_classes: C; None for numbers.
+        predictions: turns the model's outputs into what they mean: numbers in the targets' unit, or
             probabilities.
         kind: what these are: "value", "probability" of class 1, or "probabilities" of C classes,
             ``[..., C]``.
@@ -60,12 +72,13 @@ class Task:
     kind: Literal["value", "probability", "probabilities"] = "value"
 
     def improves(self, value: float, best: float | None) -> bool:
+        """Whether a value of the metric is better than the best so far; NaN never is."""
         if best is None:
-            return value == value  # anything but NaN
+            return not math.isnan(value)
         return value < best if self.mode == "min" else value > best
 
     def check(self, targets: Tensor, *, all_may_be_missing: bool = False) -> None:
-        """Raises a ValueError if no target is known, or one is no class."""
+        """Raises a ValueError if no target is known, or a target is none of the classes."""
         known = targets[~targets.isnan() & (targets != MISSING_LABEL)]
         if not len(known):
             if all_may_be_missing:
@@ -81,13 +94,18 @@ class Task:
 
 @dataclass(frozen=True)
 class Scale:
-    """Means and standard deviations of T targets, for models that predict standardised ones."""
+    """The scale of T targets, for models that predict standardised ones.
+
+    Attributes:
+        mean: of each target.
+        sd: the standard deviation of each target.
+    """
 
     mean: tuple[float, ...]
     sd: tuple[float, ...]
 
     def standardised(self, y: Tensor) -> Tensor:
-        """(y - mean) / sd, of targets ``[...]`` or, of several, ``[..., T]``."""
+        """(y - mean) / sd of targets ``[...]`` or, if there are several, ``[..., T]``."""
         mean, sd = self._like(y)
         return (y - mean) / sd
 
@@ -97,9 +115,12 @@ class Scale:
         return prediction * sd + mean
 
     def _like(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation on the device of the values: ``[T]``, or one number each."""
         mean = values.new_tensor(self.mean)
         sd = values.new_tensor(self.sd)
-        return (mean, sd) if len(self.mean) > 1 else (mean[0], sd[0])
+        if len(self.mean) == 1:
+            return mean[0], sd[0]
+        return mean, sd
 
 
 def graph_regression(scale: Scale | None = None) -> Task:
@@ -243,6 +264,7 @@ def with_distances(
     farther apart than ν, without a path or at padding are left out.
 
     Args:
+        task: the one of the graphs.
         hops: ν.
         weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, about two hundred terms.
         reduction: "sum" of a graph's pairs, averaged over graphs, as in the authors' code; the
@@ -250,7 +272,8 @@ def with_distances(
         self_is_one_hop: a node's distance to itself is 1, as in the authors' code, which counts
             the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
 
-    Raises a ValueError for ν below 1, a κ that is not above 0, or another reduction.
+    Raises:
+        ValueError: ν is below 1, κ is not above 0, or there is no such reduction.
     """
     _check_count("hops", hops, 1)
     if not weight > 0:
@@ -287,7 +310,10 @@ def targets_of(batch: GraphBatch) -> Tensor:
 
 
 def _checked_targets(prediction: Tensor, batch: GraphBatch, *classes: int) -> Tensor:
-    """Data and models may be anybody's; ``[B, 1]`` beside ``[B]`` would broadcast silently."""
+    """The targets, or a ValueError if the predictions have another shape.
+
+    Data and models may be anybody's: ``[B, 1]`` beside ``[B]`` would broadcast silently.
+    """
     y = targets_of(batch)
     expected = [*y.shape, *classes]
     if [*prediction.shape] != expected or y.is_floating_point() == bool(classes):
@@ -308,7 +334,7 @@ def _numbers(
     mode: Literal["min", "max"],
     num_classes: int | None = None,
 ) -> Task:
-    """Float targets: ``loss_of(prediction, y)``, a number for each, as a mean over the known."""
+    """A task of float targets: the mean of ``loss_of(prediction, y)`` over the known targets."""
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
         y = _checked_targets(prediction, batch)
@@ -329,7 +355,7 @@ def _classes(
     metric: Callable[[], Metric],
     weights: Sequence[float] | None = None,
 ) -> Task:
-    """Which of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
+    """A task of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
     _check_count("num_classes", num_classes, 2)
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
@@ -372,7 +398,9 @@ def _accuracy(num_classes: int, average: Literal["micro", "macro"]) -> Metric:
 def _cross_entropy(
     logits: Tensor, y: Tensor, weights: Sequence[float] | None = None
 ) -> tuple[Tensor, Tensor]:
-    r""":math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}`, :math:`\sum_n w_{y_n}`."""
+    r"""The sums :math:`\sum_n -w_{y_n} \log \operatorname{softmax}(x_n)_{y_n}` and
+    :math:`\sum_n w_{y_n}` over the known targets.
+    """
     rows = logits.flatten(0, -2)
     y = y.flatten().long()
     of_class = None if weights is None else logits.new_tensor(weights)
@@ -383,6 +411,7 @@ def _cross_entropy(
 def _total_weight(
     y: Tensor, weights: Sequence[float] | None, dtype: torch.dtype = torch.float64
 ) -> Tensor:
+    """The sum of the weights of the known targets; by default each has a weight of 1."""
     known = y != MISSING_LABEL
     if weights is None:
         return known.sum()

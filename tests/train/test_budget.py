@@ -11,10 +11,11 @@ def on_a_cpu(monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
 
 
-CPU, GPU = {"epochs": 40, "graphs": 1000, "lr": 1e-3}, {"epochs": 400, "graphs": 10_000, "lr": 1e-3}
+CPU = {"epochs": 40, "graphs": 1000, "lr": 1e-3}
+GPU = {"epochs": 400, "graphs": 10_000, "lr": 1e-3}
 
 
-def test_the_device_decides_and_the_choice_is_printed(capsys, monkeypatch):
+def test_the_budget_depends_on_the_device_and_is_printed(capsys, monkeypatch):
     assert gtcourse.budget(cpu=CPU, gpu=GPU) == CPU
     assert capsys.readouterr().out == "Budget cpu on cpu: epochs = 40, graphs = 1000, lr = 0.001\n"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -22,7 +23,7 @@ def test_the_device_decides_and_the_choice_is_printed(capsys, monkeypatch):
     assert gtcourse.budget(cpu=CPU, gpu=GPU) == GPU
 
 
-def test_smoke_takes_the_gpu_s_widths_and_a_fiftieth_of_its_data_and_steps(monkeypatch):
+def test_the_smoke_budget_has_a_fiftieth_of_the_gpus_data_and_steps(monkeypatch):
     monkeypatch.setenv("GTCOURSE_BUDGET", "smoke")
     gpu = {"epochs": 400, "graphs": 10_000, "molecules": 60, "steps": 4000, "width": 70}
     cpu = {"epochs": 2, "graphs": 100, "molecules": 50, "steps": 10, "width": 48}

@@ -32,7 +32,7 @@ def test_a_run_continued_from_any_epoch_is_the_same_run(tmp_path, reference, sto
     assert not [*(tmp_path / "parts").glob(".*")]  # temporary files
 
 
-def test_the_global_random_state_is_left_alone_and_modes_are_restored():
+def test_fit_restores_the_random_state_and_evaluation_restores_modes():
     model = small_model()
     model.eval()
     frozen = next(module for module in model.modules() if isinstance(module, torch.nn.Dropout))
@@ -81,7 +81,8 @@ def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
     folder = tmp_path / "parts"
     run_until(stop, monkeypatch, folder, every)
     whole, rest = divmod(stop, 5)
-    reached, made = rest - rest % every, []
+    reached = rest - rest % every
+    made = []
     monkeypatch.setattr(
         "gtcourse.train.loop.train_step", lambda *a: made.append(1) or train_step(*a)
     )
@@ -91,7 +92,7 @@ def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
     assert without_time(history) == without_time(reference[0])
 
 
-def test_the_model_ends_with_its_best_weights_by_validation():
+def test_fit_leaves_the_model_with_its_best_weights_by_validation():
     task, val = graph_regression(), DenseLoader(graphs(20, seed=1000), 8)
     model = small_model()
     history = fit(
@@ -114,7 +115,7 @@ def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
     assert mae == pytest.approx(sum(errors) / 7, rel=1e-5)
 
 
-def test_a_step_follows_the_gradient_of_its_own_batch_alone_with_the_seeds_dropout():
+def test_fit_equals_a_loop_over_batches_with_the_seeds_dropout():
     model, by_hand = small_model(), small_model()
     loader = DenseLoader(graphs(12, seed=0), 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -134,8 +135,15 @@ def test_gradients_are_clipped():
     before = [p.detach().clone() for p in model.parameters()]
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     loader = DenseLoader(graphs(8, seed=0), 8)
-    fit(model, graph_regression(), loader, epochs=1, optimizer=optimizer, grad_clip=1e-3,
-        progress=False)  # fmt: skip
+    fit(
+        model,
+        graph_regression(),
+        loader,
+        epochs=1,
+        optimizer=optimizer,
+        grad_clip=1e-3,
+        progress=False,
+    )
     moved = [p.detach() - b for p, b in zip(model.parameters(), before, strict=True)]
     step = math.sqrt(sum(change.square().sum().item() for change in moved))
     assert step == pytest.approx(1e-3, rel=1e-2)
@@ -156,7 +164,7 @@ class Tiny(torch.nn.Module):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
-def test_compiling_trains_the_callers_model_and_its_checkpoint_fits_it(tmp_path):
+def test_a_compiled_model_trains_as_the_eager_one_and_shares_its_checkpoint(tmp_path):
     eager, compiled = Tiny(), Tiny()
     for model, options in ((eager, {}), (compiled, {"compile": True, "out": tmp_path})):
         loader = DenseLoader(graphs(16, seed=0), 8, shuffle=True)
@@ -186,23 +194,38 @@ def test_a_checkpoint_of_another_run_raises(tmp_path, changes, name):
 
 
 @pytest.mark.parametrize("every", [None, 3])
-def test_a_loss_that_is_no_number_any_more_ends_the_run_and_is_not_kept(tmp_path, every):
+def test_a_loss_that_is_not_finite_ends_the_run_and_leaves_no_checkpoint(tmp_path, every):
     train = DenseLoader(graphs(8, seed=0), 2)
     with pytest.raises(RuntimeError, match=r"the training loss is (inf|nan) in epoch 0; expected"):
-        fit(small_model(), graph_regression(), train, epochs=3, lr=1e30, out=tmp_path,
-            checkpoint_every=every, progress=False)  # fmt: skip
+        fit(
+            small_model(),
+            graph_regression(),
+            train,
+            epochs=3,
+            lr=1e30,
+            out=tmp_path,
+            checkpoint_every=every,
+            progress=False,
+        )
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_rate_follows_the_validation_metric_until_it_is_below_the_limit():
+def test_the_plateau_schedule_lowers_the_rate_until_the_run_stops():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     schedule = ReduceLROnPlateau(optimizer, factor=0.5, patience=1, threshold=0.1)
     train, val = (DenseLoader(graphs(8, seed=seed), 4) for seed in (0, 20))
     history = fit(
-        model, graph_regression(), train, val, epochs=50, optimizer=optimizer, schedule=schedule,
-        stop_below_lr=2e-7, progress=False,
-    )  # fmt: skip
+        model,
+        graph_regression(),
+        train,
+        val,
+        epochs=50,
+        optimizer=optimizer,
+        schedule=schedule,
+        stop_below_lr=2e-7,
+        progress=False,
+    )
     assert schedule.best == history.column("val_mae")[0]
     assert [history.column("lr")[i] for i in (0, -1)] == [1e-6, 2.5e-7]
     assert optimizer.param_groups[0]["lr"] == 1.25e-7
@@ -241,15 +264,23 @@ def test_accumulated_batches_have_the_gradient_of_one_large_batch(grad_clip):
     assert any(not torch.allclose(apart[name], large[name], rtol=1e-6) for name in large)
 
 
-def test_the_last_step_of_an_epoch_accumulates_what_is_left():
+def test_the_last_step_of_an_epoch_accumulates_the_remaining_batches():
     """Five batches of two, two to a step: the last step is that of the last batch alone."""
     data = graphs(10, seed=0)
     steps = []
     model = small_model(dropout=0.0).double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: steps.append(step) or 1.0)
-    history = fit(model, graph_regression(), DenseLoader(data, 2), epochs=1, optimizer=optimizer,
-                  schedule=schedule, accumulate=2, progress=False)  # fmt: skip
+    history = fit(
+        model,
+        graph_regression(),
+        DenseLoader(data, 2),
+        epochs=1,
+        optimizer=optimizer,
+        schedule=schedule,
+        accumulate=2,
+        progress=False,
+    )
     assert history.steps == 3
     assert steps == [0, 1, 2, 3]
     by_hand = small_model(dropout=0.0).double()
@@ -283,7 +314,7 @@ def test_a_run_that_accumulates_continues_in_the_middle_of_an_epoch(tmp_path, mo
 # The hook.
 
 
-def test_the_hook_sees_each_row_and_what_it_draws_does_not_change_the_run(tmp_path, reference):
+def test_the_epoch_hook_gets_each_row_and_its_random_numbers_change_nothing(tmp_path, reference):
     rows = []
 
     def hook(model, row):
@@ -297,7 +328,7 @@ def test_the_hook_sees_each_row_and_what_it_draws_does_not_change_the_run(tmp_pa
     assert weights == reference[1]
 
 
-def test_the_hook_ends_the_training_and_the_checkpoint_is_of_that_epoch(tmp_path):
+def test_the_epoch_hook_can_end_training_after_the_checkpoint_of_its_epoch(tmp_path):
     history, _ = run(tmp_path, on_epoch_end=lambda model, row: row["epoch"] == 1)
     assert history.column("epoch") == [0, 1]
     longer, _ = run(tmp_path, epochs=3)
@@ -313,7 +344,7 @@ def other_data() -> list:
     return data
 
 
-def test_a_checkpoint_is_not_continued_on_other_graphs_of_the_same_number(tmp_path):
+def test_a_checkpoint_is_not_continued_on_as_many_other_graphs(tmp_path):
     def begin(*data: list) -> None:
         loaders = [DenseLoader(each, 8) for each in data]
         fit(small_model(), graph_regression(), *loaders, epochs=1, out=tmp_path, progress=False)
@@ -363,7 +394,7 @@ def test_a_setting_that_is_not_allowed_or_has_no_effect_raises(options, says):
     assert all(torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))
 
 
-def test_an_optimizer_or_a_schedule_of_something_else_raises():
+def test_an_optimizer_of_another_model_or_a_schedule_of_another_optimizer_raises():
     model, other = small_model(), small_model()
     own, foreign = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, other))
     schedule = torch.optim.lr_scheduler.LinearLR(foreign)
@@ -378,7 +409,7 @@ def test_an_optimizer_or_a_schedule_of_something_else_raises():
             fit(model, graph_regression(), loader, epochs=1, progress=False, **options)
 
 
-def test_graphs_without_targets_raise_where_they_would_be_scored():
+def test_graphs_without_targets_raise_in_training_and_evaluation():
     model, data = small_model(), graphs(4, seed=0)
     labelled = DenseLoader(data, 4)
     for graph in data:
@@ -391,7 +422,7 @@ def test_graphs_without_targets_raise_where_they_would_be_scored():
             fit(model, graph_regression(), *loaders, epochs=1, progress=False)
 
 
-def test_the_score_of_targets_that_are_all_missing_is_no_number():
+def test_the_metric_is_nan_if_all_targets_are_missing():
     """The accuracy of no target would be 0."""
     data = graphs(4, seed=0)
     model = small_classifier()

@@ -22,7 +22,8 @@ from gtcourse.train.tasks import graph_regression
 from tests.graphs.small import graph_of
 from tests.train.small_run import digest, graphs, without_time
 
-WIDTH, TASK = 3, graph_regression()
+WIDTH = 3
+TASK = graph_regression()
 SIDES = torch.tensor([1.0, -1.0, 1.0])
 """Whether a graph's prediction lies above or below its target."""
 
@@ -69,7 +70,7 @@ def uphill(model, batch):
 @pytest.mark.parametrize(
     "flag", [Flag(4, 0.01), Flag(4, 0.01, 0.012), Flag(3, 0.01, 1e-4), Flag(6, 10.0, 0.003)]
 )
-def test_the_ascent_is_the_loop_over_real_nodes(flag):
+def test_flag_equals_the_loop_over_real_nodes(flag):
     model = Linear()
     batch = batch_far_from(model)
     flag.backward(model, TASK, batch)
@@ -83,7 +84,7 @@ def test_the_ascent_is_the_loop_over_real_nodes(flag):
         torch.testing.assert_close(after, expected, rtol=1e-12, atol=1e-15)
 
 
-def test_the_gradient_of_a_step_is_the_mean_of_its_passes():
+def test_flags_gradient_is_the_mean_over_its_passes():
     model, flag = Linear(), Flag(4, 0.01, 0.02)
     batch = batch_far_from(model)
     loss = flag.backward(model, TASK, batch)
@@ -97,7 +98,7 @@ def test_the_gradient_of_a_step_is_the_mean_of_its_passes():
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_fit_goes_uphill_within_a_step_and_takes_one_step_for_all_passes(precision):
+def test_fit_with_flag_raises_the_loss_and_takes_one_step_for_all_passes(precision):
     model, flag = Linear(dtype=torch.float32), Flag(3, 0.125)
     data = [graph_of(n, [], seed=n) for n in (2, 4, 1)]
     predictions = model(collate(data)).detach()
@@ -107,9 +108,15 @@ def test_fit_goes_uphill_within_a_step_and_takes_one_step_for_all_passes(precisi
     steps = []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
     fit(
-        model, TASK, loader, epochs=2, optimizer=optimizer, flag=flag, precision=precision,
+        model,
+        TASK,
+        loader,
+        epochs=2,
+        optimizer=optimizer,
+        flag=flag,
+        precision=precision,
         progress=False,
-    )  # fmt: skip
+    )
     assert (len(steps), len(model.seen)) == (2, 6)
     (batch,) = loader
     # In bf16, Fabric hands the model the perturbation rounded to 8 bits: here by less than 0.001.

@@ -18,9 +18,17 @@ def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
     folder = tmp_path_factory.mktemp("two")
     prepare(tiny("zinc", 40), folder / "graphs", stored=(), rows_per_part=6, progress=False)
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone",
-        "-m", "tests.train.two_processes", str(folder / "two.pt"), str(folder),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc_per_node",
+        "2",
+        "--standalone",
+        "-m",
+        "tests.train.two_processes",
+        str(folder / "two.pt"),
+        str(folder),
+    ]
     run(*command)
     assert (folder / "parts" / "last.ckpt").is_file()
     return torch.load(folder / "two.pt", weights_only=True)
@@ -50,7 +58,7 @@ def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
     assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
 
 
-def test_torchruns_processes_count_where_it_started_them(monkeypatch):
+def test_torchruns_number_of_processes_takes_precedence(monkeypatch):
     assert processes(3) == (3, 1)
     assert is_first_process()
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")

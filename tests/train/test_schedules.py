@@ -65,11 +65,14 @@ def test_the_rate_is_halved_as_in_the_authors_loops(name, waits, threshold, leas
     optimizer = sgd(5e-4)
     build = get_recipe(name).schedule
     schedule = build.func(optimizer, 1, patience=build.keywords["patience"], mode=mode)
-    best, waited, rate = None, 0, 5e-4
+    best = None
+    waited = 0
+    rate = 5e-4
     for score in scores if mode == "min" else [1 - score for score in scores]:
         enough = best and (best * (1 - threshold) if mode == "min" else best * (1 + threshold))
         if best is None or (score < enough if mode == "min" else score > enough):
-            best, waited = score, 0
+            best = score
+            waited = 0
         else:
             waited += 1
         if waited == waits:

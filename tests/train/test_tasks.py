@@ -29,7 +29,8 @@ from tests.loops.losses import (
     weighted_cross_entropy_loop,
 )
 
-SIZES, HOPS = [5, 90, 30], 3
+SIZES = [5, 90, 30]
+HOPS = 3
 
 
 def batch_of(targets):
@@ -77,7 +78,7 @@ def test_one_of_several_classes_is_cross_entropy_and_accuracy_without_the_missin
 @pytest.mark.parametrize(
     ("metric", "judge"), [("auroc", roc_auc_score), ("ap", average_precision_score)]
 )
-def test_ranks_are_scikit_learns_over_the_targets_with_both_answers(metric, judge):
+def test_ranking_metrics_equal_scikit_learns_over_targets_with_both_classes(metric, judge):
     generator = torch.Generator().manual_seed(1)
     y = (torch.rand(200, 12, generator=generator) < 0.1).float()
     y[torch.rand(200, 12, generator=generator) < 0.3] = torch.nan
@@ -95,7 +96,7 @@ def test_ranks_are_scikit_learns_over_the_targets_with_both_answers(metric, judg
     assert math.isnan(found.compute())
 
 
-def test_what_counts_as_better():
+def test_the_mode_of_a_task_says_which_metric_is_better():
     for task, better, worse in ((graph_regression(), 1.0, 2.0), (graph_classification(), 2.0, 1.0)):
         assert task.improves(better, None)
         assert task.improves(better, worse)
@@ -139,7 +140,7 @@ def batched(data, target, extra=1):
 
 @pytest.mark.parametrize("sizes", [None, SIZES])
 @given(data=lists("node", 3))
-def test_the_loss_on_nodes_is_the_loop_over_real_nodes(sizes, data):
+def test_node_loss_equals_the_loop_over_real_nodes(sizes, data):
     batch = batched(data, "node")
     logits = logits_like(batch, 3).requires_grad_()
     loss = node_classification(3, sizes).loss(logits, batch)
@@ -152,7 +153,7 @@ def test_the_loss_on_nodes_is_the_loop_over_real_nodes(sizes, data):
 
 
 @given(data=lists("edge", 2))
-def test_the_loss_on_edges_is_the_loop_over_edges(data):
+def test_edge_loss_equals_the_loop_over_edges(data):
     batch = batched(data, "edge")
     logits = logits_like(batch, 2).requires_grad_()
     loss = edge_classification().loss(logits, batch)
@@ -185,7 +186,7 @@ def test_more_padding_changes_neither_loss_nor_metric(task, target, classes, ext
 
 @pytest.mark.parametrize("target", ["node", "edge"])
 @given(seed=st.integers(0, 2**31))
-def test_the_metrics_are_the_loops_over_all_batches(target, seed):
+def test_metrics_equal_the_loop_over_all_batches(target, seed):
     task, classes = (node_classification(3), 3) if target == "node" else (edge_classification(), 2)
     metric, predicted, targets = task.metric(), [], []
     for n in (7, 4):
@@ -239,7 +240,7 @@ def with_outputs(data, hops):
 @pytest.mark.parametrize("self_is_one_hop", [False, True])
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 @given(data=st.lists(graphs(max_nodes=7), min_size=1, max_size=4), hops=st.integers(1, 4))
-def test_the_loss_on_distances_is_the_loop_over_pairs(reduction, self_is_one_hop, data, hops):
+def test_distance_loss_equals_the_loop_over_pairs(reduction, self_is_one_hop, data, hops):
     batch, prediction, logits = with_outputs(data, hops)
     task = with_distances(graph_regression(), hops, 0.05, reduction, self_is_one_hop)
     real = [
@@ -253,7 +254,7 @@ def test_the_loss_on_distances_is_the_loop_over_pairs(reduction, self_is_one_hop
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
-def test_pairs_that_are_all_too_far_add_nothing(reduction):
+def test_distance_loss_is_zero_if_all_pairs_are_too_far(reduction):
     batch, prediction, logits = with_outputs([path(2)], HOPS)
     batch.encodings["distance"] = torch.full((1, 3, 3), -1)
     task = with_distances(graph_regression(), HOPS, 1.0, reduction)
@@ -282,7 +283,7 @@ class Reader(nn.Module):
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_fit_asks_for_distances_in_training_only(precision):
+def test_fit_requests_distances_in_training_only(precision):
     model, task = Reader(), with_distances(graph_regression(), HOPS, 0.05)
     data = encode([path(n) for n in (2, 3, 4)], AddShortestPaths())
     loader = DenseLoader(data, 3)

@@ -20,9 +20,15 @@ class Form:
     """What a data set's graphs hold.
 
     Attributes:
-        atoms, bonds: categories, a count for each column; numbers, edge_numbers: columns of floats.
-        labels: classes of a target, or None for a number; targets: of a graph.
-        directed: an edge may lack the one back; binary: labels are the floats 0 and 1.
+        atoms: categories of each column of the nodes.
+        numbers: columns of floats of the nodes.
+        bonds: categories of each column of the edges.
+        edge_numbers: columns of floats of the edges.
+        target: what has a target, "graph", "node" or "edge".
+        labels: classes of a target, or None for a number.
+        targets: of a graph.
+        directed: whether an edge may lack the one back.
+        binary: whether labels are the floats 0 and 1.
     """
 
     atoms: tuple[int, ...] = ()

@@ -24,8 +24,17 @@ WITHOUT_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 MODELS = {
     "batch norm of nodes": (
         "graph",
-        lambda: CGT(CGTConfig(d_model=8, num_heads=2, num_layers=2, node_steps=3, d_position=2,
-                              relative_steps=3, edge_ablation=0.0)),
+        lambda: CGT(
+            CGTConfig(
+                d_model=8,
+                num_heads=2,
+                num_layers=2,
+                node_steps=3,
+                d_position=2,
+                relative_steps=3,
+                edge_ablation=0.0,
+            )
+        ),
     ),
     "batch norm of rows": (
         "graph",
@@ -33,10 +42,18 @@ MODELS = {
     ),
     "node targets": (
         "node",
-        lambda: GRPE(GRPEConfig(d_model=8, num_heads=2, num_layers=2, target="node", num_targets=2,
-                                **WITHOUT_DROPOUT)),
+        lambda: GRPE(
+            GRPEConfig(
+                d_model=8,
+                num_heads=2,
+                num_layers=2,
+                target="node",
+                num_targets=2,
+                **WITHOUT_DROPOUT,
+            )
+        ),
     ),
-}  # fmt: skip
+}
 
 
 def graphs(kind: str):
@@ -68,12 +85,24 @@ def gradients(name: str, accumulate: int = 1) -> dict[str, torch.Tensor]:
 def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
     """Of two epochs with dropout and batch norm on shuffled graphs; ``until`` so many steps."""
     torch.manual_seed(0)
-    model = CGT(CGTConfig(d_model=8, num_heads=2, num_layers=2, node_steps=3, d_position=2,
-                          relative_steps=3, dropout=0.3))  # fmt: skip
+    model = CGT(
+        CGTConfig(
+            d_model=8,
+            num_heads=2,
+            num_layers=2,
+            node_steps=3,
+            d_position=2,
+            relative_steps=3,
+            dropout=0.3,
+        )
+    )
     train = DenseLoader(
-        open_graphs(folder / "graphs").train, 4, shuffle=True, buckets=2,
+        open_graphs(folder / "graphs").train,
+        4,
+        shuffle=True,
+        buckets=2,
         then=lambda batch: encode_batch(batch, AddRandomWalks(3)),
-    )  # fmt: skip
+    )
     steps = iter(range(until) if until is not None else count())
 
     class Interrupted(DenseLoader):
@@ -86,8 +115,16 @@ def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
     train.__class__ = Interrupted
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     out = folder / ("whole" if until is None and not (folder / "parts").exists() else "parts")
-    fit(model, TASKS["graph"], train, epochs=2, optimizer=optimizer, progress=False, out=out,
-        checkpoint_every=2)  # fmt: skip
+    fit(
+        model,
+        TASKS["graph"],
+        train,
+        epochs=2,
+        optimizer=optimizer,
+        progress=False,
+        out=out,
+        checkpoint_every=2,
+    )
     return model.state_dict()
 
 
