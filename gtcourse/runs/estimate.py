@@ -1,11 +1,16 @@
-"""What a run will take: time, by a few steps on this machine, and memory, counted without any."""
+"""What a run will take: the time, by a few steps on this machine, and the memory.
+
+The memory is counted without taking it (:mod:`gtcourse.train.costs`).
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import os
 import time
 from dataclasses import dataclass
+from statistics import mean
 
 import torch
 
@@ -14,10 +19,10 @@ from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.costs import step_costs, stretched
-from gtcourse.train.loop import device, launch, own_random_state, train_step
+from gtcourse.train.loop import device, launch, own_random_state, steps_of, train_step
 
 TIMED = 3
-"""Steps that are timed, after one that is not."""
+"""Batches that are timed, after one that is not."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +30,20 @@ class Estimate:
     """The time and the memory of a run.
 
     Attributes:
-        step: seconds of a training step on batches of ordinary size.
-        steps: of all epochs; epochs: at most, as the recipe says.
+        batch: seconds of training on a batch of ordinary size.
+        batches_per_epoch: batches in an epoch.
+        steps_per_epoch: steps of the optimizer in an epoch, fewer than batches if gradients are
+            accumulated.
+        epochs: passes over the training graphs, at most.
         encoding: seconds for the encodings of all graphs.
-        memory: bytes of a step whose batch has the largest graph; None for models on lists of
-            edges, whose memory grows with the edges.
+        memory: bytes that training takes on a batch with the largest graph; None for models on
+            lists of edges, whose memory depends on the number of edges.
         largest: nodes of that graph.
     """
 
-    step: float
-    steps: int
+    batch: float
+    batches_per_epoch: int
+    steps_per_epoch: int
     epochs: int
     encoding: float
     memory: int | None
@@ -42,13 +51,14 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        return self.encoding + self.step * self.steps
+        """Seconds of the whole run, if each batch takes as long as one with a step of its own."""
+        return self.encoding + self.batch * self.batches_per_epoch * self.epochs
 
     def sentence(self) -> str:
-        """For a terminal, in one line."""
+        """The estimate in one line, for a terminal."""
         text = (
             f"estimate: {in_words(self.seconds)} for {_counted(self.epochs, 'epoch')} of "
-            f"{_counted(self.steps // max(self.epochs, 1), 'step')} on this machine"
+            f"{_counted(self.steps_per_epoch, 'step')} on this machine"
         )
         if self.memory is not None:
             text += (
@@ -59,10 +69,18 @@ class Estimate:
 
 
 @own_random_state()
-def estimate(recipe: Recipe, data: GraphDataset) -> Estimate | None:
-    """Takes a few steps with a new model; None for a folder, whose graphs are not in memory.
+def estimate(recipe: Recipe, data: GraphDataset, accumulate: int = 1) -> Estimate | None:
+    """Trains a new model on a few batches, and counts the memory of a step.
 
     Memory is counted first, so that a batch that is too large is known before it is made.
+
+    Args:
+        recipe: the model and its training.
+        data: the graphs of the run.
+        accumulate: batches in a step of the optimizer.
+
+    Returns:
+        Estimate: or None for a folder, whose graphs are not in memory.
     """
     if isinstance(data, MappedGraphs):
         return None
@@ -80,7 +98,8 @@ def estimate(recipe: Recipe, data: GraphDataset) -> Estimate | None:
     encoded = encode(sample, *recipe.transforms)
     encoding = (time.perf_counter() - start) / count * len(data)
     loader = DenseLoader(encoded, batch_size, shuffle=True, target=data.target, device=device())
-    steps_per_epoch = -(-len(graphs) // recipe.batch_size)
+    batches_per_epoch = math.ceil(len(graphs) / recipe.batch_size)
+    steps_per_epoch = steps_of(batches_per_epoch, accumulate)
     fabric = launch(device().type, 1, "32-true")
     model, optimizer, schedule = recipe.start(copy.deepcopy(model), steps_per_epoch)
     model, optimizer = fabric.setup(model, optimizer)
@@ -88,22 +107,37 @@ def estimate(recipe: Recipe, data: GraphDataset) -> Estimate | None:
     while len(seconds) < 1 + TIMED:
         for batch in loader:
             start = time.perf_counter()
-            rest = optimizer, schedule, recipe.grad_clip, recipe.flag
-            train_step(fabric, model, recipe.task, [batch.to(device())], *rest)
+            train_step(
+                fabric,
+                model,
+                recipe.task,
+                [batch.to(device())],
+                optimizer,
+                schedule,
+                recipe.grad_clip,
+                recipe.flag,
+            )
             if device().type == "cuda":
                 torch.cuda.synchronize()
             seconds.append(time.perf_counter() - start)
-    epochs = recipe.epochs
-    if recipe.steps is not None:
-        epochs = min(epochs, -(-recipe.steps // steps_per_epoch))
-    step = sum(seconds[1:]) / len(seconds[1:])
-    return Estimate(step, epochs * steps_per_epoch, epochs, encoding, memory, largest)
+    return Estimate(
+        batch=mean(seconds[1:]),
+        batches_per_epoch=batches_per_epoch,
+        steps_per_epoch=steps_per_epoch,
+        epochs=recipe.epochs_of(steps_per_epoch),
+        encoding=encoding,
+        memory=memory,
+        largest=largest,
+    )
 
 
 def memory_of(
     recipe: Recipe, model: torch.nn.Module, data: GraphDataset, batch_size: int
 ) -> tuple[int | None, int]:
-    """Bytes of a step whose batch has the largest graph, and that graph's nodes."""
+    """Bytes that a step takes on a batch with the largest graph, and the nodes of that graph.
+
+    None instead of the bytes for models on lists of edges.
+    """
     largest = max(graph.num_nodes for graph in data)
     # Two small graphs show which tensors a batch has; they are not stretched in memory.
     small = sorted(data.train, key=lambda graph: (graph.num_edges == 0, graph.num_nodes))[:2]
@@ -116,7 +150,7 @@ def memory_of(
 
 
 def memory_of_machine() -> int | None:
-    """Bytes of memory of this machine, or of its GPU; None where the system does not say."""
+    """Bytes of memory of the GPU, or of the machine; None where the system does not say."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

@@ -1,7 +1,8 @@
-"""Own molecules before and after training: their split, their faults, and what is to be beaten."""
+"""What is printed of a reader's own molecules: their split, their faults, and what to beat."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
@@ -27,11 +28,13 @@ MOST_FOR_TREES = 20_000  # training molecules; their dense columns are gigabytes
 def overview(
     data: GraphDataset, task: Task, names: Iterable[str], model: torch.nn.Module
 ) -> list[str]:
-    """Lines on molecules with graph targets: sizes, classes, and everything that may mislead.
+    """Lines on molecules: how many there are in each split, of which class, and what may mislead.
 
     Args:
-        names: of the targets.
-        model: whose parameters are compared with the number of molecules.
+        data: molecules, each with targets.
+        task: what the targets are.
+        names: the names of the targets, or of the classes.
+        model: the one to train, whose parameters are compared with the number of molecules.
     """
     names = [*names]
     lines = [f"{part}: {_counted(data[part], task, names)}" for part in SPLITS]
@@ -41,16 +44,16 @@ def overview(
     molecules = len(data.train)
     if parameters > 100 * molecules:
         lines.append(
-            f"{molecules:,} training molecules for {parameters:,} parameters: compare the "
+            f"{molecules:,} training {_noun(molecules)} for {parameters:,} parameters: compare the "
             "baselines before you trust the model."
         )
     return lines
 
 
 def _counted(graphs: Sequence[Data], task: Task, names: list[str]) -> str:
-    """How many molecules a part has, and how many targets are known, or of which class."""
+    """How many molecules a split has, and how many of its targets are known, or of which class."""
     y = _targets(graphs)
-    text = f"{len(graphs):,} {'molecule' if len(graphs) == 1 else 'molecules'}"
+    text = f"{len(graphs):,} {_noun(len(graphs))}"
     if task.kind == "probabilities":
         counts = [int((y == number).sum()) for number in range(len(names))]
         classes = (f"{count:,} {name}" for count, name in zip(counts, names, strict=True))
@@ -65,9 +68,13 @@ def _counted(graphs: Sequence[Data], task: Task, names: list[str]) -> str:
     return f"{text} ({'; '.join(parts)})" if parts else text
 
 
+def _noun(count: int) -> str:
+    return "molecule" if count == 1 else "molecules"
+
+
 def conflicts(data: GraphDataset, task: Task) -> list[str]:
-    """Sentences on repeated molecules: other values, other parts."""
-    rows = defaultdict(list)
+    """Sentences on repeated molecules that have conflicting targets or are in several splits."""
+    rows = defaultdict(list)  # the numbers of a molecule's graphs
     for i, graph in enumerate(data.graphs):
         rows[graph.smiles].append(i)
     repeated = {smiles: places for smiles, places in rows.items() if len(places) > 1}
@@ -76,8 +83,9 @@ def conflicts(data: GraphDataset, task: Task) -> list[str]:
     conflicting: list[tuple[str, list[float]]] = []
     across = 0
     for smiles, places in repeated.items():
-        y = _targets([data.graphs[i] for i in places]).double()
-        y = y.masked_fill(y == MISSING_LABEL, torch.nan) if task.kind == "probabilities" else y
+        y = _targets([data.graphs[i] for i in places]).double()  # [places, T]
+        if task.kind == "probabilities":
+            y = y.masked_fill(y == MISSING_LABEL, torch.nan)
         for column in y.T:
             values = column[~column.isnan()].unique().tolist()
             if len(values) > 1:
@@ -96,7 +104,7 @@ def conflicts(data: GraphDataset, task: Task) -> list[str]:
 
 
 def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
-    """Sentences on targets that are the same for all molecules of a part."""
+    """Sentences on targets that are the same, or unknown, for all molecules of a split."""
     lines = []
     for part in SPLITS:
         y = _targets(data[part])
@@ -114,16 +122,16 @@ def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
 
 
 def baselines(data: GraphDataset, task: Task) -> dict[str, list[float]]:
-    """The task's metric on the test molecules, of predictors that are no neural network.
+    """The task's metric on the test molecules, for predictors that are no neural network.
 
-    One number each, and with T > 1 targets the number of each target behind it.
+    They are a constant (the median of each target, or the most frequent class), ridge regression
+    with a penalty of 1, and gradient-boosted trees with scikit-learn's default settings. The last
+    two read Morgan counts. All settings are chosen in advance. Classes are fitted one against the
+    rest. Without scikit-learn there is only the constant.
 
-    A constant (the median of each target, or the most frequent class), ridge regression with a
-    penalty of 1, and gradient-boosted trees with scikit-learn's default settings, both on Morgan
-    counts; chosen in advance. Classes are fitted one against the rest.
-
-    Without scikit-learn there is the constant alone; without a target known in the test split,
-    nothing.
+    Returns:
+        dict: the scores by the name of the predictor: one number or, with several targets, that of
+        all and then that of each.
     """
     train = data.train
     test = data.test
@@ -152,7 +160,16 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, list[float]]:
 def _fitted(
     model: Any, x: Any, x_test: Any, y: Tensor, task: Task, test: Sequence[Data]
 ) -> list[float]:
-    """The scores of a regression that is fitted to each target where it is known."""
+    """The scores of a regression that is fitted to each target where the target is known.
+
+    Args:
+        model: one of scikit-learn, which is fitted anew for each target.
+        x: features of the training molecules, ``[G, K]``.
+        x_test: features of the test molecules.
+        y: targets of the training molecules, ``[G, T]``, NaN where unknown.
+        task: what the targets are.
+        test: the test molecules.
+    """
     columns = []
     for column in y.T:
         known = (~column.isnan()).numpy()
@@ -176,39 +193,40 @@ def scores_of(task: Task, predictions: Tensor, test: Sequence[Data]) -> list[flo
     if task.kind != "probabilities" and predictions.dim() > 1 and predictions.shape[1] > 1:
         y = y.reshape(predictions.shape)
         columns = zip(predictions.split(1, dim=1), y.split(1, dim=1), strict=True)
-        scores += [_score(task, *column) for column in columns]
+        scores += [_score(task, predicted, known) for predicted, known in columns]
     return scores
 
 
 def scores_of_targets(model: torch.nn.Module, task: Task, test: DenseLoader) -> list[float]:
-    """The metric of each of several targets of graphs, of a trained model on test graphs."""
-    predictions, y = [], []
+    """The metric of a trained model on test graphs, for each of several targets."""
+    predictions = []
+    y = []
     with evaluating(model):
         for batch in test:
             predictions.append(task.predictions(model(batch.to(device()))).cpu())
             assert batch.y is not None
             y.append(batch.y.cpu())
     columns = zip(torch.cat(predictions).T, torch.cat(y).T, strict=True)
-    return [_score(task, *(each[:, None] for each in column)) for column in columns]
+    return [_score(task, predicted[:, None], known[:, None]) for predicted, known in columns]
 
 
 def _score(task: Task, predictions: Tensor, y: Tensor) -> float:
+    """The metric of predictions ``[G, T]`` for targets with as many numbers."""
     metric = task.metric()
     if task.kind == "value":
         y = y.reshape(predictions.shape)
         known = ~y.isnan()
         metric.update(predictions[known], y[known])
     else:
-        predictions = (
-            predictions if y.dim() > 1 or task.kind == "probabilities" else predictions[:, 0]
-        )
+        if task.kind == "probability" and y.dim() == 1:
+            predictions = predictions[:, 0]
         targets: Any = SimpleNamespace(y=y)  # all that a metric reads of a batch
         task.update(metric, predictions, targets)
     return float(metric.compute())
 
 
 def _one_hot(y: Tensor, task: Task) -> Tensor:
-    """Of classes ``[G, 1]`` a column for each, ``[G, C]``, NaN where unknown; numbers stay."""
+    """Classes ``[G, 1]`` as columns of 0 and 1, ``[G, C]``, NaN where unknown; numbers stay."""
     if task.kind != "probabilities":
         return y
     assert task.num_classes is not None  # as of all tasks with classes
@@ -217,7 +235,7 @@ def _one_hot(y: Tensor, task: Task) -> Tensor:
 
 
 def _targets(graphs: Sequence[Data]) -> Tensor:
-    """``[G, T]``."""
+    """The targets of graphs, ``[G, T]``."""
     y = torch.cat([graph.y for graph in graphs])
     return y.reshape(len(graphs), -1)
 
@@ -242,9 +260,12 @@ def morgan_counts(train: Sequence[Data], test: Sequence[Data]) -> tuple[Any, Any
 
 
 def table(scores: dict[str, list[float]], metric: str, names: Sequence[str] = ()) -> list[str]:
-    """A line for each predictor, the best marked.
+    """A line for each predictor, in which the best is marked.
 
-    With several targets the lines of each follow those of the mean over all, under its name.
+    Args:
+        scores: of each predictor, as :func:`baselines` returns them.
+        metric: its name.
+        names: of the targets. The lines of several targets follow those of the mean over them.
     """
     width = max(map(len, scores), default=0)
     lines = []
@@ -252,10 +273,14 @@ def table(scores: dict[str, list[float]], metric: str, names: Sequence[str] = ()
     titles = ["mean over targets", *names] if several else [""]
     for number, title in enumerate(titles):
         column = {name: values[number] for name, values in scores.items()}
-        known = [value for value in column.values() if value == value]
-        best = (min if metric == "mae" else max)(known, default=None)
-        lines.append(f"{'':{width}}  test {metric}{', ' if title else ''}{title}")
+        known = [value for value in column.values() if not math.isnan(value)]
+        best = min(known, default=None) if metric == "mae" else max(known, default=None)
+        lines.append(f"{'':{width}}  " + ", ".join(filter(None, [f"test {metric}", title])))
         for name, value in column.items():
-            shown = f"{value:.4g}" if value == value else "none: one class in the test split"
-            lines.append(f"{name:{width}}  {shown}{'  (best)' if value == best else ''}")
+            line = f"{name:{width}}  {value:.4g}"
+            if math.isnan(value):
+                line = f"{name:{width}}  none: one class in the test split"
+            elif value == best:
+                line += "  (best)"
+            lines.append(line)
     return lines

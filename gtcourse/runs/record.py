@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import subprocess
 from collections import defaultdict
@@ -35,10 +36,10 @@ from gtcourse.train.checkpoint import read_tensors
 from gtcourse.train.loop import device
 
 PACKAGE = Path(str(files("gtcourse")))
-"""The trained models that come with the package."""
+"""The folder of the package, in which the weights of the trained models are."""
 
 RESULTS_OF_RUNS = ("weights", "course/records")
-"""In the package, but no part of what ran."""
+"""Folders of the package that are no part of what runs."""
 
 
 def __getattr__(name: str) -> object:
@@ -47,7 +48,10 @@ def __getattr__(name: str) -> object:
 
 
 def current_commit() -> str:
-    """The commit of the package's source, "+changes" if it has any, or the installed version."""
+    """The commit of the package's source, or the installed version.
+
+    "+changes" follows the commit if the source has changed since.
+    """
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True)
@@ -55,8 +59,8 @@ def current_commit() -> str:
 
     with suppress(FileNotFoundError):  # no git on this machine
         if git("ls-files", "__init__.py"):
-            others = [f":(exclude){folder}" for folder in RESULTS_OF_RUNS]
-            changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *others)
+            results = [f":(exclude){folder}" for folder in RESULTS_OF_RUNS]
+            changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *results)
             return git("rev-parse", "HEAD") + ("+changes" if changed else "")
     return f"gtcourse {version('gtcourse')}"
 
@@ -66,8 +70,9 @@ def device_name() -> str:
     where = device().type
     if where == "cuda":
         return torch.cuda.get_device_name()
-    threads = f", {torch.get_num_threads()} thread(s)" if where == "cpu" else ""
-    return f"{'Apple MPS' if where == 'mps' else 'CPU'} ({platform.machine()}{threads})"
+    if where == "mps":
+        return f"Apple MPS ({platform.machine()})"
+    return f"CPU ({platform.machine()}, {torch.get_num_threads()} thread(s))"
 
 
 def installed_versions() -> dict[str, str]:
@@ -84,11 +89,19 @@ class Record:
     """One run.
 
     Attributes:
-        name: what was run, such as "bag/molecules"; config: every number that it depends on.
-        data: name, source, checksum and sizes.
-        seconds: wall time; parameters: trainable numbers.
-        curve: a row for each epoch; result: final metrics, such as ``{"test_mae": …}``.
+        name: what was run, such as "bag/molecules".
+        config: every setting that the run depends on.
+        data: name, source, checksum and sizes of the graphs.
+        seed: of the random numbers.
+        seconds: wall time of training.
+        parameters: trainable numbers of the model.
+        curve: a row for each epoch.
+        result: the final metrics, such as ``{"test_mae": …}``.
         command: what to type for the same run.
+        commit: of the package's source, or its version.
+        device: the accelerator, or the processor and its threads.
+        versions: of Python and of the libraries that results depend on.
+        date: on which the run ended.
         weights: SHA-256 of the trained weights (:func:`weights_sha256`), if they are stored; in
             runs of earlier releases, of their file.
     """
@@ -110,32 +123,37 @@ class Record:
 
     @property
     def filename(self) -> str:
+        """The name of the record's file."""
         return record_filename(self.name, self.seed)
 
     @property
     def weights_filename(self) -> str:
-        """In the folder of the record."""
+        """The path of the weights, in the folder of the record."""
         return f"weights/{record_stem(self.name, self.seed)}.safetensors"
 
 
 def record_filename(name: str, seed: int) -> str:
+    """The name of the file with the record of a run."""
     return f"{record_stem(name, seed)}.json"
 
 
 def write_record(record: Record, path: Path | str) -> None:
-    """Writes a record; NaN in its curve becomes null."""
+    """Writes a record as JSON, in which a number of its curve that is not finite is null."""
     write_json(path, as_json(record))
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """A record as JSON can hold it: NaN in its curve is None."""
+    """A record as JSON can hold it: a number of its curve that is not finite is None."""
     content = asdict(record)
     for row in content["curve"]:
-        row |= {name: None for name, value in row.items() if value != value}
+        for name, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                row[name] = None
     return content
 
 
 def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
+    """Writes a JSON file beside the old one, which it then replaces."""
     with replacing(Path(path)) as temporary:
         temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
 
@@ -194,7 +212,11 @@ def read_weights(record: Record, folder: Path) -> dict[str, Tensor]:
 
 
 def read_model(path: Path) -> tuple[Record, dict[str, Tensor]]:
-    """The record and the weights in a file of :func:`write_weights`, or a ValueError."""
+    """The record and the weights in a file of :func:`write_weights`.
+
+    Raises:
+        ValueError: the file is something else, or damaged.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -204,13 +226,18 @@ def read_model(path: Path) -> tuple[Record, dict[str, Tensor]]:
         raise ValueError(
             f"{path} cannot be read ({reason}); expected weights that gtcourse saved."
         ) from None
-    return record_of(metadata.get("record", ""), path), weights
+    if "record" not in metadata:
+        raise ValueError(
+            f"{path} holds no record of a run beside its weights; expected weights that gtcourse "
+            "saved."
+        )
+    return record_of(metadata["record"], path), weights
 
 
 def record_in(path: Path) -> Record:
     """The record in a file of :func:`write_weights`, without the weights."""
     with safe_open(path, framework="pt") as file:
-        return record_of((file.metadata() or {}).get("record", ""), path)
+        return record_of(file.metadata()["record"], path)
 
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:
@@ -228,8 +255,10 @@ class Result:
     """Several seeds of one recipe, at one budget on the same data, beside the paper's number.
 
     Attributes:
-        recipe: as published, and paper: the printed (mean, standard deviation or None) of the
-            metric; None for a reader's own.
+        recipe: the published one; None for a reader's own.
+        metric: its name.
+        paper: the printed mean and standard deviation (or None) of the metric; None if nothing is
+            printed.
         records: the runs that have this metric, by seed; none if the recipe was not run.
     """
 
@@ -240,19 +269,24 @@ class Result:
 
     @property
     def values(self) -> list[float]:
+        """The metric of each run."""
         return [record.result[self.metric] for record in self.records]
 
     @property
     def budget(self) -> str:
-        """How much of the published run was run."""
+        """How much of the published run was run, in words."""
         config = self.records[0].config if self.records else {}
         if self.recipe is None or not config:
             return f"{config['epochs']} epochs" if "epochs" in config else ""
-        if not (changed := config.get("changed")):
+        changed = config.get("changed")
+        if not changed:
             return "the paper's"
-        graphs = f", {changed['graphs']} graphs" if "graphs" in changed else ""
-        batches = f", batches of {changed['batch_size']}" if "batch_size" in changed else ""
-        return f"{config['epochs']} of {self.recipe.epochs:,} epochs{graphs}{batches}"
+        text = f"{config['epochs']} of {self.recipe.epochs:,} epochs"
+        if "graphs" in changed:
+            text += f", {changed['graphs']} graphs"
+        if "batch_size" in changed:
+            text += f", batches of {changed['batch_size']}"
+        return text
 
 
 def read_results(folders: Iterable[Path]) -> list[Record]:
@@ -262,10 +296,14 @@ def read_results(folders: Iterable[Path]) -> list[Record]:
 
 
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
-    """A result for each recipe, data and budget; one without records for a recipe that has none.
+    """A result for each recipe, data and budget.
 
-    Only recipes for ``dataset``, if it is given. Runs of recipes that are a reader's own come last,
-    with all metrics of the test set.
+    A published recipe that was not run has a result without records. Runs of a reader's own recipes
+    come last, with all metrics of the test set.
+
+    Args:
+        records: of all runs.
+        dataset: only recipes for this data set.
     """
     runs: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda record: record.seed):
@@ -295,24 +333,30 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
 
 
 def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
-    """The paper's numbers by metric; without those for several sizes of the training set."""
+    """The paper's numbers by metric, except for those of several sizes of the training set."""
     return [item for item in recipe.paper_result.items() if isinstance(item[1], tuple)]
 
 
 def spread(values: list[float]) -> str:
     """Mean ± standard deviation over seeds, and how many there are."""
-    if len(values) < 2:
-        return f"{values[0]:.3f} (1 seed)" if values else "not yet run"
+    if not values:
+        return "not yet run"
+    if len(values) == 1:
+        return f"{values[0]:.3f} (1 seed)"
     return f"{mean(values):.3f} ± {stdev(values):.3f} ({len(values)} seeds)"
 
 
 def row(result: Result) -> tuple[str, ...]:
     """As text: name, metric, the paper's and our value, the gap between them, budget, data."""
-    paper = gap = ""
+    paper = ""
+    gap = ""
     if result.paper:
         value, deviation = result.paper
-        paper = f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
-        gap = f"{mean(result.values) - value:+.3f}" if result.values else ""
+        paper = f"{value:g}"
+        if deviation:
+            paper += f" ± {deviation:g}"
+        if result.values:
+            gap = f"{mean(result.values) - value:+.3f}"
     name = result.recipe.name if result.recipe else result.records[0].name
     data = result.records[0].data["source"] if result.records else ""
     return name, result.metric, paper, spread(result.values), gap, result.budget, data

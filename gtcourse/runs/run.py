@@ -64,20 +64,26 @@ BUDGETS: dict[str, tuple[float, int | None]] = {
 
 
 def data_for(recipe: Recipe, source: str) -> GraphDataset:
-    """The data that a recipe is to be run on.
+    """The graphs that a recipe is to be run on.
 
     Args:
-        source: "embedded", what stands in for the recipe's data set without a network; "real", the
-            published graphs, downloaded; the name of another data set; or the path of an ``.npz``
-            graph file, of a publisher's folder, or of one that
+        recipe: it names the published data set.
+        source: "embedded" for the graphs that stand in for this data set without a network; "real"
+            for the published graphs, which are downloaded; the name of another data set; or the
+            path of an ``.npz`` graph file, of a publisher's folder, or of a folder that
             :func:`gtcourse.encodings.prepare.prepare` wrote.
+
+    Raises:
+        ValueError: there are no such graphs.
     """
     check_data_source(source)
     name = recipe.dataset
     if source == "embedded":
         if EMBEDDED.get(name, name) not in GENERATED:
-            expected = "expected 'real', or the path of an .npz graph file"
-            raise ValueError(f"nothing embedded stands in for {name!r}; {expected}.")
+            raise ValueError(
+                f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
+                "graph file."
+            )
         return load_dataset(EMBEDDED.get(name, name))
     if source == "real":
         return load_dataset(name, DOWNLOAD if name in PUBLICATIONS else None)
@@ -98,13 +104,20 @@ def at_budget(
     cosine: bool = False,
     **sizes: int | None,
 ) -> tuple[Recipe, GraphDataset]:
-    """A recipe and its data cut to one of ``BUDGETS``, which the recipe remembers.
+    """A recipe and its data at one of ``BUDGETS``; the recipe's ``changed`` says so.
 
     Args:
-        graphs, learning_rate, sizes: (``epochs``, ``batch_size``), where given, in place of the
-            budget's and the recipe's.
-        cosine: the rate falls to zero by the last epoch. A short run of a recipe that waits for a
-            plateau would otherwise end at its first rate.
+        recipe: the published one.
+        data: all graphs.
+        budget: a key of ``BUDGETS``.
+        graphs: training graphs, in place of the budget's.
+        learning_rate: the largest one, in place of the recipe's.
+        cosine: whether the rate falls to zero along a cosine. A short run of a recipe that waits
+            for a plateau would otherwise end at its first rate.
+        sizes: ``epochs`` and ``batch_size``, in place of the budget's and the recipe's.
+
+    Raises:
+        ValueError: there is no such budget, or a number is not allowed.
     """
     if budget not in BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
@@ -114,32 +127,46 @@ def at_budget(
         changes["epochs"] = max(2, round(share * recipe.epochs))
     changes |= {name: size for name, size in sizes.items() if size is not None}
     if learning_rate is not None:
-        if not learning_rate > 0:
+        if not 0 < learning_rate < math.inf:
             raise ValueError(f"learning_rate is {learning_rate!r}; expected a number above 0.")
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
     if cosine:
-        changes |= {"schedule": partial(warmup_then_cosine, warmup=0), "stop_below_lr": None}
+        changes["schedule"] = partial(warmup_then_cosine, warmup=0)
+        changes["stop_below_lr"] = None
     recipe = recipe.at(**changes)
     graphs = most if graphs is None else graphs
     if graphs is None:
         return recipe, data
     data = data.first(graphs)
-    used = {"graphs": data.split_sizes["train"]}  # there may be fewer
-    return replace(recipe, changed=recipe.changed | used), data
+    used = data.split_sizes["train"]  # there may be fewer
+    return replace(recipe, changed={**recipe.changed, "graphs": used}), data
 
 
 def loaders(
     recipe: Recipe, data: GraphDataset, seed: int, buckets: int, static_shapes: bool
 ) -> tuple[DenseLoader, DenseLoader, DenseLoader]:
-    """Training, validation and test data with the recipe's encodings, on the device."""
+    """Loaders of the training, validation and test graphs with the recipe's encodings.
+
+    Args:
+        recipe: its encodings and its batch size.
+        data: the graphs.
+        seed: of the order of the training graphs.
+        buckets: groups of graphs of similar size.
+        static_shapes: whether all batches of a bucket have the same shape, for ``torch.compile``.
+
+    Raises:
+        ValueError: a folder lacks an encoding that has to be stored, or the training graphs do not
+            fill a batch.
+    """
     options: dict[str, Any] = {
         "static_shapes": static_shapes,
         "buckets": buckets,
         "device": device(),
     }
     if isinstance(data, MappedGraphs):
-        computed = [t for t in recipe.transforms if repr(t) not in data.stored]
-        if missing := [repr(t) for t in computed if not computed_on_device(t)]:
+        computed = [each for each in recipe.transforms if repr(each) not in data.stored]
+        missing = [repr(each) for each in computed if not computed_on_device(each)]
+        if missing:
             raise ValueError(
                 f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} "
                 f"reads {', '.join(missing)} as well, which has to be stored: expected a folder "
@@ -164,7 +191,7 @@ def loaders(
 
 
 def run_name(recipe: Recipe, data: GraphDataset) -> str:
-    """The recipe's name and, if it is run on other data, theirs."""
+    """The recipe's name, and that of the data if they are not the recipe's own."""
     return recipe.name if data.name == recipe.dataset else f"{recipe.name}-on-{data.name}"
 
 
@@ -181,27 +208,34 @@ def train(
     accumulate: int = 1,
     **options: Any,
 ) -> Record:
-    """Trains with a recipe and evaluates the weights of the best validation epoch.
+    """Trains with a recipe, and evaluates the weights of the best validation epoch.
 
     The targets of a regression on own data are standardised by the training split; errors are in
-    their unit. The state of the global random generators is as before afterwards.
+    the unit of the targets. The global random generators are afterwards as they were.
 
     Args:
-        recipe: one, or the name of a published one.
-        command: what to type for the same run; seed: of weights, order and dropout.
+        recipe: a recipe, or the name of a published one.
+        data: graphs in three splits.
+        command: what to type for the same run.
+        seed: of the first weights, the order of the graphs, and dropout.
         out: the run's folder; None to write nothing.
-        resume: continue the run that is there; a finished one is not run again. None: begin one
-            where there is none.
-        buckets: of :class:`DenseLoader`; compile, accumulate, options: of ``fit``.
+        resume: whether to continue the run in the folder. A finished run is not run again, and its
+            record is returned. None continues a run if there is one, and otherwise begins one.
+        buckets: groups of graphs of similar size (:class:`DenseLoader`).
+        compile: whether to use ``torch.compile``.
+        accumulate: batches in a step of the optimizer.
+        options: other arguments of :func:`gtcourse.train.loop.fit`.
 
     Raises:
-        ValueError: the recipe cannot take the data, or ``out`` holds a run that is not to be
-            resumed, another one, or none to resume, or is in use.
+        ValueError: the recipe cannot take the data, or the folder is in use, or holds another run,
+            one that is not to be continued, or none to continue.
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
     out = None if out is None else Path(out)
-    if resume and (out is None or not (out / "run.json").exists()):
-        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+    if out is not None:
+        check_folder(out, resume)
+    elif resume:
+        raise ValueError("resume is True and out is None; expected the folder of a run.")
     if torch.cuda.is_available():  # several processes have a GPU each
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     devices = math.prod(loop.processes(options.get("devices", 1)))
@@ -269,14 +303,18 @@ def train(
 
 
 def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
-    """Those of own training molecules, with which a prediction says how near it is to them."""
+    """Writes the fingerprints of a reader's own training molecules.
+
+    With them a prediction says how similar its molecule is to the training molecules.
+    """
     own = recipe.changed.get("own_data")
     if own is not None and own["features"] is not None and "smiles" in data.graphs[0]:
-        write_arrays(out / FINGERPRINTS, {"morgan": fingerprints(g.smiles for g in data.train)})
+        bits = fingerprints(graph.smiles for graph in data.train)
+        write_arrays(out / FINGERPRINTS, {"morgan": bits})
 
 
 def read_fingerprints(folder: Path) -> np.ndarray | None:
-    """Those in a run's folder; None if its training molecules were not a reader's own."""
+    """The fingerprints in a run's folder; None if the molecules were not a reader's own."""
     for name in (FINGERPRINTS, EARLIER_FINGERPRINTS):
         if (folder / name).is_file():
             return read_arrays(folder / name)["morgan"]
@@ -286,7 +324,10 @@ def read_fingerprints(folder: Path) -> np.ndarray | None:
 def _result(
     recipe: Recipe, model: nn.Module, history: loop.History, train: DenseLoader, test: DenseLoader
 ) -> dict[str, float]:
-    """The metric at the best epoch; not of a split whose publisher keeps all targets back."""
+    """The metric of each split at the best epoch.
+
+    A split without a known target has none, as where the publisher keeps the test targets back.
+    """
     model.to(device())
     metric = recipe.task.monitor
     best = history.best or history.epochs[-1]
@@ -298,33 +339,31 @@ def _result(
         each = overview.scores_of_targets(model, recipe.task, test)
         scores |= {f"test_{metric} {name}": score for name, score in zip(names, each, strict=True)}
     scores[f"val_{metric}"] = best[f"val_{metric}"]
-    scores = {name: value for name, value in scores.items() if not math.isnan(value)}
+    scores = {name: value for name, value in scores.items() if math.isfinite(value)}
     return {**scores, "best_epoch": best["epoch"], "steps": history.steps}
 
 
 def unscored(recipe: Recipe, data: GraphDataset) -> list[str]:
-    """A sentence for each split without a score.
+    """A sentence for each split that will have no score.
 
-    None of its targets is known; or they are all of one class, and a ranking (ROC AUC, average
-    precision) needs a 0 and a 1.
+    A split has no score if none of its targets is known, or if they are all of one class where the
+    metric is a ranking (ROC AUC, average precision), which needs a 0 and a 1.
     """
     if isinstance(data, MappedGraphs):
         return []
     sentences = []
     for split in ("val", "test"):
         y = torch.cat([graph.y for graph in data[split]])
-        y = y.reshape(len(y), -1) if data.target == "graph" else y.reshape(-1, 1)
+        y = y.reshape(len(y), -1) if data.target == "graph" else y.reshape(-1, 1)  # [targets, T]
         known = y[~y.isnan() & (y != MISSING_LABEL)]
+        has_both_classes = ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any()
         use = "the weights are those of the last epoch" if split == "val" else "none is reported"
         if not len(known):
             sentences.append(
                 f"no target of the split {split!r} of {data.name} is known: there is no "
                 f"{recipe.task.monitor} of it, and {use}."
             )
-        elif (
-            recipe.task.kind == "probability"
-            and not ((y == 0).any(dim=0) & (y == 1).any(dim=0)).any()
-        ):
+        elif recipe.task.kind == "probability" and not has_both_classes:
             sentences.append(
                 f"the {len(known)} known targets of the split {split!r} of {data.name} are all "
                 f"{known[0]:g}: there is no {recipe.task.monitor} of one class, and {use}."
@@ -335,12 +374,14 @@ def unscored(recipe: Recipe, data: GraphDataset) -> list[str]:
 def check_data(recipe: Recipe, data: GraphDataset) -> None:
     """Checks all labels and features, and puts one graph through the recipe's model and loss.
 
-    Raises a ValueError that names the graph, before anything is written or trained.
+    Raises:
+        ValueError: a graph does not fit; the sentence names it. Nothing is written or trained yet.
     """
-    if empty := [split for split, count in data.split_sizes.items() if not count]:
-        raise ValueError(
-            f"{data.name} has no graphs in its split {empty[0]!r}; expected one or more in each."
-        )
+    for split, size in data.split_sizes.items():
+        if size == 0:
+            raise ValueError(
+                f"{data.name} has no graphs in its split {split!r}; expected one or more in each."
+            )
     if isinstance(data, MappedGraphs):  # all files would have to be read; batches are checked
         return
     check_labels(data.graphs, recipe.task.num_classes)
@@ -361,17 +402,46 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
             raise ValueError(f"{data.name} does not fit {recipe.name}: {error}") from None
 
 
-def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> str:
-    """Begins a run in its folder, or compares the run in it with this one: the commit at its start.
+def check_folder(out: Path, resume: bool | None) -> None:
+    """Raises a ValueError if the folder holds a run that is not to be continued, or none that is.
 
-    A run that stopped before its first checkpoint left nothing to continue: its folder is free.
+    Args:
+        out: the run's folder, or where it will be.
+        resume: as of :func:`train`.
+    """
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file; expected a folder for the run.")
+    if resume is False and _holds_run(out):
+        raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
+    if resume and not (out / "run.json").exists():
+        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+
+
+def _holds_run(out: Path) -> bool:
+    """Whether there is something to continue; a run writes its first checkpoint after an epoch."""
+    return any(out.glob("*-seed*.json")) or (out / "last.ckpt").exists()
+
+
+def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> str:
+    """Begins a run in its folder, or compares the run that is there with this one.
+
+    Args:
+        out: the run's folder.
+        what: all that identifies the run.
+        commit: of the package now.
+        resume: as of :func:`train`.
+
+    Returns:
+        str: the commit at the start of the run.
+
+    Raises:
+        ValueError: the folder holds another run, or one that is not to be continued.
     """
     path = out / "run.json"
-    if not any(out.glob("*-seed*.json")) and not (out / "last.ckpt").exists():
+    check_folder(out, resume)
+    if not _holds_run(out):
         records.write_json(path, {"commit": commit, **what})
         return commit
-    if resume is False:
-        raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     try:
         begun = json.loads(path.read_text())
         saved = _compared(begun)

@@ -1,4 +1,4 @@
-"""The time and memory of a run, before it starts."""
+"""Estimates of the time and memory of a run."""
 
 import torch
 
@@ -12,7 +12,7 @@ from tests.train.tiny_data import tiny
 RECIPE = get_recipe("csa-rings/zinc").at(epochs=3, batch_size=4)
 
 
-def test_the_memory_is_that_of_a_step_with_a_batch_of_the_largest_graphs():
+def test_memory_is_that_of_a_step_on_a_batch_of_the_largest_graphs():
     data = tiny("zinc", 6)
     model = RECIPE.build_model()
     memory, largest = memory_of(RECIPE, model, data, 4)
@@ -22,25 +22,33 @@ def test_the_memory_is_that_of_a_step_with_a_batch_of_the_largest_graphs():
     assert memory == step_costs(model, RECIPE.task, batch).memory
 
 
-def test_the_time_is_that_of_all_steps_and_the_random_state_is_left_alone():
+def test_time_is_that_of_all_batches_and_the_random_state_does_not_change():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
     found = estimate(RECIPE, tiny("zinc", 6))
     assert torch.rand(3).equal(expected)
-    assert found.steps == 3 * 2
-    assert 0 < found.step < found.seconds
+    assert found.seconds == found.encoding + 3 * 2 * found.batch
+    assert found.batch > 0
     assert "for 3 epochs of 2 steps" in found.sentence()
     assert "with the largest graph (7 nodes)" in found.sentence()
 
 
-def test_a_model_on_lists_of_edges_has_no_estimate_of_memory():
+def test_accumulated_batches_take_as_long_and_are_fewer_steps():
+    found = estimate(RECIPE.at(batch_size=1), tiny("zinc", 6), accumulate=4)
+    assert found.seconds == found.encoding + 3 * 6 * found.batch
+    assert "for 3 epochs of 2 steps" in found.sentence()
+    counted_in_steps = RECIPE.at(batch_size=1, epochs=100, steps=5)
+    assert estimate(counted_in_steps, tiny("zinc", 6), accumulate=4).epochs == 3
+
+
+def test_memory_is_not_estimated_for_a_model_on_lists_of_edges():
     found = estimate(get_recipe("gin-100k/zinc").at(epochs=1, batch_size=4), tiny("zinc", 6))
     assert found.memory is None
     assert "GiB" not in found.sentence()
 
 
-def test_seconds_are_said_in_the_unit_that_fits():
+def test_a_time_is_given_in_the_unit_that_suits_it():
     words = [in_words(seconds) for seconds in (0.2, 80, 600, 7200, 560_000)]
     assert words == [
         "about 1 s",

@@ -46,7 +46,7 @@ def test_unknown_targets_are_neither_fitted_nor_scored():
     assert all(math.isfinite(score) for of_one in scores.values() for score in of_one)
 
 
-def test_several_targets_have_a_score_each_behind_that_of_all():
+def test_several_targets_have_a_score_for_all_and_one_for_each():
     y = torch.stack([carbons(), 100 * carbons()], dim=1)
     scores = baselines(molecules(y), graph_regression())
     alone = baselines(molecules(carbons()), graph_regression())["constant"][0]
@@ -88,7 +88,7 @@ def test_targets_that_are_constant_or_unknown_in_a_split_are_named():
     ]
 
 
-def test_the_lines_say_molecules_classes_and_parameters():
+def test_the_overview_counts_molecules_classes_and_parameters():
     model = torch.nn.Linear(1000, 2)
     y = torch.tensor([float(i % 2) for i in range(len(SMILES))])
     y[0] = math.nan

@@ -113,9 +113,14 @@ def of(name, records):
 def test_seeds_of_a_budget_are_one_row_beside_the_papers():
     (found,) = of("csa-rings/zinc", [a_run(0, 0.3), a_run(1, 0.4)])
     assert row(found) == (
-        "csa-rings/zinc", "test_mae", "0.056 ± 0.002", "0.350 ± 0.071 (2 seeds)", "+0.294",
-        "10 of 2,000 epochs", "file: zinc.npz",
-    )  # fmt: skip
+        "csa-rings/zinc",
+        "test_mae",
+        "0.056 ± 0.002",
+        "0.350 ± 0.071 (2 seeds)",
+        "+0.294",
+        "10 of 2,000 epochs",
+        "file: zinc.npz",
+    )
 
 
 def test_other_data_and_other_budgets_are_rows_of_their_own():

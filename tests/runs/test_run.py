@@ -58,7 +58,7 @@ def test_graphs_that_do_not_fill_a_batch_of_one_shape_raise():
         run(data=tiny("zinc", 3), compile=True)
 
 
-def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
+def test_a_run_whose_validation_metric_is_always_nan_has_weights_and_a_record(
     monkeypatch, tmp_path
 ):
     monkeypatch.setattr(
@@ -68,6 +68,14 @@ def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
     assert {*record.result} == {"best_epoch", "steps"}
     assert record.result["best_epoch"] == 2
     assert read_weights(read_record(tmp_path / record.filename), tmp_path)
+
+
+def test_a_score_that_is_infinite_is_left_out_of_the_record(monkeypatch, tmp_path):
+    infinite = {"mae": math.inf}
+    monkeypatch.setattr("gtcourse.train.loop.evaluate", lambda model, task, loader: infinite)
+    record = run(tmp_path)
+    assert {*record.result} == {"best_epoch", "steps"}
+    assert read_record(tmp_path / record.filename).curve[0]["val_mae"] is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +97,7 @@ def test_a_validation_metric_that_is_never_a_number_leaves_weights_and_a_record(
         ),
     ],
 )
-def test_a_budget_is_remembered_with_the_graphs_it_leaves(budget, options, changed, sizes):
+def test_a_budget_and_its_number_of_graphs_are_recorded(budget, options, changed, sizes):
     recipe = get_recipe("gin-100k/zinc")
     full = tiny("zinc", 12)
     recipe, data = at_budget(recipe, full, budget, **options)
@@ -125,7 +133,7 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
 
 
 @pytest.mark.parametrize("change", ["y", "x", "split"])
-def test_other_content_under_the_same_name_is_another_run(tmp_path, change):
+def test_data_of_the_same_name_with_other_content_is_another_run(tmp_path, change):
     run(tmp_path)
     data = tiny("zinc", 6)
     if change == "split":
@@ -146,7 +154,7 @@ def test_a_run_begun_before_its_content_was_recorded_is_continued(tmp_path):
     assert run(tmp_path, resume=True) == record
 
 
-def test_a_split_of_one_class_is_said_before_training(tmp_path):
+def test_a_split_with_one_class_warns_before_training(tmp_path):
     data = tiny("zinc", 6)
     for i, graph in enumerate(data):
         graph.y = torch.tensor([float(i % 2 if data.split[i] == 0 else 0)])
@@ -157,7 +165,7 @@ def test_a_split_of_one_class_is_said_before_training(tmp_path):
     assert "test_auroc" not in record.result
 
 
-def test_a_test_split_without_known_targets_is_said_and_has_no_score(tmp_path):
+def test_a_test_split_without_known_targets_warns_and_has_no_score(tmp_path):
     """The accuracy of no target would be 0."""
     data = tiny("cycles", 6)
     for graph in data.test:
@@ -170,7 +178,7 @@ def test_a_test_split_without_known_targets_is_said_and_has_no_score(tmp_path):
     assert "val_accuracy" in record.result
 
 
-def test_a_run_that_accumulates_is_another_run_and_says_so(tmp_path):
+def test_accumulation_is_part_of_a_runs_identity_and_record(tmp_path):
     record = run(tmp_path, accumulate=2)
     assert record.config["accumulate"] == 2
     assert record.result["steps"] == 3 * 1
@@ -179,7 +187,7 @@ def test_a_run_that_accumulates_is_another_run_and_says_so(tmp_path):
     assert "accumulate" not in run().config
 
 
-def test_what_a_run_started_from_is_part_of_what_it_is(tmp_path):
+def test_the_starting_weights_are_part_of_a_runs_identity(tmp_path):
     """Another run in the folder that it started from makes another run of it."""
     data = tiny("zinc", 6)
     own = own_recipe("csa/zinc", "regression", ["y"], "zinc").at(epochs=1, batch_size=4)
@@ -233,7 +241,7 @@ def loaded(recipe, data, static_shapes=False):
     return loaders(recipe, data, seed=0, buckets=1, static_shapes=static_shapes)
 
 
-def test_a_path_is_that_of_a_folder_or_of_a_file(tmp_path):
+def test_data_are_read_from_a_graph_file_or_a_prepared_folder(tmp_path):
     folder = prepared(tmp_path)
     found = data_for(CSA, str(tmp_path / "graphs"))
     assert (found.stored, found.split_sizes) == (folder.stored, folder.split_sizes)
@@ -242,7 +250,7 @@ def test_a_path_is_that_of_a_folder_or_of_a_file(tmp_path):
 
 @pytest.mark.parametrize("stored", [(RINGS,), (RINGS, *CSA.transforms[:1])], ids=len)
 @pytest.mark.parametrize("static_shapes", [False, True])
-def test_batches_of_a_folder_are_those_of_its_graphs(tmp_path, stored, static_shapes):
+def test_batches_of_a_prepared_folder_equal_those_of_its_graphs(tmp_path, stored, static_shapes):
     """What is stored is read, the rest of the recipe's encodings computed."""
     assert len(CSA.transforms) > 1
     memory = loaded(CSA, tiny("zinc", 12), static_shapes=static_shapes)
