@@ -1,8 +1,19 @@
 """Trained models that are ready to use: ``gtcourse.load("csa/zinc").predict(["CCO"])``.
 
 A :class:`Predictor` has everything between a molecule and a number: the model with its weights, how
-SMILES become graphs, the encodings the model reads, and the record of the run. Outside of Python it
-is a ``torch.export`` program or an ONNX file, for any number of graphs and nodes.
+SMILES become graphs, the encodings that the model reads, and the record of the run. :func:`export`
+and :func:`save_onnx` write the model for use without this package, for any number of graphs and
+nodes.
+
+Shapes:
+    G: graphs, in the order given
+    n: nodes of a graph
+    E: edges of a graph
+    T: targets
+    C: classes
+    L: layers
+    H: attention heads
+    d: width of a node's vector
 """
 
 from __future__ import annotations
@@ -14,7 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from inspect import signature
@@ -47,7 +58,7 @@ from gtcourse.names import WEIGHTS, model_path, trained_models
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
-from gtcourse.recipes.small import SMALL_MODELS
+from gtcourse.recipes.small import SMALL_MODELS, Entry
 from gtcourse.runs.estimate import in_words, size_in_words
 from gtcourse.runs.record import (
     Record,
@@ -62,11 +73,19 @@ from gtcourse.train.costs import prediction_memory, stretched
 from gtcourse.train.loop import device, evaluating, own_random_state
 from gtcourse.train.tasks import Task, graph_regression
 
-# By the data set of a run; graphs of others are no molecules.
-FEATURIZERS = dict.fromkeys(("zinc", "zinc-full", "molecules"), zinc_data)
-FEATURIZERS |= dict.fromkeys(
-    ("pcqm4mv2", "pcqm4mv2-subset", "ogbg-molhiv", "ogbg-molpcba"), ogb_molecule
-)
+FEATURIZERS: dict[str, Featurizer] = {
+    "zinc": zinc_data,
+    "zinc-full": zinc_data,
+    "molecules": zinc_data,
+    "pcqm4mv2": ogb_molecule,
+    "pcqm4mv2-subset": ogb_molecule,
+    "ogbg-molhiv": ogb_molecule,
+    "ogbg-molpcba": ogb_molecule,
+}
+"""How a molecule becomes a graph, by the data set of a run. Graphs of others are no molecules."""
+
+Columns = dict[str, list[Any]]
+"""The columns of a table by name."""
 
 
 @dataclass
@@ -74,15 +93,16 @@ class Predictor:
     """A trained model on :func:`gtcourse.device`, with the record of its run.
 
     Attributes:
+        name: the name of the run, such as "csa/zinc".
+        model: the trained model.
         transforms: the encodings that it reads.
-        featurize: a molecule's graph as the model was trained on; None if it was not trained on
-            molecules.
-        targets: the names of the predicted columns, or of the classes; none for a published data
-            set.
-        task: what the model was trained on; None takes its outputs as values.
-        largest_fragment: of salts and mixtures, read the largest piece only.
-        known: :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules, of a
-            reader's own run or of a shipped model.
+        featurize: makes the graph of a molecule; None if the model was not trained on molecules.
+        record: what the run was, and its results.
+        targets: the names of the targets, or of the classes; empty for a published data set.
+        task: what the model was trained on; without one, its outputs are taken as values.
+        largest_fragment: whether to keep only the largest piece of a salt or a mixture.
+        known: the :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules, if
+            they are known: of shipped models, and of runs on your own molecules.
     """
 
     name: str
@@ -104,41 +124,51 @@ class Predictor:
         batch_size: int = 64,
         logits: bool = False,
     ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
-        """Predictions, in the order given; the model is in evaluation mode meanwhile.
+        """Predictions in the order given. The model is in evaluation mode meanwhile.
 
         A prediction for SMILES is a function of the molecule, however it is written: the graph is
         that of the canonical molecule (:func:`~gtcourse.graphs.molecules.canonical_molecule`).
 
+        A prediction for a graph does not depend on the order of its nodes, unless the model reads
+        eigenvectors or singular vectors (SignNet, EGT). Where a value is repeated, its vectors are
+        one choice of many, and another order of the nodes makes another choice.
+
         Args:
-            graphs: SMILES, or PyG ``Data`` with the features the model was trained on.
-            return_attention: also each graph's attention ``[L, H, n, n]`` without padding and
-                virtual nodes (of CSA one map per channel: ``[L, d, n, n]``). A molecule's atoms are
-                in the order of its SMILES, as RDKit reads it.
-            batch_size: graphs that go through the model together.
-            logits: of a classification, the model's outputs instead of probabilities.
+            graphs: SMILES, or PyG ``Data`` with the features that the model was trained on.
+            return_attention: whether to return the attention as well.
+            batch_size: how many graphs go through the model together.
+            logits: whether to return a classifier's outputs instead of probabilities.
 
         Returns:
             Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU: values in the unit of the
             training targets (penalised logP for ZINC and the embedded molecules), the probability
             of class 1 of a binary target, or the probabilities of C classes ``[G, C]``. A model of
-            node or edge targets returns a list: ``[n, T]`` or ``[E, T]`` per graph.
+            node or edge targets returns a list with a tensor ``[n, T]`` or ``[E, T]`` for each
+            graph.
+
+            With ``return_attention`` a pair of this and a list with a tensor ``[L, H, n, n]`` for
+            each graph, without padding and virtual nodes. CSA has a map for each channel,
+            ``[L, d, n, n]``. A molecule's atoms are in the order of its SMILES, as RDKit reads it.
 
         Raises:
-            ValueError: an entry cannot be read or has an atom unknown to the model, or the model
-                has no attention to return.
+            ValueError: an entry cannot be read or has an atom that the model does not know, or the
+                model has no attention to return.
         """
         if isinstance(graphs, str | Data) or not len(graphs):
             raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; expected 1 or more.")
-        if return_attention and "return_attention" not in signature(self.model.forward).parameters:
+        if return_attention and not self._has_attention:
             raise ValueError(
                 f"{self.name} has no attention to return, it passes messages along edges; expected "
                 "a Transformer."
             )
-        read = [self._graph(entry, i) for i, entry in enumerate(graphs)]
-        places = [atoms for _, atoms in read]
-        data = [graph for graph, _ in read]
+        data: list[Data] = []
+        written: list[Tensor | None] = []  # the node of each atom as written
+        for number, entry in enumerate(graphs):
+            graph, nodes = self._graph(entry, number)
+            data.append(graph)
+            written.append(nodes)
         together = checked(data, None)
         together.check_features(self.model)
         # Graphs of similar size share a batch, so that little of it is padding.
@@ -149,28 +179,29 @@ class Predictor:
         bar = tqdm(total=len(data), unit="graph", delay=1, leave=False, disable=None)
         with evaluating(self.model), _fused_if_possible(self.model, fused), bar:
             for members, batch in self._encoded(data, order, batch_size, together.target):
-                options = {"return_attention": True} if return_attention else {}
-                values = self.model(batch, **options)
-                values, attention = values if return_attention else (values, None)
+                if return_attention:
+                    values, attention = self.model(batch, return_attention=True)
+                    virtual_nodes = attention.shape[-1] - batch.mask.shape[1]
+                    for row, i in enumerate(members):
+                        n = data[i].num_nodes
+                        of_graph = between_nodes(attention[row], virtual_nodes)[..., :n, :n]
+                        attentions[i] = _as_written(of_graph.cpu(), written[i])
+                else:
+                    values = self.model(batch)
                 if self.task is not None and not logits:
                     values = self.task.predictions(values)
-                bar.update(len(members))
                 for row, i in enumerate(members):
-                    predictions[i] = self._of_graph(values[row].cpu(), data[i], places[i])
-                    if return_attention:
-                        virtual = attention.shape[-1] - batch.mask.shape[1]
-                        nodes = between_nodes(attention[row], virtual)
-                        n = data[i].num_nodes
-                        attentions[i] = _as_written(nodes[..., :n, :n].cpu(), places[i])
-        values = torch.stack(predictions) if self.level == "graph" else predictions
-        return (values, attentions) if return_attention else values
+                    predictions[i] = self._of_graph(values[row].cpu(), data[i], written[i])
+                bar.update(len(members))
+        result = torch.stack(predictions) if self.level == "graph" else predictions
+        return (result, attentions) if return_attention else result
 
     def _encoded(
         self, data: list[Data], order: list[int], batch_size: int, target: Target
     ) -> Iterator[tuple[list[int], GraphBatch]]:
-        """The numbers of a batch's graphs, and the batch; encodings of some graphs at a time."""
+        """Batches, each after the numbers of its graphs; some graphs are encoded at a time."""
         sizes = [graph.num_nodes for graph in data]
-        for some in _batches(order, sizes, ENCODED_AT_ONCE, pairs=2**20):
+        for some in _batches(order, sizes, ENCODED_AT_ONCE, ENCODED_PAIRS_AT_ONCE):
             encoded = encode([data[i] for i in some], *self.transforms)
             rows = RaggedGraphs.from_data(encoded, target)
             place = {i: row for row, i in enumerate(some)}
@@ -190,33 +221,43 @@ class Predictor:
 
     @property
     def level(self) -> str:
-        """Whether the model predicts for a "graph", "node" or "edge"."""
+        """What gets a prediction: a "graph", "node" or "edge"."""
         return getattr(getattr(self.model, "config", None), "target", "graph")
+
+    @property
+    def _has_attention(self) -> bool:
+        """Whether the model returns attention: the graph Transformers do."""
+        return "return_attention" in signature(self.model.forward).parameters
 
     def predict_rows(
         self, smiles: Sequence[str], *, logits: bool = False, max_atoms: int | None = None
-    ) -> dict[str, list]:
-        """Columns for a table: a prediction for each target, and "reason".
+    ) -> Columns:
+        """The columns of a table with a row for each molecule.
 
-        Values are called "prediction" or "predicted NAME", probabilities "probability NAME", and
-        logits "logit NAME". Where there is no prediction the value is NaN, and the reason says why.
-        "similarity" is the largest Tanimoto similarity (Morgan fingerprints of radius 2) to a
-        training molecule, where these are known: of shipped models, and of runs on own molecules.
-        Below ``SIMILAR`` a molecule is unlike all of them: expect a larger error.
+        - "prediction", or "predicted NAME" for each target of your own. Of a classifier it is
+          "probability NAME", or "logit NAME" with ``logits``. Where there is no prediction, the
+          value is NaN.
+        - "similarity", where the training molecules are known (:attr:`known`): the largest Tanimoto
+          similarity to one of them (Morgan fingerprints of radius 2). Below ``SIMILAR`` a molecule
+          is unlike all of them, and you should expect a larger error.
+        - "reason": why there is no prediction, and otherwise empty.
 
         Args:
-            max_atoms: leave out larger molecules.
+            smiles: one SMILES string for each row.
+            logits: whether to return a classifier's outputs instead of probabilities.
+            max_atoms: leave out molecules with more atoms, hydrogens not counted.
 
         Raises:
-            ValueError: the model was not trained on molecules, or does not predict for molecules
-                but for their atoms or bonds.
+            ValueError: ``smiles`` is one string, or the model does not predict for molecules.
         """
-        self._check_rows()
+        self._check_rows(smiles)
         self._say_large(smiles, max_atoms)
         return self._rows(smiles, logits, max_atoms)
 
-    def _check_rows(self) -> None:
-        """Raises a ValueError for a model that does not predict a value for each molecule."""
+    def _check_rows(self, smiles: Sequence[str]) -> None:
+        """Raises a ValueError for a single string, and for a model not of molecules."""
+        if isinstance(smiles, str):
+            raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
         self._check_molecules()
         if self.level != "graph":
             raise ValueError(
@@ -224,12 +265,12 @@ class Predictor:
                 "tensor for each molecule, or a model that predicts for molecules."
             )
 
-    def _rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> dict[str, list]:
+    def _rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> Columns:
         """The columns of :meth:`predict_rows`, some rows at a time."""
         names = self._columns(logits)
         if self.known is not None:
             names.append("similarity")
-        columns: dict[str, list] = {name: [] for name in [*names, "reason"]}
+        columns: Columns = {name: [] for name in [*names, "reason"]}
         bar = tqdm(total=len(smiles), unit="molecule", delay=1, leave=False, disable=None)
         with bar:
             for start in range(0, len(smiles), ROWS_AT_ONCE):
@@ -244,46 +285,58 @@ class Predictor:
     def _values(
         self, smiles: Sequence[str], logits: bool, max_atoms: int | None
     ) -> tuple[Tensor, list[str]]:
-        """Predictions and, where training molecules are known, similarities ``[G, T (+ 1)]``.
+        """Predictions, and the reason for each row of NaN.
 
-        Also the reason for each row of NaN.
+        The predictions are ``[G, T]``. Where training molecules are known, a last column holds the
+        similarities.
         """
-        assert self.featurize is not None
-        graphs, molecules = {}, []
+        graphs: dict[int, Data] = {}  # by the number of the row
+        molecules = []
         reasons = [""] * len(smiles)
-        for i, text in enumerate(smiles):
+        for row, text in enumerate(smiles):
             try:
-                molecule, _, canonical = canonical_molecule(text, self.largest_fragment)
-                graph = self.featurize(text, molecule)
-                if max_atoms is not None and graph.num_nodes > max_atoms:
-                    raise ValueError(
-                        f"it has {graph.num_nodes} atoms; expected at most {max_atoms}."
-                    )
+                graph, molecule = self._molecule(text, max_atoms)
             except ValueError as error:
-                reasons[i] = str(error)
+                reasons[row] = str(error)
                 continue
-            graph.smiles = canonical
-            graphs[i] = graph
+            graphs[row] = graph
             molecules.append(molecule)
+        rows = [*graphs]
         values = torch.full((len(smiles), len(self._columns(logits))), torch.nan)
         similarity = torch.full((len(smiles), 1), torch.nan)
         if graphs:
             found = self.predict([*graphs.values()], logits=logits)
-            values[[*graphs]] = found.reshape(len(graphs), -1)
+            assert isinstance(found, Tensor)  # as of all models that predict for graphs
+            values[rows] = found.reshape(len(graphs), -1)
             if self.known is not None:
                 nearest = nearest_similarity(fingerprints(molecules), self.known)
-                similarity[[*graphs]] = torch.from_numpy(nearest)[:, None]
-        for i in graphs:
-            if not values[i].isfinite().all():
-                reasons[i] = "the model's output is no finite number; expected one."
-        return (values if self.known is None else torch.cat([values, similarity], 1)), reasons
+                similarity[rows] = torch.from_numpy(nearest)[:, None]
+        for row in rows:
+            if not values[row].isfinite().all():
+                reasons[row] = "the model's output is no finite number; expected one."
+        if self.known is not None:
+            values = torch.cat([values, similarity], dim=1)
+        return values, reasons
+
+    def _molecule(self, text: str, max_atoms: int | None) -> tuple[Data, Any]:
+        """The graph of a molecule and RDKit's molecule, or a ValueError that says what is wrong."""
+        assert self.featurize is not None
+        if not isinstance(text, str):  # of a table's missing value, for instance
+            raise ValueError(f"it is {text!r}; expected a SMILES string.")
+        molecule, _, canonical = canonical_molecule(text, self.largest_fragment)
+        graph = self.featurize(text, molecule)
+        if max_atoms is not None and graph.num_nodes > max_atoms:
+            raise ValueError(f"it has {graph.num_nodes} atoms; expected at most {max_atoms}.")
+        graph.smiles = canonical
+        return graph, molecule
 
     def memory_of(self, nodes: int) -> int | None:
-        """Bytes that a prediction for one graph of so many nodes takes, counted without any.
+        """Bytes of memory that a prediction for one graph of so many nodes takes.
 
-        None for a model on lists of edges, whose memory grows with the edges.
+        They are counted without taking them. None for a model on lists of edges, whose memory
+        depends on the number of edges.
         """
-        graphs = [self._graph(text, i)[0] for i, text in enumerate(("CCO", "CCCC"))]
+        graphs = [self._graph(text, number)[0] for number, text in enumerate(("CCO", "CCCC"))]
         sample = collate(encode(graphs, *self.transforms))
         try:
             return prediction_memory(self.model, stretched(sample, 1, nodes))
@@ -292,21 +345,22 @@ class Predictor:
 
     def _columns(self, logits: bool) -> list[str]:
         """The names of the columns of predictions."""
-        kind = "value" if self.task is None else self.task.kind
-        if kind == "value":
+        if self.task is None or self.task.kind == "value":
             return [f"predicted {name}" for name in self.targets] or ["prediction"]
         word = "logit" if logits else "probability"
-        count = self.task.num_classes if kind == "probabilities" else 1
-        names = self.targets or [f"class {i}" for i in range(count)]
-        return [f"{word} {name}" for name in names] if self.targets or count > 1 else [word]
+        names = [*self.targets]
+        if self.task.kind == "probabilities" and not names:
+            assert self.task.num_classes is not None  # as of all tasks with classes
+            names = [f"class {number}" for number in range(self.task.num_classes)]
+        return [f"{word} {name}" for name in names] or [word]
 
     def seconds_of(self, sizes: Sequence[int]) -> float:
-        """Seconds that predictions for molecules of so many atoms take here, estimated.
+        """An estimate of the seconds that predictions for molecules of so many atoms take here.
 
         A chain of 100 atoms is timed, and the time of others grows with the square of their size.
         """
         chain = ["C" * LARGE]
-        self.predict(chain)
+        self.predict(chain)  # the first prediction takes longer
         start = time.perf_counter()
         self.predict(chain)
         of_chain = time.perf_counter() - start
@@ -316,7 +370,7 @@ class Predictor:
         """Warns of large molecules, with the memory and the time that they will take."""
         sizes = []
         for text in smiles:
-            if len(text) <= LARGE:  # an atom takes a character or more
+            if not isinstance(text, str) or len(text) <= LARGE:  # an atom takes a character or more
                 continue
             try:
                 molecule, _, _ = canonical_molecule(text, self.largest_fragment)
@@ -328,25 +382,32 @@ class Predictor:
             return
         memory = self.memory_of(max(sizes))
         takes = "" if memory is None else f"{size_in_words(memory)} of memory and "
+        seconds = models * self.seconds_of(sizes)
         what = "1 molecule has" if len(sizes) == 1 else f"{len(sizes):,} molecules have"
         warnings.warn(
             f"{what} more than {LARGE} atoms, the largest {max(sizes)}, and will take {takes}"
-            f"{in_words(models * self.seconds_of(sizes))}; max_atoms (--max-atoms) leaves out "
+            f"{in_words(seconds)}; max_atoms (--max-atoms) leaves out "
             "larger ones.",
             stacklevel=3,
         )
 
-    def _check_molecules(self) -> None:
+    def _check_molecules(self) -> Featurizer:
+        """How a molecule becomes a graph, or a ValueError if the model is not one of molecules."""
         if self.featurize is None:
             raise ValueError(f"{self.name} was not trained on molecules; expected PyG graphs.")
+        return self.featurize
 
     def _graph(self, entry: str | Data, number: int) -> tuple[Data, Tensor | None]:
-        """A graph; of a molecule also the node of each atom as written, ``[n]``."""
+        """A graph and, if it is that of a molecule, the node of each atom as written, ``[n]``."""
         if isinstance(entry, Data):
             return entry, None
-        self._check_molecules()
+        if not isinstance(entry, str):
+            raise ValueError(
+                f"entry {number} is {entry!r}; expected a SMILES string or a PyG Data."
+            )
+        featurize = self._check_molecules()
         try:
-            graph, order = canonical_graph(entry, self.featurize, self.largest_fragment)
+            graph, order = canonical_graph(entry, featurize, self.largest_fragment)
         except ValueError as error:
             raise ValueError(f"entry {number}: {error}") from None
         return graph, torch.tensor(order).argsort()
@@ -369,21 +430,29 @@ ROWS_AT_ONCE = 4096
 """Molecules in memory as graphs, so that memory does not grow with the length of a table."""
 
 PAIRS_AT_ONCE = 2**18
-"""Of nodes in a batch, padding included: 64 graphs of 64 nodes, 4 of 256, or one that is larger."""
-
+"""Pairs of nodes in a batch, with padding: of 64 graphs of 64 nodes, or of 4 graphs of 256."""
 
 ENCODED_AT_ONCE = 1024
 """Graphs with their encodings in memory; encodings take more of it than graphs."""
+
+ENCODED_PAIRS_AT_ONCE = 2**20
+"""Pairs of nodes in these graphs."""
 
 
 def _batches(
     order: list[int], sizes: list[int], batch_size: int, pairs: int = PAIRS_AT_ONCE
 ) -> list[list[int]]:
-    """Graphs by ascending size, as many to a batch as memory for their pairs allows."""
-    batches = [[]]
+    """Divides the numbers of graphs, given by ascending size, into batches.
+
+    A batch has ``batch_size`` graphs at most, and as many as ``pairs`` of nodes allow, but at least
+    one.
+    """
+    batches: list[list[int]] = [[]]
     for i in order:
-        full = len(batches[-1]) == batch_size
-        if batches[-1] and (full or (len(batches[-1]) + 1) * sizes[i] ** 2 > pairs):
+        batch = batches[-1]
+        is_full = len(batch) == batch_size
+        takes_too_much = (len(batch) + 1) * sizes[i] ** 2 > pairs
+        if batch and (is_full or takes_too_much):
             batches.append([])
         batches[-1].append(i)
     return batches
@@ -391,7 +460,10 @@ def _batches(
 
 @contextmanager
 def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
-    """CSA's form for the CPU meanwhile: the same function in half the time, if numba is there."""
+    """While inside, CSA runs in its form for the CPU: the same function in half the time.
+
+    It needs numba; without it, and for other models, nothing changes.
+    """
     config: Any = getattr(model, "config", None)
     possible = (
         isinstance(config, CGTConfig)
@@ -414,12 +486,16 @@ def _as_written(attention: Tensor, written: Tensor | None) -> Tensor:
 
 
 def load(name: str | Path, *, seed: int = 0) -> Predictor:
-    """A trained model, ready to use: a shipped run by its name and seed, or a run of one's own.
+    """A trained model, ready to use.
 
-    Names are those of :func:`available`, such as "csa/zinc". A run of one's own is the folder that
-    it was trained in, or its file of weights (``.safetensors``), which holds all that is needed.
-    Raises a ValueError if there is no such run, or it is not finished; the message says what there
-    is.
+    Args:
+        name: a model that comes with the package (:func:`available`), such as "csa/zinc"; or the
+            folder of a run of your own, or the file of its weights (``.safetensors``), which holds
+            all that is needed.
+        seed: of the run, for a model that comes with the package.
+
+    Raises:
+        ValueError: there is no such model, or the run is not finished.
     """
     path = model_path(name, seed)
     if path.suffix == ".safetensors":
@@ -430,31 +506,32 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
 
 @dataclass
 class Ensemble:
-    """Several runs of one recipe on one table, with other seeds or folds.
+    """Several runs on one table, with other seeds or folds.
 
     Attributes:
-        members: one predictor a run, with the same targets.
+        members: a predictor for each run; all have the same targets.
     """
 
     members: list[Predictor]
 
     @property
     def task(self) -> Task | None:
+        """What the members were trained on."""
         return self.members[0].task
 
     def predict_rows(
         self, smiles: Sequence[str], *, logits: bool = False, max_atoms: int | None = None
-    ) -> dict[str, list]:
-        """The columns of :meth:`Predictor.predict_rows`: means, and for each NAME "NAME sd".
+    ) -> Columns:
+        """The columns of :meth:`Predictor.predict_rows`, as means over the members.
 
-        This is the standard deviation over the members: how much the prediction depends on chance
-        in training. It says nothing of an error that all of them share. The similarity is that to
-        the nearest training molecule of any member.
+        After each column NAME of predictions, "NAME sd" is the standard deviation over the members:
+        how much the prediction depends on chance in training. It does not include an error that all
+        members share. "similarity" is that to the nearest training molecule of any member.
         """
-        self.members[0]._check_rows()
+        self.members[0]._check_rows(smiles)
         self.members[0]._say_large(smiles, max_atoms, len(self.members))
         rows = [member._rows(smiles, logits, max_atoms) for member in self.members]
-        columns = {}
+        columns: Columns = {}
         for name in rows[0]:
             if name == "reason":
                 continue
@@ -473,12 +550,12 @@ def load_ensemble(folder: str | Path) -> Ensemble:
     """All finished runs in a folder and the folders in it, such as the seeds or folds of a run.
 
     Raises:
-        ValueError: there are fewer than two, or they predict other targets or read other features.
+        ValueError: there are fewer than two, or they were trained on different tables, predict
+            different targets, or read different features.
     """
     if not Path(folder).is_dir():
         raise ValueError(f"{folder} is no folder; expected one that holds several finished runs.")
-    paths = sorted(Path(folder).rglob("*-seed*.json"))
-    members = [load(path.parent) for path in paths]
+    members = [load(path.parent) for path in sorted(Path(folder).rglob("*-seed*.json"))]
     if len(members) < 2:
         raise ValueError(
             f"{folder} holds {len(members)} finished run(s); expected two or more, such as those "
@@ -486,23 +563,35 @@ def load_ensemble(folder: str | Path) -> Ensemble:
         )
     first = members[0]
     for member in members[1:]:
-        same = (member.targets, member.featurize, member.largest_fragment)
-        if same != (first.targets, first.featurize, first.largest_fragment):
+        if _what_it_predicts(member) != _what_it_predicts(first):
             raise ValueError(
-                f"{folder} holds {first.name} and {member.name}, which predict other targets or "
-                "read other features; expected the seeds or folds of one run."
+                f"{folder} holds {first.name} and {member.name}, which differ in their data, "
+                "targets or features; expected the seeds or folds of one run."
             )
     return Ensemble(members)
 
 
+def _what_it_predicts(predictor: Predictor) -> tuple[object, ...]:
+    """What the members of an ensemble have in common."""
+    return (
+        predictor.record.data["source"],  # the same for all folds of a table
+        predictor.targets,
+        predictor.featurize,
+        predictor.largest_fragment,
+    )
+
+
 @dataclass(frozen=True)
 class Card:
-    """What is known of a shipped model, in one line of ``gtcourse models``.
+    """What ``gtcourse models`` prints of a model that comes with the package.
 
     Attributes:
-        target: what it predicts, with its unit; data: what it was trained on.
-        atoms: the sizes of the training molecules, smallest and largest.
-        test_error: mean absolute error on test molecules; tested: which they are.
+        name: for ``gtcourse predict``.
+        target: what it predicts, with its unit.
+        data: what it was trained on.
+        atoms: the sizes of the smallest and the largest training molecule, hydrogens not counted.
+        test_error: the mean absolute error on test molecules, in the unit of the target.
+        tested: which molecules these are.
     """
 
     name: str
@@ -513,53 +602,67 @@ class Card:
     tested: str
 
 
-TARGETS = dict.fromkeys(("zinc", "molecules"), "penalised logP, without a unit")
+TARGETS = {
+    "zinc": "penalised logP, without a unit",
+    "molecules": "penalised logP, without a unit",
+}
+"""What is predicted, by the data set."""
+
 SIZES = {"zinc": (9, 37), "molecules": (9, 37)}
 """Atoms of the smallest and the largest training molecule, hydrogens not counted."""
 
 
 def available_models() -> list[Card]:
-    """A card for each shipped model, the most accurate first on each data set."""
+    """A card for each model that comes with the package, for each data set the best first."""
     cards = []
     for name in available():
         record = record_in(WEIGHTS / f"{record_stem(name, 0)}.safetensors")
         data = record.data["name"]
         sizes = record.data["sizes"]
         which = "of ZINC" if data == "zinc" else "embedded in RDKit"
-        described, tested = (f"{sizes[part]:,} molecules {which}" for part in ("train", "test"))
-        error = record.result["test_mae"]
-        cards.append(Card(name, TARGETS[data], described, SIZES[data], error, tested))
+        card = Card(
+            name=name,
+            target=TARGETS[data],
+            data=f"{sizes['train']:,} molecules {which}",
+            atoms=SIZES[data],
+            test_error=record.result["test_mae"],
+            tested=f"{sizes['test']:,} molecules {which}",
+        )
+        cards.append(card)
     return sorted(cards, key=lambda card: (card.data, card.test_error))
 
 
 def available() -> list[str]:
-    """The names of the runs whose weights are shipped."""
+    """The names of the trained models that come with the package."""
     return trained_models()
 
 
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:
-    """The recipe with a model that starts from trained weights; its head starts anew.
+    """The recipe with a model that starts from trained weights; only its head starts anew.
 
-    The recipe is a published one whose data have the same features as those that the model was
-    trained on, such as graphormer-base/molhiv for a run of graphormer-base/pcqm4m; or one of
-    :func:`gtcourse.recipes.adapt.own_recipe` with the features that the trained model reads,
-    :func:`features_of`, and their :func:`vocabularies_of`.
+    Args:
+        recipe: a published recipe whose data have the features that the trained model reads, such
+            as graphormer-base/molhiv for a run of graphormer-base/pcqm4m. Or a recipe of
+            :func:`gtcourse.recipes.adapt.own_recipe` with the trained model's :func:`features_of`
+            and :func:`vocabularies_of`.
+        name: the trained model, as :func:`load` takes it.
 
     Raises:
-        ValueError: the trained model is another one than the recipe's, or reads other features.
+        ValueError: the trained model has another configuration than the recipe's, or reads other
+            features.
     """
     _check_start(recipe, name)
-    start = partial(with_weights, recipe.build_model, name)
+    build_model = partial(with_weights, recipe.build_model, name)
     # A run is identified by what it started from, which another run under this name may replace.
     begun = {"start": str(name), "start_weights": load(name).record.weights}
-    return replace(recipe, build_model=start, changed=recipe.changed | begun)
+    return replace(recipe, build_model=build_model, changed={**recipe.changed, **begun})
 
 
 def features_of(name: str | Path) -> str:
-    """The features that a trained model reads of a molecule, a key of ``FEATURES``.
+    """The key in ``FEATURES`` of the features that a trained model reads of a molecule.
 
     Raises:
-        ValueError: it was not trained on molecules, or on others than these features.
+        ValueError: the model was not trained on molecules, or on molecules with other features.
     """
     featurize = load(name).featurize
     for features, (known, *_) in FEATURES.items():
@@ -574,7 +677,7 @@ def features_of(name: str | Path) -> str:
 
 def vocabularies_of(name: str | Path) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The categories of each column of ``x``, and of ``edge_attr``, that a trained model knows."""
-    config = load(name).model.config
+    config: Any = load(name).model.config
     return config.num_node_types, getattr(config, "num_edge_types", ())
 
 
@@ -606,22 +709,32 @@ def _check_start(recipe: Recipe, name: str) -> None:
 
 
 def _settings(model: nn.Module) -> dict[str, object]:
-    """A model's configuration by name; empty if it has none."""
+    """The fields of a model's configuration by name; empty if it has none."""
     config = getattr(model, "config", None)
-    return {each.name: getattr(config, each.name) for each in fields(config)} if config else {}
+    return {} if config is None else dict(vars(config))
 
 
 def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
     """A new model with the weights of a trained one, except for the head."""
     model = build()
-    head = {key: value for key, value in model.state_dict().items() if key.startswith("head.")}
-    trained = load(name).model.cpu().state_dict()
-    model.load_state_dict(trained | head)
+    weights = load(name).model.cpu().state_dict()
+    for key, value in model.state_dict().items():
+        if key.startswith("head."):
+            weights[key] = value
+    model.load_state_dict(weights)
     return model
 
 
 def training_fingerprints(data: str, molecules: int) -> np.ndarray | None:
-    """Those of a shipped model's training molecules; None where they are not stored."""
+    """The fingerprints of the training molecules of a model that comes with the package.
+
+    Args:
+        data: the name of the data set.
+        molecules: how many of its training molecules were used.
+
+    Returns:
+        ndarray: or None, if they are not stored.
+    """
     path = WEIGHTS / f"training-{data}-{molecules}.npz"
     return read_npz(path)["morgan"] if path.is_file() else None
 
@@ -629,26 +742,32 @@ def training_fingerprints(data: str, molecules: int) -> np.ndarray | None:
 def _predictor(
     record: Record, weights: Mapping[str, Tensor], folder: Path | None = None
 ) -> Predictor:
-    """The model is built as its recipe says: one on own data, of the leaderboard, or published.
+    """The predictor of a run; its model is built as the recipe of the run says.
 
-    The folder of a run may hold fingerprints of its training molecules.
+    Args:
+        record: of the run.
+        weights: by the names of ``state_dict``.
+        folder: of the run, which may hold fingerprints of its training molecules.
     """
-    name, targets, largest_fragment = record.name, (), False
+    name = record.name
+    targets: tuple[str, ...] = ()
+    largest_fragment = False
+    recipe: Recipe | Entry
     if own := record.config.get("changed", {}).get("own_data"):
-        # Records written before January 2027 say "any" of graphs that are no molecules, too.
-        molecules = own["features"] is not None and not any("types" in key for key in own)
-        molecules = molecules and not any(key.endswith("columns") for key in own)
-        featurize = FEATURES[own["features"]][0] if molecules else None
-        targets, largest_fragment = tuple(own["targets"]), own.get("largest_fragment", False)
-        recipe = own_recipe(**own | {"recipe": get_recipe(own["recipe"])})
+        recipe = own_recipe(**{**own, "recipe": get_recipe(own["recipe"])})
         task = recipe.task
+        featurize = FEATURES[own["features"]][0] if _is_of_molecules(own) else None
+        targets = tuple(own["targets"])
+        largest_fragment = own.get("largest_fragment", False)
     elif name.rpartition("/")[0] in SMALL_MODELS:
-        recipe, featurize = SMALL_MODELS[name.rpartition("/")[0]], zinc_data
+        recipe = SMALL_MODELS[name.rpartition("/")[0]]
         task = graph_regression()
+        featurize = zinc_data
     else:
         # "csa/zinc-on-molecules" is the recipe csa/zinc trained on other data.
         recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
-        featurize, task = FEATURIZERS.get(record.data["name"]), recipe.task
+        task = recipe.task
+        featurize = FEATURIZERS.get(record.data["name"])
     with own_random_state():  # what the weights begin with is drawn at random
         model = recipe.build_model()
     model.load_state_dict(weights)
@@ -659,12 +778,34 @@ def _predictor(
     elif record.data["name"] in SIZES:
         known = training_fingerprints(record.data["name"], record.data["sizes"]["train"])
     return Predictor(
-        name, model, recipe.transforms, featurize, record, targets, task, largest_fragment, known
+        name=name,
+        model=model,
+        transforms=recipe.transforms,
+        featurize=featurize,
+        record=record,
+        targets=targets,
+        task=task,
+        largest_fragment=largest_fragment,
+        known=known,
     )
 
 
+def _is_of_molecules(own: Mapping[str, Any]) -> bool:
+    """Whether a run on a reader's own data, with these settings, was one on molecules.
+
+    Records written before January 2027 have features "any" for graphs that are no molecules, too;
+    such graphs have the sizes of their features among the settings.
+    """
+    has_sizes = any("types" in name or name.endswith("columns") for name in own)
+    return own["features"] is not None and not has_sizes
+
+
 EXAMPLES = ("CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1")
-AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}  # the node axes of what is no encoding
+"""Molecules of several sizes, with which a model is exported."""
+
+AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}
+"""How many axes of nodes the tensors of a batch have that are no encodings."""
+
 NARROW = (torch.uint8, torch.int8, torch.int16)
 
 
@@ -676,28 +817,51 @@ class OnTensors(nn.Module):
         self.model = model
 
     def forward(self, tensors: dict[str, Tensor]) -> Tensor:
+        """The predictions for tensors as :func:`tensors_of` returns them."""
         # ONNX Runtime computes little with the narrow integers in which paths are stored.
-        tensors = {n: v.long() if v.dtype in NARROW else v for n, v in tensors.items()}
-        given = {name: tensors.get(name) for name in AXES}
-        encodings = {name: value for name, value in tensors.items() if name not in AXES}
+        tensors = {
+            name: values.long() if values.dtype in NARROW else values
+            for name, values in tensors.items()
+        }
+        batch = GraphBatch(
+            x=tensors["x"],
+            adjacency=tensors["adjacency"],
+            edge_attr=tensors.get("edge_attr"),
+            mask=tensors["mask"],
+            encodings={name: values for name, values in tensors.items() if name not in AXES},
+        )
         # With attention the formulas run line by line: fused kernels fix their output's layout.
-        return self.model(GraphBatch(**given, encodings=encodings), return_attention=True)[0]
+        predictions, _ = self.model(batch, return_attention=True)
+        return predictions
 
 
-def tensors_of(predictor: Predictor, graphs: list) -> dict[str, Tensor]:
-    """What the exported function takes, for SMILES or PyG graphs."""
-    data = [predictor._graph(graph, i)[0] for i, graph in enumerate(graphs)]
+def tensors_of(predictor: Predictor, graphs: Sequence[str | Data]) -> dict[str, Tensor]:
+    """The inputs of the exported model for SMILES or PyG graphs, by name."""
+    data = [predictor._graph(graph, number)[0] for number, graph in enumerate(graphs)]
     batch = collate(encode(data, *predictor.transforms))
-    given = {name: getattr(batch, name) for name in AXES} | batch.encodings
-    return {name: value for name, value in given.items() if value is not None}
+    tensors: dict[str, Tensor] = {}
+    for name in AXES:
+        values = getattr(batch, name)
+        if values is not None:
+            tensors[name] = values
+    return {**tensors, **batch.encodings}
 
 
-def export(predictor: Predictor, graphs: list | None = None) -> torch.export.ExportedProgram:
-    """The model as an ``ExportedProgram`` with dynamic batch and node axes.
+def export(
+    predictor: Predictor, graphs: Sequence[str | Data] | None = None
+) -> torch.export.ExportedProgram:
+    """The model as an ``ExportedProgram`` for any number of graphs and nodes.
 
-    The predictor's own model stays where it is. ``graphs`` are two or more examples of different
-    sizes, needed if the model was not trained on molecules. Raises a ValueError for a model on
-    lists of edges, which cannot be exported.
+    The predictor's own model stays where it is.
+
+    Args:
+        predictor: of a graph Transformer.
+        graphs: two or more examples of different sizes. They are needed if the model was not
+            trained on molecules.
+
+    Raises:
+        ValueError: there are fewer than two examples, or the model works on lists of edges, which
+            cannot be exported.
     """
     graphs = list(EXAMPLES if graphs is None else graphs)
     if len(graphs) < 2:
@@ -705,41 +869,66 @@ def export(predictor: Predictor, graphs: list | None = None) -> torch.export.Exp
             f"graphs has {len(graphs)} example(s); expected two or more, of different sizes, to "
             "export a batch of any size."
         )
-    if "return_attention" not in signature(predictor.model.forward).parameters:
+    if not predictor._has_attention:
         raise ValueError(
             f"{predictor.name} cannot be exported: it runs on edges; expected a Transformer."
         )
     tensors = tensors_of(predictor, graphs)
-    B, N = torch.export.Dim("B", max=1 << 20), torch.export.Dim("N", min=2, max=1 << 14)
-    axes = {name: AXES.get(name, node_axes(name, value)) for name, value in tensors.items()}
-    dynamic = {name: {0: B} | dict.fromkeys(range(1, axes[name] + 1), N) for name in tensors}
+    B = torch.export.Dim("B", max=1 << 20)
+    N = torch.export.Dim("N", min=2, max=1 << 14)
+    dynamic = {}
+    for name, values in tensors.items():
+        num_axes = AXES.get(name, node_axes(name, values))
+        dynamic[name] = {0: B} | dict.fromkeys(range(1, num_axes + 1), N)
     model = OnTensors(copy.deepcopy(predictor.model).cpu()).eval()
     with torch.no_grad():
         return torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,), strict=False)
 
 
-def save_onnx(predictor: Predictor, path: str | Path) -> list[str]:
-    """Writes one ONNX file; returns the names of its inputs.
+def save_onnx(
+    predictor: Predictor, path: str | Path, graphs: Sequence[str | Data] | None = None
+) -> list[str]:
+    """Writes the model as one ONNX file.
 
-    They are the names of :func:`tensors_of`, and the output is called "prediction". It needs
-    ``pip install 'gtcourse[onnx]'``, and raises an ImportError where that is missing.
+    Args:
+        predictor: of a graph Transformer.
+        path: of the file.
+        graphs: examples, as :func:`export` takes them.
+
+    Returns:
+        list: the names of the inputs, which are those of :func:`tensors_of`. The output is called
+        "prediction".
+
+    Raises:
+        ImportError: ``pip install 'gtcourse[onnx]'`` is missing.
+        ValueError: the path is that of a folder, or the model cannot be exported.
     """
     for library in ("onnx", "onnxscript"):
         require(library, library)
-    names = [*tensors_of(predictor, list(EXAMPLES))]
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; expected the name of a file.")
+    examples = list(EXAMPLES if graphs is None else graphs)
     with _quiet("torch.onnx", "onnxscript", "onnx_ir"):
         program = torch.onnx.export(
-            export(predictor), dynamo=True, verbose=False, input_names=names,
+            export(predictor, examples),
+            dynamo=True,
+            verbose=False,
+            input_names=[*tensors_of(predictor, examples)],
             output_names=["prediction"],
-        )  # fmt: skip
-    with replacing(Path(path)) as temporary:
+        )
+    assert program is not None  # as with dynamo=True
+    with replacing(path) as temporary:
         program.save(str(temporary), external_data=False)
     return [str(value.name) for value in program.model.graph.inputs]
 
 
 @contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Only errors of these loggers and no warnings, which are for the converter's developers."""
+    """Inside, these loggers report errors only, and nothing warns.
+
+    The rest is for the converter's developers.
+    """
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

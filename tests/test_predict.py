@@ -3,12 +3,15 @@
 import json
 import math
 import re
+import sys
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj
+from typer.testing import CliRunner
 
 import gtcourse
 from gtcourse import predict
@@ -80,7 +83,23 @@ def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
     assert third == "c,,,,'' has no atoms; expected at least one."
 
 
-def test_cells_are_carried_along_as_they_are_and_earlier_predictions_keep_their_names(tmp_path):
+def test_rows_without_a_prediction_are_counted_on_stderr(tmp_path):
+    words = ["predict", "csa-100k/molecules", "CCO", "CCX", "CCN"]
+    with patch.object(sys, "argv", ["gtcourse", *words]):
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    assert "1 of 3 rows have no prediction; see column 'reason'." in done.stderr
+    assert "no prediction" not in done.stdout
+    assert "'CCX' is no molecule" in done.stdout
+
+
+def test_a_missing_value_has_a_reason():
+    rows = load("csa-100k/molecules").predict_rows(["CCO", math.nan])
+    assert rows["reason"] == ["", "it is nan; expected a SMILES string."]
+    assert math.isnan(rows["prediction"][1])
+
+
+def test_cells_of_a_table_are_kept_as_text_and_earlier_predictions_keep_their_names(tmp_path):
     table, once, twice = (tmp_path / name for name in ("in.csv", "once.csv", "twice.csv"))
     table.write_text('smiles;well;cas;salt;note\nCCO;1E5;007;NA;"a; b"\nCCN;2E3;0012;;é\n')
     call("predict", "csa-100k/molecules", "--csv", table, "--out", once)
@@ -92,7 +111,7 @@ def test_cells_are_carried_along_as_they_are_and_earlier_predictions_keep_their_
     assert second.startswith("CCN;2E3;0012;;é;-0.62")
 
 
-def test_a_model_of_other_graphs_predicts_for_no_molecules(tmp_path):
+def test_a_model_not_trained_on_molecules_raises_for_smiles(tmp_path):
     graphs = [ring(n, torch.tensor([float(n)]), floats=False) for n in range(3, 13)]
     own = GraphDataset("rings", "rings", graphs, torch.tensor([0, 0, 0, 1, 2]).repeat(2))
     recipe = recipe_for("csa/zinc", graphs, "regression").at(epochs=1, batch_size=4)
@@ -101,7 +120,7 @@ def test_a_model_of_other_graphs_predicts_for_no_molecules(tmp_path):
         load(tmp_path / "run").predict_rows(["CCO"])
 
 
-def test_an_output_that_is_no_number_has_a_reason():
+def test_a_prediction_that_is_not_finite_has_a_reason():
     predictor = load("csa-100k/molecules")
     with torch.no_grad():
         next(predictor.model.parameters()).fill_(float("inf"))
@@ -228,7 +247,7 @@ def test_other_labels_in_a_file_of_the_same_name_are_another_run(tmp_path, molec
 
 
 @pytest.mark.slow
-def test_folds_are_runs_of_their_own_with_a_mean(tmp_path, molecules):
+def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules):
     table = tmp_path / "my.csv"
     rows = [f"{g.smiles},{g.y.item()}" for g in molecules.train[:30]]
     table.write_text("\n".join(["smiles,y", *rows]))
@@ -245,6 +264,12 @@ def test_folds_are_runs_of_their_own_with_a_mean(tmp_path, molecules):
     assert "no molecule" in together["reason"][1]
     with pytest.raises(ValueError, match="holds 1 finished run"):
         load_ensemble(folders[0])
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text())
+    words = ("train", "egt-100k/zinc", "--csv", other, "--target", "y", "--split", "random")
+    call(*words, "--epochs", "1", "--batch-size", "8", "--out", tmp_path / "runs")
+    with pytest.raises(ValueError, match="which differ in their data, targets or features"):
+        load_ensemble(tmp_path / "runs")
 
 
 def test_similarity_is_1_for_a_training_molecule_and_by_hand_for_others():
@@ -256,7 +281,7 @@ def test_similarity_is_1_for_a_training_molecule_and_by_hand_for_others():
     assert none == 0
 
 
-def test_a_prediction_says_how_near_the_molecule_is_to_the_training_molecules(tmp_path, molecules):
+def test_predictions_come_with_the_similarity_to_the_training_molecules(tmp_path, molecules):
     values = {graph.smiles: i for i, graph in enumerate(molecules.train[:30])}
     _, predictor = own_run(tmp_path, values, "regression", "--epochs", "1")
     similarity = predictor.predict_rows([*values, "CC[Si](C)(C)C", "CCX"])["similarity"]
@@ -271,7 +296,7 @@ def test_large_molecules_share_a_batch_with_few_others():
     assert predict._batches([0, 1, 2], [200, 250, 256], batch_size=64) == [[0, 1, 2]]
 
 
-def test_the_memory_and_time_of_a_large_molecule_are_said_before_they_are_taken():
+def test_large_molecules_warn_of_their_memory_and_time_before_prediction():
     predictor = load("csa-100k/molecules")
     small, large = predictor.memory_of(100), predictor.memory_of(200)
     assert 3 * small < large < 5 * small
@@ -288,7 +313,7 @@ def test_the_memory_and_time_of_a_large_molecule_are_said_before_they_are_taken(
     assert load("signnet-100k/molecules").memory_of(100) is None
 
 
-def test_many_molecules_are_predicted_as_few_are_and_the_model_stays_as_it_was(monkeypatch):
+def test_many_molecules_use_the_fused_form_and_are_predicted_as_few_are(monkeypatch):
     pytest.importorskip("numba")
     predictor = load("csa-rings/zinc")
     few, config = predictor.predict_rows([*SMILES, "CCX"]), predictor.model.config
