@@ -22,6 +22,8 @@ from enum import StrEnum
 from itertools import count, product
 from pathlib import Path
 from statistics import mean, stdev
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer import Argument, Option
@@ -36,43 +38,61 @@ from gtcourse.names import (
     trained_models,
 )
 
+if TYPE_CHECKING:
+    from gtcourse.graphs.dataset import GraphDataset
+    from gtcourse.recipes import Recipe
+
 app = typer.Typer(
-    help="Predict properties of molecules with graph Transformers, train them on your own "
-    "measurements, and repeat the runs of the papers.\n\nTo begin: [bold]gtcourse models[/] lists "
-    'the trained models, and [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/] predicts '
-    "with one.",
+    help="Predict properties of molecules with graph Transformers, which are neural networks that "
+    "read a molecule as a graph of atoms and bonds. Train them on your own measurements, or repeat "
+    "the experiments of their papers.\n\nTo begin: [bold]gtcourse models[/] lists the trained "
+    'models, and [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/] predicts with one of '
+    "them. Molecules are written as SMILES.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-MOLECULES, PAPERS = "Molecules", "The papers' runs"
-"""The two parts of the list of commands."""
+# The parts of the list of commands, and of the list of train's options.
+MOLECULES = "Molecules"
+PAPERS = "The papers' experiments"
+OWN_MOLECULES = "Your own molecules"
+TRAINING = "Training, where it differs from the recipe"
+RUNS = "Runs"
+HARDWARE = "Hardware and speed"
 
 # Arguments and options of several commands.
 RECIPE = Argument(
-    metavar="RECIPE", help="a model with its training, such as csa-rings/zinc (`gtcourse recipes`)"
+    metavar="RECIPE",
+    help="a model and how it is trained, such as csa-rings/zinc; `gtcourse recipes` lists them",
 )
 DATA = Option(
     "embedded",
-    help="[bold]embedded[/] (comes with the package), [bold]real[/] (downloaded), the name of a "
-    "data set such as molecules, an .npz graph file, or a folder of `gtcourse prepare`",
+    help="the graphs: [bold]embedded[/] (they come with the package), [bold]real[/] (downloaded), "
+    "the name of a data set such as molecules, the path of an .npz graph file, or a folder of "
+    "`gtcourse prepare`",
 )
 
 
 class Precision(StrEnum):
+    """Number formats of ``--precision``."""
+
     FLOAT32 = "32-true"
     BFLOAT16 = "bf16-mixed"
 
 
 class Budget(StrEnum):
+    """The choices of ``--budget``, keys of ``BUDGETS`` in :mod:`gtcourse.runs.run`."""
+
     PAPER = "paper"
     SHORT = "short"
     SMOKE = "smoke"
 
 
 class Form(StrEnum):
+    """The choices of ``--form``, which are those of CSA's configuration."""
+
     FACTORISED = "factorised"
     DIRECT = "direct"
     CHUNKED = "chunked"
@@ -80,24 +100,39 @@ class Form(StrEnum):
 
 
 class OwnTask(StrEnum):
+    """What the target columns of a CSV file can hold."""
+
     REGRESSION = "regression"
     BINARY = "binary"
     CLASSES = "classes"
 
 
-PRECISION = Option(Precision.FLOAT32, help="number format of the matrix products")
-COMPILE = Option(False, "--compile", help="compile the model with torch.compile; for GPUs")
+PRECISION = Option(
+    Precision.FLOAT32, help="number format of the matrix products", rich_help_panel=HARDWARE
+)
+COMPILE = Option(
+    False,
+    "--compile",
+    help="compile the model with torch.compile; for GPUs",
+    rich_help_panel=HARDWARE,
+)
 BUCKETS = Option(
-    1, min=1, help="sort the graphs into this many groups of similar size, for less padding"
+    1,
+    min=1,
+    help="sort the graphs into this many groups of similar size, for less padding",
+    rich_help_panel=HARDWARE,
 )
 DATASET = Option(None, help="only recipes for this data set")
-SMILES = Option("smiles", help="column of the CSV file with the SMILES")
-LARGEST_FRAGMENT = Option(
-    False, "--largest-fragment", help="keep only the largest piece of a salt or a mixture"
-)
-MAX_ATOMS = Option(None, min=1, help="leave out molecules with more atoms, hydrogens not counted")
+
+SMILES_HELP = "column of the CSV file with the SMILES"
+LARGEST_FRAGMENT_HELP = "keep only the largest piece of a salt or a mixture"
+MAX_ATOMS_HELP = "leave out molecules with more atoms, hydrogens not counted"
+
 OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms")
 """Options of ``train`` that say how to read --csv."""
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+"""Endings of a table that ``predict`` writes."""
 
 
 @app.callback(invoke_without_command=True)
@@ -107,6 +142,7 @@ def options(
     """Options before a command."""
     if version:
         print(f"gtcourse {__version__}")
+        raise typer.Exit
 
 
 @app.command(rich_help_panel=MOLECULES)
@@ -145,14 +181,24 @@ def recipes(
         recipe = get_recipe(name)
         with torch.device("meta"):  # counted without memory
             parameters = sum(p.numel() for p in recipe.build_model().parameters())
-        about = recipe.config() | {"parameters": parameters}
-        about |= {n: getattr(recipe, n) for n in ("paper_parameters", "paper_result")}
+        about = {
+            **recipe.config(),
+            "parameters": parameters,
+            "paper_parameters": recipe.paper_parameters,
+            "paper_result": recipe.paper_result,
+        }
         for key, value in about.items():
             print(f"{key}: {value}")
         return
-    for recipe in RECIPES.values():
-        if dataset in (None, recipe.dataset):
-            print(f"{recipe.name:35} {_printed_score(recipe.paper_result)}")
+    listed = [recipe for recipe in RECIPES.values() if dataset in (None, recipe.dataset)]
+    if not listed:
+        known = sorted({recipe.dataset for recipe in RECIPES.values()})
+        raise ValueError(
+            f"there is no published recipe for {dataset!r}; expected one of {', '.join(known)}."
+        )
+    width = max(len(recipe.name) for recipe in listed)
+    for recipe in listed:
+        print(f"{recipe.name:{width}} {_printed_score(recipe.paper_result)}")
     print("`gtcourse recipes NAME` describes one.")
 
 
@@ -161,65 +207,125 @@ def train(
     context: typer.Context,
     recipe: str = RECIPE,
     data: str = DATA,
-    budget: Budget = Option(
-        Budget.PAPER,
-        help="how long to train: as the paper did (paper), for 1 % of that (short), or for two "
-        "epochs on 256 graphs (smoke)",
-    ),
-    epochs: int | None = Option(None, min=1, help="passes over the data, in place of the budget's"),
-    batch_size: int | None = Option(
-        None, min=1, help="graphs in a training step, in place of the recipe's"
-    ),
-    accumulate: int = Option(
-        1, min=1, help="batches in a training step, which need less memory than one larger batch"
-    ),
-    learning_rate: float | None = Option(None, min=0, help="peak rate, in place of the recipe's"),
-    cosine: bool = Option(False, "--cosine", help="lower the learning rate to 0 along a cosine"),
-    graphs: int | None = Option(None, min=1, help="train on the first graphs only, this many"),
-    seed: list[int] = Option(
-        [0], min=0, max=2**32 - 1, help="of the random numbers; repeat the option for several runs"
-    ),
-    jobs: int = Option(1, min=1, help="how many of several runs to train at the same time"),
-    out: Path = Option(Path("runs"), help="each run gets its own folder in this one"),
-    resume: bool = Option(False, "--resume", help="continue a run that was stopped"),
-    auto_resume: bool = Option(
-        False, "--auto-resume", help="continue the run if it was started before, else start it"
-    ),
-    checkpoint_every: int | None = Option(
-        None, min=1, help="also save the state every so many steps, not just after each epoch"
-    ),
-    devices: int = Option(1, min=1, help="split each batch over this many GPUs or processes"),
-    precision: Precision = PRECISION,
-    compile: bool = COMPILE,
-    buckets: int = BUCKETS,
-    form: Form | None = Option(
-        None, help="how CSA's attention is computed; fused is fastest on a CPU, and needs numba"
-    ),
     csv: Path | None = Option(
-        None, help="a CSV file with your own molecules to train on, in place of --data"
+        None,
+        help="a CSV file with your own molecules to train on, in place of --data",
+        rich_help_panel=OWN_MOLECULES,
     ),
-    smiles: str = SMILES,
+    smiles: str = Option("smiles", help=SMILES_HELP, rich_help_panel=OWN_MOLECULES),
     target: list[str] = Option(
-        [], help="column of the CSV file to predict; repeat the option for several columns"
+        [],
+        help="column of the CSV file to predict; repeat the option for several columns",
+        rich_help_panel=OWN_MOLECULES,
     ),
     task: OwnTask = Option(
         OwnTask.REGRESSION,
         help="what the target columns hold: numbers (regression), 0 or 1 (binary), or names of "
         "classes, in one column (classes)",
+        rich_help_panel=OWN_MOLECULES,
     ),
     split: str = Option(
         "scaffold",
         help="how to choose validation and test molecules: scaffold (molecules with the same ring "
         "system stay together), random, or the name of a column that says train, val or test",
+        rich_help_panel=OWN_MOLECULES,
     ),
     folds: int | None = Option(
-        None, min=3, help="cross-validate: this many runs, each with another part for testing"
+        None,
+        min=3,
+        help="cross-validate: train this many times, and test each time on another part of the "
+        "molecules",
+        rich_help_panel=OWN_MOLECULES,
     ),
-    fold: int | None = Option(None, min=1, help="run only this one of the folds, from 1 on"),
-    largest_fragment: bool = LARGEST_FRAGMENT,
-    max_atoms: int | None = MAX_ATOMS,
+    fold: int | None = Option(
+        None,
+        min=1,
+        help="train only this one of the folds; the first is 1",
+        rich_help_panel=OWN_MOLECULES,
+    ),
+    largest_fragment: bool = Option(
+        False, "--largest-fragment", help=LARGEST_FRAGMENT_HELP, rich_help_panel=OWN_MOLECULES
+    ),
+    max_atoms: int | None = Option(None, min=1, help=MAX_ATOMS_HELP, rich_help_panel=OWN_MOLECULES),
     start: str | None = Option(
-        None, help="fine-tune this trained model, for instance csa/zinc or a run's folder"
+        None,
+        help="start from the weights of this trained model, which is fine-tuning: csa/zinc, for "
+        "instance, or the folder of a run",
+        rich_help_panel=TRAINING,
+    ),
+    budget: Budget = Option(
+        Budget.PAPER,
+        help="how long to train: as the paper did (paper), for 1 % of that (short), or for two "
+        "epochs on 256 graphs (smoke)",
+        rich_help_panel=TRAINING,
+    ),
+    epochs: int | None = Option(
+        None, min=1, help="passes over the data, in place of the budget's", rich_help_panel=TRAINING
+    ),
+    batch_size: int | None = Option(
+        None, min=1, help="graphs in a batch, in place of the recipe's", rich_help_panel=TRAINING
+    ),
+    accumulate: int = Option(
+        1,
+        min=1,
+        help="add up the gradients of this many batches for a training step, which needs less "
+        "memory than one larger batch",
+        rich_help_panel=TRAINING,
+    ),
+    learning_rate: float | None = Option(
+        None,
+        min=0,
+        help="largest learning rate, in place of the recipe's",
+        rich_help_panel=TRAINING,
+    ),
+    cosine: bool = Option(
+        False,
+        "--cosine",
+        help="lower the learning rate to 0 along a cosine",
+        rich_help_panel=TRAINING,
+    ),
+    graphs: int | None = Option(
+        None, min=1, help="train on the first graphs only, this many", rich_help_panel=TRAINING
+    ),
+    seed: list[int] = Option(
+        [0],
+        min=0,
+        max=2**32 - 1,
+        help="seed of the random numbers; repeat the option for several runs",
+        rich_help_panel=RUNS,
+    ),
+    jobs: int = Option(
+        1, min=1, help="how many of several runs to train at the same time", rich_help_panel=RUNS
+    ),
+    out: Path = Option(
+        Path("runs"), help="folder in which each run gets its own folder", rich_help_panel=RUNS
+    ),
+    resume: bool = Option(
+        False, "--resume", help="continue a run that was stopped", rich_help_panel=RUNS
+    ),
+    auto_resume: bool = Option(
+        False,
+        "--auto-resume",
+        help="continue the run if it was started before, else start it",
+        rich_help_panel=RUNS,
+    ),
+    checkpoint_every: int | None = Option(
+        None,
+        min=1,
+        help="also save the state every so many steps, not just after each epoch",
+        rich_help_panel=RUNS,
+    ),
+    devices: int = Option(
+        1, min=1, help="split each batch over this many GPUs or processes", rich_help_panel=HARDWARE
+    ),
+    precision: Precision = PRECISION,
+    compile: bool = COMPILE,
+    buckets: int = BUCKETS,
+    form: Form | None = Option(
+        None,
+        help="how a model of CSA computes its attention; fused is fastest on a CPU, and needs "
+        "numba",
+        rich_help_panel=HARDWARE,
     ),
 ) -> None:
     """Train a model on your own molecules, or as its paper did.
@@ -242,8 +348,15 @@ def train(
         _refuse(context, ("fold",), "without --folds", "--folds as well")
     elif fold is not None and fold > folds:
         raise ValueError(f"--fold is {fold} of {folds}; expected at most {folds}.")
+    if folds is not None and split not in ("scaffold", "random"):
+        raise ValueError(
+            f"--split is the column {split!r}, which has no effect with --folds; expected scaffold "
+            "or random."
+        )
     if resume and auto_resume:
         raise ValueError("--resume and --auto-resume are both given; expected one of the two.")
+    if learning_rate is not None and not 0 < learning_rate < math.inf:
+        raise ValueError(f"--learning-rate is {learning_rate:g}; expected a number above 0.")
     check_recipe(recipe)
     if csv is None:
         check_data_source(data)
@@ -251,15 +364,18 @@ def train(
         raise ValueError("--csv needs a column to predict; expected --target NAME.")
     if start is not None:
         model_path(start)
+    check_place("--out", out / "run")
     if len(seed) > 1 or (folds is not None and fold is None):
-        each_fold = [fold] if folds is None or fold is not None else [*range(1, folds + 1)]
+        if csv is not None:
+            _check_table(csv, smiles, target, task)
+        each_fold = [*range(1, folds + 1)] if folds is not None and fold is None else [fold]
         raise typer.Exit(_run_each([*dict.fromkeys(seed)], each_fold, jobs, out))
     _refuse(context, ("jobs",), "on a single run", "several times --seed, or --folds")
     import_torch()
+    from gtcourse.predict import fine_tuned
     from gtcourse.recipes import get_recipe
     from gtcourse.recipes.csa import with_form
-    from gtcourse.runs import overview, run
-    from gtcourse.runs import record as records
+    from gtcourse.runs import run
     from gtcourse.train import loop
 
     chosen = get_recipe(recipe)
@@ -268,46 +384,59 @@ def train(
     if csv is None:
         dataset = run.data_for(chosen, data)
         if start is not None:
-            from gtcourse.predict import fine_tuned
-
             chosen = fine_tuned(chosen, start)
     else:
         chosen, dataset = _own_molecules(
-            chosen, csv, smiles, target, task, start,
-            split=split, fold=None if folds is None else (fold - 1, folds),
-            largest_fragment=largest_fragment, max_atoms=max_atoms,
-        )  # fmt: skip
+            chosen,
+            csv,
+            smiles,
+            target,
+            task,
+            start,
+            split=split,
+            fold=None if folds is None or fold is None else (fold - 1, folds),
+            largest_fragment=largest_fragment,
+            max_atoms=max_atoms,
+        )
     chosen, dataset = run.at_budget(
-        chosen, dataset, budget, epochs=epochs, batch_size=batch_size, graphs=graphs,
-        learning_rate=learning_rate, cosine=cosine,
-    )  # fmt: skip
+        chosen,
+        dataset,
+        budget,
+        epochs=epochs,
+        batch_size=batch_size,
+        graphs=graphs,
+        learning_rate=learning_rate,
+        cosine=cosine,
+    )
     name = run.run_name(chosen, dataset)
     folder = out / f"{name.replace('/', '-')}-seed{seed[0]}"
-    if first := loop.is_first_process():
+    is_first = loop.is_first_process()
+    simple: dict[str, list[float]] = {}
+    if is_first:
+        run.check_folder(folder, None if auto_resume else resume)
         print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
-        alone = devices == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
-        if alone and not (folder / "run.json").exists():
-            _say_estimate(chosen, dataset)
-    simple = {}
-    if csv is not None and first:
-        simple = _say_overview(chosen, dataset)
+        is_alone = devices == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
+        if is_alone and not (folder / "run.json").exists():
+            _say_estimate(chosen, dataset, accumulate)
+        if csv is not None:
+            simple = _say_overview(chosen, dataset)
     record = run.train(
-        chosen, dataset, command=_command(), seed=seed[0], out=folder,
-        resume=None if auto_resume else resume, checkpoint_every=checkpoint_every,
-        devices=devices, precision=precision, compile=compile, buckets=buckets, tensorboard=True,
+        chosen,
+        dataset,
+        command=_command(),
+        seed=seed[0],
+        out=folder,
+        resume=None if auto_resume else resume,
+        checkpoint_every=checkpoint_every,
+        devices=devices,
+        precision=precision,
+        compile=compile,
+        buckets=buckets,
+        tensorboard=True,
         accumulate=accumulate,
-    )  # fmt: skip
-    if first:
-        about = f"   (the paper's run on {chosen.dataset}: {{:g}})"
-        paper = {metric: about.format(score[0]) for metric, score in records.printed(chosen)}
-        for metric, value in record.result.items():
-            print(f"{metric:>16} {value:.5g}{paper.get(metric, '')}")
-        if simple:
-            metric, names = chosen.task.monitor, chosen.changed["own_data"]["targets"]
-            keys = [f"test_{metric}", *(f"test_{metric} {name}" for name in names)]
-            most = len(simple["constant"])
-            simple[chosen.name] = [record.result.get(key, math.nan) for key in keys][:most]
-            print("\n".join(overview.table(simple, metric, names)))
+    )
+    if is_first:
+        _say_result(chosen, record.result, simple)
         print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
 
@@ -332,15 +461,21 @@ def results(
         if result.records or all:
             name, metric, paper, ours, gap, *about = records.row(result)
             print(f"{name}  {', '.join(filter(None, about))}")
-            paper, gap = f"; paper {paper}" if paper else "", f", gap {gap}" if gap else ""
-            print(f"    {metric} {ours}{paper}{gap}")
+            line = f"    {metric} {ours}"
+            if paper:
+                line += f"; paper {paper}"
+            if gap:
+                line += f", gap {gap}"
+            print(line)
 
 
 @app.command(rich_help_panel=PAPERS)
 def data(
     context: typer.Context,
-    name: str | None = Argument(None, help="build, download or read this one, and describe it"),
-    source: str | None = Option(None, help="'download', or the path of a graph file"),
+    name: str | None = Argument(None, help="the data set to load and describe"),
+    source: str | None = Option(
+        None, help="where it comes from: download, or the path of a graph file"
+    ),
 ) -> None:
     """List the data sets, or load one and describe it."""
     if name is None:
@@ -353,11 +488,16 @@ def data(
 
     if name is None:
         for known in dataset_names():
-            ways = {"without a network": known in GENERATED, "published": known in PUBLICATIONS}
-            print(f"{known:16} {', '.join(way for way, exists in ways.items() if exists)}")
+            ways = []
+            if known in GENERATED:
+                ways.append("without a network")
+            if known in PUBLICATIONS:
+                ways.append("published")
+            print(f"{known:16} {', '.join(ways)}")
         return
     graphs = load_dataset(name, source)
-    nodes, edges = zip(*((graph.num_nodes, graph.num_edges) for graph in graphs), strict=True)
+    nodes = [graph.num_nodes for graph in graphs]
+    edges = [graph.num_edges for graph in graphs]
     print(f"{graphs.name}: {graphs.source}")
     print(f"graphs: {graphs.split_sizes}")
     print(
@@ -370,7 +510,7 @@ def data(
 def prepare(
     context: typer.Context,
     name: str = Argument(help="a data set (`gtcourse data` lists them), such as pcqm4mv2"),
-    out: Path = Option(help="the folder to write; all workers have to see it"),
+    out: Path = Option(help="the folder to write; all machines of a cluster have to see it"),
     root: Path | None = Option(
         None, help="where the publisher's files are, or will be downloaded to"
     ),
@@ -383,9 +523,10 @@ def prepare(
         None, help="address of a Dask cluster (tcp://host:8786), or its scheduler file"
     ),
 ) -> None:
-    """Write millions of graphs to a folder from which training reads them, without loading them.
+    """Convert a data set of millions of graphs to a folder, which training reads piece by piece.
 
-    A call that was stopped continues where it was.
+    The graphs then need not fit into memory. A call that was stopped continues
+    where it was.
 
     [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
@@ -394,6 +535,7 @@ def prepare(
         check_recipe(each)
     if scheduler is not None:
         _refuse(context, ("workers",), "with --scheduler", "one of the two")
+    check_place("--out", out / "graphs.json")
     import_torch()
     from gtcourse import load_dataset
     from gtcourse.encodings import AddRings, computed_on_device
@@ -403,9 +545,12 @@ def prepare(
     from gtcourse.graphs.published import data_root
     from gtcourse.recipes import get_recipe
 
-    transforms = [each for one in recipe for each in get_recipe(one).transforms]
-    stored = {repr(each): each for each in transforms if not computed_on_device(each)}
-    stored = tuple(stored.values()) if recipe else (AddRings(18),)
+    stored = [AddRings(18)]
+    if recipe:
+        transforms = [each for one in recipe for each in get_recipe(one).transforms]
+        # Each once, although several recipes may read it.
+        by_text = {repr(each): each for each in transforms if not computed_on_device(each)}
+        stored = [*by_text.values()]
     source = pcqm4mv2(data_root(root)) if name == "pcqm4mv2" else load_dataset(name, root=root)
     with ExitStack() as stack:
         executor = None
@@ -422,7 +567,9 @@ def prepare(
 
 
 # Sphinx cannot read an f-string among a function's defaults.
-TRAINED_OR_A_RUN = f"{', '.join(trained_models())}; or the folder of a run of yours"
+TRAINED_OR_A_RUN = (
+    f"a trained model: {', '.join(trained_models())}; or the folder of a run of your own"
+)
 
 
 @app.command(rich_help_panel=MOLECULES)
@@ -431,15 +578,15 @@ def predict(
     model: str = Argument(metavar="MODEL", help=TRAINED_OR_A_RUN),
     molecules: list[str] | None = Argument(None, help="SMILES, in quotation marks"),
     csv: Path | None = Option(None, help="a CSV file with molecules, in place of SMILES"),
-    smiles: str = SMILES,
+    smiles: str = Option("smiles", help=SMILES_HELP),
     out: Path | None = Option(
         None, help="CSV file to write: all columns of --csv, and the predictions"
     ),
     logits: bool = Option(
         False, "--logits", help="print a classifier's raw outputs instead of probabilities"
     ),
-    largest_fragment: bool = LARGEST_FRAGMENT,
-    max_atoms: int | None = MAX_ATOMS,
+    largest_fragment: bool = Option(False, "--largest-fragment", help=LARGEST_FRAGMENT_HELP),
+    max_atoms: int | None = Option(None, min=1, help=MAX_ATOMS_HELP),
     ensemble: bool = Option(
         False,
         "--ensemble",
@@ -452,6 +599,10 @@ def predict(
     `gtcourse models` says what each model predicts, and how well. The column
     similarity compares a molecule with the nearest training molecule: 1 if they
     look the same, and below 0.3 expect a larger error.
+
+    A molecule without a prediction has the cause in the column reason, and the
+    command says how many there are. Its exit status is 1 if there is no
+    prediction at all.
 
     [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/]
 
@@ -466,13 +617,14 @@ def predict(
             raise ValueError(f"{text} is a file; expected --csv {text}, or SMILES.")
     if csv is None:
         _refuse(context, ("smiles",), "without --csv", "--csv as well")
-    check_file(out)
+    if out is not None:
+        _check_table_to_write(out, csv)
     import_torch()
     import pandas as pd
 
     from gtcourse.graphs.io import replacing
     from gtcourse.graphs.tables import read_table
-    from gtcourse.predict import SIMILAR, load, load_ensemble
+    from gtcourse.predict import SIMILAR, Ensemble, load, load_ensemble
 
     if csv is None:
         table = pd.DataFrame({smiles: molecules})
@@ -482,43 +634,91 @@ def predict(
             raise ValueError(f"{csv} has a header and no rows; expected a row for each molecule.")
         _say_separator(csv, table)
     predictor = load_ensemble(model) if ensemble else load(model)
-    if logits and predictor.task.kind == "value":
+    if logits and (predictor.task is None or predictor.task.kind == "value"):
         raise ValueError(f"--logits has no effect, {model} predicts values; expected a classifier.")
-    for member in predictor.members if ensemble else [predictor]:
+    members = predictor.members if isinstance(predictor, Ensemble) else [predictor]
+    for member in members:
         member.largest_fragment |= largest_fragment
     found = predictor.predict_rows([*table[smiles]], logits=logits, max_atoms=max_atoms)
-    failed = sum(reason != "" for reason in found["reason"])
-    if out is None and not failed:
+    reasons = [reason for reason in found["reason"] if reason]
+    if len(reasons) == len(table):
+        raise ValueError(_no_prediction(reasons))
+    unlike = sum(value < SIMILAR for value in found.get("similarity", ()))
+    if out is None and not reasons:
         del found["reason"]
     separator = table.attrs.get("separator", ",")
     for name, values in found.items():
-        # A column of an earlier prediction keeps its name.
-        numbers = (f"{name} {number}" for number in count(2))
-        free = name if name not in table else next(n for n in numbers if n not in table)
-        table[free] = values
-    if out is not None:
+        table[_free_name(name, table)] = values
+    if out is None:
+        print(table.to_string(index=False, na_rep="", max_colwidth=80))
+    else:
         with replacing(out) as temporary:
             table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
-        print(f"{len(table) - failed} predictions: {out}")
-    else:
-        print(table.to_string(index=False, na_rep="", max_colwidth=80))
-    unlike = sum(value < SIMILAR for value in found.get("similarity", ()))
+        print(f"{len(table) - len(reasons)} predictions: {out}")
     if unlike:
-        print(
+        typer.echo(
             f"{unlike} of {len(table)} molecules are unlike all training molecules (similarity "
-            f"below {SIMILAR}); expect larger errors for them."
+            f"below {SIMILAR}); expect larger errors for them.",
+            err=True,
         )
-    if failed:
-        print(f"{failed} of {len(table)} rows have no prediction; see column 'reason'.")
+    if reasons:
+        typer.echo(
+            f"{len(reasons)} of {len(table)} rows have no prediction; see column 'reason'.",
+            err=True,
+        )
 
 
-def check_file(out: Path | None) -> None:
-    """Raises a ValueError for a folder, where a file is to be written."""
-    if out is not None and out.is_dir():
-        raise ValueError(f"--out is {out}, a folder; expected the name of a file.")
+def _no_prediction(reasons: list[str]) -> str:
+    """What is wrong if no row has a prediction."""
+    if len(reasons) == 1:
+        return f"there is no prediction: {reasons[0]}"
+    return f"none of {len(reasons)} rows has a prediction; the first: {reasons[0]}"
 
 
-def _printed_score(paper_result: Mapping[str, object]) -> str:
+def _free_name(name: str, table: Any) -> str:
+    """The name of a new column; a column of an earlier prediction keeps its own."""
+    if name not in table:
+        return name
+    numbered = (f"{name} {number}" for number in count(2))
+    return next(each for each in numbered if each not in table)
+
+
+def _check_table_to_write(out: Path, csv: Path | None) -> None:
+    """Raises a ValueError if a table cannot be written there, or would replace the one read."""
+    check_place("--out", out)
+    if out.suffix.lower() not in TEXT_ENDINGS:
+        raise ValueError(
+            f"--out is {out}, and the table is written as CSV; expected a name that ends in "
+            f"{', '.join(TEXT_ENDINGS)}."
+        )
+    if csv is not None and out.exists() and csv.exists() and out.samefile(csv):
+        raise ValueError(f"--out is {out}, the file of --csv; expected the name of another file.")
+
+
+def check_place(option: str, path: Path) -> None:
+    """Raises a ValueError if no file can be written to this path, which need not exist yet."""
+    if path.is_dir():
+        raise ValueError(f"{option} is {path}, a folder; expected the name of a file.")
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise ValueError(f"{option} is below {folder}, a file; expected a folder to write to.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"{option} is below {folder}, which cannot be written to; expected another folder."
+        )
+
+
+def _check_table(csv: Path, smiles: str, targets: list[str], task: str) -> None:
+    """Raises a ValueError if a CSV file cannot be read, before several runs say so."""
+    import_torch()
+    from gtcourse.graphs.tables import numbers, read_table
+
+    numbers(read_table(csv, smiles, *targets), csv, targets, task)
+
+
+def _printed_score(paper_result: Mapping[str, Any]) -> str:
     """The last of a recipe's printed results, for the list of all recipes."""
     if not paper_result:
         return "no result printed"
@@ -526,13 +726,13 @@ def _printed_score(paper_result: Mapping[str, object]) -> str:
     return f"{metric} {value[0]:g}" if isinstance(value, tuple) else f"{metric}, by size"
 
 
-def _say_estimate(recipe, data) -> None:
+def _say_estimate(recipe: Recipe, data: GraphDataset, accumulate: int) -> None:
     """Prints the time and memory of a run before it starts, in one line."""
     from gtcourse.runs.estimate import estimate, memory_of_machine
     from gtcourse.runs.run import check_data
 
     check_data(recipe, data)
-    found = estimate(recipe, data)
+    found = estimate(recipe, data, accumulate)
     if found is None:
         return
     print(f"{found.sentence()}.", flush=True)
@@ -545,7 +745,7 @@ def _say_estimate(recipe, data) -> None:
         )
 
 
-def _say_overview(recipe, data) -> dict[str, list[float]]:
+def _say_overview(recipe: Recipe, data: GraphDataset) -> dict[str, list[float]]:
     """Prints what own molecules are, and what simple predictors reach; returns their scores."""
     from gtcourse.runs import overview
 
@@ -558,7 +758,31 @@ def _say_overview(recipe, data) -> dict[str, list[float]]:
     return simple
 
 
-def _say_separator(csv: Path, table) -> None:
+def _say_result(
+    recipe: Recipe, result: Mapping[str, float], simple: Mapping[str, list[float]]
+) -> None:
+    """Prints the result of a run beside the paper's numbers, and those of simple predictors."""
+    from gtcourse.runs import overview
+    from gtcourse.runs import record as records
+
+    paper = {metric: score[0] for metric, score in records.printed(recipe)}
+    for metric, value in result.items():
+        line = f"{metric:>16} {value:.5g}"
+        if metric in paper:
+            line += f"   (the paper's run on {recipe.dataset}: {paper[metric]:g})"
+        print(line)
+    if not simple:
+        return
+    metric = recipe.task.monitor
+    names = recipe.changed["own_data"]["targets"]
+    # With several targets the score of each follows that of all.
+    keys = [f"test_{metric}", *(f"test_{metric} {name}" for name in names)]
+    scores = [result.get(key, math.nan) for key in keys]
+    together = {**simple, recipe.name: scores[: len(simple["constant"])]}
+    print("\n".join(overview.table(together, metric, names)))
+
+
+def _say_separator(csv: Path, table: Any) -> None:
     """Says on stderr how a file was read, if its columns are not separated by commas."""
     separator = table.attrs["separator"]
     if separator != ",":
@@ -569,7 +793,8 @@ def _say_separator(csv: Path, table) -> None:
 def _refuse(context: typer.Context, names: Sequence[str], when: str, expected: str) -> None:
     """Raises a ValueError if one of these options was typed, where it has no effect."""
     for name in names:
-        if context.get_parameter_source(name).name == "COMMANDLINE":
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
             option = "--" + name.replace("_", "-")
             raise ValueError(f"{option} has no effect {when}; expected {expected}.")
 
@@ -594,25 +819,51 @@ def import_torch() -> None:
         atexit.register(gc.unfreeze)
 
 
-def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str, start, **options):
-    """The recipe and data set of a CSV file; prints which rows were skipped."""
+def _own_molecules(
+    recipe: Recipe,
+    csv: Path,
+    smiles: str,
+    targets: list[str],
+    task: str,
+    start: str | None,
+    *,
+    split: str,
+    fold: tuple[int, int] | None,
+    largest_fragment: bool,
+    max_atoms: int | None,
+) -> tuple[Recipe, GraphDataset]:
+    """The recipe and the data set of a CSV file; prints which rows were left out."""
     from gtcourse.graphs.tables import class_names, read_csv, read_table
     from gtcourse.predict import features_of, fine_tuned, vocabularies_of
     from gtcourse.recipes.adapt import own_recipe
 
     features = "any" if start is None else features_of(start)
-    vocabularies = None if start is None else vocabularies_of(start)
-    table, names = read_table(csv, smiles, *targets), targets
+    table = read_table(csv, smiles, *targets)
     _say_separator(csv, table)
+    names = targets
     if task == "classes":
         names = [f"{targets[0]} = {name}" for name in class_names(table, csv, targets[0])]
     recipe = own_recipe(
-        recipe, task, names, features, largest_fragment=options["largest_fragment"],
-        vocabularies=vocabularies,
-    )  # fmt: skip
+        recipe,
+        task,
+        names,
+        features,
+        largest_fragment=largest_fragment,
+        vocabularies=None if start is None else vocabularies_of(start),
+    )
     if start is not None:
         recipe = fine_tuned(recipe, start)
-    data, skipped = read_csv(csv, smiles, targets, task, features=features, **options)
+    data, skipped = read_csv(
+        csv,
+        smiles,
+        targets,
+        task,
+        split,
+        features=features,
+        largest_fragment=largest_fragment,
+        max_atoms=max_atoms,
+        fold=fold,
+    )
     for line in skipped[:5]:
         print(f"left out: {line}")
     if len(skipped) > 5:
@@ -621,20 +872,20 @@ def _own_molecules(recipe, csv: Path, smiles: str, targets: list[str], task: str
 
 
 def _command(words: Sequence[str] | None = None) -> str:
-    """What to type to repeat this run, or the one of these words."""
+    """What to type to repeat the run with these words, by default this one."""
     words = sys.argv[1:] if words is None else words
-    words = [word for word in words if word not in ("--resume", "--auto-resume")]
+    text = shlex.join(word for word in words if word not in ("--resume", "--auto-resume"))
     if "TORCHELASTIC_RUN_ID" not in os.environ:
-        return "gtcourse " + shlex.join(words)
-    machines, each = os.environ["GROUP_WORLD_SIZE"], os.environ["LOCAL_WORLD_SIZE"]
-    start = f"torchrun --nnodes {machines} --nproc_per_node {each} -m gtcourse "
-    return start + shlex.join(words)
+        return f"gtcourse {text}"
+    machines = os.environ["GROUP_WORLD_SIZE"]
+    processes = os.environ["LOCAL_WORLD_SIZE"]
+    return f"torchrun --nnodes {machines} --nproc_per_node {processes} -m gtcourse {text}"
 
 
-def _run_each(seeds: list[int], folds: list[int | None], jobs: int, out: Path) -> int:
-    """The same command in a process for each seed and fold, ``jobs`` at once.
+def _run_each(seeds: list[int], folds: Sequence[int | None], jobs: int, out: Path) -> int:
+    """Runs the same command in a process for each seed and fold, ``jobs`` at the same time.
 
-    Prints the means of their results; returns 1 if one of them failed.
+    Prints the means of their results. Returns the exit status: 1 if one of them failed.
     """
     words = [word for word in sys.argv[1:] if not word.startswith(("--seed=", "--jobs="))]
     # Some of several runs may be finished and others not begun when they are continued.
@@ -643,7 +894,8 @@ def _run_each(seeds: list[int], folds: list[int | None], jobs: int, out: Path) -
         while option in words:
             place = words.index(option)
             del words[place : place + 2]
-    processes, commands = [], []
+    processes: list[subprocess.Popen[bytes]] = []
+    commands = []
     try:
         for seed, fold in product(seeds, folds):
             while sum(process.poll() is None for process in processes) == jobs:
@@ -666,7 +918,7 @@ def _run_each(seeds: list[int], folds: list[int | None], jobs: int, out: Path) -
 
 
 def _print_means(commands: list[str], out: Path) -> None:
-    """Mean and standard deviation of each result over the runs of these commands."""
+    """Prints mean and standard deviation of each result over the runs of these commands."""
     from gtcourse.runs.record import read_results
 
     records = [record for record in read_results([out]) if record.command in commands]
@@ -684,7 +936,8 @@ class Stopped(BaseException):
     """A signal ended the command; no ``except Exception`` catches it."""
 
 
-def _stop(number: int, frame) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Ends the command as an exception does, so that files and processes are left in order."""
     signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
     raise Stopped(number)
 
@@ -694,8 +947,21 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.secho(f"gtcourse: {message}", fg="yellow", err=True)
 
 
+def _sentence(error: Exception) -> str:
+    """What is printed of an error."""
+    if isinstance(error, KeyError):
+        return str(error.args[0])  # str(error) would quote it
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
 def main() -> None:
-    """Errors are one sentence without a traceback; a signal's exit status is 128 and its number."""
+    """Runs the command line.
+
+    An error is printed as one sentence, without a traceback, and the exit status is 1. After a
+    signal the exit status is 128 plus the number of the signal.
+    """
     warnings.filterwarnings("ignore", category=FutureWarning)  # of other libraries, to developers
     warnings.showwarning = _show_warning
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
@@ -705,13 +971,14 @@ def main() -> None:
         app()
     except Stopped as stop:
         number = stop.args[0]
-        message, status = f"\nstopped by {signal.Signals(number).name}.", 128 + number
+        status = 128 + number
+        message = f"\nstopped by {signal.Signals(number).name}."
         if sys.argv[1:2] in (["train"], ["prepare"]):
             option = " with --auto-resume" if sys.argv[1] == "train" else ""
             message += f" The same command{option} continues."
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
-        reason = error.args[0] if isinstance(error, KeyError) else error  # str would quote it
-        message, status = str(reason), 1
+        message = _sentence(error)
+        status = 1
     else:
         return
     typer.secho(f"gtcourse: {message.strip()}", fg="red", err=True)

@@ -35,6 +35,10 @@ DATASET_NAMES = (
 )
 
 
+TABLES = (".csv", ".tsv", ".txt", ".smi", ".xlsx")
+"""Endings of what is no graph file, but may hold molecules."""
+
+
 def check_recipe(name: str) -> None:
     """Raises a ValueError with similar names if there is no such recipe."""
     known = RECIPE_NAMES + SMALL_RECIPE_NAMES
@@ -52,7 +56,12 @@ def check_dataset(name: str) -> None:
 
 
 def check_data_source(source: str) -> None:
-    """Raises a ValueError if a recipe cannot be run on this: no kind, no name and no path."""
+    """Raises a ValueError if this is none of the sources of graphs, and no path of graphs."""
+    if Path(source).suffix.lower() in TABLES:
+        raise ValueError(
+            f"data is {source}, a table; expected --csv with its path, or the path of an .npz "
+            "graph file."
+        )
     if source not in ("embedded", "real", *DATASET_NAMES) and not Path(source).exists():
         raise ValueError(
             f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
@@ -61,7 +70,7 @@ def check_data_source(source: str) -> None:
 
 
 def trained_models() -> list[str]:
-    """The names of the runs whose weights are shipped."""
+    """The names of the models that come with the package."""
     names = set()
     for path in WEIGHTS.glob("*.safetensors"):
         with safe_open(path, framework="numpy") as file:
@@ -70,15 +79,20 @@ def trained_models() -> list[str]:
 
 
 def record_stem(name: str, seed: int) -> str:
-    """How the files of a run are called, without the ending."""
+    """The name of a run's files without the ending."""
     return f"{name.replace('/', '-')}-seed{seed}"
 
 
 def model_path(model: str | Path, seed: int = 0) -> Path:
     """Where a trained model is: its file of weights, or the record in the folder of its run.
 
-    The model is the name of a shipped run with this seed, or the path of such a file or folder.
-    Raises a ValueError if there is none, or the run is not finished.
+    Args:
+        model: the name of a model that comes with the package, or the path of such a file or
+            folder.
+        seed: of the run, for a model that comes with the package.
+
+    Raises:
+        ValueError: there is no such model, or the run is not finished.
     """
     path = Path(model)
     if path.suffix == ".safetensors" and path.is_file():

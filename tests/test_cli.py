@@ -28,6 +28,7 @@ def file(tmp_path):
 
 def test_version_recipes_and_data_sets_are_listed():
     assert call("--version") == f"gtcourse {gtcourse.__version__}\n"
+    assert call("--version", "models") == f"gtcourse {gtcourse.__version__}\n"
     listed = call("recipes", "--dataset", "zinc")
     for name, recipe in RECIPES.items():
         assert (name in listed) == (recipe.dataset == "zinc")
@@ -58,8 +59,10 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
         (("train", "csa/znic", "--seed", "0", "--seed", "1"), "there is no recipe 'csa/znic'"),
         (("train", "csa/zinc", "--data", "nowhere"), "data is 'nowhere'; expected 'embedded'"),
         (("train", "csa/zinc", "--csv", "my.csv"), "expected --target NAME"),
-        (("train", "csa/zinc", "--csv", "my.csv", "--target", "y", "--start", "csa/znic"),
-         "csa/znic is no trained model"),
+        (
+            ("train", "csa/zinc", "--csv", "my.csv", "--target", "y", "--start", "csa/znic"),
+            "csa/znic is no trained model",
+        ),
         (("train", "csa/zinc", "--budget", "huge"), "Invalid value for '--budget'"),
         (("train", "csa/zinc", "--precision", "8"), "Invalid value for '--precision'"),
         (("train", "csa/zinc", "--task", "ranking"), "Invalid value for '--task'"),
@@ -75,7 +78,7 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
         (("bench", "csa/znic"), "there is no recipe 'csa/znic'"),
         (("costs", "csa/znic"), "there is no recipe 'csa/znic'"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_name_or_option_is_answered_before_pytorch_is_imported(words, says):
     code = f"""
 import sys
@@ -120,8 +123,19 @@ def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_p
     assert "stored with them: AddRings(max_size=6)" in prepared
     assert "pcqm4mv2-layout" in prepared
     assert "'train': 24, 'val': 8, 'test': 16" in prepared
-    words = ("train", "csa-small/pcqm4mv2", "--data", "graphs", "--epochs", "1",
-             "--batch-size", "8", "--checkpoint-every", "2", "--auto-resume")  # fmt: skip
+    words = (
+        "train",
+        "csa-small/pcqm4mv2",
+        "--data",
+        "graphs",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--checkpoint-every",
+        "2",
+        "--auto-resume",
+    )
     begun, again = call(*words), call(*words)
     assert "val_mae" in begun
     assert "test_mae" not in begun  # the publisher withholds the targets of the test set

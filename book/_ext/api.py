@@ -40,10 +40,10 @@ def drop_none(app: Sphinx, document: nodes.document) -> None:
 def show_examples(app: Sphinx, kind: str, name: str, thing: object, options, lines: list) -> None:
     """The commands' examples are marked for the terminal, and their options explained."""
     if name.startswith(("gtcourse.cli.", "gtcourse.course.commands.")) and kind == "function":
-        # Each argument of a command has a default; in the signature they are text by now.
-        for option, default in zip(
-            inspect.signature(thing).parameters, thing.__defaults__ or (), strict=False
-        ):
+        # In the signature the defaults are text by now. Only the context has none, and it is first.
+        defaults = thing.__defaults__ or ()
+        names = [*inspect.signature(thing).parameters][-len(defaults) :] if defaults else []
+        for option, default in zip(names, defaults, strict=True):
             if meaning := getattr(default, "help", None):
                 meaning = re.sub(r"--[\w-]+", r"``\g<0>``", meaning)  # else a dash is made of it
                 lines += ["", f":param {option}: {meaning}"]

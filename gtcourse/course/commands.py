@@ -16,7 +16,7 @@ from gtcourse.cli import (
     RECIPE,
     Precision,
     app,
-    check_file,
+    check_place,
     import_torch,
     main,
 )
@@ -39,7 +39,7 @@ def explore(
     """
     for model in models.split(","):
         model_path(model)
-    check_file(out)
+    check_place("--out", out)
     import_torch()
     from gtcourse.course.explorer import page
     from gtcourse.graphs.io import replacing

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 import torch
@@ -168,7 +168,8 @@ class Publication:
         unzip = pooch.Unzip(extract_dir=".")
         failed = (
             f"{name} could not be downloaded ({{}}). Try again where there is a network, or read a "
-            f"file with load_dataset({name!r}, source='….npz')."
+            f"file with load_dataset({name!r}, source='….npz') or, on the command line, with "
+            "--data FILE.npz."
         )
         work = root / f".{name}.download"
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
@@ -190,8 +191,16 @@ def _one_sentence(message: str) -> Iterator[None]:
     except ImportError:  # which says what to install
         raise
     except Exception as error:
-        first_line = (str(error).strip().splitlines() or ["no details"])[0].rstrip(".")
-        raise RuntimeError(message.format(f"{type(error).__name__}: {first_line}")) from error
+        raise RuntimeError(message.format(_reason(error))) from error
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in a few words."""
+    request = getattr(error, "request", None)  # requests' errors have it
+    if request is not None and getattr(error, "response", None) is None:
+        return f"{urlsplit(request.url).hostname} cannot be reached"
+    first_line = (str(error).strip().splitlines() or ["no details"])[0].rstrip(".")
+    return f"{type(error).__name__}: {first_line}"
 
 
 def _stay_on_https(response: Any, **_: object) -> None:

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch_geometric.data import Batch, Data
 
 from gtcourse import budget, load_dataset
@@ -48,7 +49,7 @@ from gtcourse.graphs import (
 from gtcourse.graphs.io import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data
 from gtcourse.graphs.tables import fold_split, read_table
-from gtcourse.predict import export, load
+from gtcourse.predict import export, load, save_onnx
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
 from gtcourse.runs.record import Record, read_record, read_weights, write_weights
@@ -118,36 +119,66 @@ ARRAYS = [
     for what, change, says in [
         ("no nodes", lambda a: a | {"num_nodes": np.array([2, 4, 0])}, "graph 2 has x without row"),
         ("negative edges", lambda a: a | {"num_edges": np.array([2, 5, -1])}, "split_with_sizes"),
-        ("counts that are floats", lambda a: a | {"num_nodes": np.array([2.5, 2.5, 1.0])},
-         "split_with_sizes expects"),
+        (
+            "counts that are floats",
+            lambda a: a | {"num_nodes": np.array([2.5, 2.5, 1.0])},
+            "split_with_sizes expects",
+        ),
         ("counts that do not add up", lambda a: bare(a) | {"num_edges": np.array([2, 4, 2])}, ""),
-        ("an edge to nowhere", lambda a: a | {"edge_index": put(a["edge_index"], (1, 3), 3)},
-         "graph 1 has edge_index with values from 0 to 3; expected 0 to 2"),
-        ("an unsigned node that wraps round",
-         lambda a: a | {"edge_index": put(a["edge_index"].astype("u8"), (0, 0), 2**64 - 1)},
-         "graph 0 has edge_index with values from -1 to 1; expected 0 to 1"),
-        ("an unknown atom type", lambda a: a | {"x": put(a["x"], (4, 0), 28)},
-         "graph 1 has 28 in x; expected categories from 0 to 27"),
-        ("an edge feature too few", lambda a: a | {"edge_attr": a["edge_attr"][1:]},
-         "edge_attr has 5 rows; expected one for each of 3 graphs, 6 edges, 6 nodes"),
-        ("a feature beyond float32",
-         lambda a: bare(a) | {"x": put(a["x"].astype(float), (2, 0), 1e300)},
-         "graph 1 has x with NaN or infinity; expected finite numbers"),
-        ("complex features", lambda a: bare(a) | {"x": a["x"].astype(complex)},
-         "x is complex128; expected integers or floats"),
+        (
+            "an edge to nowhere",
+            lambda a: a | {"edge_index": put(a["edge_index"], (1, 3), 3)},
+            "graph 1 has edge_index with values from 0 to 3; expected 0 to 2",
+        ),
+        (
+            "an unsigned node that wraps round",
+            lambda a: a | {"edge_index": put(a["edge_index"].astype("u8"), (0, 0), 2**64 - 1)},
+            "graph 0 has edge_index with values from -1 to 1; expected 0 to 1",
+        ),
+        (
+            "an unknown atom type",
+            lambda a: a | {"x": put(a["x"], (4, 0), 28)},
+            "graph 1 has 28 in x; expected categories from 0 to 27",
+        ),
+        (
+            "an edge feature too few",
+            lambda a: a | {"edge_attr": a["edge_attr"][1:]},
+            "edge_attr has 5 rows; expected one for each of 3 graphs, 6 edges, 6 nodes",
+        ),
+        (
+            "a feature beyond float32",
+            lambda a: bare(a) | {"x": put(a["x"].astype(float), (2, 0), 1e300)},
+            "graph 1 has x with NaN or infinity; expected finite numbers",
+        ),
+        (
+            "complex features",
+            lambda a: bare(a) | {"x": a["x"].astype(complex)},
+            "x is complex128; expected integers or floats",
+        ),
         ("a target too many", lambda a: a | {"y": np.zeros(4)}, "y has 4 rows; expected one for e"),
-        ("a fourth split", lambda a: a | {"split": np.array([0, 1, 3])},
-         "dataset 'chains' has 3 graphs and a split of shape [3]; expected 0 (train)"),
+        (
+            "a fourth split",
+            lambda a: a | {"split": np.array([0, 1, 3])},
+            "dataset 'chains' has 3 graphs and a split of shape [3]; expected 0 (train)",
+        ),
         ("no split", lambda a: without(a, "split"), "there is no array split; expected num_nodes,"),
-        ("a SMILES too few",
-         lambda a: a | {"smiles_utf8": np.frombuffer(b"CO\nCC", dtype=np.uint8)},
-         "smiles has 2 rows; expected one for each of 3 graphs"),
-        ("SMILES that are no text",
-         lambda a: a | {"smiles_utf8": np.array([255, 10, 10], dtype=np.uint8)}, "'utf-8' codec"),
-        ("a target of unknown level", lambda a: a | {"target": np.array("pair")},
-         "target is 'pair'; expected 'graph', 'node' or 'edge'"),
+        (
+            "a SMILES too few",
+            lambda a: a | {"smiles_utf8": np.frombuffer(b"CO\nCC", dtype=np.uint8)},
+            "smiles has 2 rows; expected one for each of 3 graphs",
+        ),
+        (
+            "SMILES that are no text",
+            lambda a: a | {"smiles_utf8": np.array([255, 10, 10], dtype=np.uint8)},
+            "'utf-8' codec",
+        ),
+        (
+            "a target of unknown level",
+            lambda a: a | {"target": np.array("pair")},
+            "target is 'pair'; expected 'graph', 'node' or 'edge'",
+        ),
     ]
-]  # fmt: skip
+]
 
 
 # Files that are no graph files, or that were made to do harm.
@@ -212,10 +243,14 @@ FILES = [
         ("80 gigabytes by its header", archive("x.npy", b"\x93NUMPY\x01\x00v\x00" + HUGE), ""),
     ]
 ] + [
-    ("a file that is not there", lambda folder: lambda: load_dataset("zinc", folder / "lost.npz"),
-     "there is no file {folder}/lost.npz; expected an .npz graph file", FileNotFoundError),
+    (
+        "a file that is not there",
+        lambda folder: lambda: load_dataset("zinc", folder / "lost.npz"),
+        "there is no file {folder}/lost.npz; expected an .npz graph file",
+        FileNotFoundError,
+    ),
     ("a folder for a file", lambda folder: lambda: read_graphs(folder), "{folder} cannot be read"),
-]  # fmt: skip
+]
 
 
 # Graphs in memory: graph 1 of three_chains() is changed on its way to a batch or a file.
@@ -246,18 +281,30 @@ def zeros(*shape: int) -> torch.Tensor:
 
 
 ONE = [
-    ("no nodes", {"x": zeros(0, 1), "edge_index": zeros(2, 0), "edge_attr": zeros(0, 1)},
-     "has x without rows; expected at least one node"),
+    (
+        "no nodes",
+        {"x": zeros(0, 1), "edge_index": zeros(2, 0), "edge_attr": zeros(0, 1)},
+        "has x without rows; expected at least one node",
+    ),
     ("no x", {"x": None}, "has x = NoneType; expected a dense tensor on the CPU"),
     ("x a list", {"x": [0, 0, 2]}, "has x = list; expected a dense tensor on the CPU"),
-    ("another dtype", {"x": torch.zeros(3, 1)},
-     "has x of torch.float32 [3, 1]; expected torch.int64 [3, 1], as in graph 0"),
+    (
+        "another dtype",
+        {"x": torch.zeros(3, 1)},
+        "has x of torch.float32 [3, 1]; expected torch.int64 [3, 1], as in graph 0",
+    ),
     ("another width", {"x": zeros(3, 2)}, "has x of torch.int64 [3, 2]; expected torch.int64 [3,"),
-    ("a negative category", {"x": torch.tensor([[0], [-3], [2]])},
-     "has x with the value -3; expected categories, 0 or more"),
+    (
+        "a negative category",
+        {"x": torch.tensor([[0], [-3], [2]])},
+        "has x with the value -3; expected categories, 0 or more",
+    ),
     ("sparse features", {"x": lambda g: g.x.to_sparse()}, "has x = torch.sparse.LongTensor; expec"),
-    ("an edge to nowhere", {"edge_index": torch.tensor([[0, 1, 1, 2], [1, 0, 3, 1]])},
-     "has edge_index with values from 0 to 3; expected 0 to 2"),
+    (
+        "an edge to nowhere",
+        {"edge_index": torch.tensor([[0, 1, 1, 2], [1, 0, 3, 1]])},
+        "has edge_index with values from 0 to 3; expected 0 to 2",
+    ),
     ("edges in rows", {"edge_index": zeros(4, 2)}, "has edge_index of torch.int64 [4, 2]; expecte"),
     ("edges that are floats", {"edge_index": torch.zeros(2, 4)}, "has edge_index of torch.float32"),
     ("an edge feature too few", {"edge_attr": zeros(3, 1)}, "has edge_attr of torch.int64 [3, 1];"),
@@ -265,24 +312,33 @@ ONE = [
     ("an infinite target", {"y": torch.tensor([-INF])}, "has y with NaN or infinity; expected fin"),
     ("no target", {"y": None}, "has y = NoneType; expected"),
     ("two sizes", {"num_nodes": 7}, "has x of torch.int64 [3, 1]; expected torch.int64 [7, 1]"),
-]  # fmt: skip
+]
 ALL = [
     ("true and false", {"x": lambda g: g.x.bool()}, "graph 0 has x of torch.bool; expected"),
     ("NaN", {"x": lambda g: g.x + NAN}, "graph 0 has x with NaN or infinity; expected finite"),
     ("others' distances", {"distance": zeros(2, 2)}, "graph 1 has distance of torch.int64 [2, 2];"),
-    ("distances that are floats", {"distance": lambda g: torch.zeros(g.num_nodes, g.num_nodes)},
-     "graph 0 has distance of torch.float32; expected integers."),
-    ("a degree below 0", {"in_degree": lambda g: torch.full((g.num_nodes,), -1)},
-     "graph 0 has in_degree with the value -1; expected 0 or more."),
+    (
+        "distances that are floats",
+        {"distance": lambda g: torch.zeros(g.num_nodes, g.num_nodes)},
+        "graph 0 has distance of torch.float32; expected integers.",
+    ),
+    (
+        "a degree below 0",
+        {"in_degree": lambda g: torch.full((g.num_nodes,), -1)},
+        "graph 0 has in_degree with the value -1; expected 0 or more.",
+    ),
     ("a NaN encoding", {"svd": lambda g: torch.full((g.num_nodes, 4), NAN)}, "graph 0 has svd wit"),
-]  # fmt: skip
+]
 GRAPHS = [
     *((f"a graph: {w}", spoiled((1,), into_a_batch, **c), f"graph 1 {says}") for w, c, says in ONE),
     ("a graph to write", spoiled((1,), into_a_file, x=None), "graph 1 has x = NoneType; expected"),
-    ("pairs to write", spoiled((0, 1, 2), into_a_file, distance=lambda g: (g.x - g.x.T).abs()),
-     "graph 0 has distance of shape [2, 2]; expected one"),
+    (
+        "pairs to write",
+        spoiled((0, 1, 2), into_a_file, distance=lambda g: (g.x - g.x.T).abs()),
+        "graph 0 has distance of shape [2, 2]; expected one",
+    ),
     *((f"all graphs: {w}", spoiled((0, 1, 2), into_a_batch, **c), says) for w, c, says in ALL),
-]  # fmt: skip
+]
 
 
 # Batches, loaders, data sets and transforms.
@@ -308,38 +364,70 @@ BATCHES = [
     ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
     ("a target of pairs", call(collate, CHAINS, target="pair"), "target is 'pair'; expected"),
     ("targets of nodes", call(collate, CHAINS, target="node"), "y has [1, 1, 1] rows in the first"),
-    *((f"a loader of {given}", call(DenseLoader, CHAINS, **{"batch_size": 2} | given),
-       f"batch_size is {given.get('batch_size', 2)} and buckets {given.get('buckets', 1)}; expect")
-      for given in [{"batch_size": 0}, {"buckets": 0}]),
+    *(
+        (
+            f"a loader of {given}",
+            call(DenseLoader, CHAINS, **{"batch_size": 2} | given),
+            f"batch_size is {given.get('batch_size', 2)} and buckets {given.get('buckets', 1)}; "
+            f"expect",
+        )
+        for given in [{"batch_size": 0}, {"buckets": 0}]
+    ),
     ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "dataset 'a' has 3 graphs a"),
     ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "dataset 'a' has 3 graphs"),
     ("an unknown name", call(load_dataset, "zink"), "there is no dataset 'zink'; expected one of"),
     ("no name", call(load_dataset, None), "there is no dataset None; expected one of molecules"),
     ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to dow"),
-    ("an empty folder", lambda folder: lambda: load_dataset("zinc", folder),
-     "zinc could not be read from {folder}/raw (FileNotFoundError: ", RuntimeError),
-    ("a split's name that is none", lambda folder: lambda: three_chains()["valid"],
-     "'valid' is not a split; expected train, val, test", KeyError),
+    (
+        "an empty folder",
+        lambda folder: lambda: load_dataset("zinc", folder),
+        "zinc could not be read from {folder}/raw (FileNotFoundError: ",
+        RuntimeError,
+    ),
+    (
+        "a split's name that is none",
+        lambda folder: lambda: three_chains()["valid"],
+        "'valid' is not a split; expected train, val, test",
+        KeyError,
+    ),
     ("graphs without twins", call(build_cycles, (3, 1, 2)), "split_sizes is (3, 1, 2); expected"),
-    ("an atom that ZINC lacks", call(molecule_graph, "C[Si](C)(C)C"),
-     "has the atom type 'Si'; expected one of ZINC's: C, O"),
+    (
+        "an atom that ZINC lacks",
+        call(molecule_graph, "C[Si](C)(C)C"),
+        "has the atom type 'Si'; expected one of ZINC's: C, O",
+    ),
     ("an unreadable molecule", call(ogb_data, "C1CC", 7), "molecule 7 is 'C1CC', of which ogb"),
     ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),
     ("eigenvectors of NaN", call(AddLaplacianEigenvectors, NAN), "k is nan; expected a whole numb"),
-    ("an unknown Laplacian", call(AddLaplacianEigenvectors, 4, normalization="odd"),
-     "normalization is 'odd'; expected one of 'combinatorial'"),
+    (
+        "an unknown Laplacian",
+        call(AddLaplacianEigenvectors, 4, normalization="odd"),
+        "normalization is 'odd'; expected one of 'combinatorial'",
+    ),
     ("anchors of a negative seed", call(AddAnchorDistances, 4, seed=-1), "seed is -1; expected a"),
     ("a class for a transform", call(encode, CHAINS, AddDegrees), "expected transforms after the"),
     ("a graph to encode", call(encode, CHAINS[0], AddDegrees()), "expected a list of graphs, got"),
-    ("an edge to nowhere to encode", call(encode, [Data(x=PAIR.x, edge_index=EDGES + 1)],
-     AddDegrees()), "graph 0 has edge_index with values from 1 to 2; expected 0 to 1"),
-    ("paths without edge features", call(encode, [PAIR], AddPathEdges(3)),
-     "the graphs have no edge_attr; expected the features"),
-    ("rings of a padded batch", call(encode_batch, collate(CHAINS), AddRings(6)),
-     "AddRings(max_size=6) is not computed for a whole batch; expected it"),
-    ("paths of a padded batch without features", call(encode_batch, collate([PAIR]), AddPathTree()),
-     "the graphs have no edge_attr; expected the features"),
-]  # fmt: skip
+    (
+        "an edge to nowhere to encode",
+        call(encode, [Data(x=PAIR.x, edge_index=EDGES + 1)], AddDegrees()),
+        "graph 0 has edge_index with values from 1 to 2; expected 0 to 1",
+    ),
+    (
+        "paths without edge features",
+        call(encode, [PAIR], AddPathEdges(3)),
+        "the graphs have no edge_attr; expected the features",
+    ),
+    (
+        "rings of a padded batch",
+        call(encode_batch, collate(CHAINS), AddRings(6)),
+        "AddRings(max_size=6) is not computed for a whole batch; expected it",
+    ),
+    (
+        "paths of a padded batch without features",
+        call(encode_batch, collate([PAIR]), AddPathTree()),
+        "the graphs have no edge_attr; expected the features",
+    ),
+]
 
 
 # Recipes and runs.
@@ -378,79 +466,154 @@ def sgd() -> torch.optim.Optimizer:
 PLATEAU = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd())
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
-    ("an atom without a row", trained(lambda data: data.graphs[2].x.fill_(28)),
-     "zinc does not fit gin-100k/zinc: graph 2: x has category 28 in column 0; expected 0 to 27."),
-    ("targets of nodes", trained(lambda data: None, name="pattern"),
-     "pattern does not fit gin-100k/zinc: the model predicts [1] and the node"),
-    ("nothing to validate with",
-     trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
-     "has no graphs in its split 'val'; expected one or more in each"),
-    *((f"a loss of {shape}", scored(torch.zeros(shape), targets), says)
-      for shape, targets, says in [
-          ((2,), [2, 0], "predicts [2] and the graph targets are [2]"),
-          ((2, 4), [2, 0], "expected predictions [2, 3] and integer"),
-          ((2, 3), [2.0, 0.0], "of torch.float32; expected"),
-          ((2, 3), None, "the graphs have no targets y"),
-      ]),
-    *((f"targets {targets}", call(task.check, torch.tensor(targets)), says)
-      for task, targets, says in [
-          (tasks.graph_classification(), [0.5, 1.0], "from 0.5 to 1; expected classes, 0 to 1"),
-          (tasks.graph_multiclass(3), [0, 3], "from 0 to 3; expected classes, 0 to 2"),
-          (tasks.graph_multiclass(3), [MISSING_LABEL], "all targets are missing"),
-      ]),
-    *((f"a task: {what}", call(make, *arguments), says)
-      for what, make, arguments, says in [
-          ("one class", tasks.graph_multiclass, (1,), "num_classes is 1; expected a whole number"),
-          ("no target", tasks.graph_classification, (0,), "num_tasks is 0; expected a whole numb"),
-          ("sizes of two of three classes", tasks.node_classification, (3, [1, 2]),
-           "class_sizes is [1, 2]; expected the number of targets of each of 3 classes."),
-          ("distances to 0 hops", tasks.with_distances, (tasks.graph_regression(), 0, 0.1),
-           "hops is 0; expected a whole number, 1 or more."),
-          ("distances that count less than nothing", tasks.with_distances,
-           (tasks.graph_regression(), 3, -0.1), "weight is -0.1; expected a number above 0."),
-          ("an unknown reduction", tasks.with_distances,
-           (tasks.graph_regression(), 3, 0.1, "avg"), "reduction is 'avg'; expected 'sum' or 'm"),
-      ]),
-    *((f"perturbations: {given}", call(Flag, **{"steps": 3, "step_size": 0.1} | given), says)
-      for given, says in [
-          ({"steps": 0}, "steps is 0; expected a number above 0."),
-          ({"step_size": -0.1}, "step_size is -0.1; expected a number above 0."),
-          ({"bound": -1.0}, "bound is -1.0; expected a number 0 or more."),
-      ]),
-    *((f"a recipe with {changes}", call(RECIPE.at, **changes), says)
-      for changes, says in [
-          ({"epochs": 0}, "epochs is 0; expected a number above 0."),
-          ({"epochs": 2.5}, "epochs is 2.5; expected a whole number above 0."),
-          ({"batch_size": -1}, "batch_size is -1; expected a number above 0."),
-          ({"grad_clip": -1}, "grad_clip is -1; expected a number above 0."),
-          ({"optimizer": "adam"}, "optimizer is 'adam'; expected a function."),
-          ({"task": "mae"}, "task is 'mae'; expected a Task."),
-          ({"epoch": 3}, "a recipe has no epoch; expected one of name, build_model, dataset,"),
-      ]),
-    *((f"a budget with {given}", lambda folder, given=given: lambda: at_budget(
-       RECIPE, tiny("zinc", 6), **given), says)
-      for given, says in [
-          ({"graphs": 0}, "the number of training graphs is 0; expected 1 or more."),
-          ({"graphs": -3}, "the number of training graphs is -3; expected 1 or more."),
-          ({"learning_rate": -1.0}, "learning_rate is -1.0; expected a number above 0."),
-          ({"budget": "smok"}, "budget is 'smok'; expected one of paper, short, smoke."),
-      ]),
-    *((f"no known target in {split}", trained(lambda data, number=number: [
-       graph.y.fill_(NAN) for graph, part in zip(data.graphs, data.split, strict=True)
-       if part == number]), f"all targets of the split '{split}' of zinc are missing; expected")
-      for number, split in enumerate(("train", "val"))),
-    ("a run without a folder to resume", trained(lambda data: None, resume=True),
-     "holds no run to resume; expected one that was begun there"),
+    (
+        "an atom without a row",
+        trained(lambda data: data.graphs[2].x.fill_(28)),
+        "zinc does not fit gin-100k/zinc: graph 2: x has category 28 in column 0; expected 0 to "
+        "27.",
+    ),
+    (
+        "targets of nodes",
+        trained(lambda data: None, name="pattern"),
+        "pattern does not fit gin-100k/zinc: the model predicts [1] and the node",
+    ),
+    (
+        "nothing to validate with",
+        trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
+        "has no graphs in its split 'val'; expected one or more in each",
+    ),
+    *(
+        (f"a loss of {shape}", scored(torch.zeros(shape), targets), says)
+        for shape, targets, says in [
+            ((2,), [2, 0], "predicts [2] and the graph targets are [2]"),
+            ((2, 4), [2, 0], "expected predictions [2, 3] and integer"),
+            ((2, 3), [2.0, 0.0], "of torch.float32; expected"),
+            ((2, 3), None, "the graphs have no targets y"),
+        ]
+    ),
+    *(
+        (f"targets {targets}", call(task.check, torch.tensor(targets)), says)
+        for task, targets, says in [
+            (tasks.graph_classification(), [0.5, 1.0], "from 0.5 to 1; expected classes, 0 to 1"),
+            (tasks.graph_multiclass(3), [0, 3], "from 0 to 3; expected classes, 0 to 2"),
+            (tasks.graph_multiclass(3), [MISSING_LABEL], "all targets are missing"),
+        ]
+    ),
+    *(
+        (f"a task: {what}", call(make, *arguments), says)
+        for what, make, arguments, says in [
+            (
+                "one class",
+                tasks.graph_multiclass,
+                (1,),
+                "num_classes is 1; expected a whole number",
+            ),
+            (
+                "no target",
+                tasks.graph_classification,
+                (0,),
+                "num_tasks is 0; expected a whole numb",
+            ),
+            (
+                "sizes of two of three classes",
+                tasks.node_classification,
+                (3, [1, 2]),
+                "class_sizes is [1, 2]; expected the number of targets of each of 3 classes.",
+            ),
+            (
+                "distances to 0 hops",
+                tasks.with_distances,
+                (tasks.graph_regression(), 0, 0.1),
+                "hops is 0; expected a whole number, 1 or more.",
+            ),
+            (
+                "distances that count less than nothing",
+                tasks.with_distances,
+                (tasks.graph_regression(), 3, -0.1),
+                "weight is -0.1; expected a number above 0.",
+            ),
+            (
+                "an unknown reduction",
+                tasks.with_distances,
+                (tasks.graph_regression(), 3, 0.1, "avg"),
+                "reduction is 'avg'; expected 'sum' or 'm",
+            ),
+        ]
+    ),
+    *(
+        (f"perturbations: {given}", call(Flag, **{"steps": 3, "step_size": 0.1} | given), says)
+        for given, says in [
+            ({"steps": 0}, "steps is 0; expected a number above 0."),
+            ({"step_size": -0.1}, "step_size is -0.1; expected a number above 0."),
+            ({"bound": -1.0}, "bound is -1.0; expected a number 0 or more."),
+        ]
+    ),
+    *(
+        (f"a recipe with {changes}", call(RECIPE.at, **changes), says)
+        for changes, says in [
+            ({"epochs": 0}, "epochs is 0; expected a number above 0."),
+            ({"epochs": 2.5}, "epochs is 2.5; expected a whole number above 0."),
+            ({"batch_size": -1}, "batch_size is -1; expected a number above 0."),
+            ({"grad_clip": -1}, "grad_clip is -1; expected a number above 0."),
+            ({"optimizer": "adam"}, "optimizer is 'adam'; expected a function."),
+            ({"task": "mae"}, "task is 'mae'; expected a Task."),
+            ({"epoch": 3}, "a recipe has no epoch; expected one of name, build_model, dataset,"),
+        ]
+    ),
+    *(
+        (
+            f"a budget with {given}",
+            lambda folder, given=given: lambda: at_budget(RECIPE, tiny("zinc", 6), **given),
+            says,
+        )
+        for given, says in [
+            ({"graphs": 0}, "the number of training graphs is 0; expected 1 or more."),
+            ({"graphs": -3}, "the number of training graphs is -3; expected 1 or more."),
+            ({"learning_rate": -1.0}, "learning_rate is -1.0; expected a number above 0."),
+            ({"budget": "smok"}, "budget is 'smok'; expected one of paper, short, smoke."),
+        ]
+    ),
+    *(
+        (
+            f"no known target in {split}",
+            trained(
+                lambda data, number=number: [
+                    graph.y.fill_(NAN)
+                    for graph, part in zip(data.graphs, data.split, strict=True)
+                    if part == number
+                ]
+            ),
+            f"all targets of the split '{split}' of zinc are missing; expected",
+        )
+        for number, split in enumerate(("train", "val"))
+    ),
+    (
+        "a run without a folder to resume",
+        trained(lambda data: None, resume=True),
+        "holds no run to resume; expected one that was begun there",
+    ),
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
-    ("a plateau of nothing", lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
-     "ReduceLROnPlateau needs validation data"),
-    ("no such budget", call(patch.dict("os.environ", GTCOURSE_BUDGET="huge")(budget), cpu=1, gpu=2),
-     "GTCOURSE_BUDGET is 'huge'; expected one of cpu, gpu"),
-    ("nothing embedded", call(data_for, get_recipe("csa-small/pcqm4mv2"), "embedded"),
-     "nothing embedded stands in for 'pcqm4mv2'; expected"),
-    ("a warm-up of all steps", call(warmup_then_linear, sgd(), 10, warmup=10),
-     "warmup is 10 of 10 steps; expected fewer, or a share"),
-]  # fmt: skip
+    (
+        "a plateau of nothing",
+        lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
+        "ReduceLROnPlateau needs validation data",
+    ),
+    (
+        "no such budget",
+        call(patch.dict("os.environ", GTCOURSE_BUDGET="huge")(budget), cpu=1, gpu=2),
+        "GTCOURSE_BUDGET is 'huge'; expected one of cpu, gpu",
+    ),
+    (
+        "nothing embedded",
+        call(data_for, get_recipe("csa-small/pcqm4mv2"), "embedded"),
+        "nothing embedded stands in for 'pcqm4mv2'; expected",
+    ),
+    (
+        "a warm-up of all steps",
+        call(warmup_then_linear, sgd(), 10, warmup=10),
+        "warmup is 10 of 10 steps; expected fewer, or a share",
+    ),
+]
 
 
 # Records, weights and checkpoints.
@@ -458,12 +621,20 @@ RUNS = [
 
 def a_record(**changes) -> Record:
     given = {
-        "name": "gin-100k/zinc", "config": {"epochs": 2}, "seed": 0, "seconds": 1.5,
-        "data": {"name": "zinc", "source": "test", "checksum": "0"}, "parameters": 10,
-        "curve": [{"epoch": 0, "train_loss": 1.0}], "result": {"test_mae": 0.5},
-        "command": "none", "commit": "0", "device": "CPU", "versions": {"python": "3"},
+        "name": "gin-100k/zinc",
+        "config": {"epochs": 2},
+        "seed": 0,
+        "seconds": 1.5,
+        "data": {"name": "zinc", "source": "test", "checksum": "0"},
+        "parameters": 10,
+        "curve": [{"epoch": 0, "train_loss": 1.0}],
+        "result": {"test_mae": 0.5},
+        "command": "none",
+        "commit": "0",
+        "device": "CPU",
+        "versions": {"python": "3"},
         "date": "2026-01-01",
-    }  # fmt: skip
+    }
     return Record(**given | changes)
 
 
@@ -554,35 +725,57 @@ def run_folder(content: str) -> Make:
 
 
 RECORDS = [
-    *((f"a record: {what}", record_file(content), "{folder}/r-seed0.json " + says)
-      for what, content, says in [
-          ("half of it", text_of()[:99], "is no record of a run ("),
-          ("a list", "[1]", "is no record of a run ("),
-          ("no UTF-8", b"\xff\xfe{", "is no record of a run ('utf-8' codec"),
-          ("brackets without end", "[" * 100_000, "is no record of a run ("),
-          ("another field", text_of(accuracy=1), "is no record of a run (missing or unknown: acc"),
-      ]),
+    *(
+        (f"a record: {what}", record_file(content), "{folder}/r-seed0.json " + says)
+        for what, content, says in [
+            ("half of it", text_of()[:99], "is no record of a run ("),
+            ("a list", "[1]", "is no record of a run ("),
+            ("no UTF-8", b"\xff\xfe{", "is no record of a run ('utf-8' codec"),
+            ("brackets without end", "[" * 100_000, "is no record of a run ("),
+            (
+                "another field",
+                text_of(accuracy=1),
+                "is no record of a run (missing or unknown: acc",
+            ),
+        ]
+    ),
     ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
-    ("another run in the folder", run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
-     "{folder} holds another run, different in seed; expected the same, or another folder"),
-    ("a run's description cut off", run_folder('{"commit": "0", "con'),
-     "{folder}/run.json is missing or damaged (JSONDecodeError); expected what the run in thi"),
-    ("a run's description of something else", run_folder("[1]"),
-     "{folder}/run.json is missing or damaged (TypeError); expected what the run in this folder"),
+    (
+        "another run in the folder",
+        run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
+        "{folder} holds another run, different in seed; expected the same, or another folder",
+    ),
+    (
+        "a run's description cut off",
+        run_folder('{"commit": "0", "con'),
+        "{folder}/run.json is missing or damaged (JSONDecodeError); expected what the run in thi",
+    ),
+    (
+        "a run's description of something else",
+        run_folder("[1]"),
+        "{folder}/run.json is missing or damaged (TypeError); expected what the run in this folder",
+    ),
     ("weights: one bit less", weights(last_bit), "is missing or damaged"),
-    ("earlier weights: one bit less", earlier_weights(flipped, signed=False),
-     "is missing or damaged"),
-    *((f"{age}: {write.__name__}", make(write), "cannot be read (")
-      for age, make in (("weights", weights), ("earlier weights", earlier_weights))
-      for write in (plain_pickle, torch_pickle, old_torch_pickle)),
-    *((f"a checkpoint: {what}", checkpoint(change), "{folder}/last.ckpt " + says)
-      for what, change, says in [
-          ("half of it", lambda p: p.write_bytes(p.read_bytes()[:5000]), "cannot be read ("),
-          ("plain pickle", plain_pickle, "cannot be read ("),
-          ("torch's pickle", torch_pickle, "cannot be read ("),
-          ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), "belongs to another"),
-      ]),
-]  # fmt: skip
+    (
+        "earlier weights: one bit less",
+        earlier_weights(flipped, signed=False),
+        "is missing or damaged",
+    ),
+    *(
+        (f"{age}: {write.__name__}", make(write), "cannot be read (")
+        for age, make in (("weights", weights), ("earlier weights", earlier_weights))
+        for write in (plain_pickle, torch_pickle, old_torch_pickle)
+    ),
+    *(
+        (f"a checkpoint: {what}", checkpoint(change), "{folder}/last.ckpt " + says)
+        for what, change, says in [
+            ("half of it", lambda p: p.write_bytes(p.read_bytes()[:5000]), "cannot be read ("),
+            ("plain pickle", plain_pickle, "cannot be read ("),
+            ("torch's pickle", torch_pickle, "cannot be read ("),
+            ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), "belongs to another"),
+        ]
+    ),
+]
 
 
 # Trained models, and data of one's own.
@@ -615,6 +808,12 @@ def predicted(entries: object, **options) -> Make:
     return lambda folder: partial(load("csa/zinc").predict, entries, **options)
 
 
+def a_file(folder: Path) -> Path:
+    path = folder / "run"
+    path.write_text("no folder")
+    return path
+
+
 def explored(folder: Path) -> Callable:
     predictor = load("csa/zinc")
     predictor.featurize = own_data
@@ -636,94 +835,258 @@ OWN = [
     ("an unknown model", call(load, "csa/znic"), "expected one of csa"),
     ("a folder without a model", lambda folder: lambda: load(folder), "is no trained model"),
     ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
-    *((f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
-      for what, content, says, options in [
-          ("no column", "smiles,y\nCCO,1\n", " has no column 'SMILES'; expected one of smiles, y.",
-           {"smiles": "SMILES"}),
-          ("a column twice", "smiles,y,y\nCCO,1,2\n", " has more than one column 'y'; expecte", {}),
-          ("text for a target", "smiles,y\nCCN,1\nCCO,high\n",
-           ", line 3, column 'y' has 'high'; expected a number", {}),
-          ("an infinite target", 'name,smiles,y\n"two\nlines",C,1\n\nx,CCO,-inf\n',
-           ", line 5, column 'y' has '-inf'; expected a number", {}),
-          ("a target beyond float32", "smiles,y\nCCO,1e39\n",
-           ", line 2, column 'y' has '1e39'; expected a number", {}),
-          ("a decimal comma", "smiles;y\nCCO;3,5\n",
-           ", line 2, column 'y' has '3,5'; expected a decimal point (3.5)", {}),
-          ("a decimal comma between commas", "smiles,y\nCCO,3,5\n",
-           ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): a "
-           "cell that has the separator in it has to be in quotation marks, and a number has a",
-           {}),
-          ("2 for a class", "smiles,y\nCCO,2\n",
-           ", line 2, column 'y' has '2'; expected 0 or 1, for the task binary.",
-           {"task": "binary"}),
-          ("one class", "smiles,y\nCCO,a\nCCN,a\n", ", column 'y' has 1 classes (a); expected two",
-           {"task": "classes"}),
-          ("no molecule", "smiles,y\nCCX,1\n", " has no row with a molecule that RDKit can read in",
-           {}),
-          ("an unknown split", "smiles,y,part\nCCO,1,train\nCCN,1,holdout\n",
-           ", line 3, column 'part' has 'holdout'; expected train, val or test.",
-           {"split": "part"}),
-          ("one scaffold", "smiles,y\n" + "C,1\n" * 20,
-           ": the scaffold split of 20 molecules leaves none for validation (molecules of one ring "
-           "system stay together, and all without rings); expected more molecules, --split random,",
-           {}),
-          ("two molecules for a random split", "smiles,y\nC,1\nCC,2\n",
-           ": the random split of 2 molecules leaves none for training; expected",
-           {"split": "random"}),
-          ("a comma too many", "smiles,y\nCCO,1,\nCCN,2,\n",
-           ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): the "
-           "line ends in a comma.", {}),
-          ("a cell too few", "smiles,y\nCCO\n", ", line 2 has 1 cells; expected 2, one for ea", {}),
-          ("a quotation mark too few", 'smiles,y\n"CCO,1\nC,2\n',
-           ", line 2: unexpected end of data; expected a quotation mark only around a cell", {}),
-          ("nothing in it", "", " is empty; expected a header and a row for each molecule.", {}),
-      ]),
-    *((f"a table: {what}", binary_csv(content), "{folder}/my.csv" + says)
-      for what, content, says in [
-          ("another encoding", "smiles,name\nCCO,éthanol\n".encode("latin-1"),
-           ", line 2: byte 0xe9 is not UTF-8, the text is in another encoding; expected UTF-8"),
-          ("UTF-16", "smiles\nCCO\n".encode("utf-16"), " is UTF-16 text; expected UTF-8: in Excel"),
-          ("a workbook", b"PK\x03\x04\x14\0", " is an Excel workbook or a zip archive; expected a"),
-          ("half a gzip file", gzip.compress(b"smiles\nCCO\n")[:-9], " is compressed and damaged "),
-          ("an array", b"\x93NUMPY\x01\0smiles", " is no text (it has zero bytes); expected a CSV"),
-      ]),
-    *((f"a table with {given}", own_csv("smiles,y\nCCO,1\n", **given), says)
-      for given, says in [
-          ({"task": "regresion"}, "task is 'regresion'; expected one of regression, binary, class"),
-          ({"features": "zink"}, "features is 'zink'; expected one of "),
-          ({"targets": []}, "targets is []; expected one column or more, each once."),
-          ({"targets": ["y", "y"]}, "targets is ['y', 'y']; expected one column or more, each on"),
-      ]),
-    ("folds beside a column of parts",
-     own_csv("smiles,y,part\nCCO,1,train\n", split="part", fold=(0, 3)),
-     "split is the column 'part', which has no effect beside fold; expected 'scaffold' or"),
+    *(
+        (f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
+        for what, content, says, options in [
+            (
+                "no column",
+                "smiles,y\nCCO,1\n",
+                " has no column 'SMILES'; expected one of smiles, y.",
+                {"smiles": "SMILES"},
+            ),
+            (
+                "a column twice",
+                "smiles,y,y\nCCO,1,2\n",
+                " has more than one column 'y'; expecte",
+                {},
+            ),
+            (
+                "text for a target",
+                "smiles,y\nCCN,1\nCCO,high\n",
+                ", line 3, column 'y' has 'high'; expected a number",
+                {},
+            ),
+            (
+                "an infinite target",
+                'name,smiles,y\n"two\nlines",C,1\n\nx,CCO,-inf\n',
+                ", line 5, column 'y' has '-inf'; expected a number",
+                {},
+            ),
+            (
+                "a target beyond float32",
+                "smiles,y\nCCO,1e39\n",
+                ", line 2, column 'y' has '1e39'; expected a number",
+                {},
+            ),
+            (
+                "a decimal comma",
+                "smiles;y\nCCO;3,5\n",
+                ", line 2, column 'y' has '3,5'; expected a decimal point (3.5)",
+                {},
+            ),
+            (
+                "a decimal comma between commas",
+                "smiles,y\nCCO,3,5\n",
+                ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): "
+                "a "
+                "cell that has the separator in it has to be in quotation marks, and a number has "
+                "a",
+                {},
+            ),
+            (
+                "2 for a class",
+                "smiles,y\nCCO,2\n",
+                ", line 2, column 'y' has '2'; expected 0 or 1, for the task binary.",
+                {"task": "binary"},
+            ),
+            (
+                "one class",
+                "smiles,y\nCCO,a\nCCN,a\n",
+                ", column 'y' has 1 classes (a); expected two",
+                {"task": "classes"},
+            ),
+            (
+                "no molecule",
+                "smiles,y\nCCX,1\n",
+                " has no row with a molecule that RDKit can read in",
+                {},
+            ),
+            (
+                "an unknown split",
+                "smiles,y,part\nCCO,1,train\nCCN,1,holdout\n",
+                ", line 3, column 'part' has 'holdout'; expected train, val or test.",
+                {"split": "part"},
+            ),
+            (
+                "one scaffold",
+                "smiles,y\n" + "C,1\n" * 20,
+                ": the scaffold split of 20 molecules leaves none for validation (molecules of "
+                "one ring "
+                "system stay together, and all without rings); expected more molecules, --split "
+                "random,",
+                {},
+            ),
+            (
+                "two molecules for a random split",
+                "smiles,y\nC,1\nCC,2\n",
+                ": the random split of 2 molecules leaves none for training; expected",
+                {"split": "random"},
+            ),
+            (
+                "a comma too many",
+                "smiles,y\nCCO,1,\nCCN,2,\n",
+                ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): "
+                "the "
+                "line ends in a comma.",
+                {},
+            ),
+            (
+                "a cell too few",
+                "smiles,y\nCCO\n",
+                ", line 2 has 1 cells; expected 2, one for ea",
+                {},
+            ),
+            (
+                "a quotation mark too few",
+                'smiles,y\n"CCO,1\nC,2\n',
+                ", line 2: unexpected end of data; expected a quotation mark only around a cell",
+                {},
+            ),
+            ("nothing in it", "", " is empty; expected a header and a row for each molecule.", {}),
+        ]
+    ),
+    *(
+        (f"a table: {what}", binary_csv(content), "{folder}/my.csv" + says)
+        for what, content, says in [
+            (
+                "another encoding",
+                "smiles,name\nCCO,éthanol\n".encode("latin-1"),
+                ", line 2: byte 0xe9 is not UTF-8, the text is in another encoding; expected UTF-8",
+            ),
+            (
+                "UTF-16",
+                "smiles\nCCO\n".encode("utf-16"),
+                " is UTF-16 text; expected UTF-8: in Excel",
+            ),
+            (
+                "a workbook",
+                b"PK\x03\x04\x14\0",
+                " is an Excel workbook or a zip archive; expected a",
+            ),
+            (
+                "half a gzip file",
+                gzip.compress(b"smiles\nCCO\n")[:-9],
+                " is compressed and damaged ",
+            ),
+            (
+                "an array",
+                b"\x93NUMPY\x01\0smiles",
+                " is no text (it has zero bytes); expected a CSV",
+            ),
+        ]
+    ),
+    *(
+        (f"a table with {given}", own_csv("smiles,y\nCCO,1\n", **given), says)
+        for given, says in [
+            (
+                {"task": "regresion"},
+                "task is 'regresion'; expected one of regression, binary, class",
+            ),
+            ({"features": "zink"}, "features is 'zink'; expected one of "),
+            ({"targets": []}, "targets is []; expected one column or more, each once."),
+            (
+                {"targets": ["y", "y"]},
+                "targets is ['y', 'y']; expected one column or more, each on",
+            ),
+        ]
+    ),
+    (
+        "folds beside a column of parts",
+        own_csv("smiles,y,part\nCCO,1,train\n", split="part", fold=(0, 3)),
+        "split is the column 'part', which has no effect beside fold; expected 'scaffold' or",
+    ),
     ("a table that is not there", call(read_table, "lost.csv", "smiles"), "there is no file lost."),
-    ("four folds of three", call(fold_split, ["C"] * 9, 3, 3, seed=0, by_scaffold=False),
-     "fold is 3 of 3; expected three folds or more, from 0 on."),
+    (
+        "four folds of three",
+        call(fold_split, ["C"] * 9, 3, 3, seed=0, by_scaffold=False),
+        "fold is 3 of 3; expected three folds or more, from 0 on.",
+    ),
     ("several molecules in one string", predicted(["CCO CCN"]), "entry 0: 'CCO CCN' has a space"),
     ("batches of no molecules", predicted(["CCO"], batch_size=0), "batch_size is 0; expected 1 or"),
-    ("attention of a GatedGCN", lambda folder: partial(load("signnet-100k/molecules").predict,
-     ["CCO"], return_attention=True), "has no attention to return, it passes messages along edges"),
-    ("an export of one example", lambda folder: partial(export, load("csa/zinc"), ["CCO"]),
-     "graphs has 1 example(s); expected two or more"),
+    (
+        "unknown features",
+        call(own_recipe, "csa/zinc", "regression", ["y"], "zink"),
+        "features is 'zink'; expected one of any, zinc, ogb.",
+    ),
+    (
+        "targets of pairs",
+        call(own_recipe, "csa/zinc", "regression", ["y"], level="pair"),
+        "level is 'pair'; expected one of graph, node, edge.",
+    ),
+    (
+        "a size that graphs do not have",
+        call(own_recipe, "csa/zinc", "regression", ["y"], None, num_node_type=(3,)),
+        "graphs have no num_node_type; expected one of num_node_types, num_edge_types,",
+    ),
+    (
+        "steps of no batches",
+        lambda folder: partial(train, RECIPE, tiny("zinc", 6), command="none", accumulate=0),
+        "accumulate is 0; expected a number above 0.",
+    ),
+    (
+        "a file for the folder of a run",
+        lambda folder: partial(train, RECIPE, tiny("zinc", 6), command="none", out=a_file(folder)),
+        "run is a file; expected a folder for the run.",
+    ),
+    (
+        "a folder for an ONNX file",
+        lambda folder: partial(save_onnx, load("csa/zinc"), folder),
+        "is a folder; expected the name of a file.",
+    ),
+    ("a missing value of a table", predicted(["CCO", NAN]), "entry 1 is nan; expected a SMILES st"),
+    (
+        "one string for the rows of a table",
+        lambda folder: partial(load("csa/zinc").predict_rows, "CCO"),
+        "smiles is 'CCO'; expected a list of SMILES.",
+    ),
+    (
+        "attention of a GatedGCN",
+        lambda folder: partial(
+            load("signnet-100k/molecules").predict, ["CCO"], return_attention=True
+        ),
+        "has no attention to return, it passes messages along edges",
+    ),
+    (
+        "an export of one example",
+        lambda folder: partial(export, load("csa/zinc"), ["CCO"]),
+        "graphs has 1 example(s); expected two or more",
+    ),
     ("labels below 0", for_labels("classes", torch.tensor([-1])), "graph 0 has y = -1; expected c"),
-    ("a label that is neither 0 nor 1", for_labels("binary", torch.tensor([2.0])),
-     "graph 0 has y = 2; expected 0 or 1."),
-    ("classes that are floats", for_labels("classes", torch.tensor([1.0])),
-     "graph 0 has y of torch.float32; expected integers, 0 or more for classes."),
-    ("integers for a regression", for_labels("regression", torch.tensor([1])),
-     "graph 0 has y of torch.int64; expected floats for regression."),
-    ("one class of graphs", for_labels("classes", torch.tensor([1])),
-     "the targets y have one class alone (1); expected two or more classes."),
+    (
+        "a label that is neither 0 nor 1",
+        for_labels("binary", torch.tensor([2.0])),
+        "graph 0 has y = 2; expected 0 or 1.",
+    ),
+    (
+        "classes that are floats",
+        for_labels("classes", torch.tensor([1.0])),
+        "graph 0 has y of torch.float32; expected integers, 0 or more for classes.",
+    ),
+    (
+        "integers for a regression",
+        for_labels("regression", torch.tensor([1])),
+        "graph 0 has y of torch.int64; expected floats for regression.",
+    ),
+    (
+        "one class of graphs",
+        for_labels("classes", torch.tensor([1])),
+        "the targets y have one class alone (1); expected two or more classes.",
+    ),
     ("graphs without targets", for_labels("regression", None), "the graphs have no targets y; exp"),
-    ("a class beyond the recipe's", trained(lambda data: data.graphs[7].y.fill_(2), name="cycles",
-     recipe="gin-pe/cycles"), "graph 7 has y = 2; expected classes, 0 to 1."),
+    (
+        "a class beyond the recipe's",
+        trained(lambda data: data.graphs[7].y.fill_(2), name="cycles", recipe="gin-pe/cycles"),
+        "graph 7 has y = 2; expected classes, 0 to 1.",
+    ),
     ("edges for Graphormer", for_floats("graphormer-slim/zinc", "edge"), "no targets of edges"),
     ("edges for CSA", for_floats("csa/zinc", "edge"), "no targets of edges; expected a recipe of"),
-    ("a recipe for one data set", call(own_recipe, get_recipe("gin/cycles"), "binary", ["y"]),
-     "for its data set alone"),
+    (
+        "a recipe for one data set",
+        call(own_recipe, get_recipe("gin/cycles"), "binary", ["y"]),
+        "for its data set alone",
+    ),
     ("an unknown task", call(own_recipe, RECIPE, "ranking", ["y"]), "expected one of regress"),
-]  # fmt: skip
+]
 
 
 # The command line: the message is on stderr, the exit status is not 0, there is no traceback.
@@ -740,6 +1103,7 @@ def typed(*words: str) -> Make:
         tiny_zinc_file(folder)
         (folder / "file").write_text("no graph file")
         (folder / "my.csv").write_text("smiles,y\nCCO,1\nCCN,2\n")
+        save_file({"w": torch.ones(1)}, folder / "weights.safetensors")
         return lambda: command([str(folder / w[1:]) if w.startswith("@") else w for w in words])
 
     return make
@@ -776,30 +1140,106 @@ COMMANDS = [
         ((*TRAIN, "--budget", "huge"), "Invalid value for '--budget'"),
         ((*TRAIN, "--epochs", "0"), "Invalid value for '--epochs'"),
         ((*TRAIN, "--seed", "9" * 20), "Invalid value for '--seed'"),
-        *(((*TRAIN, option, value), f"{option} has no effect without --csv; expected --csv with")
-          for option, value in [("--target", "y"), ("--task", "binary"),
-                                ("--split", "part"), ("--smiles", "s"), ("--folds", "5"),
-                                ("--max-atoms", "50")]),
-        ((*TRAIN[:2], "--data", "molecules", "--start", "csa/zinc"),
-         "csa/zinc (CGT) cannot start a model of the recipe gin-100k/zinc (GIN)"),
+        *(
+            ((*TRAIN, option, value), f"{option} has no effect without --csv; expected --csv with")
+            for option, value in [
+                ("--target", "y"),
+                ("--task", "binary"),
+                ("--split", "part"),
+                ("--smiles", "s"),
+                ("--folds", "5"),
+                ("--max-atoms", "50"),
+            ]
+        ),
+        (
+            (*TRAIN[:2], "--data", "molecules", "--start", "csa/zinc"),
+            "csa/zinc (CGT) cannot start a model of the recipe gin-100k/zinc (GIN)",
+        ),
         ((*TRAIN, "--largest-fragment"), "--largest-fragment has no effect without --csv; expecte"),
         ((*TRAIN, "--csv", "@file", "--target", "y"), "--data has no effect with --csv; expected "),
         ((*TRAIN, "--fold", "1"), "--fold has no effect without --folds; expected --folds as well"),
         ((*TRAIN, "--jobs", "2"), "--jobs has no effect on a single run; expected several times"),
         ((*TRAIN, "--resume", "--auto-resume"), "--resume and --auto-resume are both given; expec"),
         ((*TRAIN[:2], "--csv", "@file"), "--csv needs a column to predict; expected --target NAME"),
-        ((*TRAIN[:2], "--csv", "@file", "--target", "y", "--task", "classification"),
-         "Invalid value for '--task'"),
-        ((*TRAIN[:2], "--csv", "@my.csv", "--target", "y", "--start", "egt-100k/molecules"),
-         "egt-100k/molecules (EGT) cannot start a model of the recipe gin-100k/zinc (GIN)"),
-        (("train", "egt-100k/zinc", "--csv", "@my.csv", "--target", "y", "--start",
-          "egt-100k/molecules", "--out", "@runs"), "d_model is 56, not 48"),
+        (
+            (*TRAIN[:2], "--csv", "@file", "--target", "y", "--task", "classification"),
+            "Invalid value for '--task'",
+        ),
+        (
+            (*TRAIN[:2], "--csv", "@my.csv", "--target", "y", "--start", "egt-100k/molecules"),
+            "egt-100k/molecules (EGT) cannot start a model of the recipe gin-100k/zinc (GIN)",
+        ),
+        (
+            (
+                "train",
+                "egt-100k/zinc",
+                "--csv",
+                "@my.csv",
+                "--target",
+                "y",
+                "--start",
+                "egt-100k/molecules",
+                "--out",
+                "@runs",
+            ),
+            "d_model is 56, not 48",
+        ),
         (("recipes", "csa/zinc", "--dataset", "zinc"), "--dataset has no effect on one recipe"),
         (("data", "--source", "download"), "--source has no effect on the list; expected a data"),
         (("predict", "csa/zinc"), "expected SMILES or --csv FILE, one of the two."),
         (("predict", "csa/zinc", "C", "--smiles", "s"), "--smiles has no effect without --csv"),
         (("predict", "csa/zinc", "C", "--logits"), "--logits has no effect, csa/zinc predicts val"),
+        (("predict", "csa/zinc", "CCX"), "there is no prediction: 'CCX' is no molecule that RDKit"),
+        (("predict", "csa/zinc", ""), "there is no prediction: '' has no atoms; expected at least"),
+        (
+            ("predict", "csa/zinc", "CCX", "[U]", "--out", "@out.csv"),
+            "none of 2 rows has a prediction; the first: 'CCX' is no molecule that RDKit can read.",
+        ),
+        (
+            ("predict", "csa/zinc", "CCO", "CCN", "--max-atoms", "2"),
+            "none of 2 rows has a prediction; the first: it has 3 atoms; expected at most 2.",
+        ),
+        (
+            ("predict", "csa/zinc", "--csv", "@my.csv", "--out", "@my.csv"),
+            "my.csv, the file of --csv; expected the name of another file.",
+        ),
+        (
+            ("predict", "csa/zinc", "CCO", "--out", "@out.csv.gz"),
+            "out.csv.gz, and the table is written as CSV; expected a name that ends in .csv, .tsv",
+        ),
+        (
+            ("predict", "csa/zinc", "CCO", "--out", "@file/out.csv"),
+            "file, a file; expected a folder to write to.",
+        ),
+        (("predict", "@weights.safetensors", "CCO"), "holds no record of a run beside its weights"),
+        (
+            ("explore", "csa/zinc", "CCO", "--out", "@file/page.html"),
+            "file, a file; expected a folder to write to.",
+        ),
+        (
+            ("prepare", "csl", "--out", "@file"),
+            "file, a file; expected a folder to write to.",
+        ),
+        ((*TRAIN[:-1], "@file"), "file, a file; expected a folder to write to."),
+        ((*TRAIN, "--learning-rate", "inf"), "--learning-rate is inf; expected a number above 0."),
+        ((*TRAIN, "--learning-rate", "0"), "--learning-rate is 0; expected a number above 0."),
+        (
+            (*TRAIN[:2], "--data", "@my.csv"),
+            "my.csv, a table; expected --csv with its path, or the path of an .npz graph file.",
+        ),
+        (
+            (*TRAIN[:2], "--csv", "@my.csv", "--target", "y", "--folds", "3", "--split", "y"),
+            "--split is the column 'y', which has no effect with --folds; expected scaffold or",
+        ),
+        (
+            (*TRAIN[:2], "--csv", "@my.csv", "--target", "z", "--seed", "0", "--seed", "1"),
+            "has no column 'z'; expected one of smiles, y.",
+        ),
         (("recipes", "--dataset", "zink"), "there is no dataset 'zink'; expected one of molecules"),
+        (
+            ("recipes", "--dataset", "csl"),
+            "there is no published recipe for 'csl'; expected one of",
+        ),
         (("results", "@"), "there is no finished run in "),
         ((*TRAIN, "--form", "fused"), "form is 'fused' for gin-100k/zinc; expected a recipe "),
         ((*TRAIN, "--accumulate", "0"), "Invalid value for '--accumulate'"),
@@ -808,10 +1248,12 @@ COMMANDS = [
         (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
         (("prepare", "csl", "--out", "@out", "--workers", "0"), "Invalid value for '--workers'"),
-        (("prepare", "csl", "--out", "@out", "--workers", "2", "--scheduler", "tcp://a:1"),
-         "--workers has no effect with --scheduler; expected one of the two."),
+        (
+            ("prepare", "csl", "--out", "@out", "--workers", "2", "--scheduler", "tcp://a:1"),
+            "--workers has no effect with --scheduler; expected one of the two.",
+        ),
     ]
-]  # fmt: skip
+]
 
 TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *OWN, *COMMANDS]
 
