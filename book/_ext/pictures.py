@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 PICTURES = {  # by name: the page and the heading of the section
     "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
-    "pair": ("notebooks/10_one_framework", "nine-choices-on-one-table"),
+    "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
     "bet": ("notebooks/11_what_attention_sees", "what-the-prediction-depends-on"),
