@@ -3,6 +3,7 @@
 python -m tools.model_cards check           the pages agree with the records
 python -m tools.model_cards write           write the pages
 python -m tools.model_cards measure FILE    measure the errors again; FILE is ZINC's graph file
+python -m tools.model_cards draw FILE       draw each model's predictions for its test molecules
 
 A card's numbers are those of the run's record, which is stored with its weights, and of
 book/models/measured.json. ``measure`` also writes the fingerprints of the training molecules, with
@@ -18,11 +19,14 @@ from statistics import mean, stdev
 
 import numpy as np
 import torch
+from matplotlib import pyplot as plt
+from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj
 
-from gtcourse import load_dataset
+from gtcourse import GraphDataset, load_dataset
 from gtcourse.course.leaderboard import line_to_beat
+from gtcourse.course.plots.figures import COLORS, INK, use_style
 from gtcourse.encodings import AddLaplacianEigenvectors, AddSVD, Encoding
 from gtcourse.encodings.spectral import laplacian
 from gtcourse.graphs.io import read_npz, replacing
@@ -40,9 +44,11 @@ from gtcourse.runs.record import (
 )
 from tools.pages import markdown_table, run, short
 from tools.paths import ROOT
+from tools.result_figures import STYLE
 
 FOLDER = ROOT / "book" / "models"
 MEASURED = FOLDER / "measured.json"
+PICTURES = ROOT / "book" / "_static" / "models"
 HEADER = "<!-- written by python -m tools.model_cards write -->"
 DATA = {"zinc": "ZINC-12k", "molecules": "the embedded set"}
 KINDS = {
@@ -79,6 +85,13 @@ gtcourse predict {name} CCO "c1ccccc1O"
 {about}
 
 ## Accuracy
+
+```{{figure}} ../_static/models/{stem}.svg
+:alt: {alt}
+
+Test molecules of {own}. Left: a point for each; on the line, the prediction is exact. Right: the
+mean absolute error of molecules with similar numbers of atoms, in five groups of 200.
+```
 
 {accuracy}
 
@@ -120,6 +133,11 @@ has changed since. With the choices of that time, today's code gives {recorded:.
 VECTORS = {"egt": "singular vectors", "signnet": "eigenvectors"}
 """What a model reads of which there are several choices."""
 
+ALT = (
+    "Left: predicted against exact penalised logP of 1,000 test molecules; the points lie along "
+    "the diagonal, and a few lie far from it. Right: the mean absolute error against the number of "
+    "atoms, for five groups of molecules."
+)
 EXPORT = """
 - It works on lists of edges, and cannot be exported to ONNX."""
 
@@ -173,6 +191,8 @@ def page(card: Card) -> str:
         chapter=chapter,
         parameters=record.parameters,
         about=about(card, record),
+        alt=ALT,
+        own=DATA[record.data["name"]],
         accuracy=accuracy(card.name, record),
         seeds=seeds,
         choice=choice(card.name, record),
@@ -278,14 +298,77 @@ def pages() -> dict[Path, str]:
     return {FOLDER / f"{name}.md": f"{HEADER}\n\n{text}\n" for name, text in texts.items()}
 
 
-def measure(file: Path) -> None:
-    """Writes fingerprints of the training molecules, and errors on both sets."""
+def picture_of(name: str) -> Path:
+    return PICTURES / f"{name.replace('/', '-')}.svg"
+
+
+def described(name: str, mae: float) -> str:
+    """What a picture says of itself, so that one of other weights is noticed."""
+    return f"{name}: mean absolute error {mae:.3f}"
+
+
+def old_pictures() -> list[str]:
+    """A sentence for each model whose picture is missing or shows other predictions."""
+    faults = []
+    for card in available_models():
+        own = records(card.name)[0].data["name"]
+        expected = described(card.name, measured()["errors"][card.name][own]["mae"])
+        path = picture_of(card.name)
+        if not path.exists() or expected not in path.read_text(encoding="utf-8"):
+            where = path.relative_to(ROOT)
+            faults.append(f"{where} does not show {expected}; run tools.model_cards draw")
+    return faults
+
+
+def draw(file: Path) -> None:
+    """Each model's predictions for the test molecules of its own data set."""
+    use_style()
+    PICTURES.mkdir(exist_ok=True)
+    sets = both_sets(file)
+    for card in available_models():
+        predictor = load(card.name)
+        graphs = sets[predictor.record.data["name"]].test
+        exact = torch.cat([graph.y for graph in graphs])
+        predicted = predictor.predict(graphs)
+        sizes = torch.tensor([graph.num_nodes for graph in graphs])
+        picture(card.name, exact, predicted, sizes)
+
+
+def picture(name: str, exact: Tensor, predicted: Tensor, sizes: Tensor) -> None:
+    """Predictions against exact values, and errors by the number of atoms; ``[1000]`` each."""
+    error = (predicted - exact).abs()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(5.7, 2.6))
+    ends = (exact.quantile(0.005).item(), exact.max().item())
+    left.plot(ends, ends, color=INK, linewidth=1, zorder=1)
+    left.scatter(exact, predicted, s=6, color=COLORS["blue"], alpha=0.5, linewidths=0,
+                 rasterized=True)  # fmt: skip
+    limits = (ends[0] - 0.5, ends[1] + 0.5)
+    left.set(xlabel="exact", ylabel="predicted", xlim=limits, ylim=limits)
+    groups = sizes.argsort(stable=True).chunk(5)
+    atoms = [sizes[group].float().mean().item() for group in groups]
+    errors = [error[group].mean().item() for group in groups]
+    right.plot(atoms, errors, "o-", color=COLORS["blue"])
+    right.set(xlabel="atoms", ylabel="mean absolute error", ylim=(0, 1.15 * max(errors)))
+    about = {"Date": None, "Description": described(name, error.mean().item())}
+    path = picture_of(name)
+    figure.savefig(path, metadata=about, dpi=200)
+    plt.close(figure)
+    path.write_text(path.read_text().replace(INK, "currentColor").replace("*{", STYLE, 1))
+
+
+def both_sets(file: Path) -> dict[str, GraphDataset]:
+    """ZINC with its SMILES, and the embedded molecules."""
     smiles = bytes(read_npz(file)["smiles_utf8"]).decode().splitlines()
     zinc = load_dataset("zinc", file)
     for graph, text in zip(zinc.graphs, smiles, strict=True):
         graph.smiles = text
-    embedded = load_dataset("molecules")
-    sets = {"zinc": zinc, "molecules": embedded}
+    return {"zinc": zinc, "molecules": load_dataset("molecules")}
+
+
+def measure(file: Path) -> None:
+    """Writes fingerprints of the training molecules, and errors on both sets."""
+    sets = both_sets(file)
+    zinc, embedded = sets["zinc"], sets["molecules"]
     known = {"zinc": fingerprints(graph.smiles for graph in zinc.train)}
     known["molecules"] = fingerprints(graph.smiles for graph in embedded.train[:4000])
     for data, bits in known.items():
@@ -319,5 +402,7 @@ def measure(file: Path) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         measure(Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["draw"]:
+        draw(Path(sys.argv[2]))
     else:
-        sys.exit(run(pages))
+        sys.exit(run(pages, old_pictures))

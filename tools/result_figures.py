@@ -86,6 +86,7 @@ def dots(ax: Axes, rows: list[Row]) -> None:
     ax.plot([], [], "o", color=PAPER, label="printed")
     ax.plot([], [], "s", color=OURS, label="our runs")
     ax.set(xlabel="test accuracy (higher is better)", ylim=(-0.6, len(rows) - 0.4))
+    ax.locator_params(axis="x", nbins=5)
     ax.legend(loc="lower left", bbox_to_anchor=(-0.38, 1), ncols=2, columnspacing=1)
 
 

@@ -77,6 +77,7 @@ def results_tables() -> dict[str, str]:
         "cycles": cycles(),
         "not-run": not_run(found),
         "others": others(),
+        "costs": costs(ran),
         "runs": runs(ran),
         "notes": notes(ran),
     }
@@ -103,7 +104,7 @@ def reproductions(found: list[Result]) -> str:
             "validation: best, last": best_and_last(result),
             "differs": buckets(result),
         }
-        rows.append(of_recipe | size_and_speed(result))
+        rows.append(of_recipe)
     simple = [
         dict.fromkeys(rows[0], "") | {"recipe": name, "ours": f"{error:.3f}"}
         for name, error in line_to_beat("zinc").items()
@@ -125,16 +126,21 @@ def buckets(result: Result) -> str:
     return f"{count} size buckets" if count > 1 else ""
 
 
-def size_and_speed(result: Result) -> dict[str, str]:
+def costs(found: list[Result]) -> str:
     """Parameters, training graphs a second, MiB of a training step where that was measured."""
-    memory = json.loads(MEMORY.read_text()).get(result.recipe.name)
-    speed = mean(graphs_per_second(record) for record in result.records)
-    parameters = result.records[0].parameters
-    return {
-        "parameters": f"{parameters:,}",
-        "graphs/s": f"{speed:,.0f}",
-        "MiB": f"{memory:,}" if memory else "",
-    }
+    measured = json.loads(MEMORY.read_text())
+    rows = []
+    for result in found:
+        speed = mean(graphs_per_second(record) for record in result.records)
+        memory = measured.get(result.recipe.name)
+        of_recipe = {
+            "recipe": f"`{result.recipe.name}`",
+            "parameters": f"{result.records[0].parameters:,}",
+            "graphs/s": f"{speed:,.0f}",
+            "MiB": f"{memory:,}" if memory else "",
+        }
+        rows.append(of_recipe)
+    return table(rows)
 
 
 def shortened(found: list[Result]) -> str:
@@ -153,7 +159,7 @@ def shortened(found: list[Result]) -> str:
             "epochs": f"{len(result.records[0].curve)} of {result.recipe.epochs:,}",
             "what else differs": differs(result),
         }
-        rows.append(of_recipe | size_and_speed(result))
+        rows.append(of_recipe)
     return table(without_empty_columns(rows))
 
 

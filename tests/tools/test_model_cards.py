@@ -12,6 +12,10 @@ def test_the_pages_say_what_the_records_say():
     assert stale(model_cards.pages()) == []
 
 
+def test_each_picture_shows_the_predictions_of_the_shipped_weights():
+    assert model_cards.old_pictures() == []
+
+
 def test_a_page_has_the_property_the_data_the_sizes_the_error_and_the_limits():
     for card in available_models():
         text = model_cards.page(card)
