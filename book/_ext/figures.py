@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 DIRECTIVE = re.compile(r"  # noqa: \w+")
 SEEDS = re.compile(r" \((\d+) seeds\)")
 SPELLED = {"2": "two", "3": "three", "4": "four"}
+HEAD = re.compile(r"(<th\b[^>]*>)([^<]{1,12})(</th>)")
 MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>)+')
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
@@ -107,6 +108,23 @@ def hide_directives(app: Sphinx, document: nodes.document, page: str) -> None:
             block.replace_self(nodes.literal_block(text, text, **block.attributes))
 
 
+def hold_short_heads(app: Sphinx, document: nodes.document, page: str) -> None:
+    """The head of a column, such as "seed 0", stays in one line if it has at most 12 characters."""
+    for raw in [*document.findall(nodes.raw)]:
+        text = HEAD.sub(lambda found: found[1] + held(found[2]) + found[3], raw.astext())
+        if text != raw.astext():
+            raw.replace_self(nodes.raw(text, text, **raw.attributes))
+    for head in document.findall(nodes.thead):
+        for entry in head.findall(nodes.entry):
+            if len(entry.astext()) <= 12:
+                for text in [*entry.findall(nodes.Text)]:
+                    text.parent.replace(text, nodes.Text(held(text.astext())))
+
+
+def held(words: str) -> str:
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def share_styles(app: Sphinx, document: nodes.document, page: str) -> None:
     """Matplotlib repeats the style of a scatter plot at each mark; a group says it once."""
     for raw in [*document.findall(nodes.raw)]:
@@ -124,4 +142,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", hide_directives)
     app.connect("doctree-resolved", share_styles)
+    app.connect("doctree-resolved", hold_short_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

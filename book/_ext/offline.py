@@ -18,10 +18,14 @@ INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
 
+ICONS = re.compile(r"(?:\.fa-[\w-]+::?before,?)+\{[^}]*\}")
+"""In the theme's styles, the letter of a font of icons for each icon."""
+
 MARKS = {
     "thebe": "",  # live code from a CDN
     "sphinx_highlight": "",  # marks the words of Sphinx's own search
     "design-tabs": "sd-tab-set",
+    "sphinx-design": "sd-",  # cards and dropdowns
     "togglebutton": "admonition dropdown",
     "proof.css": 'class="proof',
 }
@@ -77,9 +81,16 @@ def drop_mathjax(app, page, template, context, doctree) -> None:
 
 
 def drop_fontawesome(app, error) -> None:
-    """icons.css draws the icons; the theme's templates name this script, which must be there."""
-    if error is None and app.builder.format == "html":
-        Path(app.outdir, "_static", "scripts", "fontawesome.js").write_text("")
+    """icons.css draws the icons: the theme's script and its letters of 1,900 icons are not needed.
+
+    The theme's templates name the script, which must be there.
+    """
+    if error is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    Path(static, "scripts", "fontawesome.js").write_text("")
+    styles = Path(static, "styles", "pydata-sphinx-theme.css")
+    styles.write_text(ICONS.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def drop_index(app, error) -> None:
