@@ -161,7 +161,8 @@ def draw_graph(
     kind = nx.Graph if (adjacency == adjacency.T).all() else nx.DiGraph
     graph = nx.from_numpy_array(adjacency.astype(int), create_using=kind)
     if positions is None:
-        positions = nx.spring_layout(nx.Graph(graph), seed=4, iterations=200)
+        positions = layout(adjacency)
+        ax.set_aspect("equal", adjustable="datalim")
     style = {"node_color": colors or COLORS["sky"]}
     if values is not None:
         low, high = limits or (float(np.min(values)), float(np.max(values)))
@@ -188,6 +189,23 @@ def draw_graph(
     ax.margins(0.15)
     ax.set_title(title or "")
     return ax
+
+
+def layout(adjacency: np.ndarray) -> np.ndarray:
+    """Where a graph's nodes are drawn, ``[n, 2]``: near in the graph is near on the page.
+
+    The drawing extends furthest along the first axis.
+    """
+    import networkx as nx
+
+    graph = nx.from_numpy_array((adjacency | adjacency.T).astype(int))
+    found = nx.spring_layout(graph, seed=4, iterations=200)
+    if nx.is_connected(graph) and len(graph) > 1:
+        found = nx.kamada_kawai_layout(graph, pos=found)
+    places = np.array([found[node] for node in graph])
+    places -= places.mean(axis=0)
+    _, _, axes = np.linalg.svd(places, full_matrices=False)
+    return places @ axes.T
 
 
 def attention_map(
@@ -251,9 +269,9 @@ def rung(
         current: the models of this chapter, which are drawn in colour.
         alt: what it shows, in words.
     """
-    height = max(2.5, 1.0 + 0.27 * len(rungs))
+    height = max(3.0, 1.0 + 0.27 * len(rungs))
     figure = plt.figure(figsize=(WIDEST, height), layout="constrained")
-    grid = figure.add_gridspec(2, 2, width_ratios=(1, 2.2))
+    grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.7))
     palette = list(COLORS.values())
     for n, adjacency in enumerate(pair):
         ax = figure.add_subplot(grid[n, 0])
@@ -262,7 +280,7 @@ def rung(
         draw_graph(
             adjacency,
             ax=ax,
-            node_size=130,
+            node_size=min(180, 1600 / size),
             positions=None if positions is None else positions[n],
             colors=[palette[int(number) % len(palette)] for number in numbers],
             labels=[""] * size if labels is None else labels[n],
@@ -293,7 +311,8 @@ def rung(
             label=name,
         )
     ax.plot([], [], color=INK, linestyle="--", linewidth=1, label="ridge, colours")
-    figure.legend(loc="outside upper center", ncols=4, fontsize=10, columnspacing=0.9)
+    keys = {"ncols": 4, "columnspacing": 1.2, "handlelength": 1.4, "handletextpad": 0.4}
+    figure.legend(loc="outside upper center", fontsize=10, **keys)
     return show(figure, alt)
 
 
@@ -332,11 +351,15 @@ def diagram(
     for start, end in (pair for chain in chains for pair in pairwise(chain)):
         x0, y0, label0, _ = boxes[start]
         x1, y1, label1, _ = boxes[end]
-        if y0 == y1:
+        half0 = _height(label0) / 2
+        half1 = _height(label1) / 2
+        low = max(y0 - half0, y1 - half1)
+        high = min(y0 + half0, y1 + half1)
+        if low < high:  # side by side: the arrow runs level, where both boxes are
             side = width / 2 if x1 > x0 else -width / 2
-            _arrow(ax, (x0 + side, y0), (x1 - side, y1))
+            _arrow(ax, (x0 + side, (low + high) / 2), (x1 - side, (low + high) / 2))
         else:
-            _arrow(ax, (x0, y0 + _height(label0) / 2), (x1, y1 - _height(label1) / 2))
+            _arrow(ax, (x0, y0 + half0), (x1, y1 - half1))
     for (start, end), lane in (skips or {}).items():
         x0, y0, *_ = boxes[start]
         x1, y1, *_ = boxes[end]

@@ -180,6 +180,7 @@ def signs_widget(
     numbers: Sequence[int],
     label: str,
     colors: Mapping[str, str] | None = None,
+    exact: float | None = None,
 ):
     """A button for the sign of each eigenvector of one graph, and the models' answers to it.
 
@@ -189,6 +190,7 @@ def signs_widget(
         answers: of each model, by name, ``[2^k]`` for every choice of signs, the first changing
             last: as ``itertools.product((1, -1), repeat=k)`` counts.
         label: of the axis of answers; colors: of the models.
+        exact: the right answer, where it is known.
     """
     vectors = np.asarray(vectors, dtype=float)
     places = np.asarray(positions, dtype=float)
@@ -211,8 +213,11 @@ def signs_widget(
         "edges": edges.tolist(),
         "vectors": scaled.T.round(2).tolist(),
         "models": models,
+        "exact": exact,
     }
     rows = [[name, each[0], each.min(), each.max()] for name, each in by_model.items()]
+    if exact is not None:
+        rows.append(["exact", exact, None, None])
     still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
     words = "With scripts, the sign of each eigenvector can be chosen here."
     return _html("signs", data, still + _paragraph(words), WIDGET)

@@ -11,9 +11,11 @@ from matplotlib import colormaps
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.colors import to_rgb as rgb
 
-from gtcourse.course.plots.figures import INK, PAGE_INK, accessible_svg
+from gtcourse.course.plots.figures import COLORS, INK, PAGE_INK, accessible_svg
 
 LETTERS = "#2b2118"  #: of atoms, on every disc
+
+RING = f"stroke:{COLORS['blue']};stroke-width:3px"  #: of an atom that a picture is about
 
 PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
 """From grey to orange: light enough for an atom's letter, and no end glares on a dark page."""
@@ -46,6 +48,7 @@ def molecules(
     cell: tuple[int, int] = (180, 165),
     cmap: str | Colormap = PALE,
     value_label: str = "",
+    outlined: Sequence[int | None] = (),
     alt: str,
 ):
     """A grid of molecules as one SVG.
@@ -56,6 +59,7 @@ def molecules(
         values: a number for each atom of each molecule, shown as a disc behind the atom.
         limits: the values at the ends of the colours; the smallest and largest by default.
         value_label: what the values are, for the colour bar below the molecules.
+        outlined: in each molecule, the atom whose disc gets a blue outline, or None.
         alt: what the picture shows, for those who cannot see it.
     """
     from IPython.display import HTML
@@ -69,8 +73,9 @@ def molecules(
     options = draw_options(drawer, PALETTE)
     options.setLegendColour(rgb(INK))
     options.legendFontSize = 15
-    options.legendFraction = 0.15
+    options.legendFraction = max(0.15, 26 / height)
     options.minFontSize = 13
+    options.maxFontSize = 15
     options.padding = 0.03
     highlights = {}
     bar = ""
@@ -90,7 +95,10 @@ def molecules(
     drawer.DrawMolecules(mols, legends=list(legends or [""] * len(mols)), **highlights)
     drawer.FinishDrawing()
     svg = drawer.GetDrawingText()
-    svg = svg if values is None else dark_letters(svg)
+    if values is not None:
+        svg = dark_letters(svg)
+    if outlined:
+        svg = outline(svg, [mol.GetNumAtoms() for mol in mols], outlined)
     return HTML(accessible_svg(svg, alt) + bar)
 
 
@@ -118,6 +126,20 @@ def draw_options(drawer, palette: dict[int, str]):
 def dark_letters(svg: str) -> str:
     """Atoms' letters that read on every disc."""
     return re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", svg)
+
+
+def outline(svg: str, sizes: Sequence[int], atoms: Sequence[int | None]) -> str:
+    """Blue rings around discs: ``atoms`` has one for each molecule of these sizes, or None."""
+    discs = list(re.finditer(r"<ellipse[^>]*class='atom-\d+'[^>]*stroke:(#\w+);[^>]*>", svg))
+    first, pieces, done = 0, [], 0
+    for size, atom in zip(sizes, atoms, strict=True):
+        if atom is not None:
+            disc = discs[first + atom]
+            ringed = disc[0].replace(f"stroke:{disc[1]};stroke-width:1.0px", RING)
+            pieces += [svg[done : disc.start()], ringed]
+            done = disc.end()
+        first += size
+    return "".join([*pieces, svg[done:]])
 
 
 def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:

@@ -1,13 +1,14 @@
 // A button for each eigenvector's sign. `data` is what gtcourse.course.plots.signs_widget writes: key,
 // ink, mark, label (of the axis), numbers [k], places [N, 2], edges [[i, j]], vectors [k, N] (from
 // -1 to 1), radius (of a node), shades (of -1, 0 and 1) and models, each with its name, color and
-// answers [2^k], the first sign changing last.
+// answers [2^k], the first sign changing last; exact is the right answer, or null.
 (function (data) {
   "use strict";
   const { number } = gtcourse.layers;
   const { text, mount } = gtcourse.widget;
   const LARGE = data.places.length > 30;
-  const all = data.models.flatMap((model) => model.answers);
+  const known = data.exact !== null;
+  const all = data.models.flatMap((model) => model.answers).concat(known ? data.exact : []);
   const [lowest, highest] = [Math.min(...all), Math.max(...all)];
   const share = (value) => 100 * (value - lowest) / (highest - lowest || 1);
   const digits = highest - lowest < 0.1 ? 4 : 3;
@@ -26,6 +27,8 @@
       border-bottom: 1px solid var(--line); }
     .track i { position: absolute; top: .15rem; height: 1rem; width: 2px; margin-left: -1px;
       opacity: .35; }
+    .track u { position: absolute; top: 0; height: 1.3rem; border-left: 2px dashed currentColor;
+      margin-left: -1px; }
     .track b { position: absolute; top: .15rem; width: 1rem; height: 1rem; margin-left: -.5rem;
       border-radius: 50%; border: 2px solid currentColor; }
     .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85em; }
@@ -57,6 +60,7 @@
       <span class="number"></span></div><div class="track" aria-hidden="true">${
       [...new Set(model.answers)].map((answer) =>
         `<i style="left:${share(answer)}%;background:${model.color}"></i>`).join("")}
+      ${known ? `<u style="left:${share(data.exact)}%"></u>` : ""}
       <b style="background:${model.color}"></b></div></div>`).join("")}
     <div class="ends"><span>${number(lowest, digits)}</span>
     <span>${text(data.label)}</span><span>${number(highest, digits)}</span></div>
@@ -82,7 +86,8 @@
         return `${text(name)} ${answer}`;
       });
       find("p").innerHTML = `${signs.map((sign) => (sign > 0 ? "+" : "−")).join(" ")}: ${
-        said.join(", ")}. Marks: all ${data.models[0].answers.length} choices of signs.`;
+        said.join(", ")}. Marks: all ${data.models[0].answers.length} choices of signs.${
+        known ? ` Dashed: the exact value, ${number(data.exact, digits)}.` : ""}`;
     }
 
     find(".signs").addEventListener("click", ({ target }) => {

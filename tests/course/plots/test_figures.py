@@ -1,5 +1,8 @@
 import re
+from unittest.mock import patch
 
+import networkx as nx
+import numpy as np
 import pytest
 import torch
 from matplotlib import pyplot as plt
@@ -7,7 +10,7 @@ from matplotlib.colors import to_rgb
 
 from gtcourse.course import plots
 from gtcourse.course.blindness import Rung
-from gtcourse.course.plots.figures import COLORS, luminance
+from gtcourse.course.plots.figures import COLORS, layout, luminance
 from gtcourse.course.plots.molecules import LETTERS
 
 
@@ -66,6 +69,37 @@ def test_a_diagram_draws_each_arrow_between_its_boxes():
         plots.diagram(boxes, arrows, height=1.4, alt="x above y").data for arrows in ("x > y", "")
     )
     assert with_arrow.count("<path") > without.count("<path")
+
+
+def test_the_arrow_between_boxes_side_by_side_is_level_and_inside_both():
+    boxes = {"x": (1, 1.0, "x\n[N, d]", "node"), "y": (4, 1.2, "y\n[N, d]", "value")}
+    ends = []
+    with patch("gtcourse.course.plots.figures._arrow", lambda ax, *places: ends.extend(places)):
+        plots.diagram(boxes, "x > y", height=2, alt="x beside y")
+    (x0, y0), (x1, y1) = ends
+    assert x0 < x1
+    assert y0 == y1 == pytest.approx(1.1)
+
+
+def test_a_path_and_a_ring_are_drawn_without_crossings_and_along_the_page():
+    path, ring = (torch.tensor(nx.to_numpy_array(G)) for G in (nx.path_graph(6), nx.cycle_graph(6)))
+    x, y = layout((path > 0).numpy()).T
+    assert np.ptp(x) > 10 * np.ptp(y)
+    assert (np.sign(np.diff(x)) == np.sign(np.diff(x))[0]).all()
+    corners = layout((ring > 0).numpy())
+    radii = np.linalg.norm(corners, axis=1)
+    assert radii == pytest.approx(np.full(6, radii.mean()), rel=0.01)
+
+
+def test_a_ring_marks_the_chosen_atom_of_each_molecule_and_no_other():
+    values = [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0]]
+    drawn = plots.molecules(["CCO", "CCCN"], values=values, outlined=[1, 3], alt="x").data
+    discs = re.findall(r"<ellipse[^>]*class='atom-(\d)'[^>]*>", drawn)
+    ringed = re.findall(rf"<ellipse[^>]*class='atom-(\d)'[^>]*{COLORS['blue']}[^>]*>", drawn)
+    assert discs == ["0", "1", "2", "0", "1", "2", "3"]
+    assert ringed == ["1", "3"]
+    one = plots.molecules(["CCO", "CCCN"], values=values, outlined=[None, 0], alt="x").data
+    assert one.count("stroke-width:3px") == 1
 
 
 def test_a_table_reads_as_text_as_html_and_with_formulas_as_markdown():
