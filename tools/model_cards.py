@@ -52,11 +52,11 @@ PICTURES = ROOT / "book" / "_static" / "models"
 HEADER = "<!-- written by python -m tools.model_cards write -->"
 DATA = {"zinc": "ZINC-12k", "molecules": "the embedded set"}
 KINDS = {
-    "csa": ("A Chromatic Graph Transformer", "09_csa", "chapter 09"),
-    "grpe": ("A Transformer with GRPE", "08_grpe", "chapter 08"),
-    "egt": ("An Edge-augmented Graph Transformer", "07_egt", "chapter 07"),
-    "graphormer": ("A Graphormer", "06_graphormer", "chapter 06"),
-    "signnet": ("A GatedGCN with SignNet", "05_signnet", "chapter 05"),
+    "csa": ("a Chromatic Graph Transformer", "09_csa", "chapter 09"),
+    "grpe": ("a Transformer with GRPE", "08_grpe", "chapter 08"),
+    "egt": ("an Edge-augmented Graph Transformer", "07_egt", "chapter 07"),
+    "graphormer": ("a Graphormer", "06_graphormer", "chapter 06"),
+    "signnet": ("a GatedGCN with SignNet", "05_signnet", "chapter 05"),
 }
 INDEX = """\
 (model-cards)=
@@ -76,7 +76,7 @@ PAGE = """\
 (model-{stem})=
 # {name}
 
-{kind} with {parameters:,} parameters ([{chapter}](../../notebooks/{file}.ipynb)).
+This model is {kind} ([{chapter}](../../notebooks/{file}.ipynb)). It has {parameters:,} parameters.
 
 ```bash
 gtcourse predict {name} CCO "c1ccccc1O"
@@ -106,12 +106,12 @@ The error depends on how far a molecule is from the training molecules. The colu
 
 ## Limits
 
-- The target is computed and not measured. An error of 0.1 means that the model imitates the
+- The target is computed, not measured. An error of 0.1 means that the model imitates the
   formula well. It does not show how well the model would predict measurements.
 - Training molecules have {smallest} to {largest} atoms, hydrogens not counted. We have not measured
   the error on larger molecules, and memory grows with the square of the number of atoms.
-- Atoms are of the {elements} types of ZINC: {types}. A molecule with another type, such as silicon
-  or boron, is not predicted, and the output states the reason.
+- The model knows the {elements} atom types of ZINC: {types}. A molecule with any other atom, such
+  as silicon or boron, gets no prediction, and the output states the reason.
 - Stereochemistry is ignored: mirror images get the same prediction.
 - A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads the
   largest piece alone. All training molecules have one piece.
@@ -125,10 +125,10 @@ gtcourse train {name} --csv my.csv --target activity --start {name} --epochs 20
 
 *Trained on {date} at commit `{commit}`: `{command}`. Errors measured at commit `{measured}`.*"""
 CHOICE = """
-At the end of its run the model had an error of {recorded:.3f}. It reads {vectors} of a graph, and
-where a value is repeated, its vectors are one choice of many. {repeated} of the 1,000 test
-molecules have a repeated value among those that the model reads, and the code that makes the choice
-has changed since. With the choices of that time, today's code gives {recorded:.3f} again.
+At the end of its run the model had an error of {recorded:.3f}. It reads {vectors} of a graph. Where
+a value is repeated, its vectors are not unique, and the code has to choose them. For {repeated} of
+the 1,000 test molecules the model reads vectors of a repeated value, and the code that chooses them
+has changed since the run. With the earlier choices, today's code gives {recorded:.3f} again.
 """
 VECTORS = {"egt": "singular vectors", "signnet": "eigenvectors"}
 """What a model reads of which there are several choices."""
@@ -139,7 +139,7 @@ ALT = (
     "atoms, for five groups of molecules."
 )
 EXPORT = """
-- It works on lists of edges, and cannot be exported to ONNX."""
+- The model works on lists of edges, so it cannot be exported to ONNX."""
 
 
 @cache
@@ -223,7 +223,10 @@ def about(card: Card, record: Record) -> str:
     rows = [
         ("predicts", card.target),
         ("trained on", f"{DATA[record.data['name']]}, {sizes['train']:,} molecules"),
-        ("validated, tested on", f"{sizes['val']:,} and {sizes['test']:,} molecules of it"),
+        (
+            "validated, tested on",
+            f"{sizes['val']:,} and {sizes['test']:,} other molecules of the same set",
+        ),
         ("size of the molecules", f"{card.atoms[0]} to {card.atoms[1]} atoms, without hydrogens"),
         ("reads", ", ".join(f"`{each!r}`" for each in get_recipe(card.name).transforms)),
         (

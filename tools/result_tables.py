@@ -199,19 +199,19 @@ def differs(result: Result) -> str:
     if "graphs" in changed:
         sizes = result.records[0].data["sizes"]
         found.append(
-            f"{changed['graphs']:,} training graphs for {PUBLISHED[recipe.dataset]:,}, "
-            f"{sizes['test']:,} test graphs for {TESTED[recipe.dataset]:,}, generated here"
+            f"{changed['graphs']:,} training graphs instead of {PUBLISHED[recipe.dataset]:,}, "
+            f"{sizes['test']:,} test graphs instead of {TESTED[recipe.dataset]:,}, generated here"
         )
     if "batch_size" in changed:
-        found.append(f"batches of {changed['batch_size']} for {recipe.batch_size}")
+        found.append(f"batches of {changed['batch_size']} instead of {recipe.batch_size}")
     if "optimizer" in changed:
         rate = float(re.search(r"lr=([\d.e-]+)", changed["optimizer"])[1])
         if rate != (published := recipe.optimizer.keywords["lr"]):
-            found.append(f"rate {rate:g} for {published:g}")
+            found.append(f"rate {rate:g} instead of {published:g}")
     if "schedule" in changed:
         names = {"warmup_then_cosine": "a cosine", "halve_on_plateau": "halving on a plateau"}
         new, old = (names[x.split("(")[0]] for x in (changed["schedule"], as_text(recipe.schedule)))
-        found.append(f"{new} for {old}")
+        found.append(f"{new} instead of {old}")
     if buckets(result):
         found.append(buckets(result))
     return ", ".join(found)
@@ -264,7 +264,7 @@ def controls() -> str:
         each = ", ".join(f"{error:.3f}" for error in errors) if len(errors) > 1 else ""
         of_run = {
             "run": name,
-            "epochs": str(len(records[0].curve)),
+            "epochs": f"{mean(len(record.curve) for record in records):.0f}",
             "training, last": f"{training:.3f}",
             "validation, best": f"{validation:.3f}",
             "test": alone(spread(errors)),

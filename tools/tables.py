@@ -98,7 +98,7 @@ def shortest_paths_table(record: dict) -> str:
         for nodes, methods in record["rings"].items()
         for row in methods
     ]
-    columns = ("graphs", "method", "ms", "times as fast as the authors' way")
+    columns = ("graphs", "method", "ms", "speed-up over the authors' way")
     return f"{markdown(columns, rows)}\n{measured(record)}"
 
 

@@ -20,19 +20,19 @@ PICTURES = {  # by name: the page and the heading of the section
     "bet": ("notebooks/11_what_attention_sees", "what-the-prediction-depends-on"),
 }
 INSTEAD = {
-    "tour": "With scripts, cities can be dragged here, and EGT chooses the edges of their tour. "
-    "Here it has chosen for one set of cities.",
-    "metro": "With scripts, a layer turns into another one here, step by step, and the gap "
-    "between their outputs falls to rounding.",
-    "pair": "With scripts, one pair of atoms is followed here through the first layers of "
-    "Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message. Here the pair is "
-    "C4 and C9 of paracetamol.",
-    "fool": "With scripts, edges can be drawn and erased here, until a layer cannot tell two "
-    "different graphs apart.",
-    "bet": "With scripts, you bet here on the atom whose removal matters most, against attention, "
-    "the gradient and the model itself. In 37 molecules with 2 or more end atoms, attention finds "
-    "it 17 times, gradient × input 15 times, the model’s own edit 19 times and the lookup table 22 "
-    "times; chance would find it 13 times.",
+    "tour": "With scripts enabled, you can drag cities here, and EGT chooses the edges of their "
+    "tour. The picture shows its choice for one set of cities.",
+    "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
+    "outputs agree up to rounding.",
+    "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
+    "of Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message. The picture "
+    "shows the pair C4 and C9 of paracetamol.",
+    "fool": "With scripts enabled, you can draw and erase edges here, until a layer cannot tell "
+    "two different graphs apart.",
+    "bet": "With scripts enabled, you can bet here on the atom whose removal matters most, "
+    "against attention, the gradient and the model itself. In 37 molecules with 2 or more end "
+    "atoms, attention finds it 17 times, gradient × input 15 times, the model’s own edit 19 "
+    "times and the lookup table 22 times; chance would find it 13 times.",
 }
 ALT = {
     "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",

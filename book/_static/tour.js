@@ -10,7 +10,7 @@ gtcourse.tour = (function () {
   // What would give the answer away is covered until the reader has chosen.
   const STEPS = [
     {
-      title: "What the model says", kind: "csa",
+      title: "The prediction", kind: "csa",
       ask: ["A trained CSA reads aspirin’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is CSA on average, on molecules it has never seen?", "0.02", "0.2", "2"],
       right: ({ error }) => nearest([0.02, 0.2, 2], error),
       text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For aspirin it predicts ${two(now)}, and RDKit computes ${two(exact)}. The next nine steps
@@ -20,14 +20,14 @@ gtcourse.tour = (function () {
       title: "Where an atom looks", kind: "csa", i: 3, j: 1, cover: "molecule maps matrix path",
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
-      text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, beside ${two(uniform)} for a uniform row.
+      text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, compared with ${two(uniform)} if all weights were equal.
         Every atom may look at every other; bonds do not limit it. Point at other atoms.`,
     },
     {
       title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1, cover: "channels matrix",
-      ask: ["The square of a layer is a mean. Are the squares of its channels alike?", "yes", "no, each looks elsewhere"],
+      ask: ["A layer’s square shows the mean over its channels. Do the channels themselves look alike?", "yes", "no, they differ"],
       right: () => 1,
-      text: () => "They differ. Row 2 has a square for every channel: CSA gives each channel its own attention, the other three models each head. Choose some, and see the molecule’s colours change.",
+      text: () => "They differ. Row 2 has a square for every channel: CSA computes separate attention weights for each channel, the other three models for each head. Choose some of them, and the molecule’s colours change.",
     },
     {
       title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, cover: "path",
@@ -40,12 +40,12 @@ gtcourse.tour = (function () {
       title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } },
       ask: ["Now Graphormer. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
       right: () => 1,
-      text: ({ now, before }) => `They fall, for the weights of a row add up to 1. Colours have one scale, so a paler atom has a smaller weight.
+      text: ({ now, before }) => `They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight.
         The prediction moved from ${two(before)} to ${two(now)}. Move the slider.`,
     },
     {
       title: "Value and message", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 3, changes: { shift: { 1: 3 } },
-      ask: ["A weight is not yet what arrives. Which part of the path can make a large weight count for little?", "a small value v", "the softmax"],
+      ask: ["A large weight does not always mean a large message. What can make the message small although the weight is large?", "a small value v", "the softmax"],
       right: () => 0,
       text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
@@ -60,12 +60,12 @@ gtcourse.tour = (function () {
       title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) },
       ask: ["EGT multiplies each weight by a gate. We close head 2 of layer 1. Do its weights still add up to 1?", "yes", "no, they are all 0"],
       right: () => 1,
-      text: ({ now, before }) => `They are 0: a gate comes after the softmax, so a head can send nothing. Without that head’s messages the
+      text: ({ now, before }) => `They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing. Without that head’s messages the
         prediction is ${two(now)} instead of ${two(before)}. Reopen it with × beside “gate of head 2”.`,
     },
     {
       title: "Attention and importance", kind: "csa", i: 9, j: 3, effects: true,
-      ask: ["Which atoms matter for the prediction: those that attention is on?", "yes, they must be", "not necessarily"],
+      ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => "Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
     },
@@ -73,7 +73,7 @@ gtcourse.tour = (function () {
       title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", i: 4, j: 3,
       ask: ["A last one: caffeine. Which of these two models is nearer to the exact value?", "CSA", "Graphormer"],
       right: ({ now, exact, other }) => (Math.abs(now - exact) <= Math.abs(other - exact) ? 0 : 1),
-      text: ({ now, exact, other }) => `CSA predicts ${two(now)}, Graphormer ${two(other)}; exact is ${two(exact)}. One molecule decides nothing: the column
+      text: ({ now, exact, other }) => `CSA predicts ${two(now)}, Graphormer ${two(other)}; exact is ${two(exact)}. One molecule cannot show which model is better: the column
         “test MAE” is the mean over all test molecules. Now choose your own molecule, and remove an atom.`,
     },
   ];

@@ -16,8 +16,8 @@
         `<circle class="ring" cx="${x}" cy="${y}" r="${(radius + 3.5).toFixed(1)}"/>` : ""}`).join("")}</g>`;
   };
 
-  place.innerHTML = `<p><b>The wall of twins.</b> Choose what the nodes are told. Nodes with the same encoding have the same colour, in both
-      drawings. Pairs that it tells apart spring apart, the others slide together. Rings mark the nodes that are compared.</p>
+  place.innerHTML = `<p><b>The wall of twins.</b> Choose an encoding. Nodes with the same encoding have the same colour, in both
+      drawings. Pairs that the encoding distinguishes move apart, and the others move together. Rings mark the nodes that are compared.</p>
     <div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
     <p class="score" role="status"></p>
     <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"><svg viewBox="-108 -46 216 92" aria-hidden="true">

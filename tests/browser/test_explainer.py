@@ -109,10 +109,10 @@ def test_a_molecule_has_one_prediction_however_it_is_written(typed, of):
     ("text", "sentence"),
     [
         ("", "There is no atom yet"),
-        ("CCX", "“X” at place 3 cannot be read"),
+        ("CCX", "“X” at position 3 cannot be read"),
         ("C1CC", "Ring 1 is opened and never closed"),
         ("C(C", "opened by “(” and never closed"),
-        ("CC)", "at place 3 closes no branch"),
+        ("CC)", "at position 3 closes no branch"),
         ("CC=", "ends in a bond"),
         ("C(C)(C)(C)(C)C", "more than it can have"),
         ("c1cccn1", "a nitrogen may lack its hydrogen"),
@@ -120,7 +120,7 @@ def test_a_molecule_has_one_prediction_however_it_is_written(typed, of):
         ("CC.O", "two molecules; expected one"),
         ("[13CH4]", "is an isotope"),
         ("C[NH4+]", "more than it can have"),
-        ("[CH3-]", "none of the 28 types"),
+        ("[CH3-]", "not one of the 28 types"),
         ("C" * 61, "has 61 atoms; expected at most 60"),
     ],
 )
@@ -388,7 +388,7 @@ def test_a_typed_molecule_is_drawn_predicted_and_in_the_address(explainer, page)
     assert again.locator(".prediction b").inner_text() == value != before
     again.get_by_label("your own molecule").fill("CCX")
     page.keyboard.press("Enter")
-    assert "“X” at place 3" in again.locator(".heard").inner_text()
+    assert "“X” at position 3" in again.locator(".heard").inner_text()
     assert again.locator(".molecule .atom").count() == 3  # the last molecule that could be read
 
 

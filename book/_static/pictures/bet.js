@@ -17,7 +17,7 @@
   let drawnAt = 0;
 
   place.innerHTML = `<p><b>Bet against attention.</b> Each outlined atom can be cut off. Which cut changes penalised logP most, up or
-      down? Orange is what the large CSA attends to most in its last layer, the palest what least. Click an atom, or choose it with the arrow keys and Enter.</p>
+      down? The last layer of the large CSA attends most to the orange atoms and least to the palest ones. Click an atom, or choose it with the arrow keys and Enter.</p>
     <div class="two"><div class="drawing"></div><div><p class="said" role="status"></p>
     <table><thead><tr><th></th><th>here</th><th>so far</th><th>in all ${molecules.length}</th></tr></thead><tbody></tbody></table>
     <button type="button" data-next>Next molecule</button></div></div>`;
@@ -95,7 +95,7 @@
     const exact = molecule.atoms.map((each, at) => `${molecule.symbols[each]}${each} ${number(-molecule.worth[at])}`);
     const last = round + 1 === molecules.length;
     find(".said").innerHTML = `Without ${molecule.symbols[atom]}${atom}, RDKit’s value changes by <b>${number(-molecule.worth[guess])}</b>; the model
-      says ${number(-molecule.edit[guess])}. All cuts, exactly: ${exact.join(", ")}.${last ? " That was the last molecule." : ""}`;
+      predicts ${number(-molecule.edit[guess])}. The exact changes for all cuts: ${exact.join(", ")}.${last ? " That was the last molecule." : ""}`;
     find("[data-next]").disabled = last;
     table();
     if (!last) find("[data-next]").focus({ preventScroll: true });

@@ -115,8 +115,8 @@
   if (!place) return;
 
   let [layer, graphs, picked] = ["sum", structuredClone(data.pairs.sum), null];
-  place.innerHTML = `<p><b>Fool a layer.</b> Choose two nodes of a graph to draw the edge between them, or to erase it. Nodes with the same colour are the same to
-      the chosen layer. If both graphs have the same colours, every such layer predicts the same for both, whatever its weights.</p>
+  place.innerHTML = `<p><b>Fool a layer.</b> Choose two nodes of a graph to draw the edge between them, or to erase it. The chosen layer cannot tell nodes of the same colour
+      apart. If both graphs have the same colours, every such layer predicts the same for both, whatever its weights.</p>
     <div class="choices" role="group" aria-label="layer">${Object.entries(LAYERS).map(([key, { name }]) =>
       `<button type="button" data-layer="${key}">${name} <b></b></button>`).join("")}</div>
     <div class="pair-of-graphs">${[0, 1].map((g) => `<svg viewBox="-125 -95 250 190" role="group" aria-label="graph ${g + 1}" data-graph="${g}"></svg>`).join("")}</div>
@@ -143,7 +143,7 @@
       button.querySelector("b").textContent = see(graphs, button.dataset.layer).same ? "fooled" : "apart";
     });
     const { name } = LAYERS[layer];
-    find(".said").innerHTML = equal ? "Both drawings show the same graph, so nothing may tell them apart. Change an edge of one." :
+    find(".said").innerHTML = equal ? "Both drawings show the same graph, so no layer may tell them apart. Change an edge of one." :
       seen.same ? `<b>Fooled.</b> The graphs differ, but “${name}” gives both the same colours.` :
         `“${name}” tells these graphs apart: their colours differ.`;
   }

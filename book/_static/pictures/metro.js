@@ -22,8 +22,8 @@
   let [line, at, drawnAt] = ["CSA", 0, 0];
   const steps = () => (LINES[line].length - 1) * LAST;
 
-  place.innerHTML = `<p><b>The containment metro.</b> Choose a line and drag the train. On the way one part of the layer is faded, by a factor
-      from 1 to 10<sup>−12</sup> and last 0. At each station the layer is the one that the station names, up to rounding.</p>
+  place.innerHTML = `<p><b>The containment metro.</b> Choose a line and drag the train. On the way, one part of the layer is scaled down, by a factor
+      that falls from 1 to 10<sup>−12</sup> and finally to 0. At each station, the layer equals the one named there, up to rounding.</p>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
     <label class="ride">train <input type="range" min="0" step="1"></label>
@@ -64,7 +64,7 @@
     find(".train").setAttribute("x", x + (u - x) * k / LAST - 13);
     find(".train").setAttribute("y", y + (v - y) * k / LAST - 7);
     const gap = gaps[k];
-    const left = k === 0 ? "So far nothing is changed." : `${k === LAST ? "Nothing" : `A share of 10<sup>−${k / 2}</sup>`} is left ${WHAT[what][1]}.`;
+    const left = k === 0 ? "Nothing has been changed yet." : `${k === LAST ? "Nothing" : `A fraction of 10<sup>−${k / 2}</sup>`} is left ${WHAT[what][1]}.`;
     find(".said").innerHTML = `<b>${from} → ${to}</b>: ${WHAT[what][0]}. ${left} The gap to ${to} is <b>${
       gap === 0 ? "0" : gap >= 0.01 ? gap.toFixed(2) : `${gap.toExponential(1).replace("e-", " · 10<sup>−")}</sup>`}</b>.`;
     const wide = find(".gap").clientWidth;

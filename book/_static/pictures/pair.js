@@ -29,7 +29,7 @@
   const edge = new Array(n * n).fill(-1);
   for (const [a, b, type] of molecule.bonds) edge[a * n + b] = edge[b * n + a] = type;
   place.innerHTML = `<p><b>One pair, four papers.</b> Drag the ring <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or move it with the arrow keys.
-      Arcs are the weights of atom <i>i</i> on atom <i>j</i> in the first layers of four trained models, the mean over heads; CSA’s is a ribbon of its channels.</p>
+      Each arc shows the weight that atom <i>i</i> gives to atom <i>j</i> in the first layer of a trained model, averaged over heads. CSA’s ribbon has a line for each channel.</p>
     <div class="drawing"></div>
     <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-color:${COLORS[model.name]}">${model.name}</h4>
       <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>

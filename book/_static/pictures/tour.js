@@ -118,9 +118,9 @@
   let places = data.example.places;
   let [optimal, layer, frame] = [null, data.layers, null];
   const closed = new Set();
-  place.innerHTML = `<p><b>A tour being decided.</b> Drag the cities, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
+  place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the cities, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
     <div class="two"><svg viewBox="-12 -12 ${SIZE + 24} ${SIZE + 24}" role="group" aria-label="cities"></svg><div>
-      <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is surer</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
+      <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
       <li><i class="rule"></i>each city’s two nearest</li></ul>
       <label class="ride">show <input type="range" min="1" max="${data.layers + 1}" value="${data.layers + 1}"></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>

@@ -32,7 +32,7 @@ gtcourse.look = (function () {
       title: "Graphormer", weights: "head", chapter: "06_graphormer", tokens: "[VNode] + atoms, with degrees",
       pairs: ["bias", "Pair bias b + c", "one number per pair and head, the same in every layer"], into: "▲ logits",
       terms: { dot: DOT, b: { kind: "bias", text: "b<sub>φ(i,j)</sub>", name: "distance" },
-        c: { kind: "edge", text: "c<sub>ij</sub>", name: "bonds on the way" } },
+        c: { kind: "edge", text: "c<sub>ij</sub>", name: "bonds on the path" } },
       value: "v<sub>j</sub>", source: "Graphormer, Eqs. 6 and 7", end: "[VNode] → linear", reads: "vnode",
     },
     egt: {
@@ -43,7 +43,7 @@ gtcourse.look = (function () {
     },
     grpe: {
       title: "GRPE", weights: "head", chapter: "08_grpe", tokens: "[VNode] + atoms",
-      pairs: ["bias", "Relations r(i, j)", "one kind per pair, whose vectors meet every layer’s q, k and v"], into: "▲ q, k, v",
+      pairs: ["bias", "Relations r(i, j)", "one relation per pair, whose vectors enter each layer’s q, k and v"], into: "▲ q, k, v",
       terms: { dot: DOT, query: { kind: "bias", text: "q<sub>i</sub> · R<sup>key</sup><sub>r</sub> / √K", name: "query context" },
         key: { kind: "edge", text: "k<sub>j</sub> · R<sup>query</sup><sub>r</sub> / √K", name: "key context" } },
       value: "v<sub>j</sub> + R<sup>value</sup><sub>r</sub>", source: "GRPE, Eqs. 6 to 8", end: "[VNode] → linear", reads: "vnode",

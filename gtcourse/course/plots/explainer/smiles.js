@@ -26,11 +26,11 @@ gtcourse.smiles = (function () {
   function parse(text) {
     const [atoms, bonds, branches, open] = [[], [], [], new Map()];
     let [last, order, at] = [-1, null, 0];
-    const here = () => `“${text[at]}” at place ${at + 1}`;
+    const here = () => `“${text[at]}” at position ${at + 1}`;
 
     function bond(from, to, kind) {
       if (from === to || bonds.some(({ a, b }) => (a === from && b === to) || (a === to && b === from))) {
-        fault(`The bond to ${atoms[to].symbol} before place ${at + 1} is there twice or joins an atom to itself.`);
+        fault(`The bond to ${atoms[to].symbol} before position ${at + 1} is given twice or joins an atom to itself.`);
       }
       bonds.push({ a: from, b: to, order: kind });
     }
@@ -70,7 +70,7 @@ gtcourse.smiles = (function () {
         at += whole.length;
       } else if (rest[0] === "[") {
         const end = rest.indexOf("]");
-        fault(end < 0 ? `The bracket at place ${at + 1} is not closed.` :
+        fault(end < 0 ? `The bracket at position ${at + 1} is not closed.` :
           `The atom ${rest.slice(0, end + 1)} cannot be read; the models know ${Object.keys(NUMBER).filter((name) => name !== "B").join(", ")}.`);
       } else if (rest[0] in ORDERS) {
         order = ORDERS[rest[0]];
@@ -80,7 +80,7 @@ gtcourse.smiles = (function () {
         branches.push(last);
         at += 1;
       } else if (rest[0] === ")") {
-        if (!branches.length) fault(`The parenthesis at place ${at + 1} closes no branch.`);
+        if (!branches.length) fault(`The parenthesis at position ${at + 1} closes no branch.`);
         last = branches.pop();
         at += 1;
       } else if (/^\d/.test(rest)) {
@@ -90,11 +90,11 @@ gtcourse.smiles = (function () {
         close(rest.slice(1, 3));
         at += 3;
       } else if (rest[0] === ".") fault("The dot separates two molecules; expected one.");
-      else fault(`The sign ${here()} cannot be read; expected a SMILES string such as CC(=O)O.`);
+      else fault(`The character ${here()} cannot be read; expected a SMILES string such as CC(=O)O.`);
     }
     if (branches.length) fault("A branch is opened by “(” and never closed.");
     if (open.size) fault(`Ring ${[...open.keys()][0]} is opened and never closed.`);
-    if (order !== null) fault("The string ends in a bond; expected an atom behind it.");
+    if (order !== null) fault("The string ends in a bond; expected an atom after it.");
     return dropHydrogens(atoms, bonds);
   }
 
@@ -105,7 +105,7 @@ gtcourse.smiles = (function () {
       if (symbol !== "H") return;
       const mine = bonds.filter(({ a, b }) => a === atom || b === atom);
       const other = mine.length === 1 && mine[0].a + mine[0].b - atom;
-      if (mine.length !== 1 || charge || atoms[other].symbol === "H") fault("A hydrogen in brackets needs one neighbour that is no hydrogen.");
+      if (mine.length !== 1 || charge || atoms[other].symbol === "H") fault("A hydrogen in brackets needs one neighbour that is not a hydrogen.");
       if (atoms[other].hydrogens !== null) atoms[other].hydrogens += 1;
       gone.add(atom);
     });
@@ -405,7 +405,7 @@ gtcourse.smiles = (function () {
     const type = TYPES.indexOf(name);
     if (type < 0) {
       fault(`Atom ${at}, ${atom.symbol}${atom.hydrogens ? ` with ${atom.hydrogens} hydrogen${atom.hydrogens > 1 ? "s" : ""}` : ""}${
-        atom.charge ? ` and charge ${atom.charge > 0 ? "+" : "−"}${Math.abs(atom.charge)}` : ""}, is none of the 28 types that these models know.`);
+        atom.charge ? ` and charge ${atom.charge > 0 ? "+" : "−"}${Math.abs(atom.charge)}` : ""}, is not one of the 28 types that these models know.`);
     }
     return type;
   }

@@ -159,7 +159,7 @@
       const now = result.prediction;
       const moved = Math.abs(now - before.prediction) > 5e-4;
       find(".prediction").innerHTML = `penalised logP ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
-        ${value === null ? "<small>· exact: RDKit computes it</small>" : `· exact ${number(value, 2)}`}`;
+        ${value === null ? "<small>· exact: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const [low, high] = [Math.min(...values) - 1.5, Math.max(...values) + 1.5];
       const axis = find(".axis");
@@ -230,7 +230,7 @@
       const unit = (share) => number(share / T, 2);
       find(".legend").innerHTML = state.effects ?
         `What each atom adds to the prediction:<span class="scale">${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span></span>` :
-        `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It is removed: no other atom sees it." : ""}
+        `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It has been removed, so no other atom attends to it." : ""}
         <span class="scale">${ramp("weight")}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span></span>`;
     }
 
@@ -290,7 +290,7 @@
       const T = tokens();
       const { weights } = about();
       find(".of-layer").innerHTML = `2 · Layer ${state.layer + 1} <small class="quiet">its ${channels()} ${weights}s${
-        weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one. Rows look, columns are looked at</small>`;
+        weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one. Rows attend to columns</small>`;
       all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value, T)));
       all("[data-channel]").forEach((button, c) => button.setAttribute("aria-pressed", c === state.channel));
       fade(find(".maps"));
@@ -309,8 +309,8 @@
       const step = Math.ceil(LABEL / cell);
       const label = (token) => (token % step ? "" : names[token]);
       find(".matrix").innerHTML = `<svg viewBox="0 0 ${side} ${side}" width="${side}" height="${side}">
-        <text x="${MARGIN + T * cell / 2}" y="11" text-anchor="middle">is looked at →</text>
-        <text transform="rotate(-90)" x="${-MARGIN - T * cell / 2}" y="11" text-anchor="middle">← looks</text>
+        <text x="${MARGIN + T * cell / 2}" y="11" text-anchor="middle">attended to →</text>
+        <text transform="rotate(-90)" x="${-MARGIN - T * cell / 2}" y="11" text-anchor="middle">← attends</text>
         ${names.map((_, token) => `<text class="at-row" x="${MARGIN - 3}" y="${MARGIN + (token + 0.5) * cell}" text-anchor="end"
           dominant-baseline="central">${label(token)}</text><text class="at-column" dominant-baseline="central"
           transform="translate(${MARGIN + (token + 0.5) * cell},${MARGIN - 3}) rotate(-90)">${label(token)}</text>`).join("")}
@@ -528,7 +528,7 @@
       Object.assign(state, { molecule, effects: false });
       start();
       if (state.model.kind === "egt" && molecule.open) {
-        tell("Two singular values of this molecule are equal, so its singular vectors are free to turn: Python’s EGT may predict another value.");
+        tell("Two singular values of this molecule are equal, so its singular vectors are not unique. EGT in Python may predict a different value.");
       }
     });
 
