@@ -106,6 +106,6 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
         if shipped.is_file():
             return shipped
     raise ValueError(
-        f"{model} is no trained model (seed {seed}); expected one of "
+        f"{model} is not a trained model (seed {seed}); expected one of "
         f"{', '.join(trained_models())}, or the folder of one finished run."
     )

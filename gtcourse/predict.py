@@ -313,7 +313,7 @@ class Predictor:
                 similarity[rows] = torch.from_numpy(nearest)[:, None]
         for row in rows:
             if not values[row].isfinite().all():
-                reasons[row] = "the model's output is no finite number; expected one."
+                reasons[row] = "the model's output is not a finite number; expected one."
         if self.known is not None:
             values = torch.cat([values, similarity], dim=1)
         return values, reasons
@@ -554,7 +554,9 @@ def load_ensemble(folder: str | Path) -> Ensemble:
             different targets, or read different features.
     """
     if not Path(folder).is_dir():
-        raise ValueError(f"{folder} is no folder; expected one that holds several finished runs.")
+        raise ValueError(
+            f"{folder} is not a folder; expected one that holds several finished runs."
+        )
     members = [load(path.parent) for path in sorted(Path(folder).rglob("*-seed*.json"))]
     if len(members) < 2:
         raise ValueError(

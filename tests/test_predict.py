@@ -79,7 +79,7 @@ def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
     head, first, second, third = out.read_text().splitlines()
     assert head == "name,smiles,prediction,similarity,reason"
     assert first.startswith("a,CCO,-1.0")
-    assert second.startswith("b,CCX,,,'CCX' is no molecule")
+    assert second.startswith("b,CCX,,,'CCX' is not a molecule")
     assert third == "c,,,,'' has no atoms; expected at least one."
 
 
@@ -90,7 +90,7 @@ def test_rows_without_a_prediction_are_counted_on_stderr(tmp_path):
     assert done.exit_code == 0
     assert "1 of 3 rows have no prediction; see column 'reason'." in done.stderr
     assert "no prediction" not in done.stdout
-    assert "'CCX' is no molecule" in done.stdout
+    assert "'CCX' is not a molecule" in done.stdout
 
 
 def test_a_missing_value_has_a_reason():
@@ -125,7 +125,7 @@ def test_a_prediction_that_is_not_finite_has_a_reason():
     with torch.no_grad():
         next(predictor.model.parameters()).fill_(float("inf"))
     rows = predictor.predict_rows(["CCO", "C1CC"])
-    assert rows["reason"][0] == "the model's output is no finite number; expected one."
+    assert rows["reason"][0] == "the model's output is not a finite number; expected one."
     assert "no molecule" in rows["reason"][1]
 
 

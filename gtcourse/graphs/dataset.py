@@ -111,7 +111,7 @@ def selected(key: object, count: int) -> int | Tensor:
             return rows[numbers.long()]
     given = f"{key.dtype} {list(key.shape)}" if isinstance(key, Tensor) else repr(key)
     raise TypeError(
-        f"{given} is no choice of graphs; expected a number, a slice, numbers, or a mask of "
+        f"{given} is not a choice of graphs; expected a number, a slice, numbers, or a mask of "
         f"{count} graphs."
     )
 

@@ -108,7 +108,7 @@ def parse(smiles: str) -> Mol:
     """The RDKit molecule of a SMILES string."""
     molecule = rdkit_chem().MolFromSmiles(smiles)
     if molecule is None:
-        raise UnsuitableMolecule(f"{smiles!r} is no molecule that RDKit can read.")
+        raise UnsuitableMolecule(f"{smiles!r} is not a molecule that RDKit can read.")
     return molecule
 
 

@@ -108,7 +108,7 @@ def _text(path: Path) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{path} is UTF-16 text; expected UTF-8: in Excel, save as 'CSV UTF-8'.")
     if b"\0" in content:
-        raise ValueError(f"{path} is no text (it has zero bytes); expected a CSV file.")
+        raise ValueError(f"{path} is not a text file (it has zero bytes); expected a CSV file.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -154,7 +154,7 @@ def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -
     true or false. The classes of "classes" are integers, and ``MISSING_LABEL`` where unknown.
 
     Raises:
-        ValueError: a cell is no finite number, or neither 0 nor 1 for "binary"; or there is not
+        ValueError: a cell is not a finite number, or neither 0 nor 1 for "binary"; or there is not
             one column of two classes or more for "classes".
     """
     if task == "classes":

@@ -435,10 +435,10 @@ class DistanceEncoding(nn.Module):
 
 
 class PairWalkEncoding(nn.Module):
-    r""":math:`E^\text{RWSE}`: linear in the chances of a walk from i to be at j (CSA, Eq. 12).
+    r""":math:`E^\text{RWSE}`: linear in the probabilities that a walk from i is at j (CSA, Eq. 12).
 
-    The chances are those after 1, …, p steps. A case of CSA, Eq. 10. It has a bias, as in the
-    authors' code; the paper prints none.
+    The probabilities are those after 1, …, p steps, a case of CSA, Eq. 10. The map has a bias, as
+    in the authors' code; the paper prints none.
 
     Args:
         steps: Steps of the walks, p.

@@ -173,7 +173,7 @@ def record_of(text: str | bytes, where: Path | str) -> Record:
             raise ValueError(f"missing or unknown: {', '.join(wrong)}")
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"{where} is no record of a run ({error}); expected JSON of one."
+            f"{where} is not a record of a run ({error}); expected JSON of one."
         ) from None
     return Record(**content)
 

@@ -728,14 +728,14 @@ RECORDS = [
     *(
         (f"a record: {what}", record_file(content), "{folder}/r-seed0.json " + says)
         for what, content, says in [
-            ("half of it", text_of()[:99], "is no record of a run ("),
-            ("a list", "[1]", "is no record of a run ("),
-            ("no UTF-8", b"\xff\xfe{", "is no record of a run ('utf-8' codec"),
-            ("brackets without end", "[" * 100_000, "is no record of a run ("),
+            ("half of it", text_of()[:99], "is not a record of a run ("),
+            ("a list", "[1]", "is not a record of a run ("),
+            ("no UTF-8", b"\xff\xfe{", "is not a record of a run ('utf-8' codec"),
+            ("brackets without end", "[" * 100_000, "is not a record of a run ("),
             (
                 "another field",
                 text_of(accuracy=1),
-                "is no record of a run (missing or unknown: acc",
+                "is not a record of a run (missing or unknown: acc",
             ),
         ]
     ),
@@ -827,13 +827,13 @@ def for_floats(name: str, level: str) -> Make:
 
 
 OWN = [
-    ("molecules: one unreadable", predicted(["CCO", "CCX"]), "entry 1: 'CCX' is no molecule"),
+    ("molecules: one unreadable", predicted(["CCO", "CCX"]), "entry 1: 'CCX' is not a molecule"),
     ("molecules: an unknown atom", predicted(["[U]"]), "entry 0: '[U]' has the atom type 'U'"),
     ("molecules: no atoms", predicted([""]), "entry 0: '' has no atoms"),
     ("molecules: none", predicted([]), "graphs is []; expected a list"),
     ("molecules: text for a list", predicted("CCO"), "graphs is 'CCO'; expected a list"),
     ("an unknown model", call(load, "csa/znic"), "expected one of csa"),
-    ("a folder without a model", lambda folder: lambda: load(folder), "is no trained model"),
+    ("a folder without a model", lambda folder: lambda: load(folder), "is not a trained model"),
     ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
     *(
         (f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
@@ -971,7 +971,7 @@ OWN = [
             (
                 "an array",
                 b"\x93NUMPY\x01\0smiles",
-                " is no text (it has zero bytes); expected a CSV",
+                " is not a text file (it has zero bytes); expected a CSV",
             ),
         ]
     ),
@@ -1189,11 +1189,14 @@ COMMANDS = [
         (("predict", "csa/zinc"), "expected SMILES or --csv FILE, one of the two."),
         (("predict", "csa/zinc", "C", "--smiles", "s"), "--smiles has no effect without --csv"),
         (("predict", "csa/zinc", "C", "--logits"), "--logits has no effect, csa/zinc predicts val"),
-        (("predict", "csa/zinc", "CCX"), "there is no prediction: 'CCX' is no molecule that RDKit"),
+        (
+            ("predict", "csa/zinc", "CCX"),
+            "there is no prediction: 'CCX' is not a molecule that RDKit",
+        ),
         (("predict", "csa/zinc", ""), "there is no prediction: '' has no atoms; expected at least"),
         (
             ("predict", "csa/zinc", "CCX", "[U]", "--out", "@out.csv"),
-            "none of 2 rows has a prediction; the first: 'CCX' is no molecule that RDKit can read.",
+            "none of 2 rows has a prediction; the first: 'CCX' is not a molecule that RDKit",
         ),
         (
             ("predict", "csa/zinc", "CCO", "CCN", "--max-atoms", "2"),

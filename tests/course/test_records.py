@@ -46,7 +46,9 @@ def test_the_runs_of_a_name_come_by_seed_and_of_no_other_name():
 def test_a_line_that_is_no_record_is_named(tmp_path):
     path = tmp_path / "chapter.jsonl"
     path.write_text(json.dumps({"name": "csa/zinc"}) + "\n")
-    with pytest.raises(ValueError, match=r"chapter.jsonl is no record of a run \(missing or unkn"):
+    with pytest.raises(
+        ValueError, match=r"chapter.jsonl is not a record of a run \(missing or unkn"
+    ):
         read_records(path)
 
 

@@ -95,7 +95,7 @@ def test_rows_without_a_target_are_in_no_split(tmp_path):
     assert data.split_sizes == {"train": 8, "val": 1, "test": 1}
     assert len(skipped) == 11
     assert skipped[0] == "line 3: it is without a target (y: empty)."
-    assert skipped[-1] == "line 22: 'CCX' is no molecule that RDKit can read."
+    assert skipped[-1] == "line 22: 'CCX' is not a molecule that RDKit can read."
 
 
 def test_classes_are_ordered_by_value_or_alphabet(tmp_path):
