@@ -1,7 +1,7 @@
 """The tables that pages take from records, run times and chapters.
 
 python -m tools.tables check      the pages say what these say
-python -m tools.tables write      make it so
+python -m tools.tables write      make it so; then run make sync, for the chapters
 python -m tools.tables measure    measure the memory of a training step on ZINC again
 """
 
@@ -26,6 +26,7 @@ from tools.result_tables import MEMORY, RESULTS, evidence, results_tables, table
 WORDS_A_MINUTE = 150
 HEADER = re.compile(r"\A---\n.*?\n---\n", re.S)
 CODE = re.compile(r"^```.*?^```$", re.M | re.S)
+TAKES = re.compile(r"^\| Takes \|.*$", re.M)
 
 
 def title(chapter: Path) -> str:
@@ -132,11 +133,33 @@ def teacher_tables() -> dict[str, str]:
         of_chapter = {
             "chapter": f"[{title(path)}]({page}), [solutions]({solutions})",
             "read": f"{reading(text)} min",
-            "run": re.search(r"^\| Takes \| (.+) on one CPU core \|$", text, re.M)[1],
+            "run": running_time(path),
             "exercises": f"{len(exercises(text))}, {minutes(text)} min",
         }
         rows.append(of_chapter)
     return {"what a chapter takes": table(rows)}
+
+
+def running_time(chapter: Path) -> str:
+    """What a chapter takes on a CPU, in words."""
+    seconds = json.loads(RUN_TIMES.read_text())[chapter.stem]["cpu"]["seconds"]
+    if seconds < 45:
+        return "about half a minute"
+    if seconds < 90:
+        return "about a minute"
+    minutes = round(seconds / 60)
+    words = {2: "two", 3: "three", 4: "four", 5: "five"}
+    return f"about {words.get(minutes, minutes)} minutes"
+
+
+def with_running_time(chapter: Path) -> str:
+    """The chapter's text with the time in its first table."""
+    text = chapter.read_text(encoding="utf-8")
+    row = f"| Takes | {running_time(chapter)} on one CPU core |"
+    text, count = TAKES.subn(row, text)
+    if count != 1:
+        raise ValueError(f"{chapter.name} has {count} rows that say what it takes; expected one")
+    return text
 
 
 def reading(text: str) -> int:
@@ -157,9 +180,10 @@ PAGES: dict[Path, Callable[[], dict[str, str]]] = {
 
 
 def pages() -> dict[Path, str]:
-    return {
-        page: placed(page.read_text(encoding="utf-8"), tables()) for page, tables in PAGES.items()
-    }
+    texts = {chapter: with_running_time(chapter) for chapter in sorted(TEXTS.glob("*.md"))}
+    for page, tables in PAGES.items():
+        texts[page] = placed(page.read_text(encoding="utf-8"), tables())
+    return texts
 
 
 if __name__ == "__main__":
