@@ -17,7 +17,7 @@
   let drawnAt = 0;
 
   place.innerHTML = `<p><b>Bet against attention.</b> Each outlined atom can be cut off. Which cut changes penalised logP most, up or
-      down? The last layer of the large CSA attends most to the orange atoms and least to the palest ones. Click an atom, or choose it with the arrow keys and Enter.</p>
+      down? The last layer of the large CSA attends most to the orange atoms and least to those with the faintest colour. Click an atom, or choose it with the arrow keys and Enter.</p>
     <div class="two"><div class="drawing"></div><div><p class="said" role="status"></p>
     <table><thead><tr><th></th><th>here</th><th>so far</th><th>in all ${molecules.length}</th></tr></thead><tbody></tbody></table>
     <button type="button" data-next>Next molecule</button></div></div>`;

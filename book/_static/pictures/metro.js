@@ -23,7 +23,8 @@
   const steps = () => (LINES[line].length - 1) * LAST;
 
   place.innerHTML = `<p><b>The containment metro.</b> Choose a line and drag the train. On the way, one part of the layer is scaled down, by a factor
-      that falls from 1 to 10<sup>−12</sup> and finally to 0. At each station, the layer equals the one named there, up to rounding.</p>
+      that falls from 1 to 10<sup>−12</sup> and finally to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
+      has a bias as its key context, and the clip of its EGT is so wide that it has no effect.</p>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
     <label class="ride">train <input type="range" min="0" step="1"></label>
@@ -32,7 +33,7 @@
       <figcaption>largest difference from the next station’s output</figcaption></figure>
       <figure><canvas width="${atoms.length}" height="${channels}" role="img" aria-label="weights of ${atom}"></canvas><div class="atoms" aria-hidden="true">${
         atoms.map((name) => `<span>${name}</span>`).join("")}</div>
-      <figcaption>weights of ${atom} after the gate: a row for each channel, a column for each atom</figcaption></figure></div>`;
+      <figcaption>weights of ${atom}, after the gate if there is one: a row for each channel, a column for each atom</figcaption></figure></div>`;
   const find = (selector) => place.querySelector(selector);
 
   const leg = () => Math.min(Math.floor(at / LAST), LINES[line].length - 2);
