@@ -31,11 +31,12 @@ STYLE = "svg{color:#5b6069}@media(prefers-color-scheme:dark){svg{color:#a7aeb8}}
 
 
 class Row(NamedTuple):
-    """A recipe, the paper's mean and standard deviation, and our values."""
+    """A recipe, the paper's mean and standard deviation, our values, and their budget."""
 
     name: str
     paper: tuple[float, float | None]
     ours: list[float]
+    complete: bool
 
     def __str__(self) -> str:
         return f"{self.name}: paper {self.paper[0]:g}, ours {mean(self.ours):.3f}"
@@ -45,7 +46,7 @@ def rows_of(dataset: str) -> list[Row]:
     """The recipes that were run, by the paper's value."""
     runs = [result for result in results(read_results([RESULTS]), dataset) if result.records]
     return [
-        Row(result.recipe.name.split("/")[0], result.paper, result.values)
+        Row(result.recipe.name.split("/")[0], result.paper, result.values, complete(result))
         for result in sorted(runs, key=lambda result: result.paper[0])
     ]
 
@@ -81,18 +82,25 @@ def dots(ax: Axes, rows: list[Row]) -> None:
         value, deviation = row.paper
         ax.errorbar(value, y + 0.12, xerr=deviation, fmt="o", color=PAPER, capsize=3)
         error = stdev(row.ours) if len(row.ours) > 1 else None
-        ax.errorbar(mean(row.ours), y - 0.12, xerr=error, fmt="s", color=OURS, capsize=3)
+        face = OURS if row.complete else "none"
+        ours = {"fmt": "s", "color": OURS, "markerfacecolor": face, "capsize": 3}
+        ax.errorbar(mean(row.ours), y - 0.12, xerr=error, **ours)
     ax.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
     ax.plot([], [], "o", color=PAPER, label="printed")
-    ax.plot([], [], "s", color=OURS, label="our runs")
+    budgets_of_ours = {row.complete for row in rows}
+    if True in budgets_of_ours:
+        ax.plot([], [], "s", color=OURS, label="complete run")
+    if False in budgets_of_ours:
+        ax.plot([], [], "s", color=OURS, markerfacecolor="none", label="shortened run")
     ax.set(xlabel="test accuracy (higher is better)", ylim=(-0.6, len(rows) - 0.4))
     ax.locator_params(axis="x", nbins=5)
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.38, 1), ncols=2, columnspacing=1)
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.45, 1), ncols=3, columnspacing=0.8)
 
 
 def errors(ax: Axes, rows: list[Row]) -> None:
     """The dots of ZINC between the errors of two linear fits."""
     dots(ax, rows)
+    ax.get_legend().set_bbox_to_anchor((-0.45, 1.1), ax.transAxes)  # above the names of the lines
     for name, side in ((BEST_LINEAR, "right"), ("ridge on atom counts", "left")):
         error = line_to_beat("zinc")[name]
         above = {"xycoords": ("data", "axes fraction")}
