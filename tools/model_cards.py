@@ -343,8 +343,8 @@ def picture(name: str, exact: Tensor, predicted: Tensor, sizes: Tensor) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(5.7, 2.6))
     ends = (exact.quantile(0.005).item(), exact.max().item())
     left.plot(ends, ends, color=INK, linewidth=1, zorder=1)
-    left.scatter(exact, predicted, s=6, color=COLORS["blue"], alpha=0.5, linewidths=0,
-                 rasterized=True)  # fmt: skip
+    look = {"s": 6, "color": COLORS["blue"], "alpha": 0.5, "linewidths": 0}
+    left.scatter(exact, predicted, **look, rasterized=True)
     limits = (ends[0] - 0.5, ends[1] + 0.5)
     left.set(xlabel="exact", ylabel="predicted", xlim=limits, ylim=limits)
     groups = sizes.argsort(stable=True).chunk(5)

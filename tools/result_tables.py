@@ -191,7 +191,7 @@ def share(result: Result) -> float:
 
 
 def differs(result: Result) -> str:
-    """What the record has otherwise than the recipe, apart from its epochs."""
+    """What differs between the record and the recipe, apart from the epochs."""
     recipe = result.recipe
     config = result.records[0].config
     changed = config["changed"]
