@@ -126,7 +126,7 @@ def test_a_prediction_that_is_not_finite_has_a_reason():
         next(predictor.model.parameters()).fill_(float("inf"))
     rows = predictor.predict_rows(["CCO", "C1CC"])
     assert rows["reason"][0] == "the model's output is not a finite number; expected one."
-    assert "no molecule" in rows["reason"][1]
+    assert "not a molecule" in rows["reason"][1]
 
 
 def test_a_model_in_training_mode_predicts_in_evaluation_mode_and_stays_as_it_was():
@@ -261,7 +261,7 @@ def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules):
     alone = torch.stack([load(folder).predict(["CCO"])[0] for folder in folders])
     assert together["predicted y"][0] == pytest.approx(alone.mean().item(), abs=1e-5)
     assert together["predicted y sd"][0] == pytest.approx(alone.std().item(), abs=1e-5)
-    assert "no molecule" in together["reason"][1]
+    assert "not a molecule" in together["reason"][1]
     with pytest.raises(ValueError, match="holds 1 finished run"):
         load_ensemble(folders[0])
     other = tmp_path / "other.csv"
