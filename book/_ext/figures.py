@@ -17,6 +17,8 @@ SEEDS = re.compile(r" \((\d+) seeds\)")
 SPELLED = {"2": "two", "3": "three", "4": "four"}
 HEAD = re.compile(r"(<th\b[^>]*>)([^<]{1,12})(</th>)")
 MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>)+')
+PATH = re.compile(r' d="([MLHVCQZz\d\s.-]+)"')
+COMMAND = re.compile(r"\s*([MLHVCQZz])\s*")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
@@ -125,10 +127,15 @@ def held(words: str) -> str:
     return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def share_styles(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Matplotlib repeats the style of a scatter plot at each mark; a group says it once."""
+def shrink_figures(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Less text for the same picture.
+
+    Matplotlib repeats the style of a scatter plot at each mark, where a group says it once, and
+    puts spaces around the commands of a path.
+    """
     for raw in [*document.findall(nodes.raw)]:
         text = MARKS.sub(grouped, raw.astext())
+        text = PATH.sub(without_spaces, text)
         if text != raw.astext():
             raw.replace_self(nodes.raw(text, text, **raw.attributes))
 
@@ -138,9 +145,14 @@ def grouped(marks: re.Match) -> str:
     return f"<g{style}>{marks.group().replace(style, '')}</g>"
 
 
+def without_spaces(path: re.Match) -> str:
+    commands = COMMAND.sub(r"\1", path[1])
+    return f' d="{commands}"'
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", hide_directives)
-    app.connect("doctree-resolved", share_styles)
+    app.connect("doctree-resolved", shrink_figures)
     app.connect("doctree-resolved", hold_short_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
