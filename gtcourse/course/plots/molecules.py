@@ -131,7 +131,9 @@ def dark_letters(svg: str) -> str:
 def outline(svg: str, sizes: Sequence[int], atoms: Sequence[int | None]) -> str:
     """Blue rings around discs: ``atoms`` has one for each molecule of these sizes, or None."""
     discs = list(re.finditer(r"<ellipse[^>]*class='atom-\d+'[^>]*stroke:(#\w+);[^>]*>", svg))
-    first, pieces, done = 0, [], 0
+    first = 0
+    pieces = []
+    done = 0
     for size, atom in zip(sizes, atoms, strict=True):
         if atom is not None:
             disc = discs[first + atom]
