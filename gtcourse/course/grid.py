@@ -43,7 +43,7 @@ from gtcourse.models import (
     RelationTables,
 )
 from gtcourse.models.attention import FeedForward, check_choice
-from gtcourse.models.categories import NumberEmbedding
+from gtcourse.models.categories import NumberEmbedding, check_columns, unknown_category
 from gtcourse.models.csa_kernel import factor_of
 from gtcourse.models.message_passing import GatedGCNConv
 from gtcourse.models.mlp import mlp
@@ -148,8 +148,14 @@ class GridModel(nn.Module):
         self.head = mlp(d_model, d_model, 1)
 
     def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node, ``x [..., F]``, has an unknown category."""
+        """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
         self.atoms.check(x)
+        if edge_attr is None:
+            raise ValueError("the graphs have no edge_attr; expected one column of bond types.")
+        check_columns(edge_attr, (BONDS,), "edge_attr")
+        is_unknown = (edge_attr < 0) | (edge_attr >= BONDS)
+        if bool(is_unknown.any()):
+            raise ValueError(unknown_category(edge_attr, is_unknown, (BONDS,), "edge_attr"))
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Predicts a number for each graph, ``[B]``.

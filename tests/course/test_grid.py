@@ -129,3 +129,11 @@ def test_the_recorded_runs_differ_in_cell_and_seed_alone():
         assert run.data["sizes"] == first.data["sizes"]
     seeds = [[run.seed for run in recorded(cell.name)] for cell in cells_with_runs]
     assert all(each == seeds[0] for each in seeds)
+
+
+@pytest.mark.parametrize("bond", [-1, 4])
+def test_an_unknown_bond_is_refused(bond):
+    batch = batch_of(["CCO"])
+    edge_attr = torch.full_like(batch.edge_attr, bond)
+    with pytest.raises(ValueError, match=f"edge_attr.*{bond}"):
+        model_of(CELLS[0]).check_features(batch.x, edge_attr)
