@@ -115,7 +115,9 @@ def _relations(
         yield "shift", "every entry is off by the same number."
     if right.dim() > 1 and min(right.shape[-2:]) > 1:
         for axis, name in ((-1, "row"), (-2, "column")):
-            scale = (got * right).sum(axis, keepdim=True) / (right * right).sum(axis, keepdim=True)
+            dot = (got * right).sum(axis, keepdim=True)
+            norm = (right * right).sum(axis, keepdim=True)
+            scale = torch.where(norm > 0, dot / norm, 1.0)  # zeros are a multiple of zeros
             if same(got, scale * right) and (scale.abs() > 1e-6).all():
                 yield name, f"each {name} is a multiple of the right one: check what you divide by."
             shift = (got - right).mean(axis, keepdim=True)
@@ -141,7 +143,9 @@ def place_of(wrong: Tensor, got: Tensor, right: Tensor) -> str:
         start = "all entries are wrong"
     elif common := _in_common(wrong, right):
         start += f", {common.removeprefix('all ') if count == 1 else common}"
-    one, other = (_number(x[place]) for x in (got, right))
+    one, other = _number(got[place]), _number(right[place])
+    if one == other:  # equal in the four figures that are shown
+        one, other = f"{got[place].item():.8g}", f"{right[place].item():.8g}"
     return f"{start}; entry {list(place)} is {one}, not {other}."
 
 

@@ -1,0 +1,18 @@
+"""What is said of a wrong result is true of it, and can be seen in it."""
+
+import torch
+
+from gtcourse.course.exercises.diagnosis import place_of, relations
+
+
+def test_numbers_that_differ_in_the_fifth_figure_are_shown_to_differ():
+    got = torch.tensor([1.0003, 2.0], dtype=torch.float64)
+    right = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    assert "is 1.0003, not 1." in place_of(got != right, got, right)
+
+
+def test_rows_that_are_multiples_are_recognised_beside_a_row_of_zeros():
+    right = torch.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, 5.0], [0.0, 0.0, 0.0]])
+    got = right * torch.tensor([[2.0], [3.0], [1.0]])
+    found = relations(got, right, 1e-6)
+    assert any("each row is a multiple" in sentence for sentence in found.values())
