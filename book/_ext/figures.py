@@ -17,6 +17,7 @@ SEEDS = re.compile(r" \((\d+) seeds\)")
 SPELLED = {"2": "two", "3": "three", "4": "four"}
 HEAD = re.compile(r"(<th\b[^>]*>)([^<]{1,12})(</th>)")
 MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>)+')
+# Matplotlib's paths; others, with commas or exponents, stay as they are.
 PATH = re.compile(r' d="([MLHVCQZz\d\s.-]+)"')
 COMMAND = re.compile(r"\s*([MLHVCQZz])\s*")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
@@ -145,8 +146,8 @@ def grouped(marks: re.Match) -> str:
     return f"<g{style}>{marks.group().replace(style, '')}</g>"
 
 
-def without_spaces(path: re.Match) -> str:
-    commands = COMMAND.sub(r"\1", path[1])
+def without_spaces(found: re.Match) -> str:
+    commands = COMMAND.sub(r"\1", found[1])
     return f' d="{commands}"'
 
 
