@@ -143,13 +143,15 @@ def teacher_tables() -> dict[str, str]:
 def running_time(chapter: Path) -> str:
     """What a chapter takes on a CPU, in words."""
     seconds = json.loads(RUN_TIMES.read_text())[chapter.stem]["cpu"]["seconds"]
+    if seconds < 20:
+        return "a few seconds"
     if seconds < 45:
         return "about half a minute"
     if seconds < 90:
         return "about a minute"
-    minutes = round(seconds / 60)
+    whole_minutes = round(seconds / 60)
     words = {2: "two", 3: "three", 4: "four", 5: "five"}
-    return f"about {words.get(minutes, minutes)} minutes"
+    return f"about {words.get(whole_minutes, whole_minutes)} minutes"
 
 
 def with_running_time(chapter: Path) -> str:
