@@ -12,6 +12,7 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 
 import torch
+from torch import nn
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
@@ -57,7 +58,10 @@ def one_cycle(optimizer: Optimizer, steps: int) -> OneCycleLR:
     return OneCycleLR(optimizer, optimizer.defaults["lr"], total_steps=steps)
 
 
-def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> Record:
+def train(
+    name: str, size: int, seed: int, steps: int, data: GraphDataset
+) -> tuple[Record, nn.Module]:
+    """The record of a run on the first ``size`` graphs, and the trained model."""
     recipe = get_recipe(f"{name}/cycles")
     recipe = recipe.at(
         epochs=-(-steps * recipe.batch_size // size),
@@ -65,7 +69,7 @@ def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> R
         schedule=one_cycle,
         stop_below_lr=None,
     )
-    train = DenseLoader(
+    training = DenseLoader(
         data.train[:size], recipe.batch_size, shuffle=True, seed=seed, buckets=1, device=device()
     )
     val, test = (DenseLoader(data[part], 250, device=device()) for part in ("val", "test"))
@@ -75,7 +79,7 @@ def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> R
     history = fit(
         model,
         recipe.task,
-        Rounds(train),
+        Rounds(training),
         val,
         epochs=steps // ROUND,
         optimizer=optimizer,
@@ -86,9 +90,9 @@ def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> R
     accuracy = {
         "test_accuracy": evaluate(model, recipe.task, test)["accuracy"],
         "val_accuracy": history.best["val_accuracy"],
-        "train_accuracy": evaluate(model, recipe.task, train)["accuracy"],
+        "train_accuracy": evaluate(model, recipe.task, training)["accuracy"],
     }
-    return Record(
+    record = Record(
         name=f"{name}/cycles-{size}",
         config=recipe.config() | {"steps": steps, "steps_of_a_curve_row": ROUND},
         data=data.provenance | {"training_graphs_used": size},
@@ -104,6 +108,7 @@ def record(name: str, size: int, seed: int, steps: int, data: GraphDataset) -> R
         command=f"python -m experiments.chapter04 {name} --sizes {size} --seeds {seed} "
         f"--steps {steps}",
     )
+    return record, model
 
 
 if __name__ == "__main__":
@@ -120,4 +125,5 @@ if __name__ == "__main__":
         for size in args.sizes:
             for name in args.names or MODELS:
                 steps = min(args.steps, MAX_STEPS.get(name, args.steps))
-                store(record(name, size, seed, steps, cycles), args.out)
+                record, _ = train(name, size, seed, steps, cycles)
+                store(record, args.out)

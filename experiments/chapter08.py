@@ -69,7 +69,9 @@ ONE_TERM = {
 """One head that knows the distance in one way alone, or in all ways in its logits."""
 
 LONGER = {"one-head-value-30-epochs": ONE_TERM["one-head-value"]}
-EIGHT = {"eight-heads-bias": ONE_TERM["one-head-bias"]}
+HEADS = {"two": 2, "four": 4, "eight": 8}
+"""With how many heads a layer with a bias is tried on the dials, beside one."""
+
 ON_TREES = {
     "logits": LOGITS,
     "logits-virtual": LOGITS | {"virtual_node": True},
@@ -93,8 +95,6 @@ RUNS = {
     ),
     **runs_on("listener", LISTENER, ONE_TERM, **DIALS),
     **runs_on("speaker", SPEAKER, ONE_TERM, **DIALS),
-    **runs_on("listener", replace(LISTENER, num_heads=8), EIGHT, **DIALS),
-    **runs_on("speaker", replace(SPEAKER, num_heads=8), EIGHT, **DIALS),
     **runs_on("listener", LISTENER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on("speaker", SPEAKER, LONGER, **DIALS | {"epochs": 30}),
     **runs_on(
@@ -106,6 +106,10 @@ RUNS = {
         epochs=15,
     ),
 }
+for count, num_heads in HEADS.items():
+    form = {f"{count}-heads-bias": ONE_TERM["one-head-bias"]}
+    RUNS |= runs_on("listener", replace(LISTENER, num_heads=num_heads), form, **DIALS)
+    RUNS |= runs_on("speaker", replace(SPEAKER, num_heads=num_heads), form, **DIALS)
 for name in ("grpe-bias", "grpe-bias-value"):  # as in chapter 06: scalars start small
     run = RUNS[f"{name}/molecules"]
     RUNS[f"{name}-fast/molecules"] = replace(
