@@ -198,112 +198,220 @@ def fit(
     chosen = Settings(**settings)
     folder = None if out is None else Path(out)
     _check_effects(chosen, model, optimizer, schedule, val, folder)
-    for loader in (train, val):
-        if loader is not None:
-            _check_targets(task, loader)
-            if isinstance(loader, DenseLoader):
-                loader.check_features(model)
+    _check_data(model, task, train)
+    if val is not None:
+        _check_data(model, task, val)
     if optimizer is None:
         optimizer = Adam(model.parameters(), lr=1e-3 if chosen.lr is None else chosen.lr)
     fabric = launch(device().type, chosen.devices, chosen.precision)
-    rank = fabric.global_rank
-    world = fabric.world_size
-    if world > 1:
-        train = train.shard(rank, world, even=True)
-        val = None if val is None else val.shard(rank, world, even=False)
-    torch.manual_seed(chosen.seed + rank)
-    # The wrapped model shares its weights with the caller's.
-    trained = compiled(model, chosen.compile)
-    wrapped, wrapped_optimizer = fabric.setup(trained, optimizer)
-    # Validated in float32 like the test set, in any number of processes and in any precision.
-    evaluated = trained if world == 1 else model  # DDP's forward waits for the other processes
-    progress = Progress()
-    checkpoint = None
-    if folder is not None:
-        parts: dict[str, Part] = {"model": model, "optimizer": optimizer}
-        if schedule is not None:
-            parts["schedule"] = schedule
-        identity = _identity(model, task, train, val, optimizer, schedule, flag, chosen)
-        checkpoint = Checkpoint(folder, fabric, identity, parts)
-        progress = checkpoint.restore()
-    history = progress.history
-    written = folder if rank == 0 else None
-    logs = None
-    if written is not None and chosen.tensorboard:
-        logs = written / "tensorboard"
+    if fabric.world_size > 1:
+        train = train.shard(fabric.global_rank, fabric.world_size, even=True)
+        if val is not None:
+            val = val.shard(fabric.global_rank, fabric.world_size, even=False)
+    torch.manual_seed(chosen.seed + fabric.global_rank)
+    run = _Run(fabric, model, task, train, val, optimizer, schedule, flag, chosen, folder)
+    return run.train_and_validate(on_epoch_end)
 
-    # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
-    silent = {} if chosen.progress and rank == 0 else {"disable": True}
-    done = len(history.epochs) * len(train)
-    if progress.current is not None:
-        done += progress.current.batches
-    total_batches = chosen.epochs * len(train)
-    bar = tqdm(total=total_batches, initial=done, unit="batch", leave=False, **silent)
-    with bar, _tensorboard(logs) as log:
-        for epoch in range(len(history.epochs), chosen.epochs):
-            if progress.current is None:
-                lr = optimizer.param_groups[0]["lr"]
-                if lr < (chosen.stop_below_lr or 0):
+
+class _Run:
+    """A run of :func:`fit` in one of its processes.
+
+    Its arguments are those of :func:`fit`, checked and complete. If the folder has a checkpoint,
+    the run has reached the step at which that was saved.
+
+    Attributes:
+        wrapped: the model as Fabric trains it, which shares its weights with ``model``.
+        wrapped_optimizer: the optimizer as Fabric calls it.
+        evaluated: the model as it is validated, which shares its weights, too.
+        checkpoint: what saves the run, if it has a folder.
+        progress: how far the run has come.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        model: nn.Module,
+        task: Task,
+        train: DenseLoader,
+        val: DenseLoader | None,
+        optimizer: Optimizer,
+        schedule: LRScheduler | ReduceLROnPlateau | None,
+        flag: Flag | None,
+        settings: Settings,
+        folder: Path | None,
+    ):
+        self.fabric = fabric
+        self.model = model
+        self.task = task
+        self.train = train
+        self.val = val
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.flag = flag
+        self.settings = settings
+        self.folder = folder
+        trained = compiled(model, settings.compile)
+        self.wrapped, self.wrapped_optimizer = fabric.setup(trained, optimizer)
+        # DDP's forward pass waits for the other processes, which may have fewer batches. Without
+        # Fabric's wrapper, validation is in float32 like the test, whatever the precision.
+        self.evaluated = trained if fabric.world_size == 1 else model
+        self.checkpoint = None if folder is None else self._checkpoint_in(folder)
+        self.progress = Progress() if self.checkpoint is None else self.checkpoint.restore()
+
+    def train_and_validate(self, on_epoch_end: EpochHook | None) -> History:
+        """Runs the epochs that remain, and leaves the model with its best weights."""
+        progress = self.progress
+        history = progress.history
+        with self._bar() as bar, _tensorboard(self._log_folder()) as log:
+            for epoch in range(len(history.epochs), self.settings.epochs):
+                if progress.current is None:  # otherwise the checkpoint is from within this epoch
+                    lr = self.optimizer.param_groups[0]["lr"]
+                    if lr < (self.settings.stop_below_lr or 0):
+                        break
+                    progress.current = Epoch(lr)
+                start = time.perf_counter() - progress.current.seconds
+                row = self._train_epoch(epoch, progress.current, start, bar)
+                row |= self._validate()
+                row["seconds"] = time.perf_counter() - start
+                self._end_epoch(row)
+                log(row, epoch)
+                _show(bar, row)
+                if on_epoch_end is not None and self._ends_run(on_epoch_end, row):
                     break
-                progress.current = Epoch(lr)
-            current = progress.current
-            start = time.perf_counter() - current.seconds
-            wrapped.train()
-            train.set_epoch(epoch, current.batches)
-            for batches in _groups(train, chosen.accumulate):
-                batches = [batch.to(fabric.device) for batch in batches]
-                loss = train_step(
-                    fabric,
-                    wrapped,
-                    task,
-                    batches,
-                    wrapped_optimizer,
-                    schedule,
-                    chosen.grad_clip,
-                    flag,
-                )
-                # Summed on the device: reading it here would make the device wait at every step.
-                current.loss = current.loss + loss
-                current.graphs += sum(batch.num_graphs for batch in batches)
-                current.batches += len(batches)
-                current.seconds = time.perf_counter() - start
-                bar.update(len(batches))
-                if checkpoint is not None and _is_due(current, chosen, len(train)):
-                    checkpoint.save(progress, _over_processes(fabric, current, epoch))
-            total = _over_processes(fabric, current, epoch)
-            progress.current = None
-            history.steps += steps_of(total.batches, chosen.accumulate)
-            row = {"epoch": epoch, "lr": total.lr, "train_loss": float(total.loss) / total.graphs}
-            monitored = f"val_{task.monitor}"
-            if val is not None:
-                scores = evaluate(evaluated, task, val)
-                row |= {f"val_{name}": value for name, value in scores.items()}
-                if isinstance(schedule, ReduceLROnPlateau):
-                    schedule.step(scores[task.monitor])
-            row["seconds"] = time.perf_counter() - start
-            history.epochs.append(row)
-            best = None if history.best is None else history.best.get(monitored)
-            if val is None or task.improves(row[monitored], best):
-                history.best = row
-                weights = model.state_dict()
-                progress.best_weights = {
-                    name: values.detach().clone() for name, values in weights.items()
-                }
-            if written is not None:
-                _write_curve(written / "curve.csv", history.epochs)
-            if checkpoint is not None:
-                checkpoint.save(progress, None)
-            log(row, epoch)
-            shown = {name: value for name, value in row.items() if name != "seconds"}
-            bar.set_postfix({name: f"{value:.4g}" for name, value in shown.items()})
-            if on_epoch_end is not None:
-                with own_random_state():
-                    ends = on_epoch_end(model, dict(row)) is True
-                if fabric.broadcast(ends):
-                    break
-    if progress.best_weights is not None:
-        model.load_state_dict(progress.best_weights)
-    return history
+        if progress.best_weights is not None:
+            self.model.load_state_dict(progress.best_weights)
+        return history
+
+    def _train_epoch(self, epoch: int, current: Epoch, start: float, bar: tqdm) -> dict[str, float]:
+        """Takes the steps that remain of an epoch; returns its rate and mean training loss.
+
+        Args:
+            epoch: its number.
+            current: what was done of it so far; it goes on counting.
+            start: when the epoch began, on the clock of ``time.perf_counter``.
+            bar: counts the batches.
+        """
+        self.wrapped.train()
+        self.train.set_epoch(epoch, current.batches)
+        for group in _groups(self.train, self.settings.accumulate):
+            batches = [batch.to(self.fabric.device) for batch in group]
+            loss = train_step(
+                self.fabric,
+                self.wrapped,
+                self.task,
+                batches,
+                self.wrapped_optimizer,
+                self.schedule,
+                self.settings.grad_clip,
+                self.flag,
+            )
+            # Summed on the device: reading it here would make the device wait at every step.
+            current.loss = current.loss + loss
+            current.graphs += sum(batch.num_graphs for batch in batches)
+            current.batches += len(batches)
+            current.seconds = time.perf_counter() - start
+            bar.update(len(batches))
+            if self.checkpoint is not None and self._is_due(current):
+                total = _over_processes(self.fabric, current, epoch)
+                self.checkpoint.save(self.progress, total)
+        total = _over_processes(self.fabric, current, epoch)
+        self.progress.current = None
+        self.progress.history.steps += steps_of(total.batches, self.settings.accumulate)
+        return {"epoch": epoch, "lr": total.lr, "train_loss": float(total.loss) / total.graphs}
+
+    def _validate(self) -> dict[str, float]:
+        """The scores on the validation graphs, if there are any; a plateau schedule reads them."""
+        if self.val is None:
+            return {}
+        scores = evaluate(self.evaluated, self.task, self.val)
+        if isinstance(self.schedule, ReduceLROnPlateau):
+            self.schedule.step(scores[self.task.monitor])
+        return {f"val_{name}": value for name, value in scores.items()}
+
+    def _end_epoch(self, row: dict[str, float]) -> None:
+        """Adds the row to the history, keeps the weights if they are the best, and saves."""
+        history = self.progress.history
+        history.epochs.append(row)
+        if self._is_best(row):
+            history.best = row
+            self.progress.best_weights = {
+                name: values.detach().clone() for name, values in self.model.state_dict().items()
+            }
+        if self.folder is not None and self.fabric.global_rank == 0:
+            _write_curve(self.folder / "curve.csv", history.epochs)
+        if self.checkpoint is not None:
+            self.checkpoint.save(self.progress, None)
+
+    def _is_best(self, row: dict[str, float]) -> bool:
+        """Whether an epoch has the best score so far; without validation the last one is best."""
+        if self.val is None:
+            return True
+        monitored = f"val_{self.task.monitor}"
+        best_row = self.progress.history.best
+        best = None if best_row is None else best_row.get(monitored)
+        return self.task.improves(row[monitored], best)
+
+    def _ends_run(self, on_epoch_end: EpochHook, row: dict[str, float]) -> bool:
+        """Calls the hook with its own copy of the row; the first process's answer counts."""
+        with own_random_state():
+            ends = on_epoch_end(self.model, dict(row)) is True
+        return self.fabric.broadcast(ends)
+
+    def _is_due(self, current: Epoch) -> bool:
+        """Whether to save in the middle of an epoch."""
+        every = self.settings.checkpoint_every
+        if every is None or current.batches == len(self.train):
+            return False
+        return steps_of(current.batches, self.settings.accumulate) % every == 0
+
+    def _bar(self) -> tqdm:
+        """A bar that counts the batches of all epochs."""
+        done = len(self.progress.history.epochs) * len(self.train)
+        if self.progress.current is not None:
+            done += self.progress.current.batches
+        is_shown = self.settings.progress and self.fabric.global_rank == 0
+        # `disable` only switches the bar off, so that TQDM_DISABLE=1 does so as well.
+        silent = {} if is_shown else {"disable": True}
+        total = self.settings.epochs * len(self.train)
+        return tqdm(total=total, initial=done, unit="batch", leave=False, **silent)
+
+    def _log_folder(self) -> Path | None:
+        """Where this process logs for TensorBoard, if it does."""
+        if self.folder is None or self.fabric.global_rank > 0 or not self.settings.tensorboard:
+            return None
+        return self.folder / "tensorboard"
+
+    def _checkpoint_in(self, folder: Path) -> Checkpoint:
+        parts: dict[str, Part] = {"model": self.model, "optimizer": self.optimizer}
+        if self.schedule is not None:
+            parts["schedule"] = self.schedule
+        return Checkpoint(folder, self.fabric, self._identity(), parts)
+
+    def _identity(self) -> dict[str, str]:
+        """What a checkpoint has to share with the run that continues it, by name."""
+        config = getattr(self.model, "config", None)
+        # Variants of a model may have weights of the same shapes.
+        identity = vars(config).copy() if is_dataclass(config) else {}
+        identity["seed"] = self.settings.seed
+        identity["task"] = self.task.name
+        identity["flag"] = self.flag
+        identity["grad_clip"] = self.settings.grad_clip
+        identity["accumulate"] = self.settings.accumulate
+        identity["optimizer"] = (type(self.optimizer).__name__, self.optimizer.defaults)
+        total_steps = getattr(self.schedule, "total_steps", None)
+        identity["schedule"] = (type(self.schedule).__name__, total_steps)
+        identity["order of the graphs"] = self.train.order
+        # Of loaders of a reader's own the content is not known.
+        identity["data"] = [
+            loader.digest() for loader in (self.train, self.val) if isinstance(loader, DenseLoader)
+        ]
+        return {name: repr(value) for name, value in identity.items()}
+
+
+def _show(bar: tqdm, row: dict[str, float]) -> None:
+    """Writes the numbers of an epoch behind the bar."""
+    shown = {name: f"{value:.4g}" for name, value in row.items() if name != "seconds"}
+    bar.set_postfix(shown)
 
 
 def train_step(
@@ -361,13 +469,6 @@ def _groups(batches: Iterable[GraphBatch], size: int) -> Iterator[list[GraphBatc
         yield group
 
 
-def _is_due(current: Epoch, settings: Settings, batches: int) -> bool:
-    """Whether to save in the middle of an epoch."""
-    if settings.checkpoint_every is None or current.batches == batches:
-        return False
-    return steps_of(current.batches, settings.accumulate) % settings.checkpoint_every == 0
-
-
 def compiled(model: nn.Module, compile: bool) -> nn.Module:
     """The model, or its compiled form, which shares its weights."""
     if not compile:
@@ -386,9 +487,7 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
         ValueError: a graph has a feature that the model does not know, a target is no class of the
             task, or there are no targets.
     """
-    _check_targets(task, loader, all_may_be_missing=True)
-    if isinstance(loader, DenseLoader):
-        loader.check_features(model)
+    _check_data(model, task, loader, all_may_be_missing=True)
     where = next(model.parameters()).device
     metric = task.metric().to(where)
     known: Tensor | int = 0
@@ -476,13 +575,20 @@ def _check_effects(
                 raise ValueError(f"{name} has no effect without out; expected a folder.")
 
 
-def _check_targets(task: Task, loader: DenseLoader, *, all_may_be_missing: bool = False) -> None:
-    """Raises a ValueError if there are no targets, or none to learn from, or one is no class."""
-    targets = loader.targets
-    if targets is not None:
-        task.check(targets, all_may_be_missing=all_may_be_missing)
+def _check_data(
+    model: nn.Module, task: Task, loader: DenseLoader, *, all_may_be_missing: bool = False
+) -> None:
+    """Raises a ValueError for graphs from which the model cannot learn the task.
+
+    Their targets are missing or no classes of the task, none of them is known unless all may be
+    missing, or the model does not know one of their features.
+    """
+    if loader.targets is not None:
+        task.check(loader.targets, all_may_be_missing=all_may_be_missing)
     elif isinstance(loader, DenseLoader) and not loader.has_targets:
         raise ValueError("the graphs have no targets y; expected one for each prediction.")
+    if isinstance(loader, DenseLoader):
+        loader.check_features(model)
 
 
 def _shares(fabric: Fabric, task: Task, batches: Sequence[GraphBatch]) -> list[Tensor | float]:
@@ -522,35 +628,6 @@ def _over_processes(fabric: Fabric, current: Epoch, epoch: int) -> Epoch:
             "learning rate or a gradient clipped by its norm may help."
         )
     return replace(current, loss=loss, graphs=round(graphs))
-
-
-def _identity(
-    model: nn.Module,
-    task: Task,
-    train: DenseLoader,
-    val: DenseLoader | None,
-    optimizer: Optimizer,
-    schedule: LRScheduler | ReduceLROnPlateau | None,
-    flag: Flag | None,
-    settings: Settings,
-) -> dict[str, str]:
-    """What a checkpoint has to share with the run that continues it, by name."""
-    config = getattr(model, "config", None)
-    # Variants of a model may have weights of the same shapes.
-    identity = vars(config).copy() if is_dataclass(config) else {}
-    identity["seed"] = settings.seed
-    identity["task"] = task.name
-    identity["flag"] = flag
-    identity["grad_clip"] = settings.grad_clip
-    identity["accumulate"] = settings.accumulate
-    identity["optimizer"] = (type(optimizer).__name__, optimizer.defaults)
-    identity["schedule"] = (type(schedule).__name__, getattr(schedule, "total_steps", None))
-    identity["order of the graphs"] = train.order
-    # Of loaders of a reader's own the content is not known.
-    identity["data"] = [
-        loader.digest() for loader in (train, val) if isinstance(loader, DenseLoader)
-    ]
-    return {name: repr(value) for name, value in identity.items()}
 
 
 def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
