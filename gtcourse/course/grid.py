@@ -4,12 +4,16 @@ Everything else is the same in every cell: the width, the depth, a residual and 
 normalisation around each layer, the feed-forward network behind it, and the head.
 
 The inputs are the bonds, or the bonds and "structure": chances to return of a random walk, common
-rings, and distances. They reach the layers in two forms only. Nodes have a vector, the sum of the
-vectors of their atom and of their walks. Pairs have a *relation*, a whole number that says how two
-nodes are bonded and, with structure, whether a ring holds both and how far apart they are. Each
-layer reads the relations from tables of its own: Graphormer a number for each head, GRPE vectors
-for its contexts and values, CSA a logit and a value for each channel, and GatedGCN, for bonded
-pairs alone, a vector.
+rings, and distances. They reach the layers in two forms only:
+
+- A node has a vector, the sum of the vectors of its atom and of its walks.
+- A pair of nodes has a *relation*, a whole number that says how the two are bonded and, with
+  structure, whether a ring contains both and how far apart they are (:class:`PairRelations`).
+
+Each kind of layer has its own *tables*, which turn a relation into the terms that its paper has for
+a pair: in Graphormer a bias for each head, in GRPE vectors for the contexts and values, in CSA a
+logit and a value for each channel, and in GatedGCN a vector for each bonded pair. All layers of a
+model share the tables.
 
 Shapes:
     B: graphs in a batch
@@ -139,10 +143,10 @@ class GridModel(nn.Module):
         self.virtual_node: nn.Parameter | None = None
         if cell.readout == "virtual node":
             self.virtual_node = nn.Parameter(torch.zeros(d_model))
-        reader = READERS[cell.layer]
-        self.pairs = reader(self.relations.num_relations, d_model, num_heads)
+        tables_of_layer = TABLES[cell.layer]
+        self.tables = tables_of_layer(self.relations.num_relations, d_model, num_heads)
         self.blocks = nn.ModuleList(
-            Block(self.pairs.layer(d_model, num_heads), d_model) for _ in range(num_layers)
+            Block(layer_of(cell, d_model, num_heads), d_model) for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(d_model)
         self.head = mlp(d_model, d_model, 1)
@@ -171,13 +175,16 @@ class GridModel(nn.Module):
             virtual_node = self.virtual_node.expand(len(h), 1, -1)  # [B, 1, d]
             h = torch.cat([virtual_node, h], dim=1)  # [B, 1 + N, d]
             mask = F.pad(mask, (1, 0), value=True)  # [B, 1 + N]
-        state = self.pairs(self.relations(batch), batch)
+        terms = self.tables(self.relations(batch), batch)
         for block in self.blocks:
-            h, state = block(h, state, mask)
-        return self.read(self.norm(h), batch.mask)
+            h, terms = block(h, terms, mask)
+        return self.readout(self.norm(h), batch.mask)
 
-    def read(self, h: Tensor, mask: Tensor) -> Tensor:
-        """The same head reads every node, or [VNode] alone: ``[B, 1 + N, d]`` to ``[B]``."""
+    def readout(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The prediction ``[B]`` from the vectors ``[B, N, d]``, or ``[B, 1 + N, d]`` with [VNode].
+
+        The same head reads every node, or [VNode] alone.
+        """
         if self.virtual_node is not None:
             return self.head(h[:, 0]).squeeze(-1)
         prediction = (self.head(h).squeeze(-1) * mask).sum(dim=1)  # [B]
@@ -185,7 +192,11 @@ class GridModel(nn.Module):
 
 
 class Block(nn.Module):
-    """A layer and a feed-forward network, each behind a layer normalisation, with residuals."""
+    """A layer and a feed-forward network, each behind a layer normalisation, with residuals.
+
+    The layer is called with the nodes ``[B, N, d]``, the terms of the pairs, and the mask
+    ``[B, N]``. It returns the change of the nodes, and the terms for the next layer.
+    """
 
     def __init__(self, layer: nn.Module, d_model: int):
         super().__init__()
@@ -194,13 +205,14 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(d_model, 2 * d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
 
-    def forward(self, h: Tensor, state: object, mask: Tensor) -> tuple[Tensor, object]:
-        z, state = self.layer(self.layer_norm(h), state, mask)
+    def forward(self, h: Tensor, terms: tuple, mask: Tensor) -> tuple[Tensor, tuple]:
+        z, terms = self.layer(self.layer_norm(h), terms, mask)
         h = h + z
-        return h + self.feed_forward(self.feed_forward_norm(h)), state
+        h = h + self.feed_forward(self.feed_forward_norm(h))
+        return h, terms
 
 
-# Inputs of pairs
+# The relation of a pair
 
 
 class PairRelations(nn.Module):
@@ -208,8 +220,11 @@ class PairRelations(nn.Module):
 
     The first relations are the bond types. Then come those of pairs without a bond: a single one,
     or with structure one for each distance. The next is that of a node and itself. With structure,
-    pairs in a common ring have all of these a second time. The last relation is that of [VNode]
-    and any token.
+    pairs in a common ring have all of these a second time, of which a node and itself do not use
+    theirs. The last relation is that of [VNode] and any token.
+
+    Cells without [VNode] have that relation, too, which no pair uses. So two cells that differ in
+    the readout alone draw the same weights at the start.
     """
 
     def __init__(self, cell: Cell):
@@ -217,8 +232,9 @@ class PairRelations(nn.Module):
         self.cell = cell
         # Distances from 2 to MAX_DISTANCE, and one for all that is farther.
         self.itself = BONDS + (MAX_DISTANCE if cell.has_structure else 1)
-        self.num_of_nodes = (self.itself + 1) * (2 if cell.has_structure else 1)
-        self.num_relations = self.num_of_nodes + 1
+        self.num_without_ring = self.itself + 1
+        self.virtual = self.num_without_ring * (2 if cell.has_structure else 1)
+        self.num_relations = self.virtual + 1
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[B, N, N]``, or ``[B, 1 + N, 1 + N]`` with [VNode]."""
@@ -232,30 +248,28 @@ class PairRelations(nn.Module):
         is_itself = torch.eye(bond.shape[-1], dtype=torch.bool, device=bond.device)
         relation = relation.masked_fill(is_itself, self.itself)
         if self.cell.has_structure:
-            relation = relation + (self.itself + 1) * batch.encoding("ring").long()
+            relation = relation + self.num_without_ring * batch.encoding("ring").long()
         if self.cell.readout == "virtual node":
-            relation = F.pad(relation, (1, 0, 1, 0), value=self.num_of_nodes)
+            relation = F.pad(relation, (1, 0, 1, 0), value=self.virtual)
         return relation
 
 
-# How each layer reads them
+# What a relation stands for in each layer
 
 
-class GraphormerPairs(nn.Module):
+class GraphormerTables(nn.Module):
     """A number for each relation and head, which is added to the logits."""
 
     def __init__(self, num_relations: int, d_model: int, num_heads: int):
         super().__init__()
         self.bias = nn.Embedding(num_relations, num_heads)
 
-    def layer(self, d_model: int, num_heads: int) -> nn.Module:
-        return Attention(GraphormerAttention(d_model, num_heads))
-
     def forward(self, relation: Tensor, batch: GraphBatch) -> tuple[Tensor]:
-        return (self.bias(relation).permute(0, 3, 1, 2),)  # [B, H, N, N]
+        bias = self.bias(relation).permute(0, 3, 1, 2)  # [B, H, N, N]
+        return (bias,)
 
 
-class GRPEPairs(nn.Module):
+class GRPETables(nn.Module):
     """Three vectors for each relation: for the queries, for the keys, and for the values."""
 
     def __init__(self, num_relations: int, d_model: int, num_heads: int):
@@ -264,14 +278,12 @@ class GRPEPairs(nn.Module):
         self.query = nn.Embedding(num_relations, d_model)
         self.value = nn.Embedding(num_relations, d_model)
 
-    def layer(self, d_model: int, num_heads: int) -> nn.Module:
-        return Attention(GRPEAttention(d_model, num_heads))
-
     def forward(self, relation: Tensor, batch: GraphBatch) -> tuple[Tensor, RelationTables]:
+        """The relations ``[B, N, N]``, and the tables in which GRPE's attention looks them up."""
         return relation, RelationTables(self.key.weight, self.query.weight, self.value.weight)
 
 
-class CSAPairs(nn.Module):
+class CSATables(nn.Module):
     """A logit and a value for each relation and channel."""
 
     def __init__(self, num_relations: int, d_model: int, num_heads: int):
@@ -279,44 +291,61 @@ class CSAPairs(nn.Module):
         self.logits = nn.Embedding(num_relations, d_model)
         self.values = nn.Embedding(num_relations, d_model)
 
-    def layer(self, d_model: int, num_heads: int) -> nn.Module:
-        return Attention(ChromaticSelfAttention(d_model, num_heads))
-
     def forward(self, relation: Tensor, batch: GraphBatch) -> tuple[EdgeTerms]:
         logits = self.logits(relation).permute(0, 3, 1, 2).contiguous()  # [B, d, N, N]
-        values = self.values(relation).permute(0, 3, 1, 2).contiguous()
+        values = self.values(relation).permute(0, 3, 1, 2).contiguous()  # [B, d, N, N]
         return (EdgeTerms(logits, values, factor_of(logits)),)
 
 
-class Attention(nn.Module):
-    """An attention that reads the same pairs in every layer."""
-
-    def __init__(self, attention: nn.Module):
-        super().__init__()
-        self.attention = attention
-
-    def forward(self, h: Tensor, pairs: tuple, mask: Tensor) -> tuple[Tensor, tuple]:
-        # The same keys for every query, [B, 1, N].
-        return self.attention(h, *pairs, mask=mask[:, None]), pairs
-
-
-class GatedGCNPairs(nn.Module):
-    """A vector for each relation, of which the bonded pairs have one; the layers update it."""
+class GatedGCNTables(nn.Module):
+    """A vector for each relation; those of pairs without a bond are never read."""
 
     def __init__(self, num_relations: int, d_model: int, num_heads: int):
         super().__init__()
         self.vectors = nn.Embedding(num_relations, d_model)
-
-    def layer(self, d_model: int, num_heads: int) -> nn.Module:
-        return GatedGCNLayer(d_model)
 
     def forward(self, relation: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The vectors of the edges, ``[ΣE, d]``, and their ends, ``[2, ΣE]``."""
         return self.vectors(relation[batch.adjacency]), batch.edge_index
 
 
+TABLES = {
+    "gatedgcn": GatedGCNTables,
+    "graphormer": GraphormerTables,
+    "grpe": GRPETables,
+    "csa": CSATables,
+}
+
+
+# The layers
+
+
+def layer_of(cell: Cell, d_model: int, num_heads: int) -> nn.Module:
+    """A layer of the kind that the cell has."""
+    if cell.layer == "gatedgcn":
+        return GatedGCNLayer(d_model)
+    attention = {
+        "graphormer": GraphormerAttention,
+        "grpe": GRPEAttention,
+        "csa": ChromaticSelfAttention,
+    }
+    return AttentionLayer(attention[cell.layer](d_model, num_heads))
+
+
+class AttentionLayer(nn.Module):
+    """An attention of the package; the next layer reads the same terms of the pairs."""
+
+    def __init__(self, attention: nn.Module):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, h: Tensor, terms: tuple, mask: Tensor) -> tuple[Tensor, tuple]:
+        keys = mask[:, None]  # [B, 1, N], the same keys for every query
+        return self.attention(h, *terms, mask=keys), terms
+
+
 class GatedGCNLayer(nn.Module):
-    """The convolution of the package, on padded nodes, with layer normalisation of the edges."""
+    """The convolution of the package, on padded nodes; it also updates the vectors of the edges."""
 
     def __init__(self, d_model: int):
         super().__init__()
@@ -324,18 +353,11 @@ class GatedGCNLayer(nn.Module):
         self.edge_norm = nn.LayerNorm(d_model)
 
     def forward(
-        self, h: Tensor, edges: tuple[Tensor, Tensor], mask: Tensor
+        self, h: Tensor, terms: tuple[Tensor, Tensor], mask: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        e, edge_index = edges
-        rows, change = self.conv(h[mask], e, edge_index)  # [ΣN, d] and [ΣE, d]
+        e, edge_index = terms  # [ΣE, d] and [2, ΣE]
+        node_change, edge_change = self.conv(h[mask], e, edge_index)  # [ΣN, d] and [ΣE, d]
         z = torch.zeros_like(h)
-        z[mask] = rows
-        return z, (e + F.relu(self.edge_norm(change)), edge_index)
-
-
-READERS = {
-    "gatedgcn": GatedGCNPairs,
-    "graphormer": GraphormerPairs,
-    "grpe": GRPEPairs,
-    "csa": CSAPairs,
-}
+        z[mask] = node_change
+        e = e + F.relu(self.edge_norm(edge_change))
+        return z, (e, edge_index)

@@ -96,7 +96,8 @@ def test_relations_of_a_ring_with_a_chain_by_hand():
     relations = PairRelations(cell)
     relation = relations(batch_of(["C1CC1CCO"]))[0]
     single = relation[1, 2].item() - (relations.itself + 1)  # of the ring
-    itself, last = relations.itself, relations.num_relations - 1
+    itself = relations.itself
+    last = relations.num_relations - 1
     assert itself == 4 + 5
     assert (relation[0] == last).all()
     assert (relation[:, 0] == last).all()
@@ -104,6 +105,16 @@ def test_relations_of_a_ring_with_a_chain_by_hand():
     # From atom 3, which closes the ring, to the chain of three atoms: distances 1, 2 and 3.
     assert relation[3, 4:].tolist() == [single, 4, 5]
     assert relation[1, 4:].tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("layer", ["graphormer", "grpe", "csa"])
+def test_cells_that_differ_in_the_readout_alone_start_with_the_same_weights(layer):
+    weights = model_of(Cell(layer, "structure", "mean")).state_dict()
+    assert weights
+    for readout in ("sum", "virtual node"):
+        others = model_of(Cell(layer, "structure", readout)).state_dict()
+        assert others.keys() - weights.keys() <= {"virtual_node"}
+        assert all(torch.equal(others[name], values) for name, values in weights.items())
 
 
 def test_cells_that_there_are_not_say_why():
