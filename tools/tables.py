@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from gtcourse import load_dataset
@@ -111,11 +112,16 @@ def quartiles(times: dict) -> str:
 # How to read, and for teachers: what a chapter takes.
 
 
+@cache
+def run_times() -> dict[str, dict]:
+    """Seconds and memory of each notebook on a CPU, by its name."""
+    return {name: run["cpu"] for name, run in json.loads(RUN_TIMES.read_text()).items()}
+
+
 def run_time_tables() -> dict[str, str]:
-    times = json.loads(RUN_TIMES.read_text())
     rows = []
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
-        run = times[notebook.stem]["cpu"]
+        run = run_times()[notebook.stem]
         whole, seconds = divmod(run["seconds"], 60)
         time = f"{whole} min {seconds:02d} s" if run["seconds"] >= 100 else f"{run['seconds']} s"
         link = f"[{title(TEXTS / f'{notebook.stem}.md')}](../notebooks/{notebook.name})"
@@ -142,7 +148,7 @@ def teacher_tables() -> dict[str, str]:
 
 def running_time(chapter: Path) -> str:
     """What a chapter takes on a CPU, in words."""
-    seconds = json.loads(RUN_TIMES.read_text())[chapter.stem]["cpu"]["seconds"]
+    seconds = run_times()[chapter.stem]["seconds"]
     if seconds < 20:
         return "a few seconds"
     if seconds < 45:

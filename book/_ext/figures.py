@@ -7,7 +7,8 @@ numbered, figures and tables apart: "Figure 6.2".
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -95,9 +96,7 @@ def count_seeds_once(caption: nodes.caption) -> None:
     found = {number for raw in tables for number in SEEDS.findall(raw.astext())}
     if len(found) != 1:
         return
-    for raw in tables:
-        text = SEEDS.sub("", raw.astext())
-        raw.replace_self(nodes.raw(text, text, **raw.attributes))
+    rewrite(tables, partial(SEEDS.sub, ""))
     number = SPELLED.get(*found, *found)
     if f"{number} seeds" not in caption.astext():
         caption.append(nodes.Text(f" Each ± is over {number} seeds."))
@@ -105,23 +104,21 @@ def count_seeds_once(caption: nodes.caption) -> None:
 
 def hide_directives(app: Sphinx, document: nodes.document, page: str) -> None:
     """Readers need no instructions for the formatter and the linter."""
-    for block in [*document.findall(nodes.literal_block)]:
-        if DIRECTIVE.search(block.astext()):
-            text = DIRECTIVE.sub("", block.astext())
-            block.replace_self(nodes.literal_block(text, text, **block.attributes))
+    rewrite(document.findall(nodes.literal_block), partial(DIRECTIVE.sub, ""))
 
 
 def hold_short_heads(app: Sphinx, document: nodes.document, page: str) -> None:
     """The head of a column, such as "seed 0", stays in one line if it has at most 12 characters."""
-    for raw in [*document.findall(nodes.raw)]:
-        text = HEAD.sub(lambda found: found[1] + held(found[2]) + found[3], raw.astext())
-        if text != raw.astext():
-            raw.replace_self(nodes.raw(text, text, **raw.attributes))
+    rewrite(document.findall(nodes.raw), partial(HEAD.sub, held_head))
     for head in document.findall(nodes.thead):
         for entry in head.findall(nodes.entry):
             if len(entry.astext()) <= 12:
                 for text in [*entry.findall(nodes.Text)]:
                     text.parent.replace(text, nodes.Text(held(text.astext())))
+
+
+def held_head(head: re.Match) -> str:
+    return head[1] + held(head[2]) + head[3]
 
 
 def held(words: str) -> str:
@@ -134,11 +131,8 @@ def shrink_figures(app: Sphinx, document: nodes.document, page: str) -> None:
     Matplotlib repeats the style of a scatter plot at each mark, where a group says it once, and
     puts spaces around the commands of a path.
     """
-    for raw in [*document.findall(nodes.raw)]:
-        text = MARKS.sub(grouped, raw.astext())
-        text = PATH.sub(without_spaces, text)
-        if text != raw.astext():
-            raw.replace_self(nodes.raw(text, text, **raw.attributes))
+    rewrite(document.findall(nodes.raw), partial(MARKS.sub, grouped))
+    rewrite(document.findall(nodes.raw), partial(PATH.sub, without_spaces))
 
 
 def grouped(marks: re.Match) -> str:
@@ -149,6 +143,14 @@ def grouped(marks: re.Match) -> str:
 def without_spaces(found: re.Match) -> str:
     commands = COMMAND.sub(r"\1", found[1])
     return f' d="{commands}"'
+
+
+def rewrite(found: Iterable[nodes.TextElement], change: Callable[[str], str]) -> None:
+    """Puts changed copies in the place of the nodes whose text changes."""
+    for node in [*found]:  # all are found before the first is replaced
+        text = change(node.astext())
+        if text != node.astext():
+            node.replace_self(type(node)(text, text, **node.attributes))
 
 
 def setup(app: Sphinx) -> dict:

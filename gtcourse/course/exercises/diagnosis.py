@@ -8,32 +8,65 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 
 import torch
 from torch import Tensor
 
-OF_THE_RIGHT: dict[str, Callable[[Tensor], Tensor]] = {
-    "the sign is wrong.": torch.neg,
-    "every entry is the absolute value of the right one.": torch.abs,
-    "every entry is the square of the right one.": torch.square,
-    "every entry is the square root of the right one.": torch.sqrt,
-    "every entry is the exponential of the right one.": torch.exp,
-    "every entry is the logarithm of the right one.": torch.log,
-    "every entry is 1 minus the right one.": lambda right: 1 - right,
-    "every entry is 1 divided by the right one.": torch.reciprocal,
-    "this is the softmax of the right result; leave the softmax out.": (
-        lambda right: right.softmax(dim=-1)
+
+@dataclass(frozen=True)
+class Change:
+    """A change that turns the right result into a wrong one, or a wrong one into the right one.
+
+    Attributes:
+        sentence: what the reader is told. In it, ``{entry}`` stands for "every entry", or for "it"
+            where the result is a single number.
+        apply: the change.
+        needs_axes: whether it is looked for in tensors alone, and not in single numbers.
+    """
+
+    sentence: str
+    apply: Callable[[Tensor], Tensor]
+    needs_axes: bool = False
+
+
+def one_minus(x: Tensor) -> Tensor:
+    return 1 - x
+
+
+def softmax_of_rows(x: Tensor) -> Tensor:
+    return x.softmax(dim=-1)
+
+
+def divided_by_sum_of_rows(x: Tensor) -> Tensor:
+    return x / x.sum(dim=-1, keepdim=True)
+
+
+OF_THE_RIGHT = (
+    Change("the sign is wrong.", torch.neg),
+    Change("{entry} is the absolute value of the right one.", torch.abs),
+    Change("{entry} is the square of the right one.", torch.square),
+    Change("{entry} is the square root of the right one.", torch.sqrt),
+    Change("{entry} is the exponential of the right one.", torch.exp),
+    Change("{entry} is the logarithm of the right one.", torch.log),
+    Change("{entry} is 1 minus the right one.", one_minus),
+    Change("{entry} is 1 divided by the right one.", torch.reciprocal),
+    Change(
+        "this is the softmax of the right result; leave the softmax out.",
+        softmax_of_rows,
+        needs_axes=True,
     ),
-}
+)
 """What a wrong result may be, computed from the right one."""
 
-TO_THE_RIGHT: dict[str, Callable[[Tensor], Tensor]] = {
-    "a softmax over the last axis makes it right.": lambda got: got.softmax(dim=-1),
-    "a sigmoid makes it right.": torch.sigmoid,
-    "rounding down makes it right.": torch.floor,
-    "dividing each row by its sum makes it right.": lambda got: got / got.sum(-1, keepdim=True),
-}
+TO_THE_RIGHT = (
+    Change("a softmax over the last axis makes it right.", softmax_of_rows, needs_axes=True),
+    Change("a sigmoid makes it right.", torch.sigmoid, needs_axes=True),
+    Change("rounding down makes it right.", torch.floor, needs_axes=True),
+    Change("dividing each row by its sum makes it right.", divided_by_sum_of_rows, needs_axes=True),
+)
 """What makes a wrong result right."""
 
 OTHER_FACTORS = (
@@ -43,12 +76,16 @@ OTHER_FACTORS = (
 """Said instead of the factor where it differs between inputs."""
 
 
+def argument_itself(right: Tensor, argument: Tensor) -> Tensor:
+    return argument
+
+
 WITH_AN_ARGUMENT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "this is the right result plus `{}`.": torch.add,
     "this is the right result minus `{}`.": torch.sub,
     "this is the right result times `{}`.": torch.mul,
     "this is the right result divided by `{}`.": torch.div,
-    "this is `{}` itself.": lambda right, argument: argument,
+    "this is `{}` itself.": argument_itself,
 }
 """What a wrong result may be, computed from the right one and an argument of its shape."""
 
@@ -59,14 +96,8 @@ def relations(got: Tensor, right: Tensor, atol: float, **arguments: Tensor) -> d
     A kind is the same for all pairs of tensors; a sentence may contain numbers of this pair. The
     arguments are what the result was computed from.
     """
-
-    def same(one: Tensor, other: Tensor) -> bool:
-        close = one.shape == other.shape and torch.allclose(one, other, atol=atol, equal_nan=True)
-        return close and bool(other.isfinite().any())
-
+    same = partial(_same, atol=atol)
     found = dict(_relations(got, right, same))
-    if not right.dim():
-        found = {kind: text.replace("every entry", "it") for kind, text in found.items()}
     for name, argument in arguments.items():
         if argument.shape == right.shape and right.dim():
             for sentence, change in WITH_AN_ARGUMENT.items():
@@ -75,22 +106,30 @@ def relations(got: Tensor, right: Tensor, atol: float, **arguments: Tensor) -> d
     return found
 
 
+def _same(one: Tensor, other: Tensor, atol: float) -> bool:
+    """Whether two tensors are equal, and not only in entries that are infinite or NaN."""
+    close = one.shape == other.shape and torch.allclose(one, other, atol=atol, equal_nan=True)
+    return close and bool(other.isfinite().any())
+
+
 def _relations(
     got: Tensor, right: Tensor, same: Callable[[Tensor, Tensor], bool]
 ) -> Iterator[tuple[str, str]]:
-
+    """The kind and the sentence of each relation that does not involve an argument."""
     if got.isnan().any() and not right.isnan().any():
         place = got.isnan().nonzero()[0].tolist()
         where = f", at {place}" if place else ""
         cause = "does it come from 0/0, inf/inf or a softmax over nothing but -inf?"
         yield "NaN", f"an entry is NaN{where}: {cause}"
         return
-    for sentence, change in OF_THE_RIGHT.items():
-        if (right.dim() or "softmax" not in sentence) and same(change(right), got):
-            yield sentence, sentence
-    for sentence, change in TO_THE_RIGHT.items():
-        if right.dim() and same(change(got), right):
-            yield sentence, sentence
+    is_tensor = right.dim() > 0
+    entry = "every entry" if is_tensor else "it"
+    for change in OF_THE_RIGHT:
+        if (is_tensor or not change.needs_axes) and same(change.apply(right), got):
+            yield change.sentence, change.sentence.format(entry=entry)
+    for change in TO_THE_RIGHT:
+        if (is_tensor or not change.needs_axes) and same(change.apply(got), right):
+            yield change.sentence, change.sentence.format(entry=entry)
     for axes in permutations(range(right.dim())):
         if same(got.permute(axes), right):
             yield "axes", f"axes are swapped: permute{axes} makes it right."
@@ -107,11 +146,11 @@ def _relations(
             yield f"first {axis}", f"the first entry along axis {axis} is repeated."
     scale = (got * right).nansum() / (right * right).nansum()
     if scale.isfinite() and abs(scale) > 1e-6 and same(got, scale * right):
-        start = f"every entry is {scale:.4g} times" if right.dim() else f"it is {scale:.4g} times"
-        kind = "factor" if right.dim() else f"factor {scale:.3g}"  # of single numbers, it is one
-        yield kind, f"{start} the right one: a factor is missing."
+        # Any number is a multiple of any other: of single numbers, the factor is part of the kind.
+        kind = "factor" if is_tensor else f"factor {scale:.3g}"
+        yield kind, f"{entry} is {scale:.4g} times the right one: a factor is missing."
     shift = (got - right).flatten()[:1]
-    if right.dim() and same(got, right + shift):
+    if is_tensor and same(got, right + shift):
         yield "shift", "every entry is off by the same number."
     if right.dim() > 1 and min(right.shape[-2:]) > 1:
         for axis, name in ((-1, "row"), (-2, "column")):
@@ -142,22 +181,41 @@ def place_of(wrong: Tensor, got: Tensor, right: Tensor) -> str:
     if count == wrong.numel():
         start = "all entries are wrong"
     elif common := _in_common(wrong, right):
-        start += f", {common.removeprefix('all ') if count == 1 else common}"
-    one, other = _number(got[place]), _number(right[place])
+        how = ""
+        if common.is_exact:
+            how = "exactly "
+        elif count > 1:
+            how = "all "
+        start += f", {how}{common.place}"
+    one = _number(got[place])
+    other = _number(right[place])
     if one == other:  # equal in the four figures that are shown
-        one, other = f"{got[place].item():.8g}", f"{right[place].item():.8g}"
+        one = f"{got[place].item():.8g}"
+        other = f"{right[place].item():.8g}"
     return f"{start}; entry {list(place)} is {one}, not {other}."
 
 
-def _in_common(wrong: Tensor, right: Tensor) -> str:
-    """What the wrong entries, and no others or only they, have in common."""
+@dataclass(frozen=True)
+class Common:
+    """What wrong entries have in common.
+
+    Attributes:
+        place: where all of them are, such as "on the diagonal".
+        is_exact: whether all entries there are known to be wrong.
+    """
+
+    place: str
+    is_exact: bool = False
+
+
+def _in_common(wrong: Tensor, right: Tensor) -> Common | None:
     values = right[wrong].unique()
     number = values.double()
     plain = len(values) == 1 and (number.isinf() | (number == number.round())).all()
     if plain and (right != values).any():
         value = _number(values[0].to(right.dtype))
         every = bool(wrong[right == values].all())
-        return f"{'exactly' if every else 'all'} where the right value is {value}"
+        return Common(f"where the right value is {value}", is_exact=every)
     if wrong.dim() > 1 and wrong.shape[-1] == wrong.shape[-2]:
         row, column = wrong.nonzero()[:, -2:].T
         for name, chosen in (
@@ -167,12 +225,12 @@ def _in_common(wrong: Tensor, right: Tensor) -> str:
             ("off the diagonal", row != column),
         ):
             if chosen.all():
-                return f"all {name}"
+                return Common(name)
     for axis, size in enumerate(wrong.shape):
         places = wrong.nonzero()[:, axis].unique().tolist()
         if len(places) == 1 and size > 1:
-            return f"all at index {places[0]} of axis {axis}"
-    return ""
+            return Common(f"at index {places[0]} of axis {axis}")
+    return None
 
 
 def _number(x: Tensor) -> str:
