@@ -697,7 +697,8 @@ def _check_start(recipe: Recipe, name: str) -> None:
     ]
     if not differ:
         return
-    own, other = _settings(built), _settings(trained.model)
+    own = _settings(built)
+    other = _settings(trained.model)
     settings = [
         f"{key} is {value!r}, not {own[key]!r}"
         for key, value in other.items()

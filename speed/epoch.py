@@ -64,7 +64,8 @@ def compare(graphs: list[Data], rounds: int, steps: int) -> list[dict]:
     rows = []
     for name, loader in given.items():
         part = min(1, steps / len(loader))  # of the epoch, that was trained on
-        read, train = loading[name], trained[name]
+        read = loading[name]
+        train = trained[name]
         row = {"method": name, "batches": len(loader), "loading": read, "training": train}
         row["epoch_seconds"] = round(train["ms"] / part / 1000, 2)
         row["loading_share"] = round(read["ms"] * part / train["ms"], 4)

@@ -25,9 +25,13 @@ from gtcourse.graphs.batch import UNREACHABLE
 from gtcourse.models import SpatialEncoding, scaled_dot_product_attention
 from speed.measure import compare_compiled, run
 
-SIZES, PAIRS = (32, 128, 512, 1024), 512**2
-D_MODEL, HEADS, MAX_DISTANCE = 64, 8, 20
-WRITTEN, INSIDE = "bias written out", "FlexAttention"
+SIZES = (32, 128, 512, 1024)
+PAIRS = 512**2
+D_MODEL = 64
+HEADS = 8
+MAX_DISTANCE = 20
+WRITTEN = "bias written out"
+INSIDE = "FlexAttention"
 
 
 def graphormer_flex(
@@ -81,7 +85,8 @@ def graphormer_flex(
 
 def chain(molecules: list[Data], size: int) -> Data:
     """Molecules bonded in a row, cut off at ``size`` atoms."""
-    edges, n = [], 0
+    edges = []
+    n = 0
     for molecule in molecules:
         if n >= size:
             break
@@ -99,7 +104,8 @@ def of_size(molecules: list[Data], nodes: int, rounds: int, inside: Callable) ->
     graphs = [chain(molecules, nodes)] * max(1, PAIRS // nodes**2)
     batch = collate(encode(graphs, AddShortestPaths()))
     query, key, value = torch.randn(3, len(graphs), HEADS, nodes, D_MODEL // HEADS)
-    distance, spatial = batch.encodings["distance"], SpatialEncoding(HEADS, MAX_DISTANCE)
+    distance = batch.encodings["distance"]
+    spatial = SpatialEncoding(HEADS, MAX_DISTANCE)
     small = distance.clamp(max=MAX_DISTANCE + 1).to(torch.int8)
 
     def written() -> Tensor:
@@ -115,10 +121,8 @@ def of_size(molecules: list[Data], nodes: int, rounds: int, inside: Callable) ->
 
 
 def measure(rounds: int) -> dict:
-    molecules, inside = (
-        load_dataset("molecules").graphs,
-        torch.compile(flex_attention, dynamic=False),
-    )
+    molecules = load_dataset("molecules").graphs
+    inside = torch.compile(flex_attention, dynamic=False)
     sizes = [of_size(molecules, nodes, rounds, inside) for nodes in SIZES]
     return {"sizes": sizes, "d_model": D_MODEL, "heads": HEADS}
 

@@ -16,7 +16,9 @@ from speed.measure import Step, peak_of, run, summary, traced
 from speed.subjects import BATCH, ENTRIES, PHASES, subject
 
 WARM_UP = 2
-OPTIMISER, PYTHON, OTHER = "optimiser", "Python and autograd", "other operators"
+OPTIMISER = "optimiser"
+PYTHON = "Python and autograd"
+OTHER = "other operators"
 KINDS = {
     "matrix products": "mm addmm bmm baddbmm matmul linear einsum dot mv",
     "softmax and fused attention": "softmax _softmax _safe_softmax _softmax_backward_data "

@@ -31,7 +31,8 @@ from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.loop import count_parameters, launch, train_step
 from speed.measure import in_turn, milliseconds, run, summary
 
-STORED, BATCH = (AddRings(18),), 64
+STORED = (AddRings(18),)
+BATCH = 64
 GRAPHORMER = {"d_model": 64, "d_hidden": 64, "num_heads": 8, "num_layers": 4}
 CSA = {"d_model": 52, "num_heads": 4, "d_position": 16, "num_layers": 4}
 MODELS = {
@@ -109,7 +110,8 @@ def train_here(folder: str, name: str, steps: int = 20) -> None:
     with the batch, because large tensors are given back to the system and fetched again.
     """
     torch.set_num_threads(1)
-    recipe, fabric = recipe_of(name), launch("cpu", 1, "32-true")
+    recipe = recipe_of(name)
+    fabric = launch("cpu", 1, "32-true")
     torch.manual_seed(0)
     model = recipe.build_model()
     model, optimizer = fabric.setup(model, torch.optim.Adam(model.parameters(), lr=1e-5))

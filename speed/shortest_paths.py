@@ -35,9 +35,13 @@ from gtcourse.graphs import collate
 from gtcourse.graphs.io import require
 from speed.measure import Step, in_turn, run
 
-LONGEST, KINDS = 20, 4
-AUTHORS, ENCODE, ALONE = "the authors' way, in Cython", "gtcourse", "gtcourse, computation alone"
-PRODUCTS, SCIPY = "gtcourse, form for GPUs", "SciPy, distances alone"
+LONGEST = 20
+KINDS = 4
+AUTHORS = "the authors' way, in Cython"
+ENCODE = "gtcourse"
+ALONE = "gtcourse, computation alone"
+PRODUCTS = "gtcourse, form for GPUs"
+SCIPY = "SciPy, distances alone"
 RINGS = (1000, 5000)
 
 
@@ -90,7 +94,8 @@ def stacks(graphs: list[Data]) -> list[tuple[Tensor, Tensor]]:
 def scipy_distances(graphs: list[Data]) -> list[np.ndarray]:
     distances = []
     for graph in graphs:
-        ones, ends = np.ones(graph.num_edges), tuple(graph.edge_index.numpy())
+        ones = np.ones(graph.num_edges)
+        ends = tuple(graph.edge_index.numpy())
         matrix = csr_array((ones, ends), shape=(graph.num_nodes, graph.num_nodes))
         distances.append(shortest_path(matrix, unweighted=True))
     return distances
@@ -129,7 +134,8 @@ def authors(graphs: list[Data], module: ModuleType) -> Step:
 
 
 def compare(graphs: list[Data], rounds: int, module: ModuleType) -> list[dict]:
-    given, encodings = stacks(graphs), (AddShortestPaths(), AddPathEdges(LONGEST))
+    given = stacks(graphs)
+    encodings = (AddShortestPaths(), AddPathEdges(LONGEST))
     steps = {
         AUTHORS: authors(graphs, module),
         SCIPY: lambda: scipy_distances(graphs),

@@ -22,7 +22,8 @@ from gtcourse.recipes.small import ATOMS, BONDS
 from gtcourse.train.loop import count_parameters
 from speed.measure import Step
 
-BATCH, LAYERS = 64, 4
+BATCH = 64
+LAYERS = 4
 ENTRIES = {entry.model: entry for entry in LEADERBOARD.values() if entry.size == "100k"}
 PHASES = ("forward", "backward", "optimiser")
 
@@ -61,12 +62,14 @@ class PyGModel(nn.Module):
 
     def __init__(self, d_model: int, layer: Callable[[], nn.Module]):
         super().__init__()
-        self.atoms, self.bonds = nn.Embedding(ATOMS, d_model), nn.Embedding(BONDS, d_model)
+        self.atoms = nn.Embedding(ATOMS, d_model)
+        self.bonds = nn.Embedding(BONDS, d_model)
         self.layers = nn.ModuleList(layer() for _ in range(LAYERS))
         self.head = network(d_model, 1)
 
     def forward(self, graphs: Batch) -> Tensor:
-        h, edges = self.atoms(graphs.x[:, 0]), self.bonds(graphs.edge_attr[:, 0])
+        h = self.atoms(graphs.x[:, 0])
+        edges = self.bonds(graphs.edge_attr[:, 0])
         for layer in self.layers:
             h = layer(h, graphs.edge_index, graphs.batch, edge_attr=edges)
         return self.head(global_mean_pool(h, graphs.batch)).squeeze(-1)

@@ -139,7 +139,8 @@ def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_p
         "2",
         "--auto-resume",
     )
-    begun, again = call(*words), call(*words)
+    begun = call(*words)
+    again = call(*words)
     assert "val_mae" in begun
     assert "test_mae" not in begun  # the publisher withholds the targets of the test set
     assert "the record: runs/" in again

@@ -87,7 +87,8 @@ def test_an_old_import_path_gives_the_module_of_the_new_one_and_warns(path):
     ("path", "name"), [(path, name) for path, names in NAMES.items() for name in names]
 )
 def test_a_name_that_moved_to_another_module_is_found_there_and_warns(path, name):
-    module, home = import_module(path), NAMES[path][name]
+    module = import_module(path)
+    home = NAMES[path][name]
     with pytest.warns(FutureWarning, match=f"{path}.{name} is now {home}.{name}; the old path"):
         found = getattr(module, name)
     assert found is getattr(import_module(home), name)

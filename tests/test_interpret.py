@@ -38,7 +38,8 @@ L, H = 2, 3
 EXACT = {"rtol": 0, "atol": 1e-10}
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=3)
 SOME_GRAPHS = st.lists(graphs(max_nodes=6), min_size=1, max_size=3)
-SEEDS, PADDING = st.integers(0, 99), st.integers(0, 2)
+SEEDS = st.integers(0, 99)
+PADDING = st.integers(0, 2)
 
 
 def some_attention(sizes, seed, heads=H, more=0):
@@ -53,8 +54,10 @@ def some_attention(sizes, seed, heads=H, more=0):
 @given(sizes=SIZES, seed=SEEDS, more=PADDING)
 def test_entropy_equals_the_loop_over_rows(sizes, seed, more):
     attention, mask = some_attention(sizes, seed, more=more)
-    got, shares = attention_entropy(attention, mask), attention_entropy(attention, mask, share=True)
-    expected, scales = [], []
+    got = attention_entropy(attention, mask)
+    shares = attention_entropy(attention, mask, share=True)
+    expected = []
+    scales = []
     for b, n in enumerate(sizes):
         rows = [[rows_loop(attention[b, layer, h], n) for h in range(H)] for layer in range(L)]
         for i in range(n):
@@ -106,7 +109,8 @@ def test_shares_by_hop_equal_the_loop_over_nodes_and_pairs(some, seed):
     batch = collate(small.encoded(*some))
     attention, _ = some_attention([batch.mask.shape[1]] * len(some), seed)
     attention[0, 1, :, 0] *= seed % 2  # a node without attention in a layer is left out
-    distances, expected = batch.encodings["distance"], [torch.zeros(0, L, 4).double()]
+    distances = batch.encodings["distance"]
+    expected = [torch.zeros(0, L, 4).double()]
     for b, n in enumerate(len(graph.x) for graph in some):
         for i in range(n):
             shares = torch.zeros(1, L, 4).double()
@@ -138,8 +142,10 @@ def test_pair_kinds_of_a_small_graph():
 def test_shares_by_kind_equal_the_loop_over_nodes_and_pairs(some, seed):
     batch = collate(small.encoded(*some))
     attention, _ = some_attention([batch.mask.shape[1]] * len(some), seed)
-    kind, nodes = pair_kinds(batch, near=1), int(batch.mask.sum())
-    expected, of_even = torch.zeros(L, H, len(KINDS)).double(), torch.zeros(len(KINDS)).double()
+    kind = pair_kinds(batch, near=1)
+    nodes = int(batch.mask.sum())
+    expected = torch.zeros(L, H, len(KINDS)).double()
+    of_even = torch.zeros(len(KINDS)).double()
     for b, n in enumerate(len(graph.x) for graph in some):
         for i in range(n):
             for j in range(n):
@@ -172,8 +178,10 @@ def graph(types: list[int], edges: list[tuple[int, int]]) -> Data:
     )
 
 
-TYPES, EDGES = [0, 1, 2, 0, 3], [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]
-ONE, TWO = graph(TYPES, EDGES), graph([4, 2, 2], [(0, 1), (1, 2)])
+TYPES = [0, 1, 2, 0, 3]
+EDGES = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]
+ONE = graph(TYPES, EDGES)
+TWO = graph([4, 2, 2], [(0, 1), (1, 2)])
 
 
 def encoded(name: str, variant: str, *some: Data) -> list[Data]:
@@ -188,7 +196,8 @@ def model_and_batch(name: str, variant: str, *some: Data, num_nodes: int | None 
 @EVERY
 def test_gradients_equal_finite_differences(name, variant):
     model, batch = model_and_batch(name, variant, TWO, graph([1, 5], [(0, 1)]))
-    first, seen = layers_of(model)[0], []
+    first = layers_of(model)[0]
+    seen = []
     hook = first.register_forward_pre_hook(lambda _, args: seen.append(args[0].detach()))
     model(batch)
     hook.remove()
@@ -201,7 +210,8 @@ def test_gradients_equal_finite_differences(name, variant):
         hook.remove()
         return prediction.sum()
 
-    slopes, h = difference_loop(predict, seen[0])[:, -3:], seen[0][:, -3:]
+    slopes = difference_loop(predict, seen[0])[:, -3:]
+    h = seen[0][:, -3:]
     for from_mean in (False, True):
         got = gradient_times_input(model, batch, from_mean=from_mean)
         for b, n in enumerate((3, 2)):
@@ -215,7 +225,8 @@ def test_gradients_equal_finite_differences(name, variant):
 def test_weights_times_gradients_equal_head_outputs_times_theirs(name, variant):
     """z is linear in the weights: the sums over rows are the products of z and its gradient."""
     model, batch = model_and_batch(name, variant, ONE, TWO)
-    got, outputs = attention_times_gradient(model, batch), []
+    got = attention_times_gradient(model, batch)
+    outputs = []
     handles = [
         layer.attention.output.register_forward_pre_hook(lambda _, args: outputs.append(args[0]))
         for layer in layers_of(model)

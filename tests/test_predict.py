@@ -131,7 +131,8 @@ def test_a_prediction_that_is_not_finite_has_a_reason():
 
 def test_a_model_in_training_mode_predicts_in_evaluation_mode_and_stays_as_it_was():
     predictor = load("signnet-100k/molecules")
-    expected, model = predictor.predict(SMILES), predictor.model
+    expected = predictor.predict(SMILES)
+    model = predictor.model
     model.train()
     frozen = next(module for module in model.modules() if isinstance(module, torch.nn.BatchNorm1d))
     frozen.eval()
@@ -298,7 +299,8 @@ def test_large_molecules_share_a_batch_with_few_others():
 
 def test_large_molecules_warn_of_their_memory_and_time_before_prediction():
     predictor = load("csa-100k/molecules")
-    small, large = predictor.memory_of(100), predictor.memory_of(200)
+    small = predictor.memory_of(100)
+    large = predictor.memory_of(200)
     assert 3 * small < large < 5 * small
     peptide = "NCC(=O)" * 30 + "O"
     says = (
@@ -316,7 +318,8 @@ def test_large_molecules_warn_of_their_memory_and_time_before_prediction():
 def test_many_molecules_use_the_fused_form_and_are_predicted_as_few_are(monkeypatch):
     pytest.importorskip("numba")
     predictor = load("csa-rings/zinc")
-    few, config = predictor.predict_rows([*SMILES, "CCX"]), predictor.model.config
+    few = predictor.predict_rows([*SMILES, "CCX"])
+    config = predictor.model.config
     monkeypatch.setattr(predict, "MANY", 2)
     monkeypatch.setattr(predict, "ROWS_AT_ONCE", 4)
     used = []
@@ -387,7 +390,8 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
     words += " --epochs 1 --batch-size 8"
     call(*words.split())
     (folder,) = tmp_path.glob("csa-zinc-on-my-*")
-    tuned, before = load(folder).model.state_dict(), load("csa/zinc").model.state_dict()
+    tuned = load(folder).model.state_dict()
+    before = load("csa/zinc").model.state_dict()
     name = "layers.3.attention.query.weight"
     change = (tuned[name] - before[name]).norm() / before[name].norm()
     assert 0 < change < 0.1
@@ -398,7 +402,8 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
 @pytest.mark.parametrize("name", available())
 def test_a_shipped_model_is_fine_tuned_by_the_recipe_of_its_name_and_by_no_other(name):
     own = own_recipe(name, "regression", ["y"], predict.features_of(name))
-    model, trained = fine_tuned(own, name).build_model(), load(name).model
+    model = fine_tuned(own, name).build_model()
+    trained = load(name).model
     head = {key for key in model.state_dict() if key.startswith("head.")}
     assert head
     for key, value in trained.state_dict().items():
@@ -411,7 +416,8 @@ def test_a_shipped_model_is_fine_tuned_by_the_recipe_of_its_name_and_by_no_other
 def test_a_published_recipe_starts_from_trained_weights_as_well():
     tuned = fine_tuned(RECIPES["csa/zinc"], "csa/zinc")
     assert tuned.changed["start"] == "csa/zinc"
-    weights, trained = tuned.build_model().state_dict(), load("csa/zinc").model.state_dict()
+    weights = tuned.build_model().state_dict()
+    trained = load("csa/zinc").model.state_dict()
     for name, weight in weights.items():
         assert weight.equal(trained[name].cpu()) == (not name.startswith("head.")), name
     with pytest.raises(ValueError, match="cannot start a model of the recipe csa-rings/zinc"):
@@ -456,7 +462,8 @@ def test_sizes_of_older_records_mean_the_same():
 )
 def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model):
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    x, edge_attr = torch.tensor([[0, 3], [4, 1], [2, 0]]), torch.tensor([[2, 1]] * 4)
+    x = torch.tensor([[0, 3], [4, 1], [2, 0]])
+    edge_attr = torch.tensor([[2, 1]] * 4)
     graph = Data(x=x, edge_index=edges, edge_attr=edge_attr, y=torch.tensor([0.5]))
     others = [graph.clone().update({"x": torch.where(torch.arange(2) == c, 1, x)}) for c in (0, 1)]
     if model not in ("gin", "gat"):  # they read no edge features
@@ -556,7 +563,8 @@ def test_a_model_compiled_without_graph_breaks_or_exported_agrees_on_other_sizes
 def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    predictor, path = small(name), tmp_path / "model.onnx"
+    predictor = small(name)
+    path = tmp_path / "model.onnx"
     names = predict.save_onnx(predictor, path)
     assert names == [*predict.tensors_of(predictor, ["CCO"])]
     session = runtime.InferenceSession(str(path))

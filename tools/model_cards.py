@@ -371,7 +371,8 @@ def both_sets(file: Path) -> dict[str, GraphDataset]:
 def measure(file: Path) -> None:
     """Writes fingerprints of the training molecules, and errors on both sets."""
     sets = both_sets(file)
-    zinc, embedded = sets["zinc"], sets["molecules"]
+    zinc = sets["zinc"]
+    embedded = sets["molecules"]
     known = {"zinc": fingerprints(graph.smiles for graph in zinc.train)}
     known["molecules"] = fingerprints(graph.smiles for graph in embedded.train[:4000])
     for data, bits in known.items():

@@ -62,7 +62,8 @@ from tests.graphs.small import three_chains
 from tests.train.small_run import run, small_model
 from tests.train.tiny_data import tiny, tiny_zinc_file
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 CHAINS = three_chains().graphs
 RECIPE = get_recipe("gin-100k/zinc")
 EXPECTED = re.compile(r"\b([Ee]xpect(ed|s)|install|valid graph file|RDKit can read)\b")
@@ -1110,7 +1111,8 @@ def typed(*words: str) -> Make:
 
 
 def command(words: list[str]) -> None:
-    stderr, status = StringIO(), 0
+    stderr = StringIO()
+    status = 0
     with (
         patch.object(sys, "argv", ["gtcourse", *words]),
         patch.dict("os.environ", {"COLUMNS": "5000", "TERM": "dumb"}),

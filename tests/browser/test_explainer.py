@@ -174,7 +174,8 @@ def per_head(model):
 )
 def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, change):
     predictor = copy.copy(load(f"{name}-100k/molecules"))
-    model, before = explorer.model(predictor), predictor.predict(SMILES[:2])
+    model = explorer.model(predictor)
+    before = predictor.predict(SMILES[:2])
     with torch.no_grad():
         change(predictor.model)
     for text, value, old in zip(SMILES, predictor.predict(SMILES[:2]), before, strict=False):
@@ -333,7 +334,8 @@ def test_atoms_never_touch(browser):
 
 def test_pointing_previews_an_atom_and_a_click_keeps_it(explainer, page):
     host = explainer()
-    legend, atoms = host.locator(".legend"), host.locator(".molecule .atom")
+    legend = host.locator(".legend")
+    atoms = host.locator(".molecule .atom")
     kept = legend.inner_text()
     atoms.nth(9).hover()
     assert "C9" in legend.inner_text()
@@ -406,7 +408,8 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
     tour.get_by_role("button", name="Skip").press("Enter")  # the question, not the answer
     tour.get_by_role("button", name="Next").press("Enter")
     tour.get_by_role("button", name="Back").press("Enter")
-    models, asked = set(), 0
+    models = set()
+    asked = 0
     for step in range(1, 11):
         tour.get_by_text(f"{step} of 10").wait_for()
         if tour.locator("[data-answer]").count():

@@ -37,7 +37,8 @@ def numbers(data):
 
 
 def test_the_metro_shows_what_the_general_form_computes():
-    new, old = pictures.metro(), stored("metro")
+    new = pictures.metro()
+    old = stored("metro")
     assert new["atoms"] == old["atoms"]
     assert numbers(new["legs"]) == pytest.approx(numbers(old["legs"]), rel=0.1, abs=1e-13)
     for leg in old["legs"].values():
@@ -107,10 +108,8 @@ def test_the_page_sees_of_small_graphs_what_the_views_of_chapter_10_see(browser)
 
 def test_egt_in_the_page_is_the_model_that_was_trained(browser):
     page = browser.new_page()
-    layers, code = (
-        explorer.script("explainer/layers"),
-        (CODE / "tour.js").read_text("utf-8").strip(),
-    )
+    layers = explorer.script("explainer/layers")
+    code = (CODE / "tour.js").read_text("utf-8").strip()
     page.set_content(f"<script>{layers}{code}({(CODE / 'tour.json').read_text('utf-8')});</script>")
     example = stored("tour")["example"]
     found = page.evaluate(

@@ -28,9 +28,11 @@ def shown(page):
 
 
 def test_the_query_moves_by_key_and_the_weights_follow_it_and_the_divisor(shown):
-    keys, query = torch.tensor([[2.0, 0], [1, 1.5], [-2, -0.5]]), torch.tensor([1.5, 1])
+    keys = torch.tensor([[2.0, 0], [1, 1.5], [-2, -0.5]])
+    query = torch.tensor([1.5, 1])
     page = shown(plots.attention_widget(keys, keys, query))
-    handle, divisor = page.locator(".handle"), page.locator("input")
+    handle = page.locator(".handle")
+    divisor = page.locator("input")
     handle.press("ArrowRight")  # a twentieth of the axis, which ends at 3
     handle.press("ArrowDown")
     for _ in range(4):
@@ -52,7 +54,8 @@ def test_the_heads_are_those_of_pytorch_with_the_rounded_weights(shown):
     page = shown(
         plots.heads_widget(model, WORDS, pattern=".", label="text", start="C(O)C", longest=6)
     )
-    source, target = torch.tensor([[3, 5, 4, 6, 3, 2]]), torch.tensor([[1]])
+    source = torch.tensor([[3, 5, 4, 6, 3, 2]])
+    target = torch.tensor([[1]])
     while target.shape[1] <= 6 and target[0, -1] != 2:
         target = torch.cat([target, model(source, target)[:, -1:].argmax(-1)], dim=1)
     _, weights = model(source, target[:, :-1], return_attention=True)

@@ -44,7 +44,8 @@ def test_a_perceptrons_step_is_counted_as_by_hand():
     batch = collate([graph_of(4, []) for _ in range(3)])
     batch.x = batch.x.expand(-1, -1, 5)
     costs = step_costs(Perceptron(5, 7), TASK, batch)
-    first, last = 2 * 12 * 5 * 7, 2 * 12 * 7 * 1
+    first = 2 * 12 * 5 * 7
+    last = 2 * 12 * 7 * 1
     assert costs.flops == 2 * first + 3 * last
     assert costs.parameters == costs.gradients == 4 * (5 * 7 + 7)
     assert costs.optimizer == 2 * costs.parameters + 2 * 4  # two moments, and a counter for each
@@ -56,8 +57,10 @@ def test_a_perceptrons_step_is_counted_as_by_hand():
 @pytest.mark.parametrize("name", [*DENSE, *LISTS])
 def test_memory_is_what_the_profiler_sees(name):
     entry = LEADERBOARD[name]
-    model, batch = entry.build_model(), batch_for(entry).select(torch.arange(48) % 2)
-    costs, other = step_costs(model, TASK, batch), copy.deepcopy(model)
+    model = entry.build_model()
+    batch = batch_for(entry).select(torch.arange(48) % 2)
+    costs = step_costs(model, TASK, batch)
+    other = copy.deepcopy(model)
     seen = peak_of(traced(lambda: TASK.loss(other(batch), batch).backward()))
     # At its highest some gradients may be there already; an operator may take some for itself.
     assert 0.95 * (seen - costs.gradients) <= costs.activations <= 1.02 * seen
@@ -65,7 +68,8 @@ def test_memory_is_what_the_profiler_sees(name):
 
 @pytest.mark.parametrize("name", DENSE)
 def test_a_step_without_numbers_has_the_products_of_one_with_them(name):
-    model, batch = LEADERBOARD[name].build_model().eval(), batch_for(LEADERBOARD[name], count=1)
+    model = LEADERBOARD[name].build_model().eval()
+    batch = batch_for(LEADERBOARD[name], count=1)
     batch = batch.select(torch.tensor([0, 0]))  # no padding, which lists of pairs leave out
     real, counted = (step_costs(model, TASK, b) for b in (batch, batch.to("meta")))
     if name != "transformer-100k":  # whose fused kernel counts its products in another way
@@ -88,7 +92,8 @@ def test_the_largest_moment_counts():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_recorded_is_what_the_counter_counts_today(name, molecules):
-    entry, formula = LEADERBOARD[name], recorded_formulas()[name]
+    entry = LEADERBOARD[name]
+    formula = recorded_formulas()[name]
     few = collate(encode(molecules.test[:2], *entry.transforms))
     for graphs, nodes in ((4, 21), (64, 150)):
         counted = step_costs(entry.build_model(), TASK, stretched(few, graphs, nodes))

@@ -79,7 +79,8 @@ def test_colours_are_equal_where_neighbours_are_and_differ_where_a_bond_does():
             edge_attr=torch.tensor(bonds * 2)[:, None],
         )
 
-    single, double = chain([0, 0, 1], [1, 1]), chain([0, 0, 1], [1, 2])
+    single = chain([0, 0, 1], [1, 1])
+    double = chain([0, 0, 1], [1, 2])
     turned = chain([1, 0, 0], [1, 1])
     train, test = colour_counts([single, double], [turned, chain([1], [])], rounds=2)
     assert train.sum(axis=1).A1.tolist() == [9, 9]  # three atoms, in rounds 0, 1 and 2

@@ -32,10 +32,12 @@ def same_pattern(one, other) -> bool:
 def test_one_node_of_each_community_says_which_it_is():
     places = []
     for graph in tasks.cluster((800, 100, 100)):
-        x, y = graph.x[:, 0], graph.y
+        x = graph.x[:, 0]
+        y = graph.y
         assert torch.bincount(x, minlength=7)[1:].tolist() == [1] * 6
         assert torch.equal(y[x > 0], x[x > 0] - 1)
-        told, others = (x > 0).nonzero()[y[x > 0] == 0].item(), (y == 0).nonzero()[:, 0]
+        told = (x > 0).nonzero()[y[x > 0] == 0].item()
+        others = (y == 0).nonzero()[:, 0]
         places.append((others == told).nonzero().item() / (len(others) - 1))
     assert abs(np.mean(places) - 0.5) < 4 * np.std(places) / len(places) ** 0.5
 

@@ -18,11 +18,14 @@ def small_batch():
 
 @torch.no_grad()
 def test_the_scale_is_that_of_a_head():
-    model, batch = large_weights(CGT(SMALL)), small_batch()
+    model = large_weights(CGT(SMALL))
+    batch = small_batch()
     layer = model.layers[0].attention
-    h, N = model.node_encoding(batch), batch.mask.shape[1]
+    h = model.node_encoding(batch)
+    N = batch.mask.shape[1]
     nothing = EdgeTerms(torch.zeros(len(h), 2, N, N).double())
-    q, k = layer.split_heads(layer.query(h)), layer.split_heads(layer.key(h))
+    q = layer.split_heads(layer.query(h))
+    k = layer.split_heads(layer.key(h))
     _, attention = layer(h, nothing, return_attention=True)
     expected = (q @ k.mT / 4**0.5).softmax(dim=-1)  # a head is 4 wide
     torch.testing.assert_close(attention, expected)
@@ -54,7 +57,8 @@ def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
 
 @torch.no_grad()
 def test_the_shift_of_the_walks_map_can_stand_in_the_maps_that_follow():
-    model, batch = large_weights(CGT(SMALL)), small_batch()
+    model = large_weights(CGT(SMALL))
+    batch = small_batch()
     before = model(batch)
     fold_shift(model)
     assert model.edge_encoding.relative.projection.bias.abs().max() == 0

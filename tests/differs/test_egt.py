@@ -15,7 +15,8 @@ from tests.models.small import chain, encoded, large_weights
 def attention_and_input(**options):
     torch.manual_seed(0)
     attention = large_weights(EGTAttention(8, 6, 2, **options))
-    h, e = torch.randn(1, 4, 8).double(), torch.randn(1, 4, 4, 6).double()
+    h = torch.randn(1, 4, 8).double()
+    e = torch.randn(1, 4, 4, 6).double()
     return attention, h, e
 
 
@@ -54,7 +55,8 @@ def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
 def test_the_larger_constant_leaves_small_vectors_smaller():
     """Vectors that start within 0.05 of zero, behind a norm of PyTorch and of Keras."""
     torch.manual_seed(0)
-    start, variance = torch.empty(1000, 64).uniform_(-0.05, 0.05), 0.1**2 / 12
+    start = torch.empty(1000, 64).uniform_(-0.05, 0.05)
+    variance = 0.1**2 / 12
     for eps in (1e-5, 1e-3):
         spread = nn.LayerNorm(64, eps)(start).std().item()
         assert abs(spread - (variance / (variance + eps)) ** 0.5) < 0.01
@@ -65,7 +67,8 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
     batch = collate(encoded(chain(1, 2)))
     for variant, same in (("simple", False), ("full", True)):
         model = large_weights(EGT(replace(SMALL, variant=variant, norm_eps=1e-12)))
-        layer, e = model.layers[0], model.edge_input(batch)
+        layer = model.layers[0]
+        e = model.edge_input(batch)
         shifts = [layer.attention.edge_bias(layer.edge_norm(scale * e)) for scale in (1, 2)]
         assert torch.allclose(*shifts, atol=1e-6) == same
         bias = layer.attention.edge_bias.bias

@@ -63,7 +63,8 @@ def test_each_head_reads_edges_in_its_own_way():
 def test_a_renumbered_ring_has_other_paths_in_the_code_and_the_same_ones_here():
     """Opposite corners of a square have two shortest paths, and its edges are of four kinds."""
     square = of_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
-    square.x, square.edge_attr = torch.zeros(4, 1).long(), torch.tensor([0, 1, 2, 3] * 2)[:, None]
+    square.x = torch.zeros(4, 1).long()
+    square.edge_attr = torch.tensor([0, 1, 2, 3] * 2)[:, None]
     order = torch.tensor([0, 3, 2, 1])  # node 3 takes the place of node 1
     one, other = encoded(square, renumbered(square, order))
     back = order.argsort()
@@ -76,7 +77,8 @@ def test_a_renumbered_ring_has_other_paths_in_the_code_and_the_same_ones_here():
 
 def test_of_a_path_over_node_0_all_edges_count():
     graph = of_edges(3, [(1, 0), (0, 2)])
-    graph.x, graph.edge_attr = torch.zeros(3, 1).long(), torch.tensor([1, 2, 1, 2])[:, None]
+    graph.x = torch.zeros(3, 1).long()
+    graph.edge_attr = torch.tensor([1, 2, 1, 2])[:, None]
     (graph,) = encoded(graph)
     assert graph.path_edges[1, 2, :2, 0].tolist() == [1, 2]
     via = last_improvement(collate([graph]).adjacency[0])
@@ -87,7 +89,8 @@ def test_of_a_path_over_node_0_all_edges_count():
 def test_a_vector_behind_the_paths_end_makes_company_matter_and_the_package_has_none():
     model = large_weights(Graphormer(SMALL))
     short, long = encoded(chain(1), chain(1, 2, 3))
-    alone, together = collate([short]), collate([short, long])
+    alone = collate([short])
+    together = collate([short, long])
     torch.testing.assert_close(model(together)[:1], model(alone), rtol=0, atol=1e-10)
     encoding = edge_encoding(model)
     plain = encoding(alone)
@@ -126,8 +129,10 @@ def between(via: Tensor, i: int, j: int) -> list[int]:
 
 def paths_of_the_code(graph: Data, max_length: int) -> Tensor:
     """``path_edges`` along those paths, ``[n, n, L, F]``: they depend on how nodes are numbered."""
-    batch, n = collate([graph]), graph.num_nodes
-    attributes, via = batch.edge_attr[0], last_improvement(batch.adjacency[0])
+    batch = collate([graph])
+    n = graph.num_nodes
+    attributes = batch.edge_attr[0]
+    via = last_improvement(batch.adjacency[0])
     edges = attributes.new_zeros(n, n, max_length, attributes.shape[-1])
     for i, j in (graph.distance > 0).nonzero().tolist():
         nodes = [i, *between(via, i, j), j]

@@ -18,7 +18,8 @@ def path(length: int):
 
 @torch.no_grad()
 def test_a_node_reads_its_own_edge_vector_and_the_codes_two_lines_leave_none():
-    model, batch = large_weights(GRPE(SMALL)), path(3)
+    model = large_weights(GRPE(SMALL))
+    batch = path(3)
     before = model(batch)
     for table in model.tables.values():
         table.edges.weight[-2] += 1.0  # E_self
@@ -38,13 +39,15 @@ def test_the_longest_distance_is_not_far_in_the_text_and_far_in_the_code():
     ours = large_weights(RelationEmbedding(4, 5, 3))
     rows = ours()  # itself, 4 types, 2 to 5 steps, far, unreachable, virtual
     assert len(rows) == 1 + 4 + 4 + 3
-    at_5, far = rows[8], rows[9]
+    at_5 = rows[8]
+    far = rows[9]
     relations = Relations((4,), None, max_distance=5, virtual_node=False)
     assert relations(path(9))[0, 0].tolist() == [0, 2, 5, 6, 7, 8, 9, 9, 9]
     assert (at_5 - far).abs().max() > 0.1
     model = large_weights(GRPE(replace(SMALL, max_distance=5)))
     for table in model.tables.values():  # pairs at distance L read P_far, as in the authors' code
-        P, L = table.distances.weight, table.max_distance
+        P = table.distances.weight
+        L = table.max_distance
         P[L] = P[L + 1]
     shorter = large_weights(GRPE(replace(SMALL, max_distance=4)))
     state = model.state_dict()
@@ -59,7 +62,8 @@ def test_the_longest_distance_is_not_far_in_the_text_and_far_in_the_code():
 @torch.no_grad()
 def test_by_the_root_of_the_whole_width_all_three_terms_shrink_alike():
     config = replace(SMALL, terms=("query", "key"), num_layers=1, num_heads=4)
-    model, batch = large_weights(GRPE(config)), path(4)
+    model = large_weights(GRPE(config))
+    batch = path(4)
     logits = logits_of(model, batch)
     scale_queries(model, 0.5)  # the root of four heads
     for parameter in model.tables["query"].parameters():

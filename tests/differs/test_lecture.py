@@ -13,7 +13,8 @@ from tests.models.small import chain, edge_encoding, encoded, large_weights, sca
 def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():
     torch.manual_seed(0)
     model = BagTransformer(BagTransformerConfig(d_model=16, num_heads=4))
-    layer, x = model.encoder.layers[0].attention, torch.randn(1, 5, 16)
+    layer = model.encoder.layers[0].attention
+    x = torch.randn(1, 5, 16)
     q, k, v = (layer.split_heads(p(x)) for p in (layer.query, layer.key, layer.value))
     plain = layer.output(layer.join_heads((q @ k.mT).softmax(-1) @ v))
     before = layer(x)
@@ -24,7 +25,8 @@ def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():
 
 def test_a_shift_of_the_keys_changes_nothing_and_one_of_the_queries_does():
     torch.manual_seed(0)
-    layer, x = MultiHeadAttention(16, 4).double(), torch.randn(2, 5, 16).double()
+    layer = MultiHeadAttention(16, 4).double()
+    x = torch.randn(2, 5, 16).double()
     before = layer(x)
     layer.key.bias.data.normal_()
     torch.testing.assert_close(layer(x), before)
@@ -37,7 +39,8 @@ def test_the_sum_is_the_mean_times_the_length_of_the_path():
     batch = collate(encoded(chain(1, 2, 3)))
     mean = encoding(batch)
     encoding.reduce = "sum"
-    total, table = encoding(batch), encoding.table()
+    total = encoding(batch)
+    table = encoding.table()
     torch.testing.assert_close(total[0, :, 0, 3], table[0, 1] + table[1, 2] + table[2, 3])
     torch.testing.assert_close(total[0, :, 0, 3], 3 * mean[0, :, 0, 3])
     assert total[0, :, 0, 0].abs().max() == 0

@@ -23,7 +23,8 @@ def small_batch():
 
 def test_in_training_two_calls_know_a_sign_and_one_call_does_not():
     torch.manual_seed(0)
-    model, (batch, vectors, flipped) = SignNet(SMALL).double().train(), small_batch()
+    model = SignNet(SMALL).double().train()
+    batch, vectors, flipped = small_batch()
     for form, least, most in ((in_two_calls, 1e-3, 100), (in_one_call, 0, 1e-12)):
         moved = (form(model, vectors, batch) - form(model, flipped, batch)).abs()
         assert least <= moved.max() <= most
@@ -32,7 +33,8 @@ def test_in_training_two_calls_know_a_sign_and_one_call_does_not():
 @torch.no_grad()
 def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_in_the_package_nothing():
     torch.manual_seed(0)
-    model, (batch, vectors, _) = SignNet(SMALL).double().eval(), small_batch()
+    model = SignNet(SMALL).double().eval()
+    batch, vectors, _ = small_batch()
     wider = torch.cat([vectors, torch.zeros_like(vectors[:, :, :1])], dim=2)
 
     def added(counted):

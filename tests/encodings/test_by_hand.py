@@ -54,7 +54,8 @@ def test_random_walks_distinguish_the_pairs_of_csa_figure_2():
     """Rows 0.33, 0.33, 0.26 and 0.50, 0.00, 0.63 for pairs that are one step apart in both."""
     left = AddRandomWalks(3)(DIAMOND).random_walks[0, 1]
     right = AddRandomWalks(3)(PATH_OF_FOUR).random_walks[1, 2]
-    third, half = Fraction(1, 3), Fraction(1, 2)
+    third = Fraction(1, 3)
+    half = Fraction(1, 2)
     expected = [third, third, Fraction(7, 27)], [half, Fraction(0), Fraction(5, 8)]
     for row, fractions in zip((left, right), expected, strict=True):
         torch.testing.assert_close(row, torch.tensor([float(f) for f in fractions]))

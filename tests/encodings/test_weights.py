@@ -63,7 +63,8 @@ def test_fractional_weights_equal_loops(encoding, loop):
 
 
 def test_singular_vectors_of_negative_weights():
-    graph, encoding = triangle([-1.0, 2.0, 0.5]), AddSVD(3, weight="length")
+    graph = triangle([-1.0, 2.0, 0.5])
+    encoding = AddSVD(3, weight="length")
     with default_dtype(torch.float64):
         for got, expected in singular_vectors(encoding, encoding(graph)):
             torch.testing.assert_close(got, expected, rtol=0, atol=1e-7)
@@ -80,7 +81,8 @@ def test_unit_weights_give_the_unweighted_encoding():
         (AddRandomWalks(3, pairs=False), AddRandomWalks(3, pairs=False, weight="ones")),
         (AddSVD(2), AddSVD(2, weight="ones")),
     ):
-        one, other = plain(graph), weighted(graph)
+        one = plain(graph)
+        other = weighted(graph)
         for name in {*one.keys()} - {*graph.keys()}:
             assert torch.equal(one[name], other[name])
 

@@ -119,7 +119,8 @@ class Child:
 
     def end(self) -> "Child":
         self.process.join()
-        self.code, self.seconds = self.process.exitcode, time.perf_counter() - self.begun
+        self.code = self.process.exitcode
+        self.seconds = time.perf_counter() - self.begun
         self.output = self.log.read_text().strip() if self.log.exists() else ""
         return self
 

@@ -152,7 +152,8 @@ def benchmark_graph(name: str, number: int) -> dict[str, torch.Tensor]:
 
 def content(published: Publication, root: Path) -> dict[str, bytes]:
     """The publisher's answers by URL, of its files below ``root``."""
-    folder, archive = root / published.folder, io.BytesIO()
+    folder = root / published.folder
+    archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for path in folder.rglob("*.*"):
             name = str(path.relative_to(folder))

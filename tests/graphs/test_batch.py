@@ -16,9 +16,11 @@ def test_collate_equals_the_loop_over_graphs_and_edges(batch, padding):
     got = collate(batch, num_nodes=N)
     for b, graph in enumerate(batch):
         n = len(graph.x)
-        adjacency, attributes = torch.zeros(N, N).bool(), torch.zeros(N, N, 1).long()
+        adjacency = torch.zeros(N, N).bool()
+        attributes = torch.zeros(N, N, 1).long()
         for e, (i, j) in reversed(list(enumerate(graph.edge_index.T.tolist()))):
-            adjacency[i, j], attributes[i, j] = True, graph.edge_attr[e]
+            adjacency[i, j] = True
+            attributes[i, j] = graph.edge_attr[e]
         assert torch.equal(got.adjacency[b], adjacency)
         assert torch.equal(got.edge_attr[b], attributes)
         assert torch.equal(got.x[b, :n], graph.x)
@@ -56,7 +58,8 @@ def test_targets_of_graphs_nodes_and_edges(target, rows, shape, floating):
     first.y = torch.arange(rows) + 5
     second.y = torch.arange({"graph": 1, "node": 2, "edge": 1}[target]) + 8
     if floating:
-        first.y, second.y = first.y.float(), second.y.float()
+        first.y = first.y.float()
+        second.y = second.y.float()
     batch = collate([first, second])
     assert batch.target == target
     assert batch.y.shape == shape
@@ -96,7 +99,8 @@ def test_custom_encodings_of_nodes_and_pairs_are_padded():
     to_batch = []
     for graph in graphs:
         graph = AddLaplacianEigenvectorPE(1)(AddRandomWalkPE(3)(graph))
-        n, edges = graph.num_nodes, graph.edge_index.shape[1]
+        n = graph.num_nodes
+        edges = graph.edge_index.shape[1]
         graph.mine = torch.arange(n * n * 2.0).reshape(n, n, 2)
         graph.of_edges = torch.zeros(edges, 2)
         to_batch.append(graph)

@@ -50,7 +50,8 @@ def test_epoch_can_start_at_any_batch(first, buckets, shuffle):
         loader.set_epoch(3, first_batch)
         return [batch.y.tolist() for batch in loader], [batch.y.tolist() for batch in loader]
 
-    (whole, next_whole), (rest, next_rest) = batches(0), batches(first)
+    whole, next_whole = batches(0)
+    rest, next_rest = batches(first)
     assert rest == whole[first:]
     assert next_rest == next_whole  # which begins at its beginning
 

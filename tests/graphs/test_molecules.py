@@ -56,7 +56,8 @@ def test_the_target_is_zincs_formula():
 
 
 def test_each_ring_atom_beyond_six_costs_the_cycle_coefficient():
-    six, nine = parse("C1CCCCC1"), parse("C1CCCCCCCC1")
+    six = parse("C1CCCCC1")
+    nine = parse("C1CCCCCCCC1")
     assert (largest_ring(parse("CC")), largest_ring(six), largest_ring(nine)) == (0, 6, 9)
     from rdkit.Chem import Crippen
 

@@ -151,7 +151,8 @@ def test_graphs_equal_those_of_pyg_and_ogb(tmp_path, name):
             assert torch.equal(graph.edge_index, other.edge_index)
             if "edge_attr" in other:
                 assert torch.equal(graph.edge_attr.flatten(), other.edge_attr.flatten())
-            y, theirs = graph.y.flatten().double(), other.y.flatten().double()
+            y = graph.y.flatten().double()
+            theirs = other.y.flatten().double()
             torch.testing.assert_close(y, theirs, equal_nan=True, rtol=0, atol=0)
 
 

@@ -60,7 +60,8 @@ def gcn_layer_loop(layer, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
 def gat_layer_loop(layer, h: Tensor, edges: list[tuple[int, int]]) -> Tensor:
     """a_ij = softmax over j → i of LeakyReLU(a_src · W h_j + a_dst · W h_i), a head at a time."""
     conv = layer.conv
-    projected, width = linear(conv.lin, h), conv.out_channels
+    projected = linear(conv.lin, h)
+    width = conv.out_channels
     z = torch.zeros_like(h)
     for head in range(conv.heads):
         channels = range(head * width, (head + 1) * width)

@@ -21,10 +21,12 @@ def cgt_loop(model, graph: Data, max_ring: int) -> tuple[object, list[Tensor]]:
     Args:
         max_ring: nodes of the longest rings that count.
     """
-    config, n = model.config, graph.num_nodes
+    config = model.config
+    n = graph.num_nodes
     h = [node_vector(model, graph, i) for i in range(n)]
     E = edge_vectors(model, graph, max_ring)
-    filters, activation = [], {"relu": relu, "gelu": gelu}[config.activation]
+    filters = []
+    activation = {"relu": relu, "gelu": gelu}[config.activation]
     for number, layer in enumerate(model.layers):
         maps = model.edge_maps[0 if config.share_edges else number]
         logits = {pair: linear(maps.logits, vector) for pair, vector in E.items()}
@@ -44,7 +46,8 @@ def cgt_loop(model, graph: Data, max_ring: int) -> tuple[object, list[Tensor]]:
 
 def node_vector(model, graph: Data, i: int) -> Tensor:
     """h(0): what the node is, and next to it its walks' returns, normalised and mapped."""
-    encoding, config = model.node_encoding, model.config
+    encoding = model.node_encoding
+    config = model.config
     if config.num_node_types:
         what = columns(encoding.features.weight, config.num_node_types, graph.x[i].tolist())
     else:
@@ -82,7 +85,8 @@ def edge_vectors(model, graph: Data, max_ring: int) -> dict[tuple[int, int], Ten
 
 def bond_vector(bonds, graph: Data, i: int, j: int, bound: bool, config) -> Tensor:
     """Eq. 8; a pair that a ring binds has a second set of vectors where rings are categories."""
-    edges, types = edges_of(graph), config.num_edge_types or (1,)
+    edges = edges_of(graph)
+    types = config.num_edge_types or (1,)
     ring_set = int(bound and config.rings == "categorical")
     if (i, j) in edges and config.num_edge_features:
         return linear(bonds.edges, torch.tensor(edges[i, j], dtype=torch.float64))
@@ -111,7 +115,8 @@ def attention_loop(
     parts = (attention.query, attention.key, attention.value)
     q, k, v = ([linear(part, x).tolist() for x in h] for part in parts)
     e, values = ({pair: x.tolist() for pair, x in given.items()} for given in (e, values))
-    filters, z = torch.zeros(d, N, N).double(), torch.zeros(N, d).double()
+    filters = torch.zeros(d, N, N).double()
+    z = torch.zeros(N, d).double()
     for i in range(N):
         for c in range(d):
             head = c // K  # Appendix B

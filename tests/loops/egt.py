@@ -32,7 +32,8 @@ def egt_loop(model, graph: Data) -> dict[str, object]:
         for j in tokens
         if config.variant != "constrained" or i < q or j < q or i == j or (i - q, j - q) in edges
     }
-    first, attention = dict(e), []
+    first = dict(e)
+    attention = []
     for layer in model.layers:
         h, e, share = layer_loop(layer, h, e, seen, config)
         attention.append(share)
@@ -73,11 +74,13 @@ def node_vector(model, graph: Data, i: int) -> Tensor:
 
 def pair_vector(model, graph: Data, i: int, j: int) -> Tensor:
     """e of a pair of tokens: structure and edge feature, or the virtual nodes' own."""
-    q, inputs = model.config.virtual_nodes, model.edge_input
+    q = model.config.virtual_nodes
+    inputs = model.edge_input
     if i < q or j < q:
         own = [model.virtual_nodes.pairs.weight[t] for t in (i, j) if t < q]
         return sum(own) / len(own)
-    i, j = i - q, j - q
+    i = i - q
+    j = j - q
     edges = edges_of(graph)
     if inputs.max_distance is None:
         row = 1 if i == j or (i, j) in edges else 0
@@ -103,7 +106,8 @@ def layer_loop(
     layer, h: list[Tensor], e: dict, seen: set, config: EGTConfig
 ) -> tuple[list[Tensor], dict, dict]:
     """Eqs. 6 and 7 and both networks; ``seen`` are the pairs that there are (Eq. 12)."""
-    simple, eps = config.variant == "simple", config.norm_eps
+    simple = config.variant == "simple"
+    eps = config.norm_eps
     h_hat = [layer_norm(layer.node_norm, x, eps) for x in h]
     e_hat = {p: e[p] if simple else layer_norm(layer.edge_norm, e[p], eps) for p in seen}
     z, logits, share = attention_loop(layer.attention, h_hat, e_hat, config)
@@ -123,7 +127,8 @@ def attention_loop(
     attention, h: list[Tensor], e: dict, config: EGTConfig
 ) -> tuple[list, dict, dict]:
     """Eqs. 1 to 5 (ungated: 13, 14): gathered values, H-hat [H] and A-tilde [H] of each pair."""
-    H, d = config.num_heads, len(h[0])
+    H = config.num_heads
+    d = len(h[0])
     K = d // H
     logits = {p: torch.zeros(H).double() for p in e}
     share = {p: torch.zeros(H).double() for p in e}

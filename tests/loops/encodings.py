@@ -25,7 +25,8 @@ def undirected(graph: Data) -> set[tuple[int, int]]:
 
 def distances_loop(graph: Data) -> list[list[int]]:
     """Breadth-first search from each node."""
-    edges, n = edges_of(graph), graph.num_nodes
+    edges = edges_of(graph)
+    n = graph.num_nodes
     table = []
     for start in range(n):
         distance = {start: 0}
@@ -42,7 +43,8 @@ def distances_loop(graph: Data) -> list[list[int]]:
 
 def path_edges_loop(graph: Data, i: int, j: int) -> list[list]:
     """The edge features of a shortest path from i to j: the first of all in lexicographic order."""
-    edges, distance = edges_of(graph), distances_loop(graph)
+    edges = edges_of(graph)
+    distance = distances_loop(graph)
 
     def paths_to(node: int) -> list[list[list]]:
         if node == i:
@@ -67,8 +69,10 @@ def weights_of(graph: Data, weight: str | None) -> dict[tuple[int, int], float]:
 
 def walk_loop(graph: Data, start: int, steps: int, weight: str | None = None) -> list[list[float]]:
     """After 1, 2, … steps: the chance to be at each node. A walk that cannot move is lost."""
-    weights, n = weights_of(graph, weight), graph.num_nodes
-    here, history = {start: 1.0}, []
+    weights = weights_of(graph, weight)
+    n = graph.num_nodes
+    here = {start: 1.0}
+    history = []
     for _ in range(steps):
         there = {}
         for i, chance in here.items():
@@ -82,7 +86,8 @@ def walk_loop(graph: Data, start: int, steps: int, weight: str | None = None) ->
 
 
 def laplacian_loop(graph: Data, normalization: str, weight: str | None = None) -> Tensor:
-    weights, n = weights_of(graph, weight), graph.num_nodes
+    weights = weights_of(graph, weight)
+    n = graph.num_nodes
 
     def between(i: int, j: int) -> float:
         """The larger weight of both directions."""
@@ -104,12 +109,14 @@ def laplacian_loop(graph: Data, normalization: str, weight: str | None = None) -
 
 def rings_loop(graph: Data, max_size: int) -> list[tuple[int, ...]]:
     """Every set of nodes among which each has exactly two neighbours, and all are connected."""
-    edges, rings = undirected(graph), []
+    edges = undirected(graph)
+    rings = []
     for size in range(3, min(max_size, graph.num_nodes) + 1):
         for nodes in combinations(range(graph.num_nodes), size):
             links = {i: [j for j in nodes if (i, j) in edges] for i in nodes}
             if all(len(found) == 2 for found in links.values()):
-                seen, queue = {nodes[0]}, [nodes[0]]
+                seen = {nodes[0]}
+                queue = [nodes[0]]
                 while queue:
                     for j in links[queue.pop()]:
                         if j not in seen:

@@ -29,7 +29,8 @@ def graphormer_loop(model, graph: Data) -> Tensor:
 
 def node_vector(model, graph: Data, i: int) -> Tensor:
     """What the encodings add to node i (Eq. 5; Table 5, "via node")."""
-    edges, total = edges_of(graph), torch.zeros(model.config.d_model).double()
+    edges = edges_of(graph)
+    total = torch.zeros(model.config.d_model).double()
     for encoding in model.node_encodings:
         if hasattr(encoding, "incoming"):
             total = total + encoding.incoming.weight[sum(j == i for _, j in edges)]
@@ -73,7 +74,8 @@ def edge_sum_loop(encoding, graph: Data, i: int, j: int, head: int) -> Tensor:
     path = path_edges_loop(graph, i, j)[: encoding.max_length]
     total = torch.tensor(0.0).double()
     for n, kinds in enumerate(path):
-        x, w = mean_of_columns(encoding.edges, kinds), encoding.positions[n, :, head]
+        x = mean_of_columns(encoding.edges, kinds)
+        w = encoding.positions[n, :, head]
         total = total + sum(x[k] * w[k] for k in range(len(x)))
     return total
 
@@ -88,11 +90,13 @@ def layer_loop(layer, h: list[Tensor], A: list, graph: Data) -> list[Tensor]:
 
 def attention_loop(attention, h, A, graph, layer) -> list[Tensor]:
     """Eqs. 3, 4, 6 and 7."""
-    H, d = attention.num_heads, len(h[0])
+    H = attention.num_heads
+    d = len(h[0])
     K = d // H
     out = []
     for i in range(len(h)):
-        heads, carried = [], []
+        heads = []
+        carried = []
         for head in range(H):
             part = slice(head * K, (head + 1) * K)
             q = linear(attention.query, h[i])[part]
@@ -102,7 +106,8 @@ def attention_loop(attention, h, A, graph, layer) -> list[Tensor]:
                 logits.append(sum(q[c] * k[c] for c in range(K)) / math.sqrt(K) + A[i][j][head])
             weights = [torch.exp(logit - max(logits)) for logit in logits]
             share = [w / sum(weights) for w in weights]
-            z, e = torch.zeros(K).double(), torch.zeros(K).double()
+            z = torch.zeros(K).double()
+            e = torch.zeros(K).double()
             for j in range(len(h)):
                 z = z + share[j] * linear(attention.value, h[j])[part]
                 if layer.edge_values is not None:

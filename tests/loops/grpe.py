@@ -19,7 +19,8 @@ from tests.loops.parts import gelu, layer_norm, linear, network
 @torch.no_grad()
 def grpe_loop(model, graph: Data) -> tuple[object, list[Tensor]]:
     """The prediction, of the graph or a list of the nodes', and each layer's attention."""
-    config, n = model.config, graph.num_nodes
+    config = model.config
+    n = graph.num_nodes
     h = [] if model.virtual_node is None else [model.virtual_node]
     h += [node_vector(model, graph, i) for i in range(n)]
     first = len(h) - n  # the first node
@@ -54,7 +55,8 @@ def rows_of_pair(config, graph: Data, i: int, j: int) -> tuple[str | int, str | 
         return 0, "self"
     if i == -1 or j == -1:
         return "virtual", "virtual"
-    steps, edges = distances_loop(graph)[i][j], edges_of(graph)
+    steps = distances_loop(graph)[i][j]
+    edges = edges_of(graph)
     distance = "unreachable" if steps == -1 else steps if steps <= config.max_distance else "far"
     return distance, type_of_edge(config, edges[i, j]) if (i, j) in edges else "no"
 
@@ -63,15 +65,18 @@ def type_of_edge(config, features: list) -> int:
     if config.edge_step is not None:
         tenths = features[0] * round(1 / config.edge_step)
         return max(n for n in range(config.num_edge_types[0]) if n <= tenths)
-    kind, stride = 0, 1
+    kind = 0
+    stride = 1
     for value, size in zip(features, config.num_edge_types, strict=False):
-        kind, stride = kind + stride * value, stride * size
+        kind = kind + stride * value
+        stride = stride * size
     return kind
 
 
 def relation_vector(embedding, config, pair: tuple[str | int, str | int]) -> Tensor:
     r""":math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`."""
-    L, E = config.max_distance, math.prod(config.num_edge_types)
+    L = config.max_distance
+    E = math.prod(config.num_edge_types)
     distance, edge = pair
     of_words = {"far": L + 1, "unreachable": L + 2, "virtual": L + 3}
     P = embedding.distances.weight[of_words.get(distance, distance)]
@@ -88,12 +93,14 @@ def attention_loop(attention, h: list[Tensor], pairs: dict, tables, config) -> t
         name: {pair: relation_vector(tables[name], config, row) for pair, row in pairs.items()}
         for name in tables
     }
-    share, z = torch.zeros(H, N, N).double(), []
+    share = torch.zeros(H, N, N).double()
+    z = []
     for i in range(N):
         heads = []
         for head in range(H):
             part = slice(head * K, (head + 1) * K)
-            q, k_i = linear(attention.query, h[i])[part], linear(attention.key, h[i])[part]
+            q = linear(attention.query, h[i])[part]
+            k_i = linear(attention.key, h[i])[part]
             logits = []
             for j in range(N):
                 k = linear(attention.key, h[j])[part]

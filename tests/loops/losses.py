@@ -12,7 +12,8 @@ def weighted_cross_entropy_loop(
     logits: list[list[float]], targets: list[int], sizes: list[int] | None, missing: int = -100
 ) -> float:
     """A weighted mean over the known targets; a class weighs the share of all other classes."""
-    total, weights = 0.0, 0.0
+    total = 0.0
+    weights = 0.0
     for row, y in zip(logits, targets, strict=True):
         if y == missing:
             continue
@@ -26,7 +27,8 @@ def weighted_cross_entropy_loop(
 
 def distance_loss_loop(graphs, hops: int, reduction: str, self_is_one_hop: bool) -> float:
     """EGT's second objective, of (distances ``[n][n]``, logits ``[n][n][ν + 1]``) of each graph."""
-    sums, pairs = [], 0
+    sums = []
+    pairs = 0
     for distance, logits in graphs:
         total = 0.0
         for i, row in enumerate(distance):

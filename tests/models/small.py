@@ -192,7 +192,8 @@ def in_use(model: nn.Module, seed: int = 0) -> nn.Module:
 def with_weights_of(attention: nn.Module, other: nn.Module) -> nn.Module:
     """``other`` with the projections of ``attention``; biases that it lacks are zero."""
     for name in ("query", "key", "value", "output"):
-        source, target = getattr(attention, name), getattr(other, name)
+        source = getattr(attention, name)
+        target = getattr(other, name)
         target.weight.data = source.weight.data
         bias = torch.zeros(len(source.weight)) if source.bias is None else source.bias.data
         target.bias.data = bias
@@ -240,7 +241,8 @@ def reference(name: str) -> Callable[[str], Tensor]:
 
 def load(module: nn.Module, weight: Tensor, bias: Tensor) -> None:
     assert module.weight.shape == weight.shape
-    module.weight.data, module.bias.data = weight, bias
+    module.weight.data = weight
+    module.bias.data = bias
 
 
 def scale_queries(model: nn.Module, factor: float) -> None:

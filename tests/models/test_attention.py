@@ -57,7 +57,8 @@ def test_multi_head_attention_equals_the_loop_over_heads(N, heads, seed):
 def test_masks_of_all_documented_shapes_are_equivalent(shape):
     torch.manual_seed(0)
     layer = MultiHeadAttention(6, 3)
-    query, key = torch.randn(2, 4, 6), torch.randn(2, 5, 6)
+    query = torch.randn(2, 4, 6)
+    key = torch.randn(2, 5, 6)
     keys = torch.tensor([True, True, False, True, False])
     expected = layer(query, key, mask=keys.expand(2, 3, 4, 5))
     torch.testing.assert_close(layer(query, key, mask=keys.expand(shape)), expected)

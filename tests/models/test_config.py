@@ -159,7 +159,8 @@ def graphs_with(x: torch.Tensor, edge_attr: torch.Tensor | None) -> list[Data]:
     other = Data(x=torch.zeros_like(x), edge_index=edge_index)
     graph = Data(x=x, edge_index=edge_index)
     if edge_attr is not None:
-        graph.edge_attr, other.edge_attr = edge_attr, torch.zeros_like(edge_attr)
+        graph.edge_attr = edge_attr
+        other.edge_attr = torch.zeros_like(edge_attr)
     return [other, graph]
 
 

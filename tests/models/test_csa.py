@@ -38,7 +38,8 @@ def attention_of(**options) -> ChromaticSelfAttention:
 @FORMS
 def test_logits_equal_in_all_channels_of_a_head_are_graphormers_bias(form):
     """Eq. 4, and "equivalent if E is piecewise-constant" (Section 3.2, Appendix B)."""
-    attention, (h, bias) = attention_of(form=form), draw((B, N, D), (B, H, N, N))
+    attention = attention_of(form=form)
+    h, bias = draw((B, N, D), (B, H, N, N))
     mask = torch.tensor([[True] * N, [True] * 4 + [False] * 2])
     graphormer = with_weights_of(attention, GraphormerAttention(D, H))
     expected, weights = graphormer(h, bias, mask=mask, return_attention=True)
@@ -54,7 +55,8 @@ def test_logits_equal_in_all_channels_of_a_head_are_graphormers_bias(form):
 @torch.no_grad()
 def test_log_kernel_as_logits_is_graphit():
     """exp(Q_i . K_j) K_r(i, j), normalised."""
-    attention, (h,) = attention_of(), draw((B, N, D))
+    attention = attention_of()
+    (h,) = draw((B, N, D))
     kernel = torch.rand(N, N, generator=torch.Generator().manual_seed(1)).double() + 0.1
     logits = kernel.log().expand(B, H, N, N)
     _, got = attention(h, EdgeTerms(logits), return_attention=True)
@@ -99,7 +101,8 @@ def factors_of_dropout(form: str, graphs: int = 200, **ablation) -> Tensor:
     return ratio.unflatten(-1, (2, N)).transpose(1, 2)
 
 
-CHANNEL, QUERY = 1, 2
+CHANNEL = 1
+QUERY = 2
 ABLATIONS = {
     "node_ablation": (CHANNEL, QUERY),
     "edge_ablation": (CHANNEL,),
@@ -123,7 +126,8 @@ def test_ablations_drop_nodes_pairs_or_channels_and_rescale_the_rest(name, form)
 
 def test_far_and_unreachable_pairs_share_one_distance_vector():
     """In the authors' code 3 and 4 have one vector, as have 5 to 8, and unreachable has none."""
-    p, steps = 8, [(i, i + 1) for i in range(10)]
+    p = 8
+    steps = [(i, i + 1) for i in range(10)]
     path_and_a_node = graph_of(12, steps + [(j, i) for i, j in steps])
     encoding = DistanceEncoding(p, 4)
     got = encoding(collate(encoded(path_and_a_node)))[0]
@@ -157,7 +161,8 @@ def test_additive_rings_add_one_of_two_vectors_to_all_channels(relative):
 @pytest.mark.parametrize("edges", ["shared", "unshared"])
 @FORMS
 def test_attention_equals_the_authors_code(form, edges, dtype, atol):
-    stored, attention = reference("csa"), ChromaticSelfAttention(16, 4, form=form)
+    stored = reference("csa")
+    attention = ChromaticSelfAttention(16, 4, form=form)
     for name in ("query", "key", "value"):
         getattr(attention, name).weight.data = stored(f"{edges}.W_{name[0].upper()}").T
     attention.output = nn.Identity()  # as the stored values are

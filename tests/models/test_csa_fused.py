@@ -52,9 +52,11 @@ def batch_of(dtype: torch.dtype = torch.float64):
 
 
 def inputs(rows: Rows, size: float = 1.0) -> dict[str, Tensor]:
-    n, P = len(rows.nodes), len(rows.pairs)
+    n = len(rows.nodes)
+    P = len(rows.pairs)
     given = {name: draw(n, D, seed=seed) for seed, name in enumerate("qkv")}
-    given["logits"], given["values"] = draw(P, D, seed=3, size=size), draw(P, D, seed=4)
+    given["logits"] = draw(P, D, seed=3, size=size)
+    given["values"] = draw(P, D, seed=4)
     return given
 
 
@@ -236,7 +238,8 @@ def test_second_derivative_raises():
 @pytest.mark.parametrize("config", TRAINED.values(), ids=TRAINED)
 def test_training_step_equals_the_direct_form(config):
     """With the same numbers drawn: the loss, all gradients, and the running statistics."""
-    batch, found = batch_of(), {}
+    batch = batch_of()
+    found = {}
     for form in ("direct", "fused"):
         model = in_use(CGT(replace(config, form=form))).train()
         torch.manual_seed(3)

@@ -150,13 +150,15 @@ def test_a_pair_with_logit_minus_infinity_has_no_weight_and_no_gradient(form):
 
 @pytest.mark.parametrize("share_edges", [True, False])
 def test_chunked_model_never_stores_the_vectors_of_all_pairs(share_edges, monkeypatch):
-    nodes, wide = 24, 32
+    nodes = 24
+    wide = 32
     config = replace(
         RINGED, d_model=wide, rings="additive", share_edges=share_edges, form="chunked"
     )
     monkeypatch.setattr(csa_kernel, "CHUNK", 2 * nodes * wide)
     ring = [(i, (i + 1) % nodes) for i in range(nodes)]
-    model, batch = CGT(config), collate(encoded(graph_of(nodes, ring)))
+    model = CGT(config)
+    batch = collate(encoded(graph_of(nodes, ring)))
     batch.encodings["random_walks"] = batch.encodings["random_walks"].float()
     with Largest() as seen:
         model(batch).sum().backward()

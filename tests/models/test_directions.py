@@ -29,7 +29,8 @@ def arrow(x: int = 3) -> GraphBatch:
 def nodes_that_see_node_0(read) -> list[bool]:
     """Of nodes 1 and 2: whether what a function reads of them changes with node 0's features."""
     with torch.no_grad():
-        one, other = read(arrow(3)), read(arrow(4))
+        one = read(arrow(3))
+        other = read(arrow(4))
     return [bool((one[0, i] - other[0, i]).abs().max() > 1e-9) for i in (1, 2)]
 
 

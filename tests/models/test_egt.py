@@ -33,7 +33,8 @@ def unread(model: EGT) -> set[str]:
 
 def test_dot_product_is_clipped_before_the_edge_bias_is_added():
     attention = large_weights(EGTAttention(8, 6, 2, clip=0.5))
-    h, e = 100 * torch.randn(1, 3, 8).double(), torch.zeros(1, 3, 3, 6).double()
+    h = 100 * torch.randn(1, 3, 8).double()
+    e = torch.zeros(1, 3, 3, 6).double()
     attention.edge_bias.bias.data = torch.tensor([9.0, -9]).double()
     _, logits = attention(h, e)
     assert logits[..., 0].max().item() == 9.5
@@ -72,7 +73,8 @@ RUNS = {"plain": {}, "unscaled_dot": {"scaled": False}, "no_edge_update": {"upda
 @pytest.mark.parametrize("run", RUNS)
 def test_layer_equals_the_authors_code(run, dtype, atol):
     stored = reference("egt")
-    layer, pairs = published(stored, RUNS[run]).to(dtype), stored("mask_additive")[..., 0] == 0
+    layer = published(stored, RUNS[run]).to(dtype)
+    pairs = stored("mask_additive")[..., 0] == 0
     real = pairs.any(-1)
     assert not real.all()
     h, e = layer(stored("in_h").to(dtype), stored("in_e").to(dtype), mask=pairs)

@@ -43,7 +43,8 @@ def batch_with(**columns):
 )
 def test_node_encodings_are_linear_in_the_nodes_own_row(module, name):
     batch = batch_with(**{name: 4})
-    weight, bias = module.projection.weight.double(), module.projection.bias.double()
+    weight = module.projection.weight.double()
+    bias = module.projection.bias.double()
     got = module.double()(batch)
     assert got.shape == (2, 3, 5)
     for graph, node in batch.mask.nonzero().tolist():
@@ -129,13 +130,16 @@ def test_signs_can_be_shared_by_all_graphs_of_a_batch():
 def test_k_eigenvectors_have_2_to_the_k_signs_and_predictions():
     """On a tree in which no two nodes are alike, so that no sign is another numbering."""
     torch.manual_seed(0)
-    config, K = models.BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8), 3
+    config = models.BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8)
+    K = 3
     model = models.BagTransformer(config, models.LaplacianEncoding(K, 8)).double().eval()
     edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (2, 6)]
     graph = graph_of(7, edges + [(j, i) for i, j in edges])
     values, vectors = laplacian_eigenvectors(collate([graph]).adjacency)
-    values, vectors = values[0, 1 : K + 1], vectors[0, :, 1 : K + 1]
-    L, predictions = laplacian_loop(graph, "combinatorial"), []
+    values = values[0, 1 : K + 1]
+    vectors = vectors[0, :, 1 : K + 1]
+    L = laplacian_loop(graph, "combinatorial")
+    predictions = []
     patterns = set(product((1.0, -1.0), repeat=K))
     for pattern in patterns:
         graph.laplacian_eigenvectors = vectors * torch.tensor(pattern)
@@ -157,14 +161,16 @@ def padded(sizes, seed=0):
 def test_node_batch_norm_equals_torch_on_unpadded_nodes(sizes, training, seed):
     h, mask = padded(sizes, seed)
     assume(not training or mask.sum() > 1)  # torch raises at a single row
-    ours, theirs = NodeBatchNorm(3).double(), nn.BatchNorm1d(3).double()
+    ours = NodeBatchNorm(3).double()
+    theirs = nn.BatchNorm1d(3).double()
     for layer in (ours, theirs):
         layer.train(training)
         layer.running_mean += 0.5
         layer.weight.data = torch.tensor([1.0, -2.0, 3.0]).double()
         layer.bias.data = torch.tensor([0.5, 0.0, -1.0]).double()
     h.requires_grad_()
-    found, expected = ours(h, mask), theirs(h[mask])
+    found = ours(h, mask)
+    expected = theirs(h[mask])
     torch.testing.assert_close(found[mask], expected)
     assert (found[~mask] == 0).all()
     pull = torch.randn_like(found)  # a sum of squares would be the same for whatever h

@@ -30,12 +30,15 @@ from gtcourse.models.graphormer import GraphormerLayer, PairBias, SpatialEncodin
 from tests.loops.convolutions import aggregate_loop
 from tests.models.small import large_weights
 
-MAX_NODES, F = 7, 3
+MAX_NODES = 7
+F = 3
 DEGREES = range(MAX_NODES)
 ZERO = 2 * F + MAX_NODES  # the channel of 0, before those of the constants
-H, D = F, 18  # a head for each feature, which the maximum needs
+H = F  # a head for each feature, which the maximum needs
+D = 18
 K = D // H
-SINK, FAR = -1e13, -1e15  # the scalars of pairs with [VNode], and of pairs that are masked
+SINK = -1e13  # the scalar of pairs with [VNode]
+FAR = -1e15  # the scalar of pairs that are masked
 CONSTANT = 1e10  # C, the size of the two constant channels
 SHARPNESS = 1e8  # the scale at which GELU is ReLU
 BOUND = 1e5  # larger than a hidden unit's input, and subtracted where a unit is shut
@@ -76,7 +79,8 @@ def step(units: list[Units], temperature: float | None = None) -> GraphormerLaye
         norm.weight.fill_(CONSTANT * math.sqrt(2 / D))
 
     # Head t averages feature t, or takes its maximum, and writes it to the channel F + t.
-    attention, (first, _, second) = layer.attention, layer.feed_forward
+    attention = layer.attention
+    first, _, second = layer.feed_forward
     for t in range(F):
         attention.value.weight[t * K, t] = 1.0
         attention.output.weight[F + t, t * K] = 1.0
@@ -88,7 +92,8 @@ def step(units: list[Units], temperature: float | None = None) -> GraphormerLaye
     end = 0
     for degrees, own, message, b, V in units:
         rows = slice(end, end := end + len(b))
-        first.weight[rows, :F], first.weight[rows, F : 2 * F] = SHARPNESS * own, SHARPNESS * message
+        first.weight[rows, :F] = SHARPNESS * own
+        first.weight[rows, F : 2 * F] = SHARPNESS * message
         first.bias[rows] = SHARPNESS * b
         second.weight[: len(V), rows] = V / SHARPNESS
         if degrees is not None:
@@ -112,7 +117,8 @@ def gin_layer(W1, b1, W2, b2, eps):
     """W2 ReLU(W1 ((1 + ε) h_i + Σ_j h_j) + b1) + b2, in one feed-forward network."""
     units = [Units([k], (1 + eps) * W1, k * W1, b1, W2) for k in DEGREES]
     # A unit that is 1 where it is open, in place of the last map's bias, which [VNode] would get.
-    nothing, one = torch.zeros_like(W1[:1]), torch.ones_like(b1[:1])
+    nothing = torch.zeros_like(W1[:1])
+    one = torch.ones_like(b1[:1])
     return step([*units, Units(DEGREES, nothing, nothing, one, b2[:, None])])
 
 
@@ -163,7 +169,8 @@ def tokens(batch):
     state[:, 1:, :F] = batch.x
     degree = batch.encodings["out_degree"].long()
     state[:, 1:, 2 * F : ZERO] = functional.one_hot(degree, MAX_NODES)
-    state[..., ZERO + 1], state[..., ZERO + 2] = CONSTANT, -CONSTANT
+    state[..., ZERO + 1] = CONSTANT
+    state[..., ZERO + 2] = -CONSTANT
     return state
 
 

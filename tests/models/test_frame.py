@@ -37,7 +37,8 @@ WHOLE_MODELS = [
 @torch.no_grad()
 def test_unified_form_with_a_layers_terms_equals_the_layer(frame, kind, name, variant):
     (row,) = (row for row in FRAMES if row.name == frame)
-    model, transforms = in_use(name, variant), MODELS[name].variants[variant].transforms
+    model = in_use(name, variant)
+    transforms = MODELS[name].variants[variant].transforms
 
     @settings(max_examples=10)
     @given(example=examples(max_nodes=6))

@@ -61,7 +61,8 @@ def test_edge_encoding_is_the_mean_of_graphormer_or_the_sum_of_the_lecture(tree,
 
 
 def test_virtual_node_scalar_is_only_in_its_row_and_column():
-    model, batch = large_weights(Graphormer(GRAPHORMER)), collate(encoded(PATH_OF_THREE))
+    model = large_weights(Graphormer(GRAPHORMER))
+    batch = collate(encoded(PATH_OF_THREE))
     bias = model.bias(batch)
     assert bias.shape == (1, 2, 4, 4)
     for head, t in enumerate(model.bias.virtual):
@@ -70,7 +71,8 @@ def test_virtual_node_scalar_is_only_in_its_row_and_column():
 
 
 def test_perturbation_is_added_to_the_node_embeddings():
-    model, batch = large_weights(Graphormer(GRAPHORMER)), collate(encoded(PATH_OF_THREE))
+    model = large_weights(Graphormer(GRAPHORMER))
+    batch = collate(encoded(PATH_OF_THREE))
     moved = model(batch, perturbation=model.embedding.weight[5].expand(1, 3, 8).clone())
     model.embedding.weight.data += model.embedding.weight[5].clone()
     torch.testing.assert_close(moved, model(batch))
@@ -91,17 +93,21 @@ def test_initial_weights_have_the_authors_distribution():
 
 @PRECISIONS
 def test_layer_equals_the_authors_code(dtype, atol):
-    stored, layer = reference("graphormer"), GraphormerLayer(16, num_heads=4)
+    stored = reference("graphormer")
+    layer = GraphormerLayer(16, num_heads=4)
     for name in ("query", "key", "value", "output"):
         letter = "O" if name == "output" else name[0].upper()
-        weight, bias = stored(f"layer/W_{letter}"), stored(f"layer/b_{letter}")
+        weight = stored(f"layer/W_{letter}")
+        bias = stored(f"layer/b_{letter}")
         load(getattr(layer.attention, name), weight, bias)
     for number, place in ((1, 0), (2, 2)):
-        weight, bias = stored(f"layer/W_ffn{number}"), stored(f"layer/b_ffn{number}")
+        weight = stored(f"layer/W_ffn{number}")
+        bias = stored(f"layer/b_ffn{number}")
         load(layer.feed_forward[place], weight, bias)
     for norm, name in ((layer.attention_norm, "ln1"), (layer.feed_forward_norm, "ln2")):
         load(norm, stored(f"layer/{name}.gamma"), stored(f"layer/{name}.beta"))
-    x, bias = stored("layer/x").to(dtype), stored("layer/attn_bias").to(dtype)
+    x = stored("layer/x").to(dtype)
+    bias = stored("layer/attn_bias").to(dtype)
     rows = bias[:, 0].isfinite().any(1)
     out = layer.to(dtype)(x, bias)[rows]  # -inf in the bias, as the model masks its padding
     torch.testing.assert_close(out, stored("layer/out").to(dtype)[rows], rtol=0, atol=atol)
@@ -158,7 +164,8 @@ def test_graphormer_distinguishes_figure_2_but_1_wl_and_gin_do_not():
     )
     assert one == other
     for graph in drawn:
-        graph.x, graph.edge_attr = graph.x.long(), torch.ones(graph.num_edges, 1).long()
+        graph.x = graph.x.long()
+        graph.edge_attr = torch.ones(graph.num_edges, 1).long()
     batch = collate(encoded(*drawn))
     torch.manual_seed(0)
     left, right = GIN(GINConfig(num_node_types=(1,), num_node_features=0)).eval()(batch).flatten()

@@ -37,7 +37,8 @@ def test_float_edge_features_are_binned_by_edge_step():
 
 
 def test_key_contexts_differ_even_for_symmetric_relations():
-    x, relation = torch.randn(1, 4, 8).double(), torch.randint(0, 3, (1, 4, 4))
+    x = torch.randn(1, 4, 8).double()
+    relation = torch.randint(0, 3, (1, 4, 4))
     relation = relation + relation.transpose(1, 2)
     tables = RelationTables(query=torch.randn(5, 8).double())
     one, other = (
@@ -54,7 +55,8 @@ def test_attention_never_stores_the_vectors_of_all_pairs(key_context):
     T = 9
     d = 64
     attention = GRPEAttention(d, H, dropout=0.1, key_context=key_context)
-    x, relation = torch.randn(1, N, d, requires_grad=True), torch.randint(0, T, (1, N, N))
+    x = torch.randn(1, N, d, requires_grad=True)
+    relation = torch.randint(0, T, (1, N, N))
     tables = RelationTables(*torch.randn(3, T, d, requires_grad=True), torch.randn(T, H))
     with Largest() as seen:
         attention(x, relation, tables, mask=torch.rand(1, N) > 0.2).sum().backward()
@@ -64,7 +66,8 @@ def test_attention_never_stores_the_vectors_of_all_pairs(key_context):
 @PRECISIONS
 @pytest.mark.parametrize("form", CONTEXTS)
 def test_attention_equals_the_authors_code(form, dtype, atol):
-    stored, attention = reference("grpe"), GRPEAttention(16, 4, key_context=CONTEXTS[form])
+    stored = reference("grpe")
+    attention = GRPEAttention(16, 4, key_context=CONTEXTS[form])
     for name in ("query", "key", "value", "output"):
         letter = name[0].upper()
         load(getattr(attention, name), stored(f"w.W_{letter}"), stored(f"w.b_{letter}"))
@@ -77,7 +80,8 @@ def test_attention_equals_the_authors_code(form, dtype, atol):
         tables = RelationTables(key=key, query=query, value=value)
     else:
         tables = RelationTables(key=query, query=key, value=value)
-    relation, mask = stored("distance_index") * 8 + stored("edge_index_table"), ~stored("mask")
+    relation = stored("distance_index") * 8 + stored("edge_index_table")
+    mask = ~stored("mask")
     z, attended = attention.to(dtype)(
         stored("x").to(dtype), relation, tables, mask=mask, return_attention=True
     )

@@ -98,7 +98,8 @@ def test_layers_and_models_accept_as_many_graphs_as_nodes():
 def test_batch_norm_without_mask_normalises_the_last_axis(training):
     """Also where there are as many nodes as channels, which PyTorch takes for channels."""
     h = torch.randn(2, 3, 3, dtype=torch.float64)
-    ours, theirs = NodeBatchNorm(3).double(), nn.BatchNorm1d(3).double()
+    ours = NodeBatchNorm(3).double()
+    theirs = nn.BatchNorm1d(3).double()
     for layer in (ours, theirs):
         layer.train(training)
         layer.weight.data = torch.tensor([1.0, -2.0, 3.0]).double()

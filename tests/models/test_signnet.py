@@ -160,12 +160,14 @@ def test_zinc_model_has_the_authors_parameter_count():
 )
 def test_encoding_equals_the_authors_code(name, sizes):
     config = SignNetConfig(d_model=5, phi="gin", phi_layers=3, phi_hidden=8, rho_hidden=8, **sizes)
-    model, stored = SignNet(config).double().eval(), reference("signnet")
+    model = SignNet(config).double().eval()
+    stored = reference("signnet")
 
     def load_norm(norm: nn.BatchNorm1d, array: str) -> None:
         gain, bias, mean, variance = stored(f"{name}/{array}(gain,bias,mean,var)").double()
         load(norm, gain, bias)
-        norm.running_mean, norm.running_var = mean, variance
+        norm.running_mean = mean
+        norm.running_var = variance
 
     def load_mlp(layers: nn.Sequential, array: str) -> None:
         """Linear, ReLU, batch norm, …: the n-th of each kind is stored as ``lin<n>``, ``bn<n>``."""

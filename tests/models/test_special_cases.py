@@ -62,7 +62,8 @@ def test_equal_logits_on_neighbours_make_their_mean():
 
 
 def test_csa_with_vectors_of_relations_is_grpe_without_contexts():
-    csa, (scalars, vectors) = large_weights(ChromaticSelfAttention(D, H)), draw((T, H), (T, D))
+    csa = large_weights(ChromaticSelfAttention(D, H))
+    scalars, vectors = draw((T, H), (T, D))
     grpe = with_weights_of(csa, GRPEAttention(D, H))
     edges = EdgeTerms(*(table[RELATION].permute(0, 3, 1, 2) for table in (scalars, vectors)))
     expected = grpe(X, RELATION, RelationTables(value=vectors, bias=scalars), mask=MASK)
@@ -71,7 +72,8 @@ def test_csa_with_vectors_of_relations_is_grpe_without_contexts():
 
 def test_egt_without_gate_and_clip_is_graphormers_bias():
     """As EGT-Simple reads a pair's vector: as it is, here one-hot of a table's row."""
-    graphormer, (scalars,) = large_weights(GraphormerAttention(D, H)), draw((T, H))
+    graphormer = large_weights(GraphormerAttention(D, H))
+    (scalars,) = draw((T, H))
     egt = EGTAttention(D, T, H, gated=False, clip=math.inf).double().eval()
     for name in ("query", "key", "value", "output"):
         getattr(egt, name).load_state_dict(getattr(graphormer, name).state_dict())
@@ -96,7 +98,8 @@ def test_egt_with_open_gates_is_egt_u():
 
 def test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer():
     """Query 1 and key 0 in the last channel: what the table has there is a scalar's."""
-    layer, (scalars,) = large_weights(GRPEAttention(D, H)), draw((T, H))
+    layer = large_weights(GRPEAttention(D, H))
+    (scalars,) = draw((T, H))
     aside = [head * K + K - 1 for head in range(H)]
     for projection, shift in ((layer.query, 1.0), (layer.key, 0.0)):
         projection.weight.data[aside] = 0.0

@@ -99,7 +99,8 @@ def test_another_process_and_other_hashes_give_the_same_bits(found):
 def test_a_step_is_the_same_bits_when_it_is_done_again_and_close_with_more_threads(found, name):
     for process in found:
         assert_same_bits(*process["steps"][name])
-    one, other = found[0]["steps"][name][0], found[2]["steps"][name][0]
+    one = found[0]["steps"][name][0]
+    other = found[2]["steps"][name][0]
     assert (one - other).abs().max() / one.abs().max() < CLOSE
 
 

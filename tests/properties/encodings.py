@@ -98,8 +98,10 @@ def walks(encoding: enc.AddRandomWalks, graph: Data) -> list[tuple]:
 def eigenvectors(encoding: enc.AddLaplacianEigenvectors, graph: Data) -> list[tuple]:
     """L v = λ v, and the eigenvalues are the smallest; columns of length 1, for a symmetric L
     orthogonal to each other, and with a positive entry where they are largest."""
-    L, n = laplacian_loop(graph, encoding.normalization, encoding.weight), graph.num_nodes
-    vectors, values = graph.laplacian_eigenvectors, graph.laplacian_eigenvalues
+    L = laplacian_loop(graph, encoding.normalization, encoding.weight)
+    n = graph.num_nodes
+    vectors = graph.laplacian_eigenvectors
+    values = graph.laplacian_eigenvalues
     smallest = torch.linalg.eigvals(L).real.sort().values[int(encoding.skip_first) :]
     smallest = torch.nn.functional.pad(smallest, (0, encoding.k))[: encoding.k]
     real = torch.arange(encoding.k) < n - int(encoding.skip_first)
@@ -144,7 +146,8 @@ def rings(encoding: enc.AddRings, graph: Data) -> list[tuple]:
 
 
 def anchors(encoding: enc.AddAnchorDistances, graph: Data) -> list[tuple]:
-    n, distance = graph.num_nodes, distances_loop(graph)
+    n = graph.num_nodes
+    distance = distances_loop(graph)
     sets = anchor_sets(n, encoding.num_sets, encoding.seed).tolist()
     nearest = [
         [

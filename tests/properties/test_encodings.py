@@ -45,10 +45,8 @@ def test_renumbering_the_nodes_renumbers_the_encoding(name, data):
     (graph,) = example.graphs
     order = torch.randperm(graph.num_nodes, generator=example.generator)
     with default_dtype(torch.float64):
-        here, there = (
-            encodings_of(transform(graph)),
-            encodings_of(transform(renumbered(graph, order))),
-        )
+        here = encodings_of(transform(graph))
+        there = encodings_of(transform(renumbered(graph, order)))
     for what, values in here.items():
         for axis in range(ENCODINGS[what]):
             values = values.index_select(axis, order)
@@ -74,7 +72,8 @@ def test_neither_company_nor_padding_changes_an_encoding(name, data, padding):
 def same_but_for_basis(what: str, encoded, values) -> None:
     """A decomposition of a stack may choose another basis than that of one matrix."""
     if what in ("laplacian_eigenvectors", "svd"):
-        encoded, values = encoded[what].norm(dim=0), values.norm(dim=0)
+        encoded = encoded[what].norm(dim=0)
+        values = values.norm(dim=0)
     else:
         encoded = encoded[what]
     torch.testing.assert_close(encoded, values, rtol=0, atol=1e-5)

@@ -38,7 +38,8 @@ def fused_and_explicit(model: nn.Module, batch: GraphBatch) -> Outputs:
 def biases_and_flex(model: Graphormer, batch: GraphBatch) -> Outputs:
     """Between the projections of the first layer."""
     spatial, paths = model.bias.encodings
-    h, attention = model.embed(batch), model.layers[0].attention
+    h = model.embed(batch)
+    attention = model.layers[0].attention
     tokens = torch.cat([model.virtual_node.expand(len(h), 1, -1), h], dim=1)
     parts = (attention.query, attention.key, attention.value)
     z = graphormer_flex(
@@ -67,7 +68,8 @@ EVERY_PATH = (AddDegrees(), AddShortestPaths(), AddPathEdges(5), AddPathTree())
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 @pytest.mark.parametrize(("name", "variant", "forms"), FORMS)
 def test_forms_of_one_function_are_equal_and_so_are_their_gradients(name, variant, forms):
-    model, chosen = in_use(name, variant), MODELS[name].variants[variant]
+    model = in_use(name, variant)
+    chosen = MODELS[name].variants[variant]
     transforms = EVERY_PATH if name == "Graphormer" else chosen.transforms
     learns = forms is not biases_and_flex  # whose gradients are for GPUs alone
 

@@ -55,7 +55,8 @@ def grpe(model: nn.Module, graph: Data) -> list[tuple]:
 
 
 def cgt(model: nn.Module, graph: Data) -> list[tuple]:
-    config, batch = model.config, collate([graph])
+    config = model.config
+    batch = collate([graph])
     prediction, filters = cgt_loop(model, graph, MAX_RING)
     output, attention = model(batch, return_attention=True)
     if not config.chromatic:
@@ -68,13 +69,15 @@ def cgt(model: nn.Module, graph: Data) -> list[tuple]:
 
 
 def signnet(model: nn.Module, graph: Data) -> list[tuple]:
-    batch, vectors = collate([graph]), graph.laplacian_eigenvectors
+    batch = collate([graph])
+    vectors = graph.laplacian_eigenvectors
     (expected,) = signnet_loop(model, [(vectors, batch.adjacency[0])])
     return [(model(batch)[0], expected)]
 
 
 def bag(model: nn.Module, graph: Data) -> list[tuple]:
-    batch, n = collate([graph]), graph.num_nodes
+    batch = collate([graph])
+    n = graph.num_nodes
     h = model.embedding.weight[graph.x[:, 0].long()]
     if model.node_encoding is not None:
         h = h + model.node_encoding(batch)[0]
@@ -87,7 +90,8 @@ def bag(model: nn.Module, graph: Data) -> list[tuple]:
 
 def message_passing(loop: Callable) -> Callable:
     def compared(model: nn.Module, graph: Data) -> list[tuple]:
-        batch, parts = collate([graph]), []
+        batch = collate([graph])
+        parts = []
         if model.config.num_node_types:
             parts.append(model.input.features.weight[graph.x[:, 0].long()])
         if model.config.num_node_features:

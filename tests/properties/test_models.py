@@ -38,7 +38,8 @@ def test_permuting_the_nodes_permutes_the_outputs(name):
 @torch.no_grad()
 def renumbering(name: str, chosen: str, example: Example) -> None:
     variant = MODELS[name].variants[chosen]
-    (graph,), model = encoded(example, variant), in_use(name, chosen)
+    (graph,) = encoded(example, variant)
+    model = in_use(name, chosen)
     order = torch.randperm(graph.num_nodes, generator=example.generator)
     other = renumbered(example.graphs[0], order)
     (other,) = with_encodings(other, encodings=variant.transforms)
@@ -70,7 +71,8 @@ def with_garbage(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
 
 def make_padding_of_the_last(batch: GraphBatch) -> None:
     """A row of a batch that has not a single node."""
-    batch.mask[-1], batch.adjacency[-1] = False, False
+    batch.mask[-1] = False
+    batch.adjacency[-1] = False
     for name, values in batch.encodings.items():
         values[-1] = UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0
 
@@ -118,7 +120,8 @@ def test_in_training_padding_changes_neither_predictions_nor_gradients_nor_stati
 
 
 def training(name: str, chosen: str, example: Example, extra: int) -> None:
-    variant, found = MODELS[name].variants[chosen], []
+    variant = MODELS[name].variants[chosen]
+    found = []
     for more in (0, extra):
         batch = collate(encoded(example, variant), num_nodes=example.longest + more)
         batch = with_garbage(batch, example.generator)

@@ -64,7 +64,8 @@ def padded(sequences: list[Tensor], generator: torch.Generator, extra: int) -> t
 @torch.no_grad()
 def test_neither_padding_nor_company_nor_later_words_change_a_prediction(config, given, extra):
     """Behind a target's end stand other words: the causal mask keeps what comes before as it is."""
-    model, (sources, targets, generator) = model_of(config), given
+    model = model_of(config)
+    sources, targets, generator = given
     source, mask = padded(sources, generator, extra)
     target, _ = padded(targets, generator, extra)
     together = model(source, target, mask)
@@ -77,7 +78,8 @@ def test_neither_padding_nor_company_nor_later_words_change_a_prediction(config,
 @given(given=sentences(), extra=st.integers(0, 2), training=st.booleans())
 def test_predictions_and_gradients_are_finite(config, given, extra, training):
     torch.manual_seed(0)
-    model, (sources, targets, generator) = Transformer(CONFIGS[config]).train(training), given
+    model = Transformer(CONFIGS[config]).train(training)
+    sources, targets, generator = given
     source, mask = padded(sources, generator, extra)
     target, _ = padded(targets, generator, extra)
     for half in (False, True):

@@ -69,7 +69,8 @@ def written(build) -> str:
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_is_as_published(name):
     """Each value beside that of ``reference/recipes.jsonl``, a line for each printed result."""
-    recipe, dataset = get_recipe(name), name.split("/")[1]
+    recipe = get_recipe(name)
+    dataset = name.split("/")[1]
     assert recipe.dataset == STANDS_IN.get(dataset, dataset)
     assert all(key.endswith(f"_{recipe.task.monitor}") for key in recipe.paper_result)
     found = {n: v for n, v in recipe.config().items() if n != "notes"}
@@ -197,7 +198,9 @@ def test_a_recipe_passes_all_its_settings_to_fit(monkeypatch):
     given = {}
     monkeypatch.setattr("gtcourse.recipes.recipe.fit", lambda *a, **k: given.update(k, args=a))
     recipe = get_recipe("graphormer-large/molpcba")
-    model, train, val = small_model(), DenseLoader(graphs(4, seed=0), 2), object()
+    model = small_model()
+    train = DenseLoader(graphs(4, seed=0), 2)
+    val = object()
     recipe.fit(model, train, val, seed=3, precision="bf16-mixed")
     assert given["args"] == (model, recipe.task, train, val)
     assert (given["grad_clip"], given["flag"], given["epochs"]) == (5.0, recipe.flag, 10)

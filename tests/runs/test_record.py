@@ -53,7 +53,8 @@ def test_a_record_is_read_as_written_with_where_it_ran(tmp_path):
 
 
 def test_weights_are_stored_with_their_checksum(tmp_path):
-    record, weights = a_run(), {"w": torch.arange(3.0)}
+    record = a_run()
+    weights = {"w": torch.arange(3.0)}
     with pytest.raises(ValueError, match="missing or damaged; expected the weights of 'csa-ri"):
         read_weights(record, tmp_path)
     write_weights(record, weights, tmp_path / record.weights_filename)
@@ -61,7 +62,8 @@ def test_weights_are_stored_with_their_checksum(tmp_path):
 
 
 def test_a_file_of_weights_holds_its_record_and_shared_tensors(tmp_path):
-    record, path = a_run(curve=[{"epoch": 0, "val_mae": float("nan")}]), tmp_path / "w.safetensors"
+    record = a_run(curve=[{"epoch": 0, "val_mae": float("nan")}])
+    path = tmp_path / "w.safetensors"
     shared = torch.arange(6.0).view(2, 3)
     weights = {
         "w": shared,
@@ -84,7 +86,8 @@ def test_a_file_of_weights_holds_its_record_and_shared_tensors(tmp_path):
 
 def test_weights_of_earlier_releases_are_read_and_their_checksum_compared(tmp_path):
     """A folder of 0.2: ``torch.save``, and the checksum of the file."""
-    record, weights = a_run(), {"w": torch.arange(3.0)}
+    record = a_run()
+    weights = {"w": torch.arange(3.0)}
     path = tmp_path / "weights" / "csa-rings-zinc-seed0.pt"
     path.parent.mkdir()
     torch.save(weights, path)

@@ -30,11 +30,13 @@ print(1 + 1)  # two
 @pytest.fixture
 def chapter(tmp_path):
     """A pair (text, notebook) that agrees, with outputs in the notebook."""
-    text, notebook = tmp_path / "01_chapter.md", tmp_path / "01_chapter.ipynb"
+    text = tmp_path / "01_chapter.md"
+    notebook = tmp_path / "01_chapter.ipynb"
     text.write_text(TEXT)
     nb = notebooks.follow_text(text, notebook)
     first, second = (cell for cell in nb.cells if cell.cell_type == "code")
-    first.execution_count, second.execution_count = 1, 2
+    first.execution_count = 1
+    second.execution_count = 2
     second.outputs = [nbformat.v4.new_output("stream", name="stdout", text="2\n")]
     notebooks.write_notebook(nb, notebook)
     return text, notebook
@@ -113,10 +115,12 @@ def test_a_figure_that_another_line_follows_is_reported_as_lost():
 
 def test_executing_twice_gives_the_same_bytes(tmp_path):
     cells = [new_code_cell("print('a')\nprint(len({'x', 'y'}))"), new_code_cell("1 + 1")]
-    nb, runs = new_notebook(cells=cells), []
+    nb = new_notebook(cells=cells)
+    runs = []
     for _ in range(2):
         measured = notebooks.execute(nb, tmp_path)
-        nb.cells[0].id, nb.cells[1].id = "a", "b"
+        nb.cells[0].id = "a"
+        nb.cells[1].id = "b"
         runs.append(nbformat.writes(nb))
     assert runs[0] == runs[1]
     assert notebooks.output_faults(nb) == []

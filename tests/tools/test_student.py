@@ -17,7 +17,8 @@ LINK = re.compile(r"\[[^\]`]+\]\(((?!https?:)[\w./-]+\.(?:md|ipynb))")
 
 @pytest.mark.parametrize("stem", TEXTS)
 def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
-    copy, chapter = student.student_copy(TEXTS[stem]), jupytext.read(TEXTS[stem])
+    copy = student.student_copy(TEXTS[stem])
+    chapter = jupytext.read(TEXTS[stem])
     code, original = (
         [cell.source for cell in notebook.cells if cell.cell_type == "code"]
         for notebook in (copy, chapter)

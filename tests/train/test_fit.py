@@ -50,7 +50,8 @@ def test_fit_restores_the_random_state_and_evaluation_restores_modes():
 
 
 def test_validation_is_in_float32_whatever_the_precision_of_training():
-    model, val = small_model(dropout=0.0), DenseLoader(graphs(20, seed=9), 20)
+    model = small_model(dropout=0.0)
+    val = DenseLoader(graphs(20, seed=9), 20)
     loader = DenseLoader(graphs(8, seed=0), 4)
     options = {"epochs": 1, "progress": False, "precision": "bf16-mixed"}
     history = fit(model, graph_regression(), loader, val, **options)
@@ -93,7 +94,8 @@ def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
 
 
 def test_fit_leaves_the_model_with_its_best_weights_by_validation():
-    task, val = graph_regression(), DenseLoader(graphs(20, seed=1000), 8)
+    task = graph_regression()
+    val = DenseLoader(graphs(20, seed=1000), 8)
     model = small_model()
     history = fit(
         model, task, DenseLoader(graphs(40, seed=0), 8), val, epochs=8, lr=0.05, progress=False
@@ -105,7 +107,8 @@ def test_fit_leaves_the_model_with_its_best_weights_by_validation():
 
 
 def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
-    model, data = small_model().eval(), graphs(7, seed=0)
+    model = small_model().eval()
+    data = graphs(7, seed=0)
     data[-1].y = torch.tensor([100.0])  # alone in the last batch of three
     errors = []
     for graph in data:
@@ -116,7 +119,8 @@ def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
 
 
 def test_fit_equals_a_loop_over_batches_with_the_seeds_dropout():
-    model, by_hand = small_model(), small_model()
+    model = small_model()
+    by_hand = small_model()
     loader = DenseLoader(graphs(12, seed=0), 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     fit(model, graph_regression(), loader, epochs=1, optimizer=optimizer, seed=5, progress=False)
@@ -155,7 +159,8 @@ class Tiny(torch.nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.embedding, self.head = torch.nn.Embedding(28, 4), torch.nn.Linear(4, 1)
+        self.embedding = torch.nn.Embedding(28, 4)
+        self.head = torch.nn.Linear(4, 1)
 
     def forward(self, batch):
         h = self.embedding(batch.x[..., 0]) * batch.mask[..., None]
@@ -165,7 +170,8 @@ class Tiny(torch.nn.Module):
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
 def test_a_compiled_model_trains_as_the_eager_one_and_shares_its_checkpoint(tmp_path):
-    eager, compiled = Tiny(), Tiny()
+    eager = Tiny()
+    compiled = Tiny()
     for model, options in ((eager, {}), (compiled, {"compile": True, "out": tmp_path})):
         loader = DenseLoader(graphs(16, seed=0), 8, shuffle=True)
         fit(model, graph_regression(), loader, epochs=2, progress=False, **options)
@@ -395,7 +401,8 @@ def test_a_setting_that_is_not_allowed_or_has_no_effect_raises(options, says):
 
 
 def test_an_optimizer_of_another_model_or_a_schedule_of_another_optimizer_raises():
-    model, other = small_model(), small_model()
+    model = small_model()
+    other = small_model()
     own, foreign = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, other))
     schedule = torch.optim.lr_scheduler.LinearLR(foreign)
     loader = DenseLoader(graphs(4, seed=0), 4)
@@ -410,7 +417,8 @@ def test_an_optimizer_of_another_model_or_a_schedule_of_another_optimizer_raises
 
 
 def test_graphs_without_targets_raise_in_training_and_evaluation():
-    model, data = small_model(), graphs(4, seed=0)
+    model = small_model()
+    data = graphs(4, seed=0)
     labelled = DenseLoader(data, 4)
     for graph in data:
         del graph.y

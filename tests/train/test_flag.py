@@ -85,7 +85,8 @@ def test_flag_equals_the_loop_over_real_nodes(flag):
 
 
 def test_flags_gradient_is_the_mean_over_its_passes():
-    model, flag = Linear(), Flag(4, 0.01, 0.02)
+    model = Linear()
+    flag = Flag(4, 0.01, 0.02)
     batch = batch_far_from(model)
     loss = flag.backward(model, TASK, batch)
     parameters = [*model.parameters()]
@@ -99,12 +100,14 @@ def test_flags_gradient_is_the_mean_over_its_passes():
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_fit_with_flag_raises_the_loss_and_takes_one_step_for_all_passes(precision):
-    model, flag = Linear(dtype=torch.float32), Flag(3, 0.125)
+    model = Linear(dtype=torch.float32)
+    flag = Flag(3, 0.125)
     data = [graph_of(n, [], seed=n) for n in (2, 4, 1)]
     predictions = model(collate(data)).detach()
     for graph, y in zip(data, predictions - 64 * SIDES, strict=True):
         graph.y = y[None]
-    loader, optimizer = DenseLoader(data, 3), torch.optim.SGD(model.parameters(), lr=1e-6)
+    loader = DenseLoader(data, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     steps = []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
     fit(

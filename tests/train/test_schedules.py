@@ -39,13 +39,15 @@ def test_the_small_schedule_is_the_authors(warmup):
 @pytest.mark.parametrize("warmup", [2, 0.25])
 def test_the_cosine_comes_after_the_warm_up_by_hand(warmup):
     """Six steps of decay: the half cosine turns by 30 degrees a step, the quarter by 15."""
-    steps, root = range(1, 11), math.sqrt(3)
+    steps = range(1, 11)
+    root = math.sqrt(3)
     half = warmup_then_cosine(sgd(0.2), 8, warmup=warmup)
     turned = [(1 + root / 2) / 2, 0.75, 0.5, 0.25, (1 - root / 2) / 2, 0.0]
     expected = [0.5, 1.0, *turned, 0.0, 0.0]
     assert rates_at(half, steps) == pytest.approx([0.2 * r for r in expected], abs=1e-16)
     quarter = warmup_then_cosine(sgd(0.2), 8, warmup=warmup, quarter=True)
-    flat, steep = (math.sqrt(6) + math.sqrt(2)) / 4, (math.sqrt(6) - math.sqrt(2)) / 4
+    flat = (math.sqrt(6) + math.sqrt(2)) / 4
+    steep = (math.sqrt(6) - math.sqrt(2)) / 4
     turned = [flat, root / 2, math.sqrt(0.5), 0.5, steep, 0.0]
     expected = [0.5, 1.0, *turned, 0.0, 0.0]
     assert rates_at(quarter, steps) == pytest.approx([0.2 * r for r in expected], abs=1e-16)
@@ -58,7 +60,8 @@ def test_the_cosine_comes_after_the_warm_up_by_hand(warmup):
 )
 def test_the_rate_is_halved_as_in_the_authors_loops(name, waits, threshold, least, mode):
     """A loss in 400 epochs: lower and lower, with noise, and sometimes lower by next to nothing."""
-    generator, scores = random.Random(0), []
+    generator = random.Random(0)
+    scores = []
     for epoch in range(400):
         score = 0.2 + 0.5 / (1 + epoch / 5) + 0.02 * generator.random()
         scores.append(min(scores) * (1 - 5e-5) if epoch % 60 == 59 else score)
@@ -76,7 +79,8 @@ def test_the_rate_is_halved_as_in_the_authors_loops(name, waits, threshold, leas
         else:
             waited += 1
         if waited == waits:
-            rate, waited = max(rate / 2, least), 0
+            rate = max(rate / 2, least)
+            waited = 0
         schedule.step(score)
         assert optimizer.param_groups[0]["lr"] == pytest.approx(rate, rel=1e-12)
         if rate < 1e-6:  # where the runs end

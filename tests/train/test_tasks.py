@@ -47,7 +47,8 @@ def score(task, prediction, batch):
 
 
 def test_regression_leaves_missing_targets_out_of_loss_gradient_and_metric():
-    task, batch = graph_regression(), batch_of([1.0, math.nan, 4.0])
+    task = graph_regression()
+    batch = batch_of([1.0, math.nan, 4.0])
     prediction = torch.tensor([2.0, 50.0, 1.0], requires_grad=True)
     loss = task.loss(prediction, batch)
     loss.backward()
@@ -57,7 +58,8 @@ def test_regression_leaves_missing_targets_out_of_loss_gradient_and_metric():
 
 
 def test_classification_is_cross_entropy_and_ranks_by_auroc():
-    task, batch = graph_classification(), batch_of([1.0, 0.0, 1.0, math.nan])
+    task = graph_classification()
+    batch = batch_of([1.0, 0.0, 1.0, math.nan])
     prediction = torch.tensor([2.0, 1.0, 0.0, 9.0])
     expected = (math.log1p(math.exp(-2)) + math.log1p(math.exp(1)) + math.log(2)) / 3
     assert task.loss(prediction, batch).item() == pytest.approx(expected, rel=1e-6)
@@ -65,9 +67,11 @@ def test_classification_is_cross_entropy_and_ranks_by_auroc():
 
 
 def test_one_of_several_classes_is_cross_entropy_and_accuracy_without_the_missing():
-    task, targets = graph_multiclass(3), [2, 0, MISSING_LABEL, 1]
+    task = graph_multiclass(3)
+    targets = [2, 0, MISSING_LABEL, 1]
     logits = [[0.0, 0.0, 1.0], [1.0, 2.0, 0.0], [9.0, 0.0, 0.0], [0.0, 3.0, 0.0]]
-    prediction, batch = torch.tensor(logits, requires_grad=True), batch_of(targets)
+    prediction = torch.tensor(logits, requires_grad=True)
+    batch = batch_of(targets)
     loss = task.loss(prediction, batch)
     loss.backward()
     assert loss.item() == pytest.approx(weighted_cross_entropy_loop(logits, targets, None))
@@ -82,7 +86,8 @@ def test_ranking_metrics_equal_scikit_learns_over_targets_with_both_classes(metr
     generator = torch.Generator().manual_seed(1)
     y = (torch.rand(200, 12, generator=generator) < 0.1).float()
     y[torch.rand(200, 12, generator=generator) < 0.3] = torch.nan
-    y[:, 0], y[:, 1] = 0.0, 1.0
+    y[:, 0] = 0.0
+    y[:, 1] = 1.0
     # Large logits are one and the same sigmoid.
     prediction = 30 * torch.randn(200, 12, generator=generator)
     known = [~answers.isnan() for answers in y.T]
@@ -123,7 +128,8 @@ def with_targets(graph, target, classes, seed=0, missing=False):
 @st.composite
 def lists(draw, target, classes):
     found = draw(st.lists(graphs(max_nodes=6), min_size=1, max_size=4))
-    seed, missing = draw(st.integers(0, 2**31)), draw(st.booleans())
+    seed = draw(st.integers(0, 2**31))
+    missing = draw(st.booleans())
     return [with_targets(g, target, classes, seed + i, missing) for i, g in enumerate(found)]
 
 
@@ -176,11 +182,13 @@ def test_edge_loss_equals_the_loop_over_edges(data):
 def test_more_padding_changes_neither_loss_nor_metric(task, target, classes, extra, seed):
     edges = [(0, 1), (1, 2), (2, 0), (3, 3)]
     data = [with_targets(graph_of(n, edges, seed=n), target, classes, seed) for n in (4, 6)]
-    tight, wide = batched(data, target, extra=0), batched(data, target, extra)
+    tight = batched(data, target, extra=0)
+    wide = batched(data, target, extra)
     logits = logits_like(wide, classes, seed)
     cut = tuple(slice(size) for size in tight.y.shape)
     for value in (task.loss, lambda p, b: score(task, p, b)):
-        padded, bare = float(value(logits, wide)), float(value(logits[cut], tight))
+        padded = float(value(logits, wide))
+        bare = float(value(logits[cut], tight))
         assert padded == pytest.approx(bare, rel=1e-12)
 
 
@@ -188,7 +196,9 @@ def test_more_padding_changes_neither_loss_nor_metric(task, target, classes, ext
 @given(seed=st.integers(0, 2**31))
 def test_metrics_equal_the_loop_over_all_batches(target, seed):
     task, classes = (node_classification(3), 3) if target == "node" else (edge_classification(), 2)
-    metric, predicted, targets = task.metric(), [], []
+    metric = task.metric()
+    predicted = []
+    targets = []
     for n in (7, 4):
         edges = [(i, j) for i in range(n) for j in range(n) if (i + 2 * j) % 3]
         batch = batched([with_targets(graph_of(n, edges), target, classes, seed + n)], target)
@@ -284,7 +294,8 @@ class Reader(nn.Module):
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_fit_requests_distances_in_training_only(precision):
-    model, task = Reader(), with_distances(graph_regression(), HOPS, 0.05)
+    model = Reader()
+    task = with_distances(graph_regression(), HOPS, 0.05)
     data = encode([path(n) for n in (2, 3, 4)], AddShortestPaths())
     loader = DenseLoader(data, 3)
     (batch,) = loader

@@ -62,7 +62,8 @@ FORMS = {
 
 def tiny(dataset: str, count: int, seed: int = 0) -> GraphDataset:
     """``count`` graphs in each split; among six are one of one node and one without edges."""
-    generator, form = torch.Generator().manual_seed(seed), FORMS[dataset]
+    generator = torch.Generator().manual_seed(seed)
+    form = FORMS[dataset]
     graphs = [_graph(form, i % count, generator) for i in range(count * len(SPLITS))]
     split = torch.arange(len(SPLITS)).repeat_interleave(count)
     return GraphDataset(dataset, "random graphs, for tests", graphs, split, target=form.target)

@@ -106,7 +106,8 @@ def layers_up_to(A, most):
 
 
 def layers_without_end(A):
-    reached, layers = torch.eye(len(A)), 0
+    reached = torch.eye(len(A))
+    layers = 0
     while not reached.all():
         reached = ((A.T.float() + torch.eye(len(A))) @ reached > 0).float()
         layers += 1
@@ -133,7 +134,8 @@ def in_blocks_of_queries_as_well(q, k, v, scalars, size):
 
 
 def compared_with_the_formula(head, distance):
-    h, scalars = torch.randn(len(distance), 3), torch.randn(4)
+    h = torch.randn(len(distance), 3)
+    scalars = torch.randn(4)
     W_Q, W_K, W_V = torch.randn(3, 3, 3)
     bias = scalars[(distance + 1).clamp(max=3)]
     weights = ((h @ W_Q) @ (h @ W_K).T / 3**0.5 + bias).softmax(dim=1)
@@ -373,7 +375,8 @@ def key_context_by_product(k, R, relation):
 
 
 def backward_by_autograd(a, m, keep, g):
-    E, s = a.log().requires_grad_(), torch.zeros_like(a[0], requires_grad=True)
+    E = a.log().requires_grad_()
+    s = torch.zeros_like(a[0], requires_grad=True)
     z = ((s + E).softmax(dim=-1) * keep * m).sum(dim=-1)
     return torch.autograd.grad(z, (E, s), g)
 

@@ -33,7 +33,8 @@ def heads(label):
 
 
 def signs(label):
-    path, places = np.eye(3, k=1) + np.eye(3, k=-1), [[0, 0], [1, 0], [2, 0]]
+    path = np.eye(3, k=1) + np.eye(3, k=-1)
+    places = [[0, 0], [1, 0], [2, 0]]
     answers = {label: (1.0, 2.0, 3.0, 4.0)}
     vectors = [[1, 1], [0, -2], [-1, 1]]
     return plots.signs_widget(path, places, vectors, answers, numbers=(2, 3), label=label)
