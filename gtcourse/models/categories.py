@@ -14,6 +14,7 @@ checks make sure of it:
 Shapes:
     B: graphs in a batch
     N: nodes of the largest graph
+    R: nodes i whose pairs (i, j) are read, N or fewer
     F: columns of features
 """
 
@@ -29,6 +30,10 @@ from gtcourse.graphs.batch import GraphBatch
 
 ATTRIBUTE = {"node": "x", "edge": "edge_attr"}
 ALL = slice(None)
+"""All nodes i of a batch; a form that saves memory reads the pairs (i, j) of a few at a time."""
+
+ROWS_OF_OLD_TABLE = 512
+"""Rows that earlier releases had for each of several columns, whatever its vocabulary."""
 
 
 class CategoryEmbedding(nn.Module):
@@ -38,7 +43,8 @@ class CategoryEmbedding(nn.Module):
     columns.
 
     Args:
-        sizes: Number of categories of each column; they are 0 to ``size - 1``.
+        sizes: Number of categories of each column, or one number for one column. Those of a column
+            are 0 to ``size - 1``.
         dim: Width of a vector.
         name: What the values are, for messages.
         num_sets: How many such tables there are; the argument ``which`` of a call chooses one.
@@ -57,7 +63,7 @@ class CategoryEmbedding(nn.Module):
     num_categories: Tensor
 
     def __init__(
-        self, sizes: tuple[int, ...], dim: int, name: str = "values", *, num_sets: int = 1
+        self, sizes: int | tuple[int, ...], dim: int, name: str = "values", *, num_sets: int = 1
     ):
         super().__init__()
         sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -81,18 +87,24 @@ class CategoryEmbedding(nn.Module):
         return f"sizes={self.sizes}, dim={self.weight.shape[1]}"
 
     def forward(self, values: Tensor, which: Tensor | None = None) -> Tensor:
+        # Where an unknown category cannot raise, rows() gives it the row of NaN that table() adds.
         table = self.weight if can_raise(values) else self.table()
         vectors = F.embedding(self.rows(values, which), table)  # [..., F, dim]
         return vectors.sum(dim=-2)  # [..., dim]
 
     def rows(self, values: Tensor, which: Tensor | None = None) -> Tensor:
-        """The row of :meth:`table` for each value, ``[..., F]``."""
+        """The row of :meth:`table` for each value, ``[..., F]``; that of NaN for an unknown one.
+
+        Raises:
+            ValueError: As the module does.
+        """
         check_columns(values, self.sizes, self.name)
         rows = values.long()
         if len(self.sizes) > 1:
             rows = rows + self.first_row
         if which is not None:
-            rows = rows + which[..., None] * sum(self.sizes)
+            rows_of_set = sum(self.sizes)
+            rows = rows + which[..., None] * rows_of_set
         if can_raise(values):
             self.check(values)
             return rows
@@ -109,7 +121,10 @@ class CategoryEmbedding(nn.Module):
         return (values < 0) | (values >= self.num_categories.to(values.device))
 
     def contains(self, values: Tensor) -> bool:
-        """Whether all values, ``[..., F]``, are in the vocabularies of their columns."""
+        """Whether all values, ``[..., F]``, are in the vocabularies of their columns.
+
+        It stores no tensor of their size, as :meth:`is_unknown` does.
+        """
         for column, size in enumerate(self.sizes):
             of_column = values[..., column]
             if of_column.numel() > 0:
@@ -187,8 +202,8 @@ def real_node_features(batch: GraphBatch) -> Tensor:
 
 
 def real_edge_features(batch: GraphBatch, rows: slice = ALL) -> Tensor:
-    """``edge_attr``, ``[B, N, N, F]``, with 0 where there is no edge; some rows of it, or all."""
-    is_edge = batch.adjacency[:, rows, :, None]  # [B, N, N, 1]
+    """``edge_attr``, ``[B, R, N, F]``, with 0 where there is no edge; some rows of it, or all."""
+    is_edge = batch.adjacency[:, rows, :, None]  # [B, R, N, 1]
     return edge_features(batch)[:, rows].masked_fill(~is_edge, 0)
 
 
@@ -226,14 +241,14 @@ def unknown_category(values: Tensor, is_unknown: Tensor, sizes: tuple[int, ...],
 def read_long_table(
     embedding: CategoryEmbedding, state_dict: dict[str, Tensor], prefix: str, *_: object
 ) -> None:
-    """Reads weights of earlier releases, in which each of several columns had 512 rows."""
+    """A hook that reads weights of earlier releases, with their tables of 512 rows a column."""
     name = f"{prefix}weight"
-    columns = len(embedding.sizes)
-    rows = len(embedding.weight)
     stored = state_dict.get(name)
-    if stored is not None and len(stored) != rows and len(stored) // 512 == columns:
-        parts = [
-            stored[512 * column : 512 * column + size]
-            for column, size in enumerate(embedding.sizes)
-        ]
+    if stored is None or len(stored) == len(embedding.weight):
+        return
+    if len(stored) // ROWS_OF_OLD_TABLE == len(embedding.sizes):
+        parts = []
+        for column, size in enumerate(embedding.sizes):
+            first = ROWS_OF_OLD_TABLE * column
+            parts.append(stored[first : first + size])
         state_dict[name] = torch.cat(parts)

@@ -4,13 +4,14 @@ The same function and the same gradients as the other forms of :mod:`gtcourse.mo
 the specification, in half the time or less. It needs numba (``pip install 'gtcourse[fast]'``).
 
 - Nodes and pairs are rows without padding, so that a batch of mixed sizes costs no more than one of
-  similar sizes.
-- :math:`E^{(0)}` is linear in a few features of a pair: which bond, which ring, and the walks. The
-  maps to logits and values are multiplied with that one first, and no pair has a vector
-  :math:`E^{(0)}_{ij}`.
+  similar sizes (:class:`Rows`).
+- :math:`E^{(0)}` is linear in a few features of a pair: which bond, which ring, and the walks. That
+  map and those to logits and values are multiplied first, so that the vector
+  :math:`E^{(0)}_{ij}` of a pair is never computed (:class:`PairFeatures`).
 - The attention of a layer is one loop over the pairs, and its gradient another one. No layer stores
-  anything of the size of the pairs, and layers that share the terms of the pairs add their
-  gradients to the same memory, where autograd would add up one tensor for each layer.
+  a tensor with d channels for each pair. Layers that share the terms of the pairs add their
+  gradients to the same memory, where autograd would add up one tensor for each layer
+  (:class:`_Fused`).
 
 Shapes:
     B: graphs in a batch
@@ -20,7 +21,9 @@ Shapes:
     H: attention heads
     d: width of a node's vector, and of a pair's
     K: channels of a head, d / H
-    F: features of a pair
+    M: features of a pair
+    F: columns of an edge's categories
+    p: steps of a walk, or the longest distance with a vector of its own
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from gtcourse.models.csa import (
     CGT,
     BondEncoding,
     CSALayer,
+    DistanceEncoding,
     EdgeMaps,
     EdgeTerms,
     PairEncoding,
@@ -67,8 +71,8 @@ def encode(model: CGT, batch: GraphBatch) -> Tensor:
     pairs = pair_features(model.edge_encoding, batch, rows)
     terms = [terms_of(cast(EdgeMaps, maps), pairs, rows) for maps in model.edge_maps]
     for number, layer in enumerate(model.layers):
-        place = 0 if model.config.share_edges else number
-        h, terms[place] = layer_of_rows(cast(CSALayer, layer), h, terms[place], rows)
+        which = 0 if model.config.share_edges else number
+        h, terms[which] = layer_of_rows(cast(CSALayer, layer), h, terms[which], rows)
     return rows.padded(h)
 
 
@@ -81,11 +85,13 @@ def terms_of(maps: EdgeMaps, pairs: PairFeatures, rows: Rows) -> EdgeTerms:
 
 
 class Rows:
-    """Where the real nodes and pairs of a batch are.
+    """Where the real nodes and pairs of a batch are, from its mask ``[B, N]``.
 
     Attributes:
+        shape: B and N.
         nodes: ``[n]``, the place of each node in the flattened ``[B, N]``.
-        pairs: ``[P]``, the place of each pair in the flattened ``[B, N, N]``, by graph, query, key.
+        pairs: ``[P]``, the place of each pair in the flattened ``[B, N, N]``. They are in order of
+            graphs, then of queries, then of keys.
         graph: ``[n]``, the graph of each node.
         starts: ``[B + 1]``, the first node of each graph, and n.
     """
@@ -114,17 +120,18 @@ class Rows:
 class PairFeatures(NamedTuple):
     r""":math:`E^{(0)}` of the real pairs: ``features @ table + bias``.
 
-    The features are 1 at the rows of the tables that are added up, and the probabilities of the
-    walks. They depend on no parameter; table and bias are made of the encoding's parameters.
+    A feature is 1 or 0, for a row of the table that is added or is not, or it is the probability of
+    a walk. Features depend on no parameter, while table and bias consist of the encoding's
+    parameters.
     """
 
-    features: Tensor  #: ``[P, F]``
-    table: Tensor  #: ``[F, d]``
+    features: Tensor  #: ``[P, M]``
+    table: Tensor  #: ``[M, d]``
     bias: Tensor  #: ``[d]``
 
     def mapped(self, linear: nn.Linear) -> Tensor:
-        """A linear map of :math:`E^{(0)}`, ``[P, width]``, which never computes the latter."""
-        weight = linear.weight @ self.table.mT  # [width, F]
+        """A linear map of :math:`E^{(0)}`, ``[P, width]``, without :math:`E^{(0)}` itself."""
+        weight = linear.weight @ self.table.mT  # [width, M]
         return F.linear(self.features, weight, linear(self.bias))
 
 
@@ -132,27 +139,15 @@ def pair_features(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> Pair
     r"""The features of the real pairs, and the table and bias that give :math:`E^{(0)}`."""
     bonds = encoding.bonds
     dtype = bonds.itself.weight.dtype
-    # [F, d], or [F, d / 2] beside a relative encoding
+    # [M, d], or [M, d / 2] beside a relative encoding
     table = torch.cat([bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight])
     bias = table.new_zeros(table.shape[1])
-    features = _one_hot(_bond_rows(bonds, batch, rows), len(table), dtype)
-    relative = encoding.relative
-    more_table: Tensor
-    more_bias: Tensor
-    if relative is not None:
-        if isinstance(relative, PairWalkEncoding):
-            more_features = rows.of_pairs(batch.encoding("random_walks")).to(dtype)  # [P, p]
-            more_table = relative.projection.weight.mT  # [p, d / 2]
-            more_bias = relative.projection.bias  # [d / 2]
-        else:
-            distance = rows.of_pairs(batch.encoding("distance")).long()  # [P]
-            more_table = relative.vectors.weight  # [p + 2, d / 2]
-            place = clipped(distance, len(more_table) - 1)  # [P]
-            more_features = _one_hot(place[:, None], len(more_table), dtype)
-            more_bias = bias.new_zeros(more_table.shape[1])
-        features = torch.cat([features, more_features], dim=1)
-        table = torch.block_diag(table, more_table)  # the two halves of the d channels
-        bias = torch.cat([bias, more_bias])  # [d]
+    features = _one_hot(_bond_rows(bonds, batch, rows), len(table), dtype)  # [P, M]
+    if encoding.relative is not None:
+        relative = _relative_features(encoding.relative, batch, rows, dtype)
+        features = torch.cat([features, relative.features], dim=1)
+        table = torch.block_diag(table, relative.table)  # the two halves of the d channels
+        bias = torch.cat([bias, relative.bias])  # [d]
     if encoding.ring is not None:
         ring = rows.of_pairs(batch.encoding("ring")).long()  # [P]
         features = torch.cat([features, _one_hot(ring[:, None], 2, dtype)], dim=1)
@@ -160,10 +155,29 @@ def pair_features(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> Pair
     return PairFeatures(features, table, bias)
 
 
-def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
-    """The rows of a pair in the tables of edges, of no edge, and of a node with itself, ``[P, F]``.
+def _relative_features(
+    relative: PairWalkEncoding | DistanceEncoding,
+    batch: GraphBatch,
+    rows: Rows,
+    dtype: torch.dtype,
+) -> PairFeatures:
+    """Walks or distances, which have half of the d channels."""
+    if isinstance(relative, PairWalkEncoding):
+        walks = rows.of_pairs(batch.encoding("random_walks")).to(dtype)  # [P, p]
+        relative.projection.check(walks)
+        return PairFeatures(walks, relative.projection.weight.mT, relative.projection.bias)
+    table = relative.vectors.weight  # [p + 2, d / 2]
+    distance = rows.of_pairs(batch.encoding("distance")).long()  # [P]
+    row = clipped(distance, len(table) - 1)  # [P]
+    is_row = _one_hot(row[:, None], len(table), dtype)  # [P, p + 2]
+    return PairFeatures(is_row, table, table.new_zeros(table.shape[1]))
 
-    F columns of categories choose F rows; without an edge it is F times the same row.
+
+def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
+    """The rows of each pair in the table of its bond, ``[P, F]``.
+
+    The table is that of edges, then that of no edge, then the vector of a node and itself. An edge
+    has a row for each of its F columns of categories. Any other pair has one row, F times.
     """
     is_edge = rows.of_pairs(batch.adjacency)  # [P]
     ring = torch.zeros_like(is_edge, dtype=torch.long)  # [P]
@@ -195,6 +209,7 @@ def layer_of_rows(
     query = attention.query(h)  # [n, d]
     key = attention.key(h)  # [n, d]
     value = attention.value(h)  # [n, d]
+    # Drawn with padding, as in the other forms; only the shape and dtype of the argument count.
     drop = attention.ablation(h.new_empty(*rows.shape, 1))  # [B, 1, N, N] or None
     drop_of_pairs = None if drop is None else rows.of_pairs(drop[:, 0])  # [P]
     z, terms = attend(query, key, value, attention.num_heads, terms, drop_of_pairs, rows)
@@ -218,9 +233,9 @@ def attend(
 ) -> tuple[Tensor, EdgeTerms]:
     """What each node gathers (Eqs. 5 to 7), ``[n, d]``, and the terms for the next layer.
 
-    Each layer passes logits and values on to the next one, which reads them there although they are
-    the same numbers. In the backward pass their gradient then goes through the layers, last to
-    first, and each adds its part to the same memory.
+    Logits and values are returned unchanged, and the next layer reads these results. In the
+    backward pass their gradient then goes through the layers, last to first, and each layer adds
+    its part to the same memory.
 
     Where all products of a row vanish, as for logits that lie hundreds apart, ``direct`` computes
     the result, as in the factorised form.
@@ -238,11 +253,12 @@ def attend(
     factor = terms.factor
     if factor is None:
         factor = factor_of(terms.logits.detach(), rows)
-    weights = query.new_ones(len(rows.pairs)) if drop is None else drop
+    drop_factors = query.new_ones(len(rows.pairs)) if drop is None else drop  # [P]
     edge_values = torch.zeros_like(factor) if terms.values is None else terms.values
     z, total, logits, edge_values = _Fused.apply(
-        query, key, value, terms.logits, edge_values, factor, weights, rows.starts, num_heads
+        query, key, value, terms.logits, edge_values, factor, drop_factors, rows.starts, num_heads
     )
+    # A product below `tiny` is lost; beside a sum above the root of `tiny` it does not count.
     if bool((total < torch.finfo(total.dtype).tiny ** 0.5).any()):
         z = checkpoint(
             _attend_by_graph,
@@ -306,7 +322,7 @@ def matrix_of_pairs(x: Tensor, n: int) -> Tensor:
 def factor_of(logits: Tensor, rows: Rows) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel, ``[P, d]``, without a gradient."""
     factor = torch.empty_like(logits)
-    less_largest(_array(logits), _array(rows.starts), factor.numpy())
+    subtract_largest(_array(logits), _array(rows.starts), factor.numpy())
     return factor.exp_()
 
 
@@ -315,8 +331,8 @@ class _Fused(torch.autograd.Function):
 
     z and the sums are ``[n, d]``. The gradients are those of
     :class:`gtcourse.models.csa_kernel._Factorised`. The gradient that arrives for the logits and
-    values is the sum over later layers. Nothing else holds that memory, and this layer's part is
-    added in place.
+    values is the sum over the later layers. No other code holds that memory, so this layer adds its
+    part in place.
 
     Shapes:
         query, key, value: ``[n, d]``
@@ -341,7 +357,7 @@ class _Fused(torch.autograd.Function):
         K = query.shape[1] // num_heads
         loops = loops_of(num_heads, K)
         products = query.new_empty(len(factor), num_heads)  # [P, H]
-        scale = products.numpy().dtype.type(K**-0.5)
+        scale = products.numpy().dtype.type(K**-0.5)  # in the arrays' precision, not Python's
         loops.scores(_array(query), _array(key), scale, _array(starts), products.numpy())
         products.exp_()
         z = torch.zeros_like(query, memory_format=torch.contiguous_format)  # [n, d]
@@ -434,8 +450,8 @@ compiled = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", ca
 
 
 @compiled
-def less_largest(logits: Array, starts: Array, result: Array) -> None:
-    """Writes logits ``[P, d]`` less the largest of each query, channel by channel."""
+def subtract_largest(logits: Array, starts: Array, result: Array) -> None:
+    """Writes logits ``[P, d]`` less the largest of their query, channel by channel."""
     d = logits.shape[1]
     largest = np.empty(d, logits.dtype)
     lowest = np.finfo(logits.dtype).min  # -inf less -inf would be NaN
@@ -471,7 +487,8 @@ class Loops(NamedTuple):
 def loops_of(H: int, K: int) -> Loops:
     """The loops over pairs for so many heads and channels, which are constants for the compiler.
 
-    In them q, k and v are queries, keys and values.
+    In them q, k and v are queries, keys and values, and the counters are the graph b, the query i,
+    the key j, their pair p, the channel c and the head h.
 
     Shapes:
         q, k, v, z, total and their gradients: ``[n, d]``
@@ -517,7 +534,7 @@ def loops_of(H: int, K: int) -> Loops:
         z: Array,
         total: Array,
     ) -> None:
-        """Adds up z and total, which are zeros before."""
+        """Adds up each node's z and total, which are zeros before, and divides z by total."""
         score = np.empty(d, factor.dtype)
         p = 0
         for b in range(len(starts) - 1):
@@ -555,7 +572,7 @@ def loops_of(H: int, K: int) -> Loops:
         grad_logits: Array,
         grad_values: Array,
     ) -> None:
-        """Adds to the gradients."""
+        """Adds the gradients of a layer to those that are there."""
         score = np.empty(d, factor.dtype)
         scaled = np.empty(d, factor.dtype)
         part = np.empty(d, factor.dtype)

@@ -287,6 +287,14 @@ def test_missing_numba_raises_at_construction(monkeypatch):
         CGT(CGTConfig(form="fused"))
 
 
+@pytest.mark.parametrize("form", ["direct", "fused"])
+def test_walks_of_another_length_than_the_pairs_read_raise(form):
+    steps = RINGED.relative_steps
+    model = CGT(replace(RINGED, relative_steps=steps + 1, form=form)).double()
+    with pytest.raises(ValueError, match=f"walks has {steps} columns; expected {steps + 1}"):
+        model(batch_of())
+
+
 def test_unsupported_precision_or_device_raises():
     model = CGT(replace(RINGED, form="fused"))
     batch = batch_of(torch.float32)
