@@ -70,9 +70,11 @@ def load_dataset(
         return PUBLICATIONS[name].load(name, data_root(root))
     if Path(source).is_dir() and name in PUBLICATIONS:
         return PUBLICATIONS[name].load_folder(name, Path(source))
-    zinc_like = name in ("molecules", "zinc", "zinc-full")
-    atoms, bonds = (ATOM_TYPES, BOND_TYPES) if zinc_like else (None, None)
-    return read_graphs(source, name=name, node_vocabulary=atoms, edge_vocabulary=bonds)
+    if name in ("molecules", "zinc", "zinc-full"):
+        return read_graphs(
+            source, name=name, node_vocabulary=ATOM_TYPES, edge_vocabulary=BOND_TYPES
+        )
+    return read_graphs(source, name=name)
 
 
 def data_root(root: str | Path | None = None) -> Path:
@@ -83,19 +85,31 @@ def data_root(root: str | Path | None = None) -> Path:
 
 @dataclass(frozen=True)
 class Generated:
-    """Graphs that need no network, with sha256 of the file behind the course's numbers."""
+    """Graphs that need no network.
+
+    Attributes:
+        build: makes the graphs.
+        source: where they come from, in words.
+        checksum: sha256 of the graph file behind the course's numbers.
+        version: returns that of RDKit, if it decides on the graphs.
+    """
 
     build: Callable[[], RaggedGraphs]
     source: str
     checksum: str | None = None
-    version: Callable[[], str] = lambda: ""  # of the library that decides on the graphs
+    version: Callable[[], str] | None = None
 
     def load(self, name: str, root: Path) -> GraphDataset:
-        version = self.version()
-        tags = [f"rdkit-{version}"] if version else []
-        tags += [self.checksum[:8]] if self.checksum else []
-        dataset = cached(root / f"{'-'.join([name, *tags])}.npz", name, self.build)
-        source = f"{self.source} {version}".strip()
+        """The graphs, built once and then read from a file below ``root``."""
+        stem = name
+        source = self.source
+        if self.version is not None:
+            version = self.version()
+            stem += f"-rdkit-{version}"
+            source += f" {version}"
+        if self.checksum is not None:
+            stem += f"-{self.checksum[:8]}"
+        dataset = cached(root / f"{stem}.npz", name, self.build)
         if self.checksum not in (None, dataset.checksum):
             source += ", not byte for byte those of the course's numbers"
         return replace(dataset, source=source)
@@ -103,27 +117,44 @@ class Generated:
 
 @dataclass(frozen=True)
 class Publication:
-    """A published data set: who provides it, where its files are, and what reads their folder."""
+    """A published data set: who provides it, where its files are, and what reads their folder.
+
+    Attributes:
+        source: who provides it.
+        read: makes the graphs from the folder of the files.
+        split_sizes: how many graphs are for training, validation and testing.
+        url: of a zip archive with the files.
+        folder: of the files, below the root that PyG or ogb would use.
+        archive: their folder in the archive.
+        digest: of the archive, if the publisher states one.
+        other_files: the URL of each file that is not in the archive, by its name.
+        checksum: sha256 of our graph file, if known.
+        needs: raises an ImportError if a library is missing.
+    """
 
     source: str
     read: Callable[[Path], RaggedGraphs]
     split_sizes: tuple[int, int, int]
-    url: str  # of a zip archive
-    folder: str  # of its files, below the root that PyG or ogb would use
-    archive: str = ""  # their folder in the archive
-    digest: str | None = None  # of the archive, if the publisher states one
-    others: Mapping[str, str] = field(default_factory=dict)  # files outside it, and their URLs
-    checksum: str | None = None  # sha256 of the graph file, if known
-    needs: Callable[[], object] = lambda: None  # raises an ImportError if a library is missing
+    url: str
+    folder: str
+    archive: str = ""
+    digest: str | None = None
+    other_files: Mapping[str, str] = field(default_factory=dict)
+    checksum: str | None = None
+    needs: Callable[[], object] | None = None
 
     def load(self, name: str, root: Path) -> GraphDataset:
-        """From ``root/name.npz``, or ``root/name-published.npz`` if we generate the same name."""
+        """The graphs, downloaded once and then read from a file below ``root``.
+
+        It is ``name.npz``, or ``name-published.npz`` if we generate graphs of that name.
+        """
 
         def build() -> RaggedGraphs:
             with self.downloaded(name, root) as folder:
                 return self.graphs(name, folder)
 
-        path = root / f"{name}{'-published' if name in GENERATED else ''}.npz"
+        stem = f"{name}-published" if name in GENERATED else name
+        path = root / f"{stem}.npz"
         dataset = cached(path, name, build)
         if self.checksum not in (None, dataset.checksum):
             raise ValueError(
@@ -140,7 +171,7 @@ class Publication:
         return replace(dataset, source=f"folder: {self.source}")
 
     def graphs(self, name: str, folder: Path) -> RaggedGraphs:
-        """The graphs in a folder of the publisher's files; as many as published."""
+        """The graphs in a folder of the publisher's files, checked to be as many as published."""
         with self.reading(name, folder):
             graphs = self.read(folder)
             sizes = tuple(np.bincount(graphs.columns["split"], minlength=3).tolist())
@@ -150,8 +181,10 @@ class Publication:
 
     def reading(self, name: str, folder: Path) -> AbstractContextManager[None]:
         """Raises a RuntimeError if what the block reads is not as published."""
-        expected = f"expected the files of {self.source} as published."
-        return _one_sentence(f"{name} could not be read from {folder} ({{}}); {expected}")
+        return _with_reason(
+            f"{name} could not be read from {folder}",
+            f"; expected the files of {self.source} as published.",
+        )
 
     @contextmanager
     def downloaded(self, name: str, root: Path) -> Iterator[Path]:
@@ -161,37 +194,49 @@ class Publication:
         """
         import pooch
 
-        self.needs()
+        if self.needs is not None:
+            self.needs()
         pooch.get_logger().setLevel("WARNING")
         hooks = {"response": _stay_on_https}
         https = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), hooks=hooks)
-        unzip = pooch.Unzip(extract_dir=".")
-        failed = (
-            f"{name} could not be downloaded ({{}}). Try again where there is a network, or read a "
-            f"file with load_dataset({name!r}, source='….npz') or, on the command line, with "
-            "--data FILE.npz."
+        remedy = (
+            ". Try again where there is a network, or read a file with "
+            f"load_dataset({name!r}, source='….npz') or, on the command line, with --data FILE.npz."
         )
         work = root / f".{name}.download"
+        files = work / self.archive
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
         try:
-            with _one_sentence(failed):
-                pooch.retrieve(self.url, self.digest, "archive.zip", work, unzip, https)
-                for file, url in self.others.items():
-                    pooch.retrieve(url, None, file, work / self.archive, downloader=https)
-            yield work / self.archive
+            with _with_reason(f"{name} could not be downloaded", remedy):
+                pooch.retrieve(
+                    self.url,
+                    known_hash=self.digest,
+                    fname="archive.zip",
+                    path=work,
+                    processor=pooch.Unzip(extract_dir="."),
+                    downloader=https,
+                )
+                for file, url in self.other_files.items():
+                    pooch.retrieve(url, known_hash=None, fname=file, path=files, downloader=https)
+            yield files
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager
-def _one_sentence(message: str) -> Iterator[None]:
-    """Raises a RuntimeError for anything from requests, zipfile, pickle, torch or numpy."""
+def _with_reason(failed: str, rest: str) -> Iterator[None]:
+    """Raises one RuntimeError for anything from requests, zipfile, pickle, torch or numpy.
+
+    Args:
+        failed: what could not be done; the reason follows in parentheses.
+        rest: the rest of the message.
+    """
     try:
         yield
     except ImportError:  # which says what to install
         raise
     except Exception as error:
-        raise RuntimeError(message.format(_reason(error))) from error
+        raise RuntimeError(f"{failed} ({_reason(error)}){rest}") from error
 
 
 def _reason(error: Exception) -> str:
@@ -211,7 +256,7 @@ def _stay_on_https(response: Any, **_: object) -> None:
 
 
 def cached(path: Path, name: str, build: Callable[[], RaggedGraphs]) -> GraphDataset:
-    """A dataset from its graph file, which the first process that asks builds."""
+    """The data set in a graph file; the first process that finds none builds it."""
     if not path.is_file():
         with FileLock(path.with_name(f".{path.name}.lock")):
             if not path.is_file():  # another process may have built it meanwhile
@@ -220,14 +265,14 @@ def cached(path: Path, name: str, build: Callable[[], RaggedGraphs]) -> GraphDat
 
 
 def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
-    """ZINC as its benchmark has it; bonds in the matrix's order of rows."""
+    """ZINC as its benchmark has it; the bonds are in the order of the rows of their matrix."""
     parts = []
     for split in SPLITS:
         with open(folder / f"{split}.pickle", "rb") as file:
             found = TensorUnpickler(file).load()
         if subset:
-            rows = (folder / f"{split}.index").read_text().split(",")
-            found = [found[int(row)] for row in rows]
+            chosen = (folder / f"{split}.index").read_text().split(",")
+            found = [found[int(number)] for number in chosen]
         parts.append([_zinc_graph(molecule) for molecule in found])
     graphs = _ragged(parts, "graph")
     graphs.node_vocabulary = ATOM_TYPES
@@ -236,16 +281,18 @@ def read_zinc(folder: Path, subset: bool) -> RaggedGraphs:
 
 
 def _zinc_graph(molecule: dict[str, Tensor]) -> Data:
-    bonds = molecule["bond_type"]
+    bonds = molecule["bond_type"]  # [n, n], 0 where there is none
     y = molecule["logP_SA_cycle_normalized"].float().reshape(1)
-    x = molecule["atom_type"].long().reshape(-1, 1)
-    edge_index = bonds.nonzero().T
-    edge_attr = bonds[tuple(edge_index)].long().reshape(-1, 1)
+    x = molecule["atom_type"].long().reshape(-1, 1)  # [n, 1]
+    edge_index = bonds.nonzero().T  # [2, E]
+    edge_attr = bonds[tuple(edge_index)].long().reshape(-1, 1)  # [E, 1]
     return Data(x=x, edge_index=edge_index, edge_attr=edge_attr, y=y)
 
 
 def read_benchmark(folder: Path, name: str, target: Target) -> RaggedGraphs:
-    """One of PyG's copies of the benchmarks of Dwivedi et al. (2023); ``target`` has the classes.
+    """One of PyG's copies of the benchmarks of Dwivedi et al. (2023).
+
+    ``target`` says what the classes are of: graphs, nodes or edges.
 
     The one-hot types of PATTERN and CLUSTER become categories ``[n, 1]``. A superpixel's intensity
     or colour and its place become one row, ``[n, 3]`` in MNIST and ``[n, 5]`` in CIFAR10.
@@ -255,12 +302,15 @@ def read_benchmark(folder: Path, name: str, target: Target) -> RaggedGraphs:
     validation and test, of equal size; whether PyG's files have them in that order or the other is
     not known to us. We have compared neither.
     """
-    parts = torch.load(folder / f"{name}_v2.pt", weights_only=True)
-    return _ragged([[_benchmark_graph(each, name) for each in part] for part in parts], target)
+    published = torch.load(folder / f"{name}_v2.pt", weights_only=True)
+    parts = [[_benchmark_graph(values, name) for values in part] for part in published]
+    return _ragged(parts, target)
 
 
 def _benchmark_graph(values: dict[str, Tensor], name: str) -> Data:
-    x = torch.cat([values["x"], values["pos"]], dim=1) if "pos" in values else values["x"]
+    x = values["x"]
+    if "pos" in values:
+        x = torch.cat([x, values["pos"]], dim=1)
     if name in ("PATTERN", "CLUSTER"):
         x = x.argmax(dim=1, keepdim=True)
     graph = Data(x=x, edge_index=values["edge_index"], y=values["y"].long().reshape(-1))
@@ -271,8 +321,9 @@ def _benchmark_graph(values: dict[str, Tensor], name: str) -> Data:
 
 def _ragged(parts: Sequence[Sequence[Data]], target: Target) -> RaggedGraphs:
     """Training, validation and test graphs end to end."""
+    graphs = [graph for part in parts for graph in part]
     split = np.repeat(np.arange(3), [len(part) for part in parts])
-    return RaggedGraphs.from_data([graph for part in parts for graph in part], target, split)
+    return RaggedGraphs.from_data(graphs, target, split)
 
 
 def read_ogbg(folder: Path) -> RaggedGraphs:
@@ -319,13 +370,21 @@ def read_pcqm4mv2_subset(
     They shuffle the training molecules with numpy's generator of seed 42, hold 150,000 out, of
     which 50,000 are for validation, and train on a tenth of the others. The official validation
     molecules are for testing.
+
+    Args:
+        folder: of the publisher's files.
+        held_out: training molecules that are not trained on.
+        validation: how many of these are for validation.
+        share: of the other training molecules, the part that is trained on.
     """
     smiles, y, _ = pcqm4mv2_table(folder)
     published = load_integers(folder / "split_dict.pt")
     shuffled = np.random.default_rng(seed=42).permutation(published["train"])
     train = shuffled[held_out:]
     train = train[: int(share * len(train))]
-    parts = (train, shuffled[:held_out][:validation], published["valid"])
+    val = shuffled[:held_out][:validation]
+    test = published["valid"]
+    parts = (train, val, test)
     rows = np.concatenate(parts)
     chosen = tqdm([smiles[row] for row in rows], desc="molecules", disable=None)
     graphs = molecules.ogb_graphs(chosen, y[rows])
@@ -349,7 +408,7 @@ def pcqm4mv2_table(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
 
 
 def _split(count: int, parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Split numbers from the rows of each; -1 for a graph that is in none."""
+    """The part of each graph, ``[count]``, from the graphs of each part; -1 if it is in none."""
     split = np.full(count, -1)
     for number, rows in enumerate(parts):
         split[rows.ravel()] = number
@@ -360,7 +419,7 @@ class TensorUnpickler(pickle.Unpickler):
     """Reads tensors in lists and dicts; raises an UnpicklingError if a file asks for more."""
 
     def find_class(self, module: str, name: str) -> object:
-        # New functions each time: a pickle can set attributes on them.
+        # New functions each time, because a pickle can set attributes on them.
         allowed = {
             "collections.OrderedDict": OrderedDict,
             "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes, before protocol 3
@@ -377,8 +436,8 @@ class TensorUnpickler(pickle.Unpickler):
 def load_integers(path: Path) -> dict[str, np.ndarray]:
     """A dict of integer arrays that ``torch.save`` wrote; an UnpicklingError for anything else.
 
-    numpy's own way to rebuild an array trusts the type that the file states, even one of objects,
-    so its names lead to a stand-in for 64-bit integers.
+    numpy's own way to rebuild an array trusts the type that the file states, even one of objects.
+    So the names of numpy in the file stand for a class of ours, which knows 64-bit integers alone.
     """
     names = ("ndarray", "dtype", "core.multiarray._reconstruct", "_core.multiarray._reconstruct")
     with torch.serialization.safe_globals([(_Integers, f"numpy.{name}") for name in names]):
@@ -387,32 +446,40 @@ def load_integers(path: Path) -> dict[str, np.ndarray]:
 
 
 class _Integers:
-    """An array of 64-bit integers, or their type."""
+    """What a pickle has for an array of 64-bit integers, and for their dtype.
+
+    A pickle first makes either of them and then sets its state: (version, shape, dtype, whether its
+    order is Fortran's, bytes) of an array, and (version, byte order, …) of a dtype.
+    """
 
     def __init__(self, code: object, *_: object):
-        if isinstance(code, str) and code != "i8":
+        if isinstance(code, str) and code != "i8":  # of a dtype; an array begins with its class
             raise pickle.UnpicklingError(f"the file has an array of type {code!r}; expected 'i8'")
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if isinstance(state[-1], bytes):
-            self.values = np.frombuffer(state[-1], dtype="<i8").reshape(state[1])
-        elif state[1] != "<":
+            _, shape, _, is_fortran, content = state
+            values = np.frombuffer(content, dtype="<i8")
+            self.values = values.reshape(shape, order="F" if is_fortran else "C")
+            return
+        byte_order = state[1]
+        if byte_order != "<":
             raise pickle.UnpicklingError("the file has big-endian integers; expected '<i8'")
 
 
 def _zinc(subset: bool, split_sizes: tuple[int, int, int], checksum: str | None) -> Publication:
     github = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master"
     indices = [f"{split}.index" for split in SPLITS]
-    others = {name: f"{github}/data/molecules/{name}" for name in indices}
+    other_files = {name: f"{github}/data/molecules/{name}" for name in indices}
     url = "https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1"
     return Publication(
         f"PyG ZINC(subset={subset})",
         partial(read_zinc, subset=subset),
         split_sizes,
-        url,
+        url=url,
         folder="raw",
         archive="molecules",
-        others=others,
+        other_files=other_files,
         checksum=checksum,
     )
 
@@ -421,7 +488,7 @@ def _ogbg(name: str, split_sizes: tuple[int, int, int]) -> Publication:
     url = f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{name}.zip"
     folder = f"ogbg_mol{name}"
     source = f"OGB ogbg-mol{name}"
-    return Publication(source, read_ogbg, split_sizes, url, folder, archive=name)
+    return Publication(source, read_ogbg, split_sizes, url=url, folder=folder, archive=name)
 
 
 def _benchmark(name: str, target: Target, split_sizes: tuple[int, int, int]) -> Publication:
@@ -429,7 +496,7 @@ def _benchmark(name: str, target: Target, split_sizes: tuple[int, int, int]) -> 
     url = f"https://data.pyg.org/datasets/benchmarking-gnns/{name}_v2.zip"
     source = f"PyG GNNBenchmarkDataset({name!r})"
     folder = f"{name}/raw"
-    return Publication(source, read, split_sizes, url, folder)
+    return Publication(source, read, split_sizes, url=url, folder=folder)
 
 
 def _pcqm4mv2(

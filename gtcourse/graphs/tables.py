@@ -15,6 +15,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,21 @@ Table = Any
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 TASKS = ("regression", "binary", "classes")
+AUTOMATIC_SPLITS = (None, "scaffold", "random")
+"""Values of ``split`` that are no column of the file; None stands for "scaffold"."""
+
 UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
 """Cells of a target that is not known, in upper or lower case."""
 
 WORDS = {"true": 1.0, "false": 0.0}
-SPLIT_NAMES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+"""What a binary target may be in words, in upper or lower case."""
+
+TRAIN = 0
+VAL = 1
+TEST = 2
+SPLIT_NAMES = {"train": TRAIN, "val": VAL, "valid": VAL, "validation": VAL, "test": TEST}
+"""What a column that names the split may hold, in upper or lower case."""
+
 UNPACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": lzma.decompress}
 """First bytes of compressed files, whatever their names."""
 
@@ -56,35 +67,39 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     """
     text = _text(Path(path))
     separator = _separator(text, smiles)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    last = 0
-    try:
-        for row in reader:
-            if row:
-                lines.append(last + 1)
-                rows.append(row)
-            last = reader.line_num
-    except csv.Error as error:
-        raise ValueError(
-            f"{path}, line {last + 1}: {error}; expected a quotation mark only around a cell, and "
-            "a doubled one inside it."
-        ) from None
+    rows = _rows(text, separator, path)
     if not rows:
         raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
-    header = rows[0]
+    header = rows.pop(min(rows))
     for name in (smiles, *columns):
         if header.count(name) != 1:
             how = "has no column" if name not in header else "has more than one column"
             raise ValueError(f"{path} {how} {name!r}; expected one of {', '.join(header)}.")
-    for line, row in zip(lines[1:], rows[1:], strict=True):
+    for line, row in rows.items():
         if len(row) != len(header):
             raise ValueError(_ragged(path, line, row, header, separator))
     pandas = require("pandas", "pandas")
-    table = pandas.DataFrame(rows[1:], index=lines[1:], columns=header, dtype=str)
+    table = pandas.DataFrame([*rows.values()], index=[*rows], columns=header, dtype=str)
     table.attrs["separator"] = separator
     return table
+
+
+def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
+    """The cells of each row that is not empty, by the line of the file in which it begins."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = {}
+    first_line = 1  # of the next row; a row with line breaks in its cells has several lines
+    try:
+        for row in reader:
+            if row:
+                rows[first_line] = row
+            first_line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {first_line}: {error}; expected a quotation mark only around a cell, "
+            "and a doubled one inside it."
+        ) from None
+    return rows
 
 
 def _text(path: Path) -> str:
@@ -120,7 +135,7 @@ def _text(path: Path) -> str:
 
 
 def _separator(text: str, smiles: str) -> str:
-    """The first with which the header has the column, else the one with most cells in it."""
+    """The first with which the header has the column, or else the one that makes most columns."""
     first_line = next((line for line in text.splitlines() if line), "")
     headers = {}
     for separator in SEPARATORS:
@@ -131,11 +146,11 @@ def _separator(text: str, smiles: str) -> str:
 
 
 def _ragged(path: str | Path, line: int, row: list[str], header: list[str], separator: str) -> str:
-    """What is wrong with a row of more or fewer cells than the header."""
+    """A sentence about a row that has more or fewer cells than the header."""
     cause = "a cell that has the separator in it has to be in quotation marks"
     if row[-1] == "":
         cause = f"the line ends in {SEPARATORS[separator]}"
-    elif separator == "," and any(map(_is_decimal_comma, row, row[1:])):
+    elif separator == "," and any(_is_decimal_comma(*cells) for cells in pairwise(row)):
         cause += ", and a number has a decimal point"
     return (
         f"{path}, line {line} has {len(row)} cells; expected {len(header)}, one for each column "
@@ -144,6 +159,7 @@ def _ragged(path: str | Path, line: int, row: list[str], header: list[str], sepa
 
 
 def _is_decimal_comma(left: str, right: str) -> bool:
+    """Whether these, with a comma between them, look like a number such as 0,5."""
     return left.lstrip("+-").isdigit() and right.isdigit()
 
 
@@ -172,13 +188,17 @@ def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -
 def _number(text: str, task: str, where: str) -> float:
     if task == "binary" and text.lower() in WORDS:
         return WORDS[text.lower()]
+    """The number in a cell; ``where`` names the cell in messages."""
     expected = "0 or 1" if task == "binary" else "a number, or nothing where it is unknown"
     try:
-        value = math.nan if "_" in text else float(text)
+        value = float(text)
     except ValueError:
         value = math.nan
-        if _is_decimal_comma(*text.partition(",")[::2]):
+        left, _, right = text.partition(",")
+        if _is_decimal_comma(left, right):
             expected = f"a decimal point ({text.replace(',', '.')}), and no other separator"
+    if "_" in text:  # Python reads 1_000 as a number
+        value = math.nan
     single = torch.tensor(value).item()  # beyond float32's largest number, it is infinite
     if not math.isfinite(single):
         raise ValueError(f"{where} has {text!r}; expected {expected}.")
@@ -244,22 +264,23 @@ def read_csv(
     """
     path = Path(path)
     targets = [targets] if isinstance(targets, str) else list(targets)
-    named = [] if split in (None, "random", "scaffold") else [split]
+    split_column = None if split in AUTOMATIC_SPLITS else split
     if task not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")
     if features not in FEATURES:
         raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
     if not targets or len({*targets}) < len(targets):
         raise ValueError(f"targets is {targets}; expected one column or more, each once.")
-    if named and fold is not None:
+    if split_column is not None and fold is not None:
         raise ValueError(
             f"split is the column {split!r}, which has no effect beside fold; expected 'scaffold' "
             "or 'random'."
         )
-    table = read_table(path, smiles, *targets, *named)
-    y = numbers(table, path, targets, task)
+    columns = targets if split_column is None else [*targets, split_column]
+    table = read_table(path, smiles, *columns)
+    y = numbers(table, path, targets, task)  # [rows, T]
     graphs: list[Data] = []
-    rows: list[int] = []
+    rows: list[int] = []  # of the graphs
     skipped: list[str] = []
     bar = tqdm(table[smiles], unit="molecule", leave=False, delay=1, disable=None)
     for row, text in enumerate(bar):
@@ -273,7 +294,7 @@ def read_csv(
         except ValueError as error:
             skipped.append(f"line {table.index[row]}: {error}")
             continue
-        graph.y = y[row] if len(targets) == 1 else y[row : row + 1]
+        graph.y = y[row] if len(targets) == 1 else y[row : row + 1]  # [1] or [1, T]
         graphs.append(graph)
         rows.append(row)
     if not graphs:
@@ -284,15 +305,10 @@ def read_csv(
         if skipped:
             message += f" ({skipped[0].rstrip('.')})"
         raise ValueError(f"{message}.")
-    canonical = [graph.smiles for graph in graphs]
-    if split is not None and named:
-        parts = _split_column(table.iloc[rows][split], path, split)
-    elif fold is not None:
-        parts = fold_split(canonical, *fold, seed=seed, by_scaffold=split != "random")
-    elif split == "random":
-        parts = random_split(len(graphs), seed)
+    if split_column is None:
+        parts = _automatic_split([graph.smiles for graph in graphs], split, seed, fold)
     else:
-        parts = scaffold_split(canonical, seed)
+        parts = _split_column(table.iloc[rows][split_column], path, split_column)
     _check_parts(parts, path, split)
     name = path.name.partition(".")[0]
     source = f"file: {path.name}"
@@ -305,29 +321,44 @@ def _classes(table: Table, path: str | Path, targets: Sequence[str]) -> Tensor:
     """The number of each row's class, ``[rows, 1]``, ``MISSING_LABEL`` where it is unknown."""
     if len(targets) != 1:
         raise ValueError(f"the task classes has {len(targets)} targets; expected one column.")
-    number = {name: i for i, name in enumerate(class_names(table, path, targets[0]))}
-    of_rows = [number.get(cell.strip(), MISSING_LABEL) for cell in table[targets[0]]]
-    return torch.tensor(of_rows)[:, None]
+    (column,) = targets
+    number_of = {name: number for number, name in enumerate(class_names(table, path, column))}
+    numbers_of_rows = [number_of.get(cell.strip(), MISSING_LABEL) for cell in table[column]]
+    return torch.tensor(numbers_of_rows)[:, None]
+
+
+def _automatic_split(
+    smiles: list[str], split: str | None, seed: int, fold: tuple[int, int] | None
+) -> list[int]:
+    """The part of each molecule, by scaffold or random; the arguments are those of ``read_csv``."""
+    if fold is not None:
+        number, folds = fold
+        return fold_split(smiles, number, folds, seed=seed, by_scaffold=split != "random")
+    if split == "random":
+        return random_split(len(smiles), seed)
+    return scaffold_split(smiles, seed)
 
 
 def _split_column(cells: Table, path: Path, column: str) -> list[int]:
+    """The part of each row, from a column that names it."""
     parts = []
     for line, cell in cells.items():
-        if cell.strip().lower() not in SPLIT_NAMES:
+        word = cell.strip().lower()
+        if word not in SPLIT_NAMES:
             raise ValueError(
                 f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
             )
-        parts.append(SPLIT_NAMES[cell.strip().lower()])
+        parts.append(SPLIT_NAMES[word])
     return parts
 
 
 def _check_parts(parts: list[int], path: Path, split: str | None) -> None:
-    """Every part of a split needs a molecule."""
-    names = {0: "training", 1: "validation", 2: "testing"}
-    for part, name in names.items():
+    """Raises a ValueError if a part of the split has no molecule."""
+    purposes = {TRAIN: "training", VAL: "validation", TEST: "testing"}
+    for part, name in purposes.items():
         if part not in parts:
             how = f"column {split!r}"
-            if split in (None, "scaffold", "random"):
+            if split in AUTOMATIC_SPLITS:
                 how = f"the {split or 'scaffold'} split"
             why = ""
             if split in (None, "scaffold"):
@@ -351,20 +382,21 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
     validation and test is for training. Where none fits, as among few molecules, the smallest of
     the training scaffolds is taken. All molecules without rings have one scaffold.
     """
-    room = {1: len(smiles) // 10, 2: len(smiles) // 10, 0: len(smiles)}
-    groups: dict[int, list[list[int]]] = {0: [], 1: [], 2: []}
+    tenth = len(smiles) // 10
+    room = {VAL: tenth, TEST: tenth, TRAIN: len(smiles)}  # a scaffold goes where it first fits
+    scaffolds: dict[int, list[list[int]]] = {TRAIN: [], VAL: [], TEST: []}
     for members in _scaffolds(smiles, seed):
         part = next(part for part in room if len(members) <= room[part])
         room[part] -= len(members)
-        groups[part].append(members)
-    for part in (1, 2):
-        if not groups[part] and len(groups[0]) > 1:
-            smallest = min(groups[0], key=len)
-            groups[0].remove(smallest)
-            groups[part].append(smallest)
-    parts = [0] * len(smiles)
-    for part, scaffolds in groups.items():
-        for members in scaffolds:
+        scaffolds[part].append(members)
+    for part in (VAL, TEST):
+        if not scaffolds[part] and len(scaffolds[TRAIN]) > 1:
+            smallest = min(scaffolds[TRAIN], key=len)
+            scaffolds[TRAIN].remove(smallest)
+            scaffolds[part].append(smallest)
+    parts = [TRAIN] * len(smiles)
+    for part in (VAL, TEST):
+        for members in scaffolds[part]:
             for i in members:
                 parts[i] = part
     return parts
@@ -386,14 +418,14 @@ def fold_split(
         raise ValueError(f"fold is {fold} of {folds}; expected three folds or more, from 0 on.")
     if not by_scaffold:
         return _by_fold(_random_folds(len(smiles), folds, seed), fold, folds)
-    number = [0] * len(smiles)
+    fold_of = [0] * len(smiles)
     counts = [0] * folds
     for members in sorted(_scaffolds(smiles, seed), key=len, reverse=True):
-        least = counts.index(min(counts))
-        counts[least] += len(members)
+        smallest = counts.index(min(counts))
+        counts[smallest] += len(members)
         for i in members:
-            number[i] = least
-    return _by_fold(number, fold, folds)
+            fold_of[i] = smallest
+    return _by_fold(fold_of, fold, folds)
 
 
 def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:
@@ -409,11 +441,12 @@ def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:
 
 def _random_folds(count: int, folds: int, seed: int) -> list[int]:
     """A fold for each of ``count`` molecules, in sizes that differ by one at most."""
-    number = [i % folds for i in range(count)]
-    random.Random(seed).shuffle(number)  # noqa: S311
-    return number
+    fold_of = [i % folds for i in range(count)]
+    random.Random(seed).shuffle(fold_of)  # noqa: S311
+    return fold_of
 
 
-def _by_fold(number: list[int], test: int, folds: int) -> list[int]:
-    part = {test: 2, (test + 1) % folds: 1}
-    return [part.get(each, 0) for each in number]
+def _by_fold(fold_of: list[int], test: int, folds: int) -> list[int]:
+    """The part of each molecule: fold ``test`` is for testing, the next one for validation."""
+    part_of = {test: TEST, (test + 1) % folds: VAL}
+    return [part_of.get(fold, TRAIN) for fold in fold_of]

@@ -157,9 +157,9 @@ def content(published: Publication, root: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for path in folder.rglob("*.*"):
             name = str(path.relative_to(folder))
-            if name not in published.others:
+            if name not in published.other_files:
                 opened.write(path, f"{published.archive}/{name}".lstrip("/"))
-    others = {url: (folder / name).read_bytes() for name, url in published.others.items()}
+    others = {url: (folder / name).read_bytes() for name, url in published.other_files.items()}
     return others | {published.url: archive.getvalue()}
 
 

@@ -74,7 +74,8 @@ def test_a_pickle_cannot_change_what_the_next_one_is_read_with():
 
 @pytest.mark.parametrize("module", [b"numpy.core.", b"numpy._core."], ids=["numpy 1", "numpy 2"])
 def test_arrays_of_integers_are_read(tmp_path, module):
-    rows = {"train": np.arange(5), "valid": np.array([[7, 8], [9, 10]])}
+    pairs = np.array([[7, 8], [9, 10]])
+    rows = {"train": np.arange(5), "valid": pairs, "test": np.asfortranarray(pairs)}
     torch.save(rows, tmp_path / "new.pt")
     with (
         zipfile.ZipFile(tmp_path / "new.pt") as archive,
@@ -86,6 +87,7 @@ def test_arrays_of_integers_are_read(tmp_path, module):
     assert {name: values.tolist() for name, values in found.items()} == {
         "train": [0, 1, 2, 3, 4],
         "valid": [[7, 8], [9, 10]],
+        "test": [[7, 8], [9, 10]],
     }
 
 

@@ -191,6 +191,13 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(tmp_path, name):
     assert visible(tmp_path) == []
 
 
+def test_a_folder_without_the_files_is_named_whatever_its_name(tmp_path):
+    folder = tmp_path / "{name}"
+    folder.mkdir()
+    with pytest.raises(RuntimeError, match=r"zinc could not be read from \S+\{name\}/raw"):
+        load_dataset("zinc", folder)
+
+
 @pytest.mark.parametrize("name", PUBLICATIONS)
 def test_truncated_archive_leaves_nothing(tmp_path, name, answers):
     url = PUBLICATIONS[name].url
@@ -247,6 +254,6 @@ def test_a_redirection_away_from_https_is_not_followed(tmp_path, monkeypatch):
 
 
 def test_all_addresses_are_https():
-    urls = [url for each in PUBLICATIONS.values() for url in (each.url, *each.others.values())]
+    urls = [url for each in PUBLICATIONS.values() for url in (each.url, *each.other_files.values())]
     assert len(urls) == 17
     assert all(url.startswith("https://") for url in urls)
