@@ -66,7 +66,8 @@ def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -
     """
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
     if share:
-        largest = mask.sum(dim=1).clamp(min=2).to(entropy.dtype).log()
+        n = mask.sum(dim=1).clamp(min=2)  # [B]; log 1 is zero, as is the entropy of a single token
+        largest = n.to(entropy.dtype).log()  # [B]
         entropy = entropy / largest[:, None, None, None]
     return entropy.permute(0, 3, 1, 2)[mask]
 
@@ -83,11 +84,13 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
     metric. The two sets are layers of any models, ``[B, H, T, T]`` and ``[B, H', T, T]``. Returns
     ``[H, H']``.
     """
-    p, q = (probabilities(part, mask).transpose(1, 2)[mask] for part in (one, other))
+    p = probabilities(one, mask).transpose(1, 2)[mask]  # [tokens, H, T]
+    q = probabilities(other, mask).transpose(1, 2)[mask]  # [tokens, H', T]
     rows = []
-    for head in p.split(1, dim=1):  # all pairs of heads at once would be a large table
+    for head in p.split(1, dim=1):  # [tokens, 1, T]; all pairs of heads would be a large tensor
         divergence = _entropy((head + q) / 2) - (_entropy(head) + _entropy(q)) / 2
-        rows.append(1 - (divergence / math.log(2)).clamp(0, 1).sqrt().mean(dim=0))
+        distance = (divergence / math.log(2)).clamp(0, 1).sqrt()  # [tokens, H']
+        rows.append(1 - distance.mean(dim=0))
     return torch.stack(rows)
 
 
@@ -102,9 +105,10 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
     real tokens sum to one, those of padding are zeros.
     """
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
-    product = itself = torch.diag_embed(mask.to(layers.dtype))
-    for a in layers.unbind(dim=1):
-        product = ((1 - residual) * a + residual * itself) @ product
+    identity = torch.diag_embed(mask.to(layers.dtype))  # [B, T, T], zeros at padding
+    product = identity
+    for layer in layers.unbind(dim=1):
+        product = ((1 - residual) * layer + residual * identity) @ product
     return product
 
 
@@ -120,9 +124,10 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
         mask: True at real nodes, ``[B, N]``.
         virtual_nodes: V.
     """
-    if virtual_nodes:
+    if virtual_nodes > 0:
         return tokens[:, :virtual_nodes, virtual_nodes:].mean(dim=1) * mask
-    return (tokens * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True) * mask
+    num_nodes = mask.sum(dim=1, keepdim=True)  # [B, 1]
+    return (tokens * mask[:, :, None]).sum(dim=1) / num_nodes * mask
 
 
 def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: int) -> Tensor:
@@ -144,14 +149,17 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
     """
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     share = _divided_by_sum(weights)
-    bins = clipped(distance, hops + 1)[:, None].expand_as(share)
-    by_hop = share.new_zeros(*share.shape[:-1], hops + 2).scatter_add(-1, bins, share)
-    attends = mask & (weights.sum(dim=-1) > 0).all(dim=1)
+    hop = clipped(distance, hops + 1)[:, None].expand_as(share)  # [B, L, N, N]
+    by_hop = share.new_zeros(*share.shape[:-1], hops + 2)  # [B, L, N, hops + 2]
+    by_hop = by_hop.scatter_add(-1, hop, share)
+    attends = mask & (weights.sum(dim=-1) > 0).all(dim=1)  # [B, N]
     return by_hop.transpose(1, 2)[attends]
 
 
 KINDS = ("itself", "neighbours", "same ring", "near", "far")
 """A node itself, its neighbours, others on a common ring with it, and the rest by distance."""
+
+ITSELF, NEIGHBOURS, SAME_RING, NEAR, FAR = range(len(KINDS))
 
 
 def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
@@ -160,28 +168,30 @@ def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
     Reads the encodings "distance" and "ring". Nodes up to ``near`` apart are near, others far.
     """
     distance = batch.encoding("distance")
-    ring = batch.encoding("ring")
-    far = (distance > near) | (distance == UNREACHABLE)
-    kind = torch.where(ring.bool(), 2, 3 + far.long())
-    return kind.masked_fill(distance == 1, 1).masked_fill(distance == 0, 0)
+    is_far = (distance > near) | (distance == UNREACHABLE)
+    kind = torch.where(is_far, FAR, NEAR)
+    kind = kind.masked_fill(batch.encoding("ring").bool(), SAME_RING)
+    kind = kind.masked_fill(distance == 1, NEIGHBOURS)
+    return kind.masked_fill(distance == 0, ITSELF)
 
 
 def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """The share of attention that goes to each kind of pair, and that of even attention.
 
     Args:
-        attention: With rows that sum to 1, ``[B, L, C, N, N]`` for C channels.
+        attention: With rows that sum to 1, ``[B, L, H, N, N]``.
         kind: The result of :func:`pair_kinds`, ``[B, N, N]``.
         mask: True at real nodes, ``[B, N]``.
 
     Returns:
-        The shares of each channel, ``[L, C, kinds]``, and those of attention that is the same for
-        all nodes, ``[kinds]``; both are means over the real nodes.
+        The shares of each head or channel, ``[L, H, kinds]``, and those of attention that is the
+        same for all nodes, ``[kinds]``; both are means over the real nodes.
     """
-    is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype)
-    is_kind = is_kind * (mask[:, :, None] & mask[:, None])[..., None]  # [B, N, N, kinds]
-    share = torch.einsum("blcij,bijk->lck", attention, is_kind)
-    even = is_kind.sum(dim=2) / mask.sum(dim=1).clamp(min=1)[:, None, None]
+    pairs = mask[:, :, None] & mask[:, None]  # [B, N, N]
+    is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype) * pairs[..., None]  # [B, N, N, kinds]
+    share = torch.einsum("blhij,bijk->lhk", attention, is_kind)
+    num_nodes = mask.sum(dim=1).clamp(min=1)[:, None, None]  # [B, 1, 1]
+    even = is_kind.sum(dim=2) / num_nodes  # [B, N, kinds]
     return share / mask.sum(), even.sum(dim=(0, 1)) / mask.sum()
 
 
@@ -213,7 +223,7 @@ def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool
 
 
 def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
-    r"""Each attention weight times the derivative of the prediction by it: ``[B, L, C, T, T]``.
+    r"""Each attention weight times the derivative of the prediction by it: ``[B, L, H, T, T]``.
 
     .. math:: a_{ij}\, \frac{\partial \hat y}{\partial a_{ij}} = a_{ij}\,
               \Big\langle \frac{\partial \hat y}{\partial z_i},\, v_j \Big\rangle
@@ -225,8 +235,12 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
     with _Softmaxes() as softmaxes:
         prediction, _ = model(batch, return_attention=True)
     gradients = torch.autograd.grad(prediction.sum(), softmaxes.found)
-    products = [a.detach() * g for a, g in zip(softmaxes.found, gradients, strict=True)]
-    return torch.stack([p.flatten(1, -3) for p in products], dim=1)  # of CSA [B, H, K, N, N]
+    products = []
+    for attention, gradient in zip(softmaxes.found, gradients, strict=True):
+        product = attention.detach() * gradient
+        # CSA has two axes for its channels: the heads, and the channels of each head.
+        products.append(product.flatten(1, -3))  # [B, H, T, T]
+    return torch.stack(products, dim=1)
 
 
 @torch.no_grad()
@@ -263,7 +277,8 @@ def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.M
     with ExitStack() as hooks:
         for layer, head in heads:
             attention = cast(AttentionProjections | EGTAttention, layers_of(model)[layer].attention)
-            assert attention.output is not None  # only a layer that no head reads is without
+            # EGT's last layer has no output of nodes where only edges are predicted.
+            assert attention.output is not None
             silenced = partial(without_head, head=head, num_heads=attention.num_heads)
             hooks.enter_context(attention.output.register_forward_pre_hook(silenced))
         yield model
@@ -280,12 +295,17 @@ def without_head(
 
 def layers_of(model: nn.Module) -> nn.ModuleList:
     """The attention layers of a Transformer of this package, first to last."""
-    owner = model if hasattr(model, "layers") else cast(nn.Module, model.encoder)
-    return cast(nn.ModuleList, owner.layers)
+    if hasattr(model, "layers"):
+        return cast(nn.ModuleList, model.layers)
+    encoder = cast(nn.Module, model.encoder)  # of BagTransformer and Transformer
+    return cast(nn.ModuleList, encoder.layers)
 
 
 class _Softmaxes(TorchFunctionMode):
-    """Records every softmax, because what a model returns may be a copy without a derivative."""
+    """Records every softmax, because the attention that a model returns may be a copy.
+
+    A copy is no part of the prediction, and the prediction has no derivative by it.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -171,52 +171,60 @@ class Predictor:
             written.append(nodes)
         together = checked(data, None)
         together.check_features(self.model)
-        # Graphs of similar size share a batch, so that little of it is padding.
-        order = sorted(range(len(data)), key=lambda i: data[i].num_nodes)
         predictions: list[Any] = [None] * len(data)
         attentions: list[Any] = [None] * len(data)
         fused = not return_attention and len(data) >= MANY
         bar = tqdm(total=len(data), unit="graph", delay=1, leave=False, disable=None)
         with evaluating(self.model), _fused_if_possible(self.model, fused), bar:
-            for members, batch in self._encoded(data, order, batch_size, together.target):
+            for numbers, batch in self._batches_of(data, batch_size, together.target):
                 if return_attention:
                     values, attention = self.model(batch, return_attention=True)
                     virtual_nodes = attention.shape[-1] - batch.mask.shape[1]
-                    for row, i in enumerate(members):
-                        n = data[i].num_nodes
-                        of_graph = between_nodes(attention[row], virtual_nodes)[..., :n, :n]
-                        attentions[i] = _as_written(of_graph.cpu(), written[i])
+                    attention = between_nodes(attention, virtual_nodes)  # [B, L, H, N, N]
+                    for row, i in enumerate(numbers):
+                        attentions[i] = _attention_of_graph(attention[row], data[i], written[i])
                 else:
                     values = self.model(batch)
                 if self.task is not None and not logits:
                     values = self.task.predictions(values)
-                for row, i in enumerate(members):
-                    predictions[i] = self._of_graph(values[row].cpu(), data[i], written[i])
-                bar.update(len(members))
+                for row, i in enumerate(numbers):
+                    predictions[i] = self._values_of_graph(values[row].cpu(), data[i], written[i])
+                bar.update(len(numbers))
         result = torch.stack(predictions) if self.level == "graph" else predictions
         return (result, attentions) if return_attention else result
 
-    def _encoded(
-        self, data: list[Data], order: list[int], batch_size: int, target: Target
+    def _batches_of(
+        self, data: list[Data], batch_size: int, target: Target
     ) -> Iterator[tuple[list[int], GraphBatch]]:
-        """Batches, each after the numbers of its graphs; some graphs are encoded at a time."""
-        sizes = [graph.num_nodes for graph in data]
-        for some in _batches(order, sizes, ENCODED_AT_ONCE, ENCODED_PAIRS_AT_ONCE):
-            encoded = encode([data[i] for i in some], *self.transforms)
-            rows = RaggedGraphs.from_data(encoded, target)
-            place = {i: row for row, i in enumerate(some)}
-            for members in _batches(some, sizes, batch_size):
-                batch = rows.batch(torch.tensor([place[i] for i in members]))
-                yield members, batch.to(device())
+        """Batches with their encodings, each after the numbers of its graphs in ``data``.
 
-    def _of_graph(self, values: Tensor, graph: Data, written: Tensor | None) -> Tensor:
-        """The values of a graph, of its nodes (in the order written), or of its edges."""
+        Graphs of similar size share a batch, so that little of it is padding. Some graphs are
+        encoded at a time, because encodings need more memory than graphs.
+        """
+        sizes = [graph.num_nodes for graph in data]
+        by_size = sorted(range(len(data)), key=lambda i: sizes[i])
+        for some in _batches(by_size, sizes, ENCODED_AT_ONCE, ENCODED_PAIRS_AT_ONCE):
+            encoded = encode([data[i] for i in some], *self.transforms)
+            graphs = RaggedGraphs.from_data(encoded, target)
+            row_of = {i: row for row, i in enumerate(some)}
+            for numbers in _batches(some, sizes, batch_size, PAIRS_AT_ONCE):
+                batch = graphs.batch(torch.tensor([row_of[i] for i in numbers]))
+                yield numbers, batch.to(device())
+
+    def _values_of_graph(self, values: Tensor, graph: Data, written: Tensor | None) -> Tensor:
+        """The values of a graph, of its nodes (in the order written), or of its edges.
+
+        Args:
+            values: of the graph in its batch: ``[T]``, ``[N, T]`` or ``[N, N, T]``.
+            graph: without padding.
+            written: the node of each atom as written, ``[n]``, if the graph is a molecule.
+        """
         if self.level == "node":
-            nodes = values[: graph.num_nodes]
-            return nodes if written is None else nodes[written]
+            of_nodes = values[: graph.num_nodes]  # [n, T]
+            return of_nodes if written is None else of_nodes[written]
         if self.level == "edge":
             source, destination = graph.edge_index
-            return values[source, destination]
+            return values[source, destination]  # [E, T]
         return values
 
     @property
@@ -251,11 +259,11 @@ class Predictor:
             ValueError: ``smiles`` is one string, or the model does not predict for molecules.
         """
         self._check_rows(smiles)
-        self._say_large(smiles, max_atoms)
+        self._warn_of_large(smiles, max_atoms)
         return self._rows(smiles, logits, max_atoms)
 
     def _check_rows(self, smiles: Sequence[str]) -> None:
-        """Raises a ValueError for a single string, and for a model not of molecules."""
+        """Raises a ValueError for a single string, and if no molecule gets a prediction."""
         if isinstance(smiles, str):
             raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
         self._check_molecules()
@@ -345,14 +353,14 @@ class Predictor:
 
     def _columns(self, logits: bool) -> list[str]:
         """The names of the columns of predictions."""
-        if self.task is None or self.task.kind == "value":
-            return [f"predicted {name}" for name in self.targets] or ["prediction"]
-        word = "logit" if logits else "probability"
         names = [*self.targets]
+        if self.task is None or self.task.kind == "value":
+            return [f"predicted {name}" for name in names] if names else ["prediction"]
+        word = "logit" if logits else "probability"
         if self.task.kind == "probabilities" and not names:
             assert self.task.num_classes is not None  # as of all tasks with classes
             names = [f"class {number}" for number in range(self.task.num_classes)]
-        return [f"{word} {name}" for name in names] or [word]
+        return [f"{word} {name}" for name in names] if names else [word]
 
     def seconds_of(self, sizes: Sequence[int]) -> float:
         """An estimate of the seconds that predictions for molecules of so many atoms take here.
@@ -366,18 +374,9 @@ class Predictor:
         of_chain = time.perf_counter() - start
         return sum((size / LARGE) ** 2 for size in sizes) * of_chain
 
-    def _say_large(self, smiles: Sequence[str], max_atoms: int | None, models: int = 1) -> None:
+    def _warn_of_large(self, smiles: Sequence[str], max_atoms: int | None, models: int = 1) -> None:
         """Warns of large molecules, with the memory and the time that they will take."""
-        sizes = []
-        for text in smiles:
-            if not isinstance(text, str) or len(text) <= LARGE:  # an atom takes a character or more
-                continue
-            try:
-                molecule, _, _ = canonical_molecule(text, self.largest_fragment)
-            except ValueError:
-                continue
-            if LARGE < molecule.GetNumAtoms() <= (max_atoms or math.inf):
-                sizes.append(molecule.GetNumAtoms())
+        sizes = self._large_sizes(smiles, max_atoms)
         if not sizes:
             return
         memory = self.memory_of(max(sizes))
@@ -386,10 +385,25 @@ class Predictor:
         what = "1 molecule has" if len(sizes) == 1 else f"{len(sizes):,} molecules have"
         warnings.warn(
             f"{what} more than {LARGE} atoms, the largest {max(sizes)}, and will take {takes}"
-            f"{in_words(seconds)}; max_atoms (--max-atoms) leaves out "
-            "larger ones.",
+            f"{in_words(seconds)}; max_atoms (--max-atoms) leaves out larger ones.",
             stacklevel=3,
         )
+
+    def _large_sizes(self, smiles: Sequence[str], max_atoms: int | None) -> list[int]:
+        """The atoms of each molecule that has more than ``LARGE``, but not more than allowed."""
+        most = math.inf if max_atoms is None else max_atoms
+        sizes = []
+        for text in smiles:
+            if not isinstance(text, str) or len(text) <= LARGE:  # an atom takes a character or more
+                continue
+            try:
+                molecule, _, _ = canonical_molecule(text, self.largest_fragment)
+            except ValueError:
+                continue
+            size = molecule.GetNumAtoms()
+            if LARGE < size <= most:
+                sizes.append(size)
+        return sizes
 
     def _check_molecules(self) -> Featurizer:
         """How a molecule becomes a graph, or a ValueError if the model is not one of molecules."""
@@ -440,18 +454,23 @@ ENCODED_PAIRS_AT_ONCE = 2**20
 
 
 def _batches(
-    order: list[int], sizes: list[int], batch_size: int, pairs: int = PAIRS_AT_ONCE
+    numbers: list[int], sizes: list[int], max_graphs: int, max_pairs: int
 ) -> list[list[int]]:
-    """Divides the numbers of graphs, given by ascending size, into batches.
+    """Divides graphs into batches of ``max_graphs`` and ``max_pairs`` of nodes at most.
 
-    A batch has ``batch_size`` graphs at most, and as many as ``pairs`` of nodes allow, but at least
-    one.
+    A graph with more pairs than that is a batch by itself.
+
+    Args:
+        numbers: of the graphs, by ascending size.
+        sizes: the nodes of graph i, for each i.
+        max_graphs: of a batch.
+        max_pairs: of a batch, with its padding.
     """
     batches: list[list[int]] = [[]]
-    for i in order:
+    for i in numbers:
         batch = batches[-1]
-        is_full = len(batch) == batch_size
-        takes_too_much = (len(batch) + 1) * sizes[i] ** 2 > pairs
+        is_full = len(batch) == max_graphs
+        takes_too_much = (len(batch) + 1) * sizes[i] ** 2 > max_pairs
         if batch and (is_full or takes_too_much):
             batches.append([])
         batches[-1].append(i)
@@ -464,24 +483,34 @@ def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
 
     It needs numba; without it, and for other models, nothing changes.
     """
-    config: Any = getattr(model, "config", None)
-    possible = (
-        isinstance(config, CGTConfig)
-        and (config.form, config.chromatic, config.score) == ("factorised", True, "dot")
-        and config.num_edge_features == 0
-    )
-    if not (wanted and possible and device().type == "cpu" and find_spec("numba")):
+    owner: Any = model
+    config = getattr(owner, "config", None)
+    if not wanted or not isinstance(config, CGTConfig) or not _can_be_fused(config):
         yield
         return
-    model.config = replace(config, form="fused")
+    owner.config = replace(config, form="fused")
     try:
         yield
     finally:
-        model.config = config
+        owner.config = config
 
 
-def _as_written(attention: Tensor, written: Tensor | None) -> Tensor:
-    """Attention ``[..., n, n]`` with a molecule's atoms in the order of its SMILES."""
+def _can_be_fused(config: CGTConfig) -> bool:
+    """Whether this machine runs the model in CSA's fused form, and it is not asked for another."""
+    if device().type != "cpu" or find_spec("numba") is None:
+        return False
+    has_default_form = config.form == "factorised"
+    is_plain_csa = config.chromatic and config.score == "dot" and config.num_edge_features == 0
+    return has_default_form and is_plain_csa
+
+
+def _attention_of_graph(attention: Tensor, graph: Data, written: Tensor | None) -> Tensor:
+    """``[..., N, N]`` without padding, ``[..., n, n]``, on the CPU.
+
+    A molecule's atoms are in the order of its SMILES, if ``written`` ``[n]`` has the node of each.
+    """
+    n = graph.num_nodes
+    attention = attention[..., :n, :n].cpu()
     return attention if written is None else attention[..., written[:, None], written]
 
 
@@ -499,7 +528,8 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
     """
     path = model_path(name, seed)
     if path.suffix == ".safetensors":
-        return _predictor(*read_model(path))
+        record, weights = read_model(path)
+        return _predictor(record, weights)
     record = read_record(path)
     return _predictor(record, read_weights(record, path.parent), path.parent)
 
@@ -529,21 +559,29 @@ class Ensemble:
         members share. "similarity" is that to the nearest training molecule of any member.
         """
         self.members[0]._check_rows(smiles)
-        self.members[0]._say_large(smiles, max_atoms, len(self.members))
-        rows = [member._rows(smiles, logits, max_atoms) for member in self.members]
+        self.members[0]._warn_of_large(smiles, max_atoms, len(self.members))
+        tables = [member._rows(smiles, logits, max_atoms) for member in self.members]
         columns: Columns = {}
-        for name in rows[0]:
+        for name in tables[0]:
             if name == "reason":
                 continue
-            values = torch.tensor([each[name] for each in rows])  # [members, G]
+            values = torch.tensor([table[name] for table in tables])  # [members, G]
             if name == "similarity":
                 columns[name] = values.amax(dim=0).tolist()
             else:
                 columns[name] = values.mean(dim=0).tolist()
                 columns[f"{name} sd"] = values.std(dim=0).tolist()
-        reasons = zip(*(each["reason"] for each in rows), strict=True)
-        columns["reason"] = [next(filter(None, of_row), "") for of_row in reasons]
+        of_rows = zip(*(table["reason"] for table in tables), strict=True)
+        columns["reason"] = [_first_reason(reasons) for reasons in of_rows]
         return columns
+
+
+def _first_reason(reasons: Sequence[str]) -> str:
+    """The first that is not empty, if there is one."""
+    for reason in reasons:
+        if reason:
+            return reason
+    return ""
 
 
 def load_ensemble(folder: str | Path) -> Ensemble:
@@ -656,8 +694,8 @@ def fine_tuned(recipe: Recipe, name: str) -> Recipe:
     _check_start(recipe, name)
     build_model = partial(with_weights, recipe.build_model, name)
     # A run is identified by what it started from, which another run under this name may replace.
-    begun = {"start": str(name), "start_weights": load(name).record.weights}
-    return replace(recipe, build_model=build_model, changed={**recipe.changed, **begun})
+    start = {"start": str(name), "start_weights": load(name).record.weights}
+    return replace(recipe, build_model=build_model, changed={**recipe.changed, **start})
 
 
 def features_of(name: str | Path) -> str:
@@ -756,14 +794,16 @@ def _predictor(
     targets: tuple[str, ...] = ()
     largest_fragment = False
     recipe: Recipe | Entry
-    if own := record.config.get("changed", {}).get("own_data"):
-        recipe = own_recipe(**{**own, "recipe": get_recipe(own["recipe"])})
+    own_data = record.config.get("changed", {}).get("own_data")
+    small_model = name.rpartition("/")[0]  # gin-100k, for instance, of gin-100k/molecules
+    if own_data is not None:
+        recipe = own_recipe(**own_data)
         task = recipe.task
-        featurize = FEATURES[own["features"]][0] if _is_of_molecules(own) else None
-        targets = tuple(own["targets"])
-        largest_fragment = own.get("largest_fragment", False)
-    elif name.rpartition("/")[0] in SMALL_MODELS:
-        recipe = SMALL_MODELS[name.rpartition("/")[0]]
+        featurize = FEATURES[own_data["features"]][0] if _is_of_molecules(own_data) else None
+        targets = tuple(own_data["targets"])
+        largest_fragment = own_data.get("largest_fragment", False)
+    elif small_model in SMALL_MODELS:
+        recipe = SMALL_MODELS[small_model]
         task = graph_regression()
         featurize = zinc_data
     else:
@@ -771,7 +811,7 @@ def _predictor(
         recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
         task = recipe.task
         featurize = FEATURIZERS.get(record.data["name"])
-    with own_random_state():  # what the weights begin with is drawn at random
+    with own_random_state():  # a new model draws weights at random, which the next line replaces
         model = recipe.build_model()
     model.load_state_dict(weights)
     model.to(device()).eval()
@@ -810,6 +850,7 @@ AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}
 """How many axes of nodes the tensors of a batch have that are no encodings."""
 
 NARROW = (torch.uint8, torch.int8, torch.int16)
+"""Integers in which encodings are stored, and with which ONNX Runtime computes little."""
 
 
 class OnTensors(nn.Module):
@@ -821,7 +862,6 @@ class OnTensors(nn.Module):
 
     def forward(self, tensors: dict[str, Tensor]) -> Tensor:
         """The predictions for tensors as :func:`tensors_of` returns them."""
-        # ONNX Runtime computes little with the narrow integers in which paths are stored.
         tensors = {
             name: values.long() if values.dtype in NARROW else values
             for name, values in tensors.items()
@@ -842,12 +882,11 @@ def tensors_of(predictor: Predictor, graphs: Sequence[str | Data]) -> dict[str, 
     """The inputs of the exported model for SMILES or PyG graphs, by name."""
     data = [predictor._graph(graph, number)[0] for number, graph in enumerate(graphs)]
     batch = collate(encode(data, *predictor.transforms))
-    tensors: dict[str, Tensor] = {}
-    for name in AXES:
-        values = getattr(batch, name)
-        if values is not None:
-            tensors[name] = values
-    return {**tensors, **batch.encodings}
+    tensors = {"x": batch.x, "adjacency": batch.adjacency}
+    if batch.edge_attr is not None:
+        tensors["edge_attr"] = batch.edge_attr
+    tensors["mask"] = batch.mask
+    return tensors | batch.encodings
 
 
 def export(
@@ -930,7 +969,7 @@ def save_onnx(
 def _quiet(*names: str) -> Iterator[None]:
     """Inside, these loggers report errors only, and nothing warns.
 
-    The rest is for the converter's developers.
+    What else they say is for the developers of the converter to ONNX.
     """
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
