@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 from experiments.runs import origin
 from gtcourse import load_dataset
@@ -98,6 +99,13 @@ def peak_mb(step: Step) -> float:
     step()
     torch.cuda.synchronize()
     return round((torch.cuda.max_memory_allocated() - before) / 2**20, 2)
+
+
+def gflop(step: Step) -> float:
+    """Billions of operations in the products of matrices of a step; a + b c counts as two."""
+    with FlopCounterMode(display=False) as counter:
+        step()
+    return round(counter.get_total_flops() / 1e9, 3)
 
 
 def peak_of(profiler: profile) -> int:

@@ -7,7 +7,8 @@ All on the same 64 molecules, batched beforehand, encodings computed beforehand:
 1. the forward pass in evaluation mode, without gradients (``nn.TransformerEncoder`` takes its fused
    path there);
 2. a training step: forward, backward and Adam;
-3. the most memory that the training step holds at a time, above weights and Adam's averages.
+3. the most memory that the training step holds at a time, above weights and Adam's averages;
+4. the operations in the training step's products of matrices.
 
 They take turns. It runs on a GPU where there is one.
 """
@@ -15,7 +16,7 @@ They take turns. It runs on a GPU where there is one.
 import torch
 
 from gtcourse import load_dataset
-from speed.measure import in_turn, peak_mb, run
+from speed.measure import gflop, in_turn, peak_mb, run
 from speed.subjects import BATCH, ENTRIES, PEERS, Subject, subject
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -34,6 +35,7 @@ def compare(subjects: list[Subject], rounds: int) -> list[dict]:
             "step": step[one.name],
             "graphs_per_second": round(1000 * one.graphs.num_graphs / step[one.name]["ms"]),
             "peak_mb": peak_mb(one.training_step()),
+            "gflop": gflop(one.training_step()),
         }
         for one in subjects
     ]

@@ -8,7 +8,7 @@ python -m tools.tables measure    measure the memory of a training step on ZINC 
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -60,7 +60,18 @@ def benchmark() -> dict:
 
 def benchmark_tables() -> dict[str, str]:
     """Medians with their quartiles, and below them with what they were measured."""
-    record = benchmark()
+    on_gpu = measurement("models-gpu-benchmark")
+    rate = on_gpu["products_tflops"]["float32"]
+    of_products = [f"{row['gflop'] / rate:.2f}" for row in on_gpu["rows"]]
+    return {
+        "models": models_table(benchmark()),
+        "models on a GPU": models_table(on_gpu, {"products alone, ms": of_products}),
+        "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
+    }
+
+
+def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) -> str:
+    """A row for each model, with ``more`` columns at the end."""
     rows = [
         {
             "model": row["model"] if row["peer"] else f"`{row['model']}`",
@@ -69,13 +80,11 @@ def benchmark_tables() -> dict[str, str]:
             "forward, ms": quartiles(row["forward"]),
             "graphs/s": f"{row['graphs_per_second']:,}",
             "peak, MiB": f"{row['peak_mb']:.0f}",
+            **{name: column[number] for name, column in (more or {}).items()},
         }
-        for row in record["rows"]
+        for number, row in enumerate(record["rows"])
     ]
-    return {
-        "models": f"{table(rows)}\n{measured(record)}",
-        "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
-    }
+    return f"{table(rows)}\n{measured(record)}"
 
 
 def measured(record: dict) -> str:
