@@ -112,6 +112,15 @@ def test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer():
     torch.testing.assert_close(got, graphormer(X, bias, mask=MASK), **CLOSE)
 
 
+def test_numbers_of_relations_without_vectors_are_graphormers_bias():
+    layer, (scalars,) = large_weights(GRPEAttention(D, H)), draw((T, H))
+    graphormer = with_weights_of(layer, GraphormerAttention(D, H))
+    expected = graphormer(X, scalars[RELATION].permute(0, 3, 1, 2), mask=MASK)
+    for vectors in (None, torch.zeros(T, D).double()):
+        got = layer(X, RELATION, RelationTables(value=vectors, bias=scalars), mask=MASK)
+        torch.testing.assert_close(got, expected, **CLOSE)
+
+
 @pytest.mark.parametrize("case", SPECIAL_CASES, ids=lambda case: case.test)
 def test_every_case_that_is_claimed_names_a_test(case):
     tree = ast.parse((Path(__file__).parent / case.file).read_text())
