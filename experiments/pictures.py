@@ -34,10 +34,11 @@ OUT = ROOT / "book/_static/pictures"
 STEPS = 25
 WIDTH = 16
 HEADS = 4
+CLIP = 1.0  # narrower than the paper's 5, which random numbers would hardly reach
 
 
 def metro() -> dict:
-    """Four steps between layers, in the general form of chapter 10, on the atoms of aspirin.
+    """Six steps between layers, in the general form of chapter 10, on the atoms of aspirin.
 
     Each step has a part that is faded by factors from 1 to 1e-12, and last by 0. ``gaps`` are the
     largest differences from the output of the layer that it leads to, in float64; ``weights`` is
@@ -54,10 +55,12 @@ def metro() -> dict:
     value = torch.randn(1, n, WIDTH).double()
     pair_value = torch.randn(1, WIDTH, n, n).double()
     gate = torch.rand(1, WIDTH, n, n).double()
+    context = torch.randn(1, HEADS, n, n).double().repeat_interleave(WIDTH // HEADS, dim=1)
+    cut_off = content - content.clamp(-CLIP, CLIP)
 
-    def layer(structure, of_pairs=0.0, gates=None):
+    def layer(structure, of_pairs=0.0, gates=None, clipped=0.0):
         pairs = {"structure": structure, "pair_value": of_pairs * pair_value, "gate": gates}
-        return attend(Terms(content=content, value=value, **pairs))
+        return attend(Terms(content=content - clipped * cut_off, value=value, **pairs))
 
     def channels(f):
         return layer(heads + f * (own - heads), 1.0)
@@ -65,13 +68,20 @@ def metro() -> dict:
     def values(f):
         return layer(heads, f)
 
+    def contexts(f):
+        return layer(heads + f * context, 1.0)
+
     def gates(f):
-        return layer(heads, 0.0, 1 - f * (1 - gate))
+        return layer(heads, 0.0, 1 - f * (1 - gate), clipped=1.0)
+
+    def clip(f):
+        return layer(heads, clipped=f)
 
     def bias(f):
         return layer(f * heads)
 
-    legs = {"channels": channels, "values": values, "gates": gates, "bias": bias}
+    legs = {"channels": channels, "values": values, "contexts": contexts}
+    legs |= {"gates": gates, "clip": clip, "bias": bias}
     found = {}
     for name, leg in legs.items():
         goal = leg(0.0)[0]

@@ -5,6 +5,7 @@ both go into one script beside the page. Where scripts do not run there is a sti
 sentence says what can be done with it.
 """
 
+import json
 from pathlib import Path
 
 from docutils import nodes
@@ -36,8 +37,9 @@ INSTEAD = {
 }
 ALT = {
     "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
-    "metro": "Lines lead from CSA, GRPE and EGT to Graphormer, and on to the Transformer. Below, "
-    "the gap to the next station falls on a logarithmic axis.",
+    "metro": "Lines lead from CSA and GRPE over bias and value, and from EGT over EGT-U, to "
+    "Graphormer, and on to the Transformer. Below, the gap to the next station falls on a "
+    "logarithmic axis.",
     "pair": "Paracetamol with four arcs from C4 to C9, and for each model bars from the terms of "
     "the logit to the size of the message.",
     "fool": "Two different graphs of six nodes, coloured alike by sums over neighbours.",
@@ -83,14 +85,16 @@ def write(app, error) -> None:
 
 
 def script(code: Path, name: str) -> str:
-    """The page's script: drawings of molecules where needed, the code and the data."""
+    """The page's script: the models' colours, drawings of molecules, the code and the data."""
     from gtcourse.course import explorer
+    from gtcourse.course.plots.figures import MODELS
 
     needed = {"tour": ["layers"], "bet": ["colors", "molecule"], "pair": ["colors", "molecule"]}
     shared = "".join(explorer.script(f"explainer/{part}") for part in needed.get(name, []))
     text = (code / f"{name}.js").read_text(encoding="utf-8").strip()
     data = (code / f"{name}.json").read_text(encoding="utf-8").strip()
     home = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
+    home += f"gtcourse.models = {json.dumps(MODELS)};\n"
     return f"{home}{shared}{text}({data});\n"
 
 

@@ -1,7 +1,9 @@
 """The pictures to play with: data and answers, by pointer, by key and without scripts."""
 
 import json
+import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 
 from experiments import pictures
 from gtcourse.course import blindness, explorer
+from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
 from tests.browser.visit import SMALL
 from tools.chromium import PHONE
 from tools.paths import ROOT
@@ -44,6 +47,15 @@ def test_the_metro_shows_what_the_general_form_computes():
     for leg in old["legs"].values():
         assert leg["gaps"][0] > 0.1
         assert leg["gaps"][-1] < 1e-10
+
+
+def test_the_metro_rides_only_where_a_containment_is_tested():
+    code = (CODE / "metro.js").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in re.findall(r"^    [A-Z]+: (\[\[.*\]\]),$", code, re.M)]
+    tested = {(case.general, case.special) for case in SPECIAL_CASES}
+    assert {line[0][0] for line in lines} == {"CSA", "GRPE", "EGT"}
+    for line in lines:
+        assert {*pairwise(station for station, *_ in line)} <= tested
 
 
 def test_the_weights_of_the_pair_are_those_of_the_shipped_models():
@@ -191,7 +203,9 @@ def test_the_train_arrives_with_a_gap_of_rounding(picture, page):
     assert "Graphormer → Transformer" in host.locator("[role=status]").inner_text()
     assert "gap to Transformer is 0" in host.locator("[role=status]").inner_text()
     host.get_by_role("button", name="from EGT").click()
-    assert "the gates open" in host.locator("[role=status]").inner_text()
+    assert "EGT → EGT-U: the gates open" in host.locator("[role=status]").inner_text()
+    host.get_by_role("button", name="from GRPE").click()
+    assert "GRPE → bias + value: the contexts" in host.locator("[role=status]").inner_text()
 
 
 def test_the_ends_of_a_pair_move_by_key(picture, page):

@@ -4,18 +4,20 @@
   "use strict";
   const place = document.getElementById("metro");
   const { legs, atoms, atom, channels } = data;
-  const COLORS = { CSA: "#3b82c4", GRPE: "#199e77", EGT: "#d97706" };
+  const COLORS = gtcourse.models;
   // What happens on a leg, and of what a rest is left.
   const WHAT = { channels: ["the channels of a head merge", "of their differences"], values: ["the value term fades", "of it"],
-    gates: ["the gates open", "of what they hold back"], bias: ["the bias fades", "of it"] };
+    contexts: ["the contexts fade", "of them"], gates: ["the gates open", "of what they hold back"],
+    clip: ["the clip opens", "of what it cuts off"], bias: ["the bias fades", "of it"] };
   // Where each station stands: a share of the width, a height, and where its name begins.
-  const STATIONS = { CSA: [0, 26, "middle", 0, 24], GRPE: [0, 94, "middle", 0, 24], EGT: [0, 162, "middle", 0, 24], "bias + value": [0.38, 60, "end", 10, 24],
-    Graphormer: [0.68, 94, "start", -8, 32], Transformer: [1, 94, "middle", 0, -20] };
-  const SHARED = { CSA: -8, GRPE: 0, EGT: 8 };  // lines side by side, from Graphormer on
+  const STATIONS = { CSA: [0, 26, "middle", 0, 24], GRPE: [0, 94, "middle", 0, 24], EGT: [0, 162, "middle", 0, 24], "bias + value": [0.36, 60, "middle", 0, 36],
+    "EGT-U": [0.36, 162, "middle", 0, 24], Graphormer: [0.68, 94, "start", -8, 34], Transformer: [1, 94, "middle", 0, -24] };
+  // Lines side by side: how far below the station's middle each passes.
+  const SHARED = { Graphormer: { CSA: -8, GRPE: 0, EGT: 8 }, Transformer: { CSA: -8, GRPE: 0, EGT: 8 }, "bias + value": { CSA: -4, GRPE: 4 } };
   const LINES = {
     CSA: [["CSA", "channels"], ["bias + value", "values"], ["Graphormer", "bias"], ["Transformer"]],
-    GRPE: [["GRPE", "values"], ["Graphormer", "bias"], ["Transformer"]],
-    EGT: [["EGT", "gates"], ["Graphormer", "bias"], ["Transformer"]],
+    GRPE: [["GRPE", "contexts"], ["bias + value", "values"], ["Graphormer", "bias"], ["Transformer"]],
+    EGT: [["EGT", "gates"], ["EGT-U", "clip"], ["Graphormer", "bias"], ["Transformer"]],
   };
   const LAST = legs.bias.gaps.length - 1;
   const FLOOR = 1e-16;  // drawn as 0
@@ -24,7 +26,7 @@
 
   place.innerHTML = `<p><b>The containment metro.</b> Choose a line and drag the train. On the way, one part of the layer is scaled down, by a factor
       that falls from 1 to 10<sup>−12</sup> and finally to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
-      has a bias as its key context, and the clip of its EGT is so wide that it has no effect.</p>
+      has a bias for each pair besides its contexts, and its EGT clips the products of queries and keys at ±1.</p>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
     <label class="ride">train <input type="range" min="0" step="1"></label>
@@ -42,14 +44,14 @@
   const across = (share) => 26 + share * (find(".map").clientWidth - 26 - 48);
   const height = (name) => STATIONS[name][1];
   /** Where a line passes a station, beside the others. */
-  const spot = (name, on = line) => [across(STATIONS[name][0]), height(name) + (name === "Graphormer" || name === "Transformer" ? SHARED[on] : 0)];
+  const spot = (name, on = line) => [across(STATIONS[name][0]), height(name) + (SHARED[name]?.[on] ?? 0)];
 
   function map() {
     const width = find(".map").clientWidth;
     find(".map").setAttribute("viewBox", `0 0 ${width} 196`);
     const track = (name) => `<path class="line" stroke="${COLORS[name]}" opacity="${name === line ? 1 : 0.3}"
       d="M${LINES[name].map(([station]) => spot(station, name).map((x) => x.toFixed(1))).join("L")}"/>`;
-    const tall = (name) => (name === "Graphormer" || name === "Transformer" ? 15 : 7);
+    const tall = (name) => 7 + Math.max(0, ...Object.values(SHARED[name] ?? {}));
     find(".map").innerHTML = `${Object.keys(LINES).sort((one, two) => (one === line) - (two === line)).map(track).join("")}
       ${Object.entries(STATIONS).map(([name, [share, y, anchor, dx, dy]]) => `<rect class="station" x="${across(share) - 7}" y="${y - tall(name)}" width="14"
         height="${2 * tall(name)}" rx="7"/><text x="${across(share) + dx}" y="${y + dy}" text-anchor="${anchor}">${name}</text>`).join("")}

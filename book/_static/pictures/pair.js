@@ -6,7 +6,7 @@
   const { molecule, models } = data;
   const n = molecule.symbols.length;
   const { shade, watch } = gtcourse.colors;
-  const COLORS = { Graphormer: "#c2559b", EGT: "#b8962e", GRPE: "#199e77", CSA: "#d97706" };
+  const COLORS = gtcourse.models;
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   const names = molecule.symbols.map((symbol, at) => `${symbol}${at}`);
   const TERMS = Math.max(...models.map((model) => model.terms.length));

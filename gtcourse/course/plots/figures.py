@@ -17,9 +17,11 @@ import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.path import Path
 from torch import Tensor
 
 INK = "#7a7f87"
@@ -51,11 +53,51 @@ MEANING = {
 }
 """What a colour stands for. Parts of a model and sources of a number never share a figure."""
 
+MODELS = {
+    "Transformer": INK,
+    "GAT": "#ca8044",
+    "GIN": "#c2273b",
+    "GatedGCN": "#2f98d8",
+    "SignNet": "#8422f7",
+    "Graphormer": "#3965d2",
+    "EGT": "#ed710b",
+    "GRPE": "#4d8c60",
+    "CSA": "#ae419c",
+}
+"""The colour of each model in every picture of the book; the plain Transformer is the ink's grey.
+
+The hues have a contrast of 3 on white and on the book's dark page, and people with each common
+colour blindness can tell any two of them apart.
+"""
+
+
+def model_color(name: str) -> str:
+    """The colour of a model or of its variant: "EGT-U", "csa-rings" and "gat-100k" are known too.
+
+    Raises:
+        ValueError: no name in MODELS begins ``name``.
+    """
+    known = {"bag": MODELS["Transformer"]} | {each.lower(): MODELS[each] for each in MODELS}
+    fitting = [each for each in known if name.lower().startswith(each)]
+    if not fitting:
+        raise ValueError(f"{name!r} is none of the book's models, which are {', '.join(MODELS)}")
+    return known[max(fitting, key=len)]
+
+
 WIDEST = 5.7  #: inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high
 
-ORANGES = ["#d8d3c8", "#e0ac62", "#e8792f", "#b8480f"]
-SEQUENTIAL = LinearSegmentedColormap.from_list("oranges", ORANGES)  # of attention, wherever shown
-DIVERGING = "RdBu_r"
+# Tables of numbers are drawn on the page itself: 0 is transparent, on white and on near-black,
+# and the ends are as far from the one as from the other.
+SEQUENTIAL = LinearSegmentedColormap.from_list("weights", ["#e0812d00", "#d96d1cb0", "#c2540f"])
+DIVERGING = LinearSegmentedColormap.from_list(
+    "signed", ["#2a78bd", "#3f8fd0b0", "#8a8f9800", "#d96d1cb0", "#c2540f"]
+)
+
+PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
+"""Of nodes, which cover the edges below: from grey to orange, light enough for an atom's letter."""
+
+LETTERS = "#010203"
+"""Of what is written on such a table: the page's strongest ink."""
 
 
 def use_style() -> None:
@@ -74,9 +116,15 @@ def show(figure: Figure, alt: str, *, trim: bool = True):
     """
     from IPython.display import HTML
 
+    for ax in figure.axes:
+        if ax.images:
+            ax.spines[:].set_visible(True)  # zeros are as the page, so a table has a frame
+        for mesh in ax.collections:
+            if isinstance(mesh, QuadMesh):  # a colour bar: one image instead of 256 paths
+                mesh.set_rasterized(True)
     text = io.StringIO()
     with plt.rc_context({"savefig.bbox": "tight" if trim else "standard"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
+        figure.savefig(text, format="svg", metadata={"Date": None}, dpi=200)
     plt.close(figure)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text.getvalue(), flags=re.DOTALL)
     svg = re.sub(r">\s+<", "><", svg)
@@ -96,7 +144,9 @@ def accessible_svg(svg: str, alt: str) -> str:
     On a phone it shrinks to 0.59 of it and not further, which keeps its labels readable; a figure
     that is wider still scrolls inside its own box.
     """
-    svg = re.sub(re.escape(INK), PAGE_INK, svg[svg.index("<svg") :].strip(), flags=re.IGNORECASE)
+    svg = svg[svg.index("<svg") :].strip()
+    for color, of_page in OF_PAGE.items():
+        svg = re.sub(re.escape(color), of_page, svg, flags=re.IGNORECASE)
     size = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
     width = float(size[1])
     unit = size[2] or "px"
@@ -110,6 +160,26 @@ def accessible_svg(svg: str, alt: str) -> str:
     return f'<div style="overflow-x:auto">{named}{body}</div>'
 
 
+FILL = {
+    "node": "#a9cdf0",
+    "edge": "#f6c893",
+    "bias": "#e9b3d2",
+    "gate": "#eeda92",
+    "value": "#a5dcc5",
+    "op": "#dcdfe3",  # an operation on what comes in
+}
+"""The hues of MEANING, light enough for the dark letters of a diagram's boxes."""
+
+BOX_LETTERS = "#1b1d20"
+
+OF_PAGE = {
+    INK: PAGE_INK,
+    LETTERS: "var(--gtcourse-letters, currentColor)",
+    BOX_LETTERS: f"var(--gtcourse-box-letters, {BOX_LETTERS})",
+} | {fill: f"var(--gtcourse-{name}, {fill})" for name, fill in FILL.items()}
+"""What ``book.css`` sets, for a light page and for a dark one, and its value elsewhere."""
+
+
 def luminance(color: Sequence[float]) -> float:
     """Of red, green and blue, each from 0 to 1, as WCAG defines it."""
     linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3])
@@ -121,17 +191,6 @@ def letters_on(color: Sequence[float]) -> str:
     return "black" if luminance(color) > 0.18 else "white"
 
 
-FILL = {
-    "node": "#a9cdf0",
-    "edge": "#f6c893",
-    "bias": "#e9b3d2",
-    "gate": "#eeda92",
-    "value": "#a5dcc5",
-    "op": "#dcdfe3",  # an operation on what comes in
-}
-"""The hues of MEANING, light enough for the dark letters of a diagram's boxes."""
-
-
 def draw_graph(
     adjacency: Tensor,
     *,
@@ -140,7 +199,7 @@ def draw_graph(
     colors: Sequence[str] | str | None = None,
     labels: Sequence[str] | None = None,
     limits: tuple[float, float] | None = None,
-    cmap: str | Colormap = SEQUENTIAL,
+    cmap: str | Colormap = PALE,
     node_size: float = 420,
     title: str | None = None,
     ax: Axes | None = None,
@@ -172,6 +231,7 @@ def draw_graph(
     discs = nx.draw_networkx_nodes(
         graph, place, ax=ax, node_size=node_size, edgecolors=INK, linewidths=1.0, **style
     )
+    discs.set_clip_on(False)  # a node at the edge of a flat picture stays whole
     discs.update_scalarmappable()
     shades = np.broadcast_to(discs.get_facecolor(), (len(adjacency), 4))
     names = labels if labels is not None else range(len(adjacency))
@@ -223,21 +283,24 @@ def attention_map(
     """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
 
     Each is written in its cell with ``numbers``, by default where there are at most 8 columns;
-    ``limits`` are the values at the ends of the colours, None for the data's own.
+    ``limits`` are the values at the ends of the colours, None for the data's own. Cells without a
+    value, NaN, are hatched.
     """
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
     weights = weights.detach().float().cpu().numpy()
     low, high = limits or (float(weights.min()), float(weights.max()))
-    image = ax.imshow(weights, cmap=SEQUENTIAL, vmin=low, vmax=high, aspect="auto")
+    ax.imshow(weights, cmap=SEQUENTIAL, vmin=low, vmax=high, aspect="auto")
     ax.grid(visible=False)
+    for i, j in np.argwhere(np.isnan(weights)):
+        style = {"fill": False, "hatch": "////", "edgecolor": INK, "linewidth": 0, "alpha": 0.35}
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **style))
     for axis, names in ((ax.yaxis, rows), (ax.xaxis, rows if columns is None else columns)):
         if names is not None:
             axis.set_ticks(range(len(names)), labels=[str(name) for name in names])
     ax.set(xlabel=column_label, ylabel=row_label)
     if numbers or (numbers is None and weights.shape[1] <= 8):
         for (i, j), weight in np.ndenumerate(weights):
-            color = letters_on(image.to_rgba(weight))
-            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
+            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=LETTERS, fontsize=10)
     ax.set_title(title or "", color=INK)
     return ax
 
@@ -266,7 +329,7 @@ def rung(
         colours: a number for each node of each graph; equal ones get one colour.
         labels: what is written on each node.
         positions: ``[n, 2]`` for each graph; a fixed layout by default.
-        current: the models of this chapter, which are drawn in colour.
+        current: the models of this chapter, which stand out.
         alt: what it shows, in words.
     """
     height = max(3.0, 1.0 + 0.27 * len(rungs))
@@ -287,14 +350,19 @@ def rung(
         )
         ax.set_title(titles[n], fontsize=10)
     ax = figure.add_subplot(grid[:, 1])
+    standing_out = set(current) if len(current) < len(rungs) else set()
     for row, each in enumerate(rungs):
-        color = COLORS["orange"] if each.model in current else INK
-        ax.plot([each.floor, each.test], [row, row], color=color, linewidth=1, alpha=0.5)
+        color = model_color(each.model)
+        new = each.model in standing_out
+        size = {"markersize": 8 if new else 6}
+        ax.plot([each.floor, each.test], [row, row], color=color, linewidth=2 if new else 1)
         ax.plot(each.floor, row, color=color, marker="|", markersize=13, markeredgewidth=2.5)
-        ax.plot(each.train, row, color=color, marker="o", fillstyle="none")
-        ax.plot(each.test, row, color=color, marker="o")
+        ax.plot(each.train, row, color=color, marker="o", fillstyle="none", **size)
+        ax.plot(each.test, row, color=color, marker="o", **size)
     ax.axvline(line, color=INK, linestyle="--", linewidth=1)
     ax.set_yticks(range(len(rungs)), labels=[each.model for each in rungs])
+    for name in ax.get_yticklabels():
+        name.set_fontweight("bold" if name.get_text() in standing_out else "normal")
     ax.set(xlim=(-0.03, 0.9), ylim=(len(rungs) - 0.4, -0.6), xlabel="mean absolute error")
     ax.grid(visible=False, axis="y")
     marks = {"floor": "|", "training": "o", "test": "o"}
@@ -317,6 +385,21 @@ def rung(
 
 
 Box = tuple[float, float, str, str]
+Point = tuple[float, float]
+
+KEYS = {
+    "node": "nodes",
+    "edge": "edges, pairs",
+    "bias": "logit terms",
+    "gate": "gate",
+    "value": "values",
+    "op": "operation",
+}
+"""What the colours of FILL are called below a diagram."""
+
+BELOW = 0.4  #: inches, of the line that names the colours
+ASIDE = 0.08  #: inches, between arrows that leave and enter a box at the same side
+ROUNDING = 0.09  #: inches, of the corners of an arrow
 
 
 def diagram(
@@ -328,44 +411,44 @@ def diagram(
     width: float = 1.45,
     skips: dict[tuple[str, str], float] | None = None,
 ):
-    """The data flow of a layer, from bottom to top.
+    """The data flow of a layer, from bottom to top. Its colours are named below it.
+
+    An arrow runs straight up where one box stands above the other, level where they stand side by
+    side, and with one corner elsewhere.
 
     Args:
         boxes: by name, the centre (x, y) in inches, the label, and its meaning, a key of FILL.
         arrows: chains of boxes, such as ``"h > query > logits, mask > logits"``.
         alt: the flow in words.
-        height: of the figure, in inches; width: of a box.
+        height: of the flow, in inches; width: of a box.
         skips: arrows that leave and enter at a side, by the x at which they run upwards.
     """
-    figure, ax = plt.subplots(figsize=(WIDEST, height), layout="none")
+    figure, ax = plt.subplots(figsize=(WIDEST, height + BELOW), layout="none")
     ax.set_position((0, 0, 1, 1))
-    ax.set(xlim=(0, WIDEST), ylim=(0, height))
+    ax.set(xlim=(0, WIDEST), ylim=(-BELOW, height))
     ax.axis("off")
     for x, y, label, meaning in boxes.values():
-        corner = (x - width / 2, y - _height(label) / 2)
-        height = _height(label)
-        style = {"boxstyle": "round,pad=0,rounding_size=0.06", "fc": FILL[meaning], "ec": "none"}
-        ax.add_patch(FancyBboxPatch(corner, width, height, zorder=2, **style))
-        ax.text(x, y, label, ha="center", va="center", fontsize=10, color="#1b1d20", zorder=3)
+        tall = _height(label)
+        rounding = tall / 2 if meaning == "op" else 0.06  # an operation is not a tensor
+        style = {
+            "boxstyle": f"round,pad=0,rounding_size={rounding}",
+            "facecolor": FILL[meaning],
+            "edgecolor": MEANING.get(meaning, INK),
+            "linewidth": 1,
+        }
+        corner = (x - width / 2, y - tall / 2)
+        ax.add_patch(FancyBboxPatch(corner, width, tall, zorder=2, **style))
+        ax.text(x, y, label, ha="center", va="center", fontsize=10, color=BOX_LETTERS, zorder=3)
     chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
     for start, end in (pair for chain in chains for pair in pairwise(chain)):
-        x0, y0, label0, _ = boxes[start]
-        x1, y1, label1, _ = boxes[end]
-        half0 = _height(label0) / 2
-        half1 = _height(label1) / 2
-        low = max(y0 - half0, y1 - half1)
-        high = min(y0 + half0, y1 + half1)
-        if low < high:  # side by side: the arrow runs level, where both boxes are
-            side = width / 2 if x1 > x0 else -width / 2
-            _arrow(ax, (x0 + side, (low + high) / 2), (x1 - side, (low + high) / 2))
-        else:
-            _arrow(ax, (x0, y0 + half0), (x1, y1 - half1))
+        _arrow(ax, _route(boxes, start, end, width))
     for (start, end), lane in (skips or {}).items():
         x0, y0, *_ = boxes[start]
         x1, y1, *_ = boxes[end]
         out, into = (width / 2 if lane > x else -width / 2 for x in (x0, x1))
-        ax.plot([x0 + out, lane, lane], [y0, y0, y1], color=INK, linewidth=1.2, zorder=1)
-        _arrow(ax, (lane, y1), (x1 + into, y1))
+        y0 += ASIDE
+        _arrow(ax, [(x0 + out, y0), (lane, y0), (lane, y1), (x1 + into, y1)])
+    _name_colors(ax, {meaning for *_, meaning in boxes.values()})
     return show(figure, alt, trim=False)  # cut to the boxes, letters would shrink on a phone
 
 
@@ -373,9 +456,80 @@ def _height(label: str) -> float:
     return 0.18 + 0.18 * (label.count("\n") + 1)
 
 
-def _arrow(ax, start: tuple[float, float], end: tuple[float, float]) -> None:
-    arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
-    ax.annotate("", end, start, arrowprops=arrow, zorder=1)
+def _name_colors(ax: Axes, used: set[str]) -> None:
+    """A line below the flow: a small box of each colour, and what it stands for."""
+    x = 0.05
+    for meaning in (meaning for meaning in KEYS if meaning in used):
+        style = {"facecolor": FILL[meaning], "edgecolor": MEANING.get(meaning, INK)}
+        rounding = 0.07 if meaning == "op" else 0.03
+        box = f"round,pad=0,rounding_size={rounding}"
+        ax.add_patch(FancyBboxPatch((x, -0.31), 0.2, 0.14, boxstyle=box, linewidth=1, **style))
+        ax.text(x + 0.26, -0.24, KEYS[meaning], va="center_baseline", fontsize=10)
+        x += 0.42 + 0.069 * len(KEYS[meaning])
+
+
+def _route(boxes: dict[str, Box], start: str, end: str, width: float) -> list[Point]:
+    """The corners of an arrow from one box to another, clear of all others where there is a way."""
+    x0, y0, label0, _ = boxes[start]
+    x1, y1, label1, _ = boxes[end]
+    half0 = _height(label0) / 2
+    half1 = _height(label1) / 2
+    side = width / 2 if x1 > x0 else -width / 2
+    low = max(y0 - half0, y1 - half1)
+    high = min(y0 + half0, y1 + half1)
+    if low < high:  # side by side: the arrow runs level, where both boxes are
+        level = (low + high) / 2
+        return [(x0 + side, level), (x1 - side, level)]
+    inset = 0.2  # an arrow keeps this far from a box's corners
+    left = max(x0, x1) - width / 2 + inset
+    right = min(x0, x1) + width / 2 - inset
+    if left <= right:
+        x = (left + right) / 2
+        straight = [(x, y0 + half0), (x, y1 - half1)]
+        if _clear(straight, boxes, (start, end), width):
+            return straight
+    out = x0 + side - inset * np.sign(side)  # up beside the centre, and into the other's side
+    into = x1 - side + inset * np.sign(side)  # out at the side, and up into the other
+    ways = [
+        [(out, y0 + half0), (out, y1 - ASIDE), (x1 - side, y1 - ASIDE)],
+        [(x0 + side, y0), (into, y0), (into, y1 - half1)],
+        [(x0 + side, y0), (x1, y0), (x1, y1 - half1)],
+    ]
+    clear = [way for way in ways if _clear(way, boxes, (start, end), width)]
+    return clear[0] if clear else [(x0, y0 + half0), (x1, y1 - half1)]
+
+
+def _clear(way: list[Point], boxes: dict[str, Box], but: tuple[str, str], width: float) -> bool:
+    """Whether level and upright pieces of a way miss all boxes but two by 0.05 inches."""
+    for name, (x, y, label, _) in boxes.items():
+        if name in but:
+            continue
+        beside = width / 2 + 0.05
+        above = _height(label) / 2 + 0.05
+        for (x0, y0), (x1, y1) in pairwise(way):
+            apart = min(x0, x1) > x + beside or max(x0, x1) < x - beside
+            if not (apart or min(y0, y1) > y + above or max(y0, y1) < y - above):
+                return False
+    return True
+
+
+def _arrow(ax: Axes, way: Sequence[Point]) -> None:
+    """An arrow along a way, whose corners are rounded."""
+    way = [np.asarray(point, dtype=float) for point in way]
+    points = [way[0]]
+    codes = [Path.MOVETO]
+    for before, corner, after in zip(way, way[1:], way[2:], strict=False):
+        for other in (before, after):
+            step = other - corner
+            length = np.linalg.norm(step)
+            points.append(corner + step * min(ROUNDING, length / 2) / length)
+        points.insert(-1, corner)
+        codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
+    points.append(way[-1])
+    codes.append(Path.LINETO)
+    path = Path(points, codes)
+    style = {"arrowstyle": "-|>", "mutation_scale": 9, "color": INK, "linewidth": 1.2}
+    ax.add_patch(FancyArrowPatch(path=path, shrinkA=0, shrinkB=0, zorder=1, **style))
 
 
 class Table:

@@ -11,17 +11,14 @@ from matplotlib import colormaps
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.colors import to_rgb as rgb
 
-from gtcourse.course.plots.figures import COLORS, INK, PAGE_INK, accessible_svg
+from gtcourse.course.plots.figures import COLORS, INK, PAGE_INK, PALE, accessible_svg
 
 LETTERS = "#2b2118"  #: of atoms, on every disc
 
 RING = f"stroke:{COLORS['blue']};stroke-width:3px"  #: of an atom that a picture is about
 
-PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
-"""From grey to orange: light enough for an atom's letter, and no end glares on a dark page."""
-
 TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
-"""The same for values with a sign: blue below zero, grey, orange above."""
+"""PALE for values with a sign: blue below zero, grey, orange above."""
 
 PALETTE = {
     -1: INK,

@@ -1,4 +1,6 @@
+import json
 import re
+from itertools import combinations, product
 from unittest.mock import patch
 
 import networkx as nx
@@ -8,10 +10,12 @@ import torch
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
+from book._ext import pictures
 from gtcourse.course import plots
 from gtcourse.course.blindness import Rung
 from gtcourse.course.plots.figures import COLORS, layout, luminance
 from gtcourse.course.plots.molecules import LETTERS
+from tools.paths import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +60,89 @@ def test_an_atoms_letter_reads_on_every_disc_and_no_disc_glares(colors, place):
     assert contrast(colors(place), to_rgb(LETTERS)) >= 4.5
 
 
-def test_numbers_in_a_table_of_attention_read_on_every_colour():
-    ax = plots.attention_map(torch.linspace(0, 1, 8)[None])
-    shades = ax.images[0].to_rgba(ax.images[0].get_array())[0]
-    for text, shade in zip(ax.texts, shades, strict=True):
-        assert contrast(to_rgb(text.get_color()), shade) >= 4.5
+PAGES = {"light": ((1.0, 1.0, 1.0), (0.0, 0.0, 0.0)), "dark": (to_rgb("#14181e"), (1.0, 1.0, 1.0))}
+"""Each page's ground, and what book.css writes on tables of numbers there."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("colors", [plots.SEQUENTIAL, plots.DIVERGING])
+def test_numbers_in_a_table_read_on_every_colour_and_zero_is_the_page(colors, page):
+    ground, letters = PAGES[page]
+    for place in np.linspace(0, 1, 33):
+        *color, alpha = colors(place)
+        seen = alpha * np.array(color) + (1 - alpha) * np.array(ground)
+        assert contrast(seen, letters) >= 4.5
+    zero = 0.0 if colors is plots.SEQUENTIAL else 0.5
+    assert colors(zero)[3] < 0.01
+    assert contrast(colors(1.0)[:3], ground) >= 3.5
+
+
+def test_numbers_in_a_table_have_the_ink_of_the_page():
+    drawn = plots.show(plots.attention_map(torch.eye(2)).figure, alt="x").data
+    assert drawn.count("var(--gtcourse-letters, currentColor)") >= 4
+
+
+def test_cells_without_a_value_are_hatched():
+    weights = torch.tensor([[1.0, float("nan")], [0.0, 1.0]])
+    (patch_,) = plots.attention_map(weights, numbers=False).patches
+    assert patch_.get_xy() == (0.5, -0.5)
+    assert patch_.get_hatch()
+
+
+# What people without one kind of cone see, in linear light (Machado, Oliveira, Fernandes 2009).
+BLINDNESS = {
+    "none": np.eye(3),
+    "protan": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "deutan": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "tritan": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+TO_XYZ = np.array([[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0178, 0.1095, 0.8727]])
+
+
+def lab(color, seen_as):
+    """CIELAB of a colour as somebody sees it."""
+    srgb = np.array(to_rgb(color))
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(TO_XYZ @ np.clip(np.array(seen_as) @ linear, 0.0, 1.0))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("seen_as", BLINDNESS.values(), ids=BLINDNESS)
+def test_any_two_models_differ_in_colour_for_every_reader(seen_as):
+    hues = [color for color in plots.MODELS.values() if color != plots.INK]
+    inks = ("#5b6069", "#a7aeb8")  # of book.css, for the plain Transformer
+    pairs = [*combinations(hues, 2), *product(hues, inks)]
+    for one, other in pairs:
+        assert np.linalg.norm(lab(one, seen_as) - lab(other, seen_as)) > 15
+
+
+@pytest.mark.parametrize("model", plots.MODELS)
+def test_a_models_colour_stands_out_on_both_pages(model):
+    for ground, _ in PAGES.values():
+        assert contrast(to_rgb(plots.MODELS[model]), ground) >= 3
+
+
+def test_variants_and_recipes_have_their_models_colour():
+    names = ("CSA without rings", "csa-rings", "EGT-U", "gatedgcn-pe", "gat-100k", "bag")
+    expected = ("CSA", "CSA", "EGT", "GatedGCN", "GAT", "Transformer")
+    for name, model in zip(names, expected, strict=True):
+        assert plots.model_color(name) == plots.MODELS[model]
+    with pytest.raises(ValueError, match="'GPS' is none of the book's models, which are Transf"):
+        plots.model_color("GPS")
+
+
+@pytest.mark.parametrize("picture", ["pair", "metro"])
+def test_the_pictures_of_the_pages_read_the_same_colours(picture):
+    code = ROOT / "book/_static/pictures"
+    assert json.dumps(plots.MODELS) in pictures.script(code, picture)
+    text = (code / f"{picture}.js").read_text(encoding="utf-8")
+    assert "const COLORS = gtcourse.models;" in text
+
+
+def test_the_edges_that_egt_chooses_have_its_colour():
+    css = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
+    assert f".picture .edge {{ stroke: {plots.MODELS['EGT']};" in css
+    assert f".lines .edge {{ border-top: 4px solid {plots.MODELS['EGT']};" in css
 
 
 def test_a_diagram_draws_each_arrow_between_its_boxes():
@@ -74,11 +156,35 @@ def test_a_diagram_draws_each_arrow_between_its_boxes():
 def test_the_arrow_between_boxes_side_by_side_is_level_and_inside_both():
     boxes = {"x": (1, 1.0, "x\n[N, d]", "node"), "y": (4, 1.2, "y\n[N, d]", "value")}
     ends = []
-    with patch("gtcourse.course.plots.figures._arrow", lambda ax, *places: ends.extend(places)):
+    with patch("gtcourse.course.plots.figures._arrow", lambda ax, way: ends.extend(way)):
         plots.diagram(boxes, "x > y", height=2, alt="x beside y")
     (x0, y0), (x1, y1) = ends
     assert x0 < x1
     assert y0 == y1 == pytest.approx(1.1)
+
+
+def test_an_arrow_bends_around_a_box_that_is_in_its_way():
+    boxes = {
+        "low": (1, 0.3, "low", "node"),
+        "between": (1, 1, "between", "op"),
+        "high": (3, 1, "high", "value"),
+    }
+    ways = []
+    with patch("gtcourse.course.plots.figures._arrow", lambda ax, way: ways.append(way)):
+        plots.diagram(boxes, "low > high", height=2, width=1, alt="low, then high")
+    ((x0, y0), corner, (x1, y1)) = ways[0]
+    assert y0 == corner[1] == 0.3  # out at the side of "low", below "between"
+    assert corner[0] == x1
+    assert x0 == 1.5
+    assert y1 == pytest.approx(1 - 0.18)  # into "high" from below
+
+
+def test_a_diagram_names_the_colours_that_it_uses():
+    boxes = {"x": (1, 0.3, "$x$", "node"), "y": (1, 1, "$y$", "value")}
+    with patch("gtcourse.course.plots.figures.show", lambda figure, alt, trim: figure):
+        figure = plots.diagram(boxes, "x > y", height=1.4, alt="x above y")
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts == ["$x$", "$y$", "nodes", "values"]
 
 
 def test_a_path_and_a_ring_are_drawn_without_crossings_and_along_the_page():
@@ -119,11 +225,12 @@ def test_over_seeds_says_how_many():
     assert plots.over_seeds([0.25]) == "0.250"
 
 
-def test_a_rung_shows_each_model_and_the_line_to_beat():
+def test_a_rung_shows_each_model_in_its_colour_and_the_line_to_beat():
     rungs = [Rung(1, "bag", "", 0.5, 0.7, 0.8), Rung(3, "GIN", "", 0.0, 0.4, 0.5)]
     pair = [torch.ones(2, 2).bool().triu(1), torch.ones(3, 3).bool().triu(1)]
     drawn = plots.rung(pair, rungs, line=0.4, titles=("one", "other"), current=["GIN"], alt="x")
     assert drawn.data.count("<svg") == 1
-    assert COLORS["orange"] in drawn.data
-    without = plots.rung(pair, rungs, line=0.4, alt="x")
-    assert COLORS["orange"] not in without.data
+    assert plots.MODELS["GIN"] in drawn.data
+    assert plots.MODELS["CSA"] not in drawn.data
+    equal = plots.rung(pair, rungs, line=0.4, titles=("one", "other"), alt="x")
+    assert equal.data != drawn.data  # the chapter's model stands out
