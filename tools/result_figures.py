@@ -15,14 +15,12 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from gtcourse.course.leaderboard import line_to_beat
-from gtcourse.course.plots.figures import COLORS, INK, MEANING, use_style
+from gtcourse.course.plots.figures import INK, model_color, use_style
 from gtcourse.runs.record import read_results, results
 from tools.paths import ROOT
 from tools.result_tables import AUTHORS, RESULTS, complete, curves, molecules_seen, share
 from tools.tables import benchmark
 
-PAPER = MEANING["paper"]
-OURS = MEANING["ours"]
 TICKS = [0.05, 0.1, 0.2, 0.5, 1]
 BEST_LINEAR = "ridge on 1-WL colour counts"
 POINTS = {"textcoords": "offset points"}
@@ -79,19 +77,20 @@ def shortened_runs() -> list[Line]:
 def dots(ax: Axes, rows: list[Row]) -> None:
     """One row for each recipe: the paper's value and ours, with standard deviations."""
     for y, row in enumerate(reversed(rows)):
+        color = model_color(row.name)
         value, deviation = row.paper
-        ax.errorbar(value, y + 0.12, xerr=deviation, fmt="o", color=PAPER, capsize=3)
+        ax.errorbar(value, y + 0.14, xerr=deviation, fmt="o", color=color, capsize=3)
         error = stdev(row.ours) if len(row.ours) > 1 else None
-        face = OURS if row.complete else "none"
-        ours = {"fmt": "s", "color": OURS, "markerfacecolor": face, "capsize": 3}
-        ax.errorbar(mean(row.ours), y - 0.12, xerr=error, **ours)
+        face = color if row.complete else "none"
+        ours = {"fmt": "s", "color": color, "markerfacecolor": face, "capsize": 3}
+        ax.errorbar(mean(row.ours), y - 0.14, xerr=error, **ours)
     ax.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
-    ax.plot([], [], "o", color=PAPER, label="printed")
+    ax.plot([], [], "o", color=INK, label="printed")
     budgets_of_ours = {row.complete for row in rows}
     if True in budgets_of_ours:
-        ax.plot([], [], "s", color=OURS, label="complete run")
+        ax.plot([], [], "s", color=INK, label="complete run")
     if False in budgets_of_ours:
-        ax.plot([], [], "s", color=OURS, markerfacecolor="none", label="shortened run")
+        ax.plot([], [], "s", color=INK, markerfacecolor="none", label="shortened run")
     ax.set(xlabel="test accuracy (higher is better)", ylim=(-0.6, len(rows) - 0.4))
     ax.locator_params(axis="x", nbins=5)
     ax.legend(loc="lower left", bbox_to_anchor=(-0.45, 1), ncols=3, columnspacing=0.8)
@@ -105,7 +104,7 @@ def errors(ax: Axes, rows: list[Row]) -> None:
         error = line_to_beat("zinc")[name]
         above = {"xycoords": ("data", "axes fraction")}
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
-        ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, fontsize=9, **above)
+        ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, fontsize=10, **above)
     ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)")
     ax.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
@@ -113,19 +112,22 @@ def errors(ax: Axes, rows: list[Row]) -> None:
 
 def budgets(ax: Axes, lines: list[Line]) -> None:
     """Best validation error so far of each shortened run, and its paper at its budget."""
-    for line, color in zip(lines, COLORS.values(), strict=False):
-        ax.plot(line.seen, line.errors, color=color, linewidth=1.4, label=line.name)
+    colors = [model_color(line.name) for line in lines]
+    for n, line in enumerate(lines):
+        pale = colors[n] in colors[n + 1 :]  # of two recipes of a model
+        look = {"color": colors[n], "alpha": 0.5 if pale else 1}
+        ax.plot(line.seen, line.errors, linewidth=1.8, label=line.name, **look)
         end = (line.seen[-1], line.errors[-1])
-        ax.plot(*zip(end, line.paper, strict=True), "--", color=color, linewidth=0.9)
-        ax.plot(*line.paper, "o", color=color, markerfacecolor="none")
+        ax.plot(*zip(end, line.paper, strict=True), "--", linewidth=1.1, **look)
+        ax.plot(*line.paper, "o", markerfacecolor="none", **look)
     error = line_to_beat("zinc")[BEST_LINEAR]
     ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
-    ax.annotate(f"{BEST_LINEAR}, test", (2.7e8, error), (0, 4), ha="right", fontsize=9, **POINTS)
+    ax.annotate(f"{BEST_LINEAR}, test", (2.7e8, error), (0, 4), ha="right", fontsize=10, **POINTS)
     ax.set(xscale="log", yscale="log", xlabel="training molecules seen", ylabel="MAE")
     ax.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     ax.set(ylim=(0.05, 1.5), xlim=(9e3, 3e8))
     ax.minorticks_off()
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.1, 1), ncols=3, fontsize=9, columnspacing=1)
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.1, 1), ncols=3, fontsize=10, columnspacing=1)
 
 
 def beside_authors(axes: np.ndarray, names: list[str]) -> None:
@@ -134,8 +136,8 @@ def beside_authors(axes: np.ndarray, names: list[str]) -> None:
     for column, name in zip(axes.T, names, strict=True):
         for ax, (score, label) in zip(column, scores.items(), strict=True):
             theirs, ours = ([row[score] for row in curve] for curve in curves(name))
-            ax.plot(ours, color=OURS, label="ours", linewidth=1.4)
-            ax.plot(theirs, color=PAPER, label="the authors' code", linewidth=1.8)
+            ax.plot(ours, color=model_color(name), label="ours", linewidth=1.4)
+            ax.plot(theirs, color=INK, label="the authors' code", linewidth=1.8)
             ax.set(yscale="log", ylim=(0.12, 1.6))
             ax.set_yticks([0.2, 0.5, 1], labels=["0.2", "0.5", "1"])
             ax.minorticks_off()
@@ -143,21 +145,24 @@ def beside_authors(axes: np.ndarray, names: list[str]) -> None:
                 ax.set_ylabel(label)
         column[0].set_title(name, fontsize=10)
         column[1].set_xlabel("epoch")
-    axes[0, 0].legend(fontsize=9)
+        column[0].legend(fontsize=10)
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
     """Time and memory of a training step, the fastest model first."""
-    colors = [PAPER if row["peer"] else OURS for row in rows]
+    edges = [INK if row["peer"] else model_color(row["model"]) for row in rows]
+    faces = ["none" if row["peer"] else edge for row, edge in zip(rows, edges, strict=True)]
     columns = {
         "step, ms": [row["step"]["ms"] for row in rows],
         "peak memory, MiB": [row["peak_mb"] for row in rows],
     }
     for ax, (label, values) in zip(axes, columns.items(), strict=True):
-        found = ax.barh([row["model"] for row in rows], values, color=colors)
+        names = [row["model"] for row in rows]
+        found = ax.barh(names, values, color=faces, edgecolor=edges)
         ax.bar_label(found, fmt="%.0f", padding=3)
         ax.set_axisbelow(True)
-        ax.set(xlabel=label, xlim=(0, 1.2 * max(values)), ylim=(len(values) - 0.4, -0.6))
+        ax.set(xlabel=label, xlim=(0, 1.3 * max(values)), ylim=(len(values) - 0.4, -0.6))
+        ax.locator_params(axis="x", nbins=3)
         ax.grid(axis="y", visible=False)
 
 
@@ -179,7 +184,7 @@ def main() -> int:
             },
         ),
         "pattern": (dots, rows_of("pattern"), {"figsize": (5.7, 1.6)}),
-        "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (7.2, 3.8)}),
+        "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (5.7, 4.2)}),
     }
     use_style()
     stale = 0
