@@ -21,7 +21,7 @@ from pathlib import Path
 from gtcourse.course.records import recorded
 from gtcourse.runs.record import spread
 from tools.ledger import SOURCES, TESTED, cited, read_chapters, runs, section_link
-from tools.pages import markdown_table, run, together
+from tools.pages import device, markdown_table, run, together
 from tools.paths import ROOT, TEXTS, slug
 
 FOLDER = ROOT / "book" / "differs"
@@ -107,6 +107,7 @@ def effect(name: str, row: dict) -> str:
 def page(name: str) -> str:
     paper = read(name)
     found = record(name)
+    found = found | {"device": device(found["device"])}
     return PAGE.format(
         **found,
         name=name,

@@ -26,7 +26,7 @@ from torch_geometric.utils import to_dense_adj
 
 from gtcourse import GraphDataset, load_dataset
 from gtcourse.course.leaderboard import line_to_beat
-from gtcourse.course.plots.figures import COLORS, INK, use_style
+from gtcourse.course.plots.figures import INK, model_color, use_style
 from gtcourse.encodings import AddLaplacianEigenvectors, AddSVD, Encoding
 from gtcourse.encodings.spectral import laplacian
 from gtcourse.graphs.io import read_npz, replacing
@@ -42,7 +42,7 @@ from gtcourse.runs.record import (
     record_in,
     write_json,
 )
-from tools.pages import markdown_table, run, short
+from tools.pages import device, markdown_table, run, short
 from tools.paths import ROOT
 from tools.result_figures import STYLE
 
@@ -50,7 +50,7 @@ FOLDER = ROOT / "book" / "models"
 MEASURED = FOLDER / "measured.json"
 PICTURES = ROOT / "book" / "_static" / "models"
 HEADER = "<!-- written by python -m tools.model_cards write -->"
-DATA = {"zinc": "ZINC-12k", "molecules": "the embedded set"}
+DATA = {"zinc": "ZINC-12k", "molecules": "the embedded molecules"}
 KINDS = {
     "csa": ("a Chromatic Graph Transformer", "09_csa", "chapter 09"),
     "grpe": ("a Transformer with GRPE", "08_grpe", "chapter 08"),
@@ -89,7 +89,7 @@ gtcourse predict {name} CCO "c1ccccc1O"
 ```{{figure}} ../_static/models/{stem}.svg
 :alt: {alt}
 
-Test molecules of {own}. Left: a point for each; on the line, the prediction is exact. Right: the
+Test molecules ({own}). Left: a point for each; on the line, the prediction is exact. Right: the
 mean absolute error of molecules with similar numbers of atoms, in five groups of 200.
 ```
 
@@ -222,7 +222,7 @@ def about(card: Card, record: Record) -> str:
     seeds = f"seed{'s' if len(trained) > 1 else ''} {', '.join(trained)}"
     rows = [
         ("predicts", card.target),
-        ("trained on", f"{DATA[record.data['name']]}, {sizes['train']:,} molecules"),
+        ("trained on", f"{DATA[record.data['name']]} ({sizes['train']:,} for training)"),
         (
             "validated, tested on",
             f"{sizes['val']:,} and {sizes['test']:,} other molecules of the same set",
@@ -233,7 +233,7 @@ def about(card: Card, record: Record) -> str:
             "training",
             f"{epochs}, batches of {changed.get('batch_size', record.config['batch_size'])}",
         ),
-        ("time", f"{record.seconds / 60:.0f} minutes, {record.device}"),
+        ("time", f"{record.seconds / 60:.0f} minutes, {device(record.device)}"),
         ("weights of", seeds),
     ]
     return markdown_table(("", ""), rows)
@@ -245,11 +245,11 @@ def accuracy(name: str, record: Record) -> str:
     rows = []
     for data, described in DATA.items():
         error = measured()["errors"][name][data]
-        where = f"{described}{'' if data == own else ' (the model was trained on the other set)'}"
-        rows.append((where, f"{error['mae']:.3f}", f"{error['95 %']:.2f}"))
+        where = described if data == own else f"{described} (another data set)"
+        rows.append(("this model", where, f"{error['mae']:.3f}", f"{error['95 %']:.2f}"))
     beaten = line_to_beat(own, record.data["sizes"]["train"])
-    rows += [(f"{DATA[own]}: {simple}", f"{value:.3f}", "") for simple, value in beaten.items()]
-    return markdown_table(("test molecules", "MAE", "95 % below"), rows)
+    rows += [(simple, DATA[own], f"{value:.3f}", "") for simple, value in beaten.items()]
+    return markdown_table(("predicted by", "test molecules", "MAE", "95 % below"), rows)
 
 
 def choice(name: str, record: Record) -> str:
@@ -343,14 +343,15 @@ def picture(name: str, exact: Tensor, predicted: Tensor, sizes: Tensor) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(5.7, 2.6))
     ends = (exact.quantile(0.005).item(), exact.max().item())
     left.plot(ends, ends, color=INK, linewidth=1, zorder=1)
-    look = {"s": 6, "color": COLORS["blue"], "alpha": 0.5, "linewidths": 0}
+    color = model_color(name)
+    look = {"s": 6, "color": color, "alpha": 0.5, "linewidths": 0}
     left.scatter(exact, predicted, **look, rasterized=True)
     limits = (ends[0] - 0.5, ends[1] + 0.5)
     left.set(xlabel="exact", ylabel="predicted", xlim=limits, ylim=limits)
     groups = sizes.argsort(stable=True).chunk(5)
     atoms = [sizes[group].float().mean().item() for group in groups]
     errors = [error[group].mean().item() for group in groups]
-    right.plot(atoms, errors, "o-", color=COLORS["blue"])
+    right.plot(atoms, errors, "o-", color=color)
     right.set(xlabel="atoms", ylabel="mean absolute error", ylim=(0, 1.15 * max(errors)))
     about = {"Date": None, "Description": described(name, error.mean().item())}
     path = picture_of(name)

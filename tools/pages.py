@@ -28,6 +28,11 @@ def short(commit: str) -> str:
     return re.sub(r"\b([0-9a-f]{7})[0-9a-f]{33}\b", r"\1", commit)
 
 
+def device(name: str) -> str:
+    """A record's device, without the "thread(s)" of older records."""
+    return name.replace("1 thread(s)", "1 thread").replace("thread(s)", "threads")
+
+
 def together(text: str) -> str:
     """Keeps a mean and its deviation on one line."""
     return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")

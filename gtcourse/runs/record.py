@@ -72,7 +72,8 @@ def device_name() -> str:
         return torch.cuda.get_device_name()
     if where == "mps":
         return f"Apple MPS ({platform.machine()})"
-    return f"CPU ({platform.machine()}, {torch.get_num_threads()} thread(s))"
+    threads = torch.get_num_threads()
+    return f"CPU ({platform.machine()}, {threads} thread{'' if threads == 1 else 's'})"
 
 
 def installed_versions() -> dict[str, str]:
