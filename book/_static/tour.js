@@ -7,70 +7,71 @@ gtcourse.tour = (function () {
   const nearest = (values, x) => values.reduce((best, value, at) => (Math.abs(value - x) < Math.abs(values[best] - x) ? at : best), 0);
 
   // `ask` is a question with answers, `right` says which is, given the page before and after the step.
-  // What would give the answer away is covered until the reader has chosen.
+  // What would give the answer away is covered until the reader has chosen. `see` is what a phone shows
+  // above the question: the first and the last of the parts, while it is asked and once it is answered.
   const STEPS = [
     {
-      title: "The prediction", kind: "csa",
+      title: "The prediction", kind: "csa", see: [".axis", ".legend"],
       ask: ["A trained CSA reads aspirin’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is CSA on average, on molecules it has never seen?", "0.02", "0.2", "2"],
       right: ({ error }) => nearest([0.02, 0.2, 2], error),
       text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For aspirin it predicts ${two(now)}, and RDKit computes ${two(exact)}. The next nine steps
         follow one number of this prediction, and then change it.`,
     },
     {
-      title: "Where an atom looks", kind: "csa", i: 3, j: 1, cover: "molecule maps matrix path",
+      title: "Where an atom looks", kind: "csa", scope: "model", i: 3, j: 1, cover: "molecule maps matrix path", see: [".molecule", ".legend"],
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
       text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, compared with ${two(uniform)} if all weights were equal.
-        Every atom may look at every other; bonds do not limit it. Point at other atoms.`,
+        Every atom may look at every other; bonds do not limit it. Choose other atoms.`,
     },
     {
-      title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1, cover: "channels matrix",
+      title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1, cover: "channels matrix", see: [".flow", ".maps"],
       ask: ["A layer’s square shows the mean over its channels. Do the channels themselves look alike?", "yes", "no, they differ"],
       right: () => 1,
       text: () => "They differ. Row 2 has a square for every channel: CSA computes separate attention weights for each channel, the other three models for each head. Choose some of them, and the molecule’s colours change.",
     },
     {
-      title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, cover: "path",
+      title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, cover: "path", see: [".of-pair", ".path"],
       ask: ["Channel 35 of layer 1, from C1 to O3. Does the logit come from the atoms’ content (q·k) or from their place in the graph (E)?", "content", "place"],
       right: ({ terms: [content, pair] }) => (Math.abs(pair) > Math.abs(content) ? 1 : 0),
       text: ({ terms: [content, pair] }) => `From their place: the path lists the terms of the logit, each with its colour, ${two(content)} from the content and ${two(pair)} from the pair.
         E was learned from bonds, rings and random walks. Other pairs and channels differ.`,
     },
     {
-      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } },
+      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } }, see: [".molecule", "fieldset"],
       ask: ["Now Graphormer. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
       right: () => 1,
       text: ({ now, before }) => `They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight.
         The prediction moved from ${two(before)} to ${two(now)}. Move the slider.`,
     },
     {
-      title: "Value and message", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 3, changes: { shift: { 1: 3 } },
+      title: "Value and message", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 3, changes: { shift: { 1: 3 } }, see: [".of-pair", ".path"],
       ask: ["A large weight does not always mean a large message. What can make the message small although the weight is large?", "a small value v", "the softmax"],
       right: () => 0,
       text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
     {
-      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, changes: { off: new Set(["value"]) },
+      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, changes: { off: new Set(["value"]) }, see: [".made", ".maps"],
       ask: ["GRPE adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
       right: () => 1,
       text: ({ now, before }) => `All but the first: its weights come from queries and keys alone. Later layers read other vectors.
         The prediction goes from ${two(before)} to ${two(now)}. Tick the box again and compare.`,
     },
     {
-      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) },
+      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, see: [".made", ".maps"],
       ask: ["EGT multiplies each weight by a gate. We close head 2 of layer 1. Do its weights still add up to 1?", "yes", "no, they are all 0"],
       right: () => 1,
       text: ({ now, before }) => `They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing. Without that head’s messages the
         prediction is ${two(now)} instead of ${two(before)}. Reopen it with × beside “gate of head 2”.`,
     },
     {
-      title: "Attention and importance", kind: "csa", i: 9, j: 3, effects: true,
+      title: "Attention and importance", kind: "csa", scope: "model", i: 9, j: 3, effects: true, see: [".molecule", "fieldset"],
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => "Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
     },
     {
-      title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", i: 4, j: 3,
+      title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", scope: "model", i: 4, j: 3, see: [".molecule", ".legend"], then: [".beside", ".beside"],
       ask: ["A last one: caffeine. Which of these two models is nearer to the exact value?", "CSA", "Graphormer"],
       right: ({ now, exact, other }) => (Math.abs(now - exact) <= Math.abs(other - exact) ? 0 : 1),
       text: ({ now, exact, other }) => `CSA predicts ${two(now)}, Graphormer ${two(other)}; exact is ${two(exact)}. One molecule cannot show which model is better: the column
@@ -79,8 +80,18 @@ gtcourse.tour = (function () {
   ];
 
   const SKIPPED = -1;
-  const PHONE = 560;  // below this width, what a step is about is brought into view
-  const WHERE = { model: ".molecule", layer: ".maps", weight: ".path" };
+
+  /** Where the question stands at the window's lower edge, the parts from the first to the last are
+      brought between the prediction, which stays at the upper edge, and the question. */
+  function bringIntoView(place, [first, last]) {
+    if (getComputedStyle(place).position !== "sticky") return;
+    const find = (part) => place.parentElement.querySelector(part);
+    const box = (part) => find(part).getBoundingClientRect();
+    const top = parseFloat(getComputedStyle(find(".prediction")).top) + box(".prediction").height;
+    const room = innerHeight - place.offsetHeight - top;
+    const spare = room - (box(last).bottom - box(first).top);
+    scrollBy({ top: box(first).top - top - Math.max(0, spare / 2), behavior: "instant" });
+  }
 
   return function (place, visit) {
     let at = -1;
@@ -106,7 +117,7 @@ gtcourse.tour = (function () {
         <div class="steps"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>${onward}<button data-tour="0" class="end">End</button></div>`;
       if (begins) place.getRootNode().host.scrollIntoView();  // so that all that changes is in view
       place.querySelector(".next, .answers button").focus({ preventScroll: true });
-      if (place.clientWidth < PHONE) place.getRootNode().querySelector(WHERE[step.scope ?? "model"]).scrollIntoView({ block: "center" });
+      bringIntoView(place, (!asking && step.then) || step.see);
     }
 
     place.innerHTML = start;

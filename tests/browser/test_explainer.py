@@ -269,6 +269,20 @@ def test_the_page_goes_from_the_model_to_one_weight_and_back_without_moving(expl
     assert host.locator(".prediction b").inner_text() == before
 
 
+def test_at_the_start_the_molecule_the_matrix_and_the_path_show_one_row(explainer):
+    host = explainer()
+    fills = "all => all.map((each) => each.getAttribute('fill'))"
+    discs = host.locator(".molecule .disc").evaluate_all(fills)
+    cells = host.locator(".cells rect").evaluate_all(fills)
+    T = len(discs)
+    assert discs == cells[T : 2 * T]  # the row of C1
+    assert host.locator(".of-pair").inner_text().startswith("C1 looks at O3")
+    assert "layer 1, channel 35" in host.locator("[data-scope] :checked").inner_text()
+    host.locator("[data-scope]").select_option("model")
+    assert host.locator(".molecule .disc").evaluate_all(fills) != discs
+    assert host.locator(".cells rect").evaluate_all(fills) == cells
+
+
 SMALL_LAPTOP = {"width": 1280, "height": 800}
 
 
@@ -423,6 +437,34 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
     assert asked == 10
     assert models == {"CSA", "Graphormer", "EGT", "GRPE"}
     assert host.locator(".chips button").count() == 0
+
+
+def test_on_a_phone_the_tour_shows_what_it_asks_about_above_the_question(explainer, page):
+    page.set_viewport_size(PHONE)
+    host = explainer()
+    host.locator(".tour button").click()
+    shown = {
+        1: ".axis .molecule",
+        2: ".molecule",
+        3: ".flow .maps",
+        4: ".path",
+        5: ".molecule fieldset",
+    }
+    shown |= {6: ".path", 7: "fieldset .maps", 8: "fieldset .maps", 9: ".molecule", 10: ".molecule"}
+    for step in range(1, 11):
+        host.locator(".tour").get_by_text(f"{step} of 10").wait_for()
+        for button in ("Skip", "Next" if step < 10 else "Finish"):
+            card, top = (
+                host.locator(".tour").bounding_box()["y"],
+                lowest(host.locator(".prediction")),
+            )
+            parts = shown[step].split()
+            if step == 10 and button == "Finish":
+                parts = [".beside"]
+            for part in map(host.locator, parts):
+                assert part.bounding_box()["y"] >= (0 if step in (1, 2) else top - 1)
+                assert lowest(part) <= card + 1
+            host.get_by_role("button", name=button).click()
 
 
 def test_on_a_phone_a_tap_on_the_first_page_chooses_an_atom_and_a_link_opens_the_explainer(

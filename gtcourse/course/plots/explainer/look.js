@@ -37,7 +37,7 @@ gtcourse.look = (function () {
     },
     egt: {
       title: "EGT", weights: "head", chapter: "07_egt", tokens: "atoms, with singular vectors",
-      pairs: ["edge", "Pair vectors e", "one vector per pair, which every layer reads and updates"], into: "▲ bias, gate ▼",
+      pairs: ["edge", "Pair vectors e", "one vector per pair, which every layer reads and updates"], into: "⇅ bias, gate",
       terms: { dot: { ...DOT, text: `clip(${DOT.text})` }, E: { kind: "edge", text: "E<sub>ij</sub>", name: "pair" } },
       value: "v<sub>j</sub>", source: "EGT, Eqs. 4 and 5", end: "mean → MLP", reads: "mean",
     },
@@ -144,6 +144,7 @@ gtcourse.look = (function () {
     .atom.other { stroke: ${COLORS.edge}; stroke-width: 3; }
     .atom.removed { fill: color-mix(in srgb, var(--page) 80%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
     .legend { margin: .2rem 0 0; min-height: 3.6rem; font-size: 13px; }
+    .legend select { padding: 0 .2rem; margin-left: .2rem; }
     .scale { display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12px; line-height: 1.3; margin-top: .25rem; }
     .scale .ramp { grid-column: 1 / -1; height: .6rem; border-radius: 2px; box-shadow: inset 0 0 0 1px var(--line); }
     .scale .uniform { border-left: 2px solid currentColor; padding-left: .25rem; margin-top: -.6rem; padding-top: .7rem; grid-column: 2 / 4; }
@@ -190,19 +191,23 @@ gtcourse.look = (function () {
     .beside th:first-child { text-align: left; }
     .waiting { min-height: 20rem; display: grid; place-items: center; }
     @container (max-width: 820px) {
-      .body { display: block; }
+      .body { display: flex; flex-direction: column; gap: 0; }
       .left { display: contents; }
+      .molecule, .legend { order: 1; }
+      .molecule { margin-top: .4rem; }
+      .made, fieldset { order: 2; }
+      .right { order: 3; }
       .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page); }
-      .frame:has(.tour p) .prediction { position: static; }
+      .tour:has(p) { position: sticky; bottom: 0; order: 1; z-index: 6; box-shadow: 0 -.4rem 1rem #0003; }
       .levels > h2:first-child { margin-top: .8rem; }
       .ribbon { white-space: normal; min-width: 0; }
     }
     @container (max-width: 560px) {
       .weight, .beside { grid-template-columns: minmax(0, 1fr); }
-      .tour:has(p) { position: sticky; top: var(--pst-header-height, 0px); z-index: 6; grid-template-columns: minmax(0, 1fr); min-height: 9rem; box-shadow: 0 .4rem 1rem #0003; }
+      .tour:has(p) { grid-template-columns: minmax(0, 1fr); }
     }
     @container (max-width: 520px) {
-      .flow { grid-template-columns: 4.4rem repeat(var(--layers), 4.6rem) 4.2rem 3.6rem; overflow-x: auto; }
+      .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
       fieldset { min-height: 10.1rem; }
       .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button, .tour button { min-height: 2.25rem; }
     }`;

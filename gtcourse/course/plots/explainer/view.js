@@ -11,6 +11,7 @@
   const { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
   const HEIGHT = 250;  // of a molecule
+  const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
   const FIRST = { csa: 34 };  // the head or channel that is shown first: in CSA one that follows bonds
 
   gtcourse.waiting = {};
@@ -40,7 +41,7 @@
 
   gtcourse.explain = function (host, data) {
     const root = host.attachShadow({ mode: "open" });
-    const state = { model: null, molecule: data.molecules[0], scope: "model", layer: 0, channel: 0, i: 1, j: 3,
+    const state = { model: null, molecule: data.molecules[0], scope: "weight", layer: 0, channel: 0, i: 1, j: 3,
       distance: 1, effects: false, beside: null, changes: gtcourse.models.unchanged(), removed: new Map() };
     let [result, before, hover] = [null, null, null];
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
@@ -52,7 +53,7 @@
         <select data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"></p>
       <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div>
         <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><fieldset></fieldset>
-        <div class="molecule"></div><p class="legend"></p></div>
+        <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p></div>
         <div class="right"><div class="waiting">loading the model …</div><div class="levels" hidden>
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
           <h2 class="of-layer"></h2><div class="maps" tabindex="0" role="group"></div>
@@ -80,6 +81,7 @@
     find(".strip").innerHTML = data.molecules.map((molecule, at) =>
       `<button data-molecule="${at}" title="${molecule.smiles}">${gtcourse.molecule.small(molecule)}
         ${molecule.name.length > 16 ? `molecule ${at + 1}` : molecule.name}</button>`).join("");
+    find("[data-scope]").innerHTML = SCOPES.map((scope) => `<option value="${scope}"></option>`).join("");
     find("[data-beside]").innerHTML += data.models.map((model, at) => `<option value="${at}">${ABOUT[model.kind].title}</option>`).join("");
     showMolecule();
     all("[data-molecule]").forEach(press);
@@ -225,13 +227,22 @@
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
-      const what = { model: "mean over all layers", layer: `mean of layer ${state.layer + 1}`,
-        weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}` }[state.scope];
-      const unit = (share) => number(share / T, 2);
-      find(".legend").innerHTML = state.effects ?
-        `What each atom adds to the prediction:<span class="scale">${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span></span>` :
-        `Orange: where <b>${nameOf(i())}</b> looks (${what}).${isRemoved(i()) ? " It has been removed, so no other atom attends to it." : ""}
-        <span class="scale">${ramp("weight")}<span>0</span><span class="uniform">uniform ${unit(1)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span></span>`;
+      drawLegend(T);
+    }
+
+    function drawLegend(T) {
+      const removedToo = isRemoved(i()) ? " It has been removed, so no other atom attends to it." : "";
+      find(".says").innerHTML = state.effects ? "What each atom adds to the prediction:" : `Orange: where <b>${nameOf(i())}</b> looks.${removedToo}`;
+      find(".scale").innerHTML = state.effects ?
+        `${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span>` :
+        `${ramp("weight")}<span>0</span><span class="uniform">uniform ${number(1 / T, 2)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span>`;
+      const scopes = find("[data-scope]");
+      const words = { weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}`, layer: `mean of layer ${state.layer + 1}`,
+        model: "mean over all layers" };
+      Object.values(words).forEach((text, at) => { scopes.options[at].text = text; });
+      scopes.value = state.scope;
+      scopes.hidden = state.effects;
+      scopes.disabled = Boolean(state.beside);  // beside another model it is the mean over all layers
     }
 
     /** The prediction less that without the atom, atom by atom, so that the page answers meanwhile. */
@@ -451,6 +462,14 @@
       });
     }
 
+    /** Who chooses a layer or a channel looks at one model again. */
+    function leaveBeside() {
+      if (!state.beside) return;
+      state.beside = null;
+      find(".weight").hidden = false;
+      buildMatrix();
+    }
+
     // What is chosen and changed, as the page's address has it.
     const LISTS = { closed: String, flips: Number, off: String };
 
@@ -478,7 +497,7 @@
       const lists = Object.entries(LISTS).map(([name, as]) => [name, new Set(split(name, ";").map(as))]);
       return {
         kind: said.get("model"), molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer", 1), channel: whole("weight", 1),
-        scope: ["model", "layer", "weight"].find((scope) => scope === said.get("show")) ?? "model", i: whole("i", 0), j: whole("j", 0),
+        scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: whole("i", 0), j: whole("j", 0),
         effects: said.has("effects"), beside: said.get("beside"), without: split("without", ",").map(Number),
         changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"),
           shift: Object.fromEntries(split("shift", ",").map((pair) => pair.split(":").map(Number))) },
@@ -493,9 +512,10 @@
       if (other) await fetched(other);
       const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
       Object.assign(state, { model, molecule: (smiles && heard(smiles)) || (data.molecules.find((each) => each.name === molecule) ?? data.molecules[0]),
-        scope: "model", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: other }, place,
+        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: other }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
+      if (other) state.scope = "model";
       state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
       start();
       scrollToChannel();
@@ -582,9 +602,11 @@
         start();
       } else if (at) {
         Object.assign(state, { layer: Number(at), scope: "layer" });
+        leaveBeside();
         draw();
       } else if (channel) {
         Object.assign(state, { channel: Number(channel), scope: "weight" });
+        leaveBeside();
         draw();
       } else if (atom) select(Number(atom) + result.first);
       else if (token) select(Number(token));
@@ -664,6 +686,12 @@
         else toggle(state.changes.off, key);
         recalculate();
       }
+    });
+
+    find("[data-scope]").addEventListener("change", ({ target }) => {
+      state.scope = target.value;
+      drawPair();
+      remember();
     });
 
     find("[data-beside]").addEventListener("change", async ({ target }) => {
