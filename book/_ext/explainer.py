@@ -36,6 +36,8 @@ MOLECULES = {
 
 HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
 
+TITLES = {"csa": "CSA", "graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE"}
+
 CHAPTERS = {
     "notebooks/06_graphormer": "graphormer",
     "notebooks/07_egt": "egt",
@@ -83,7 +85,7 @@ def embed(app, document: nodes.document, page: str) -> None:
             paragraph = link
             while not isinstance(paragraph, nodes.paragraph):
                 paragraph = paragraph.parent
-            place = f'<div id="explainer" data-start="{kind}"></div>'
+            place = f'<div id="explainer" data-start="{kind}" data-title="{TITLES[kind]}"></div>'
             at = paragraph.parent.index(paragraph) + 1
             paragraph.parent.insert(at, nodes.raw("", place, format="html"))
             return
@@ -102,10 +104,9 @@ def first_page(molecule: dict) -> dict:
         values, attention = load(name).predict([molecule["smiles"]], return_attention=True)
         mean = attention[0][-1].mean(dim=0)
         rows = [[round(value, 3) for value in row] for row in mean.tolist()]
-        title = {"csa": "CSA", "graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE"}
         kind = name.split("-")[0]
         shown["models"].append(
-            {"title": title[kind], "kind": kind, "prediction": values.item(), "attention": rows}
+            {"title": TITLES[kind], "kind": kind, "prediction": values.item(), "attention": rows}
         )
     return shown
 

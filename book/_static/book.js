@@ -215,13 +215,16 @@ function embedExplainer() {
   const place = document.querySelector("#explainer[data-start]");
   if (!place) return;
   const button = Object.assign(document.createElement("button"),
-    { type: "button", className: "open-explainer", textContent: "Run the trained model here" });
+    { type: "button", className: "open-explainer", textContent: `Run a trained ${place.dataset.title} here` });
+  const note = Object.assign(document.createElement("p"), { className: "of-explainer" });
+  note.innerHTML = `This is the ${place.dataset.title} of <a href="10_one_framework.html#the-leaderboard">section 10.7</a>, trained for 100 epochs to predict
+    penalised logP. The small models that this chapter trains exist only while its notebook runs.`;
   button.addEventListener("click", async () => {
     button.disabled = true;
     for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);
     button.remove();
   });
-  place.before(button);
+  place.before(button, note);
 }
 
 // A promise, for those who wait until the page is finished: the tests, and who prints it.

@@ -129,3 +129,18 @@ def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):
         page.get_by_role("button", name="ours").first.press("Enter")
         found = page.locator("table >> nth=0").locator("td:nth-child(3)").all_text_contents()
         assert found == sorted(found, reverse=reverse)
+
+
+@pytest.mark.parametrize(
+    ("number", "model"), [("06", "Graphormer"), ("07", "EGT"), ("08", "GRPE"), ("09", "CSA")]
+)
+def test_the_chapter_of_a_model_opens_it_at_a_click_and_says_which_one_it_is(
+    chapter, number, model
+):
+    page = chapter(number)
+    note = page.locator(".of-explainer")
+    assert f"This is the {model} of section 10.7" in note.inner_text()
+    page.get_by_role("button", name=f"Run a trained {model} here").click()
+    page.locator("#explainer .flow .result").wait_for()
+    chosen = page.locator("#explainer [data-model][aria-pressed=true]")
+    assert chosen.inner_text() == model
