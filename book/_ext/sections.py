@@ -1,4 +1,5 @@
 """The search page finds sections: their titles and prose, formulas as plain text, without code.
+The terms of the glossary are sections of their own, each with the section that introduces it.
 
 Sphinx's own index finds pages and is dropped (``offline.py``). While pages are read, each section's
 title, address and prose are collected here, and ``_static/search.js`` ranks them while
@@ -11,9 +12,10 @@ from pathlib import Path
 
 from docutils import nodes
 from formulas import plain
-from sphinx.addnodes import desc
+from sphinx.addnodes import desc, glossary
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.search.en import SearchEnglish
 
 GONE = (
     nodes.section,
@@ -21,11 +23,14 @@ GONE = (
     nodes.literal_block,
     nodes.system_message,
     desc,
+    glossary,
     nodes.comment,
     nodes.raw,
     nodes.image,
 )
 BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
+CHAPTER = re.compile(r"notebooks/\d")
+ENGLISH = SearchEnglish({})
 
 
 def collect(app: Sphinx, document: nodes.document) -> None:
@@ -37,10 +42,63 @@ def collect(app: Sphinx, document: nodes.document) -> None:
             "title": "".join(map(words, section[0].children)),
             "url": address(page, section),
             "text": prose(section),
+            "emphasised": emphasised(section),
         }
         for section in document.findall(nodes.section)
         if section.children and isinstance(section[0], nodes.title)
     ]
+    for part in document.findall(glossary):
+        found(app.env)[page] += [
+            term(page, title, item) for item in part.findall(nodes.definition_list_item)
+        ]
+
+
+def term(page: str, title: str, item: nodes.definition_list_item) -> dict:
+    """A term of the glossary; "post-LN, pre-LN" and "Weisfeiler-Leman test (1-WL)" name two."""
+    name, definition = item[0], item[-1]
+    written = name.astext()
+    names = [part.strip() for part in re.split(r"[,()]", written) if part.strip()]
+    return {
+        "page": title,
+        "title": written,
+        "url": f"{page}.html#{name['ids'][0]}",
+        "text": " ".join(without_gaps(words(definition)).split()),
+        "names": names,
+    }
+
+
+def emphasised(section: nodes.section) -> list[str]:
+    """What a section itself emphasises, as the chapters do where they introduce a term."""
+    parts = (part for part in section[1:] if not isinstance(part, nodes.section))
+    return [
+        phrase.astext()
+        for part in parts
+        for phrase in part.findall(nodes.emphasis)
+        if len(phrase.astext()) < 60
+    ]
+
+
+def stems(phrase: str) -> list[str]:
+    return [ENGLISH.stem(word) for word in re.findall(r"\w+", phrase.lower())]
+
+
+def introduced(term: dict, terms: list[dict], sections: list[dict]) -> str | None:
+    """The address of the chapters' section that is named after a term, or first emphasises it.
+
+    "permutation equivariance" introduces "equivariance", but "fused kernel" is another term.
+    """
+    wanted = [stems(name) for name in term["names"]]
+    others = [stems(name) for other in terms if other is not term for name in other["names"]]
+    for section in sections:
+        title = re.sub(r"^[\d.]+ |\b(?:the|a|an) ", "", section["title"].lower())
+        if stems(title) in wanted:
+            return section["url"]
+    for section in sections:
+        phrases = [stems(phrase) for phrase in section["emphasised"]]
+        own = [phrase for phrase in phrases if phrase not in others]
+        if any(name in (phrase, phrase[1:]) for phrase in own for name in wanted):
+            return section["url"]
+    return None
 
 
 def found(env: BuildEnvironment) -> dict[str, list[dict[str, str]]]:
@@ -61,7 +119,12 @@ def prose(section: nodes.section) -> str:
     lines = "".join(words(child) for child in section[1:]).split("\n")
     text = "\n".join(text for line in lines if (text := " ".join(line.split())))
     text = re.sub(r"\n…\n(?=[a-z])", " … ", text).replace("\n…", " …")  # in a sentence
-    return re.sub(r" ([.,;:])(?=\s|$)", r"\1", text)  # where a citation stood before the stop
+    return without_gaps(text)
+
+
+def without_gaps(text: str) -> str:
+    """A citation that stood before a stop leaves a space there."""
+    return re.sub(r" ([.,;:])(?=\s|$)", r"\1", text)
 
 
 def words(node: nodes.Node) -> str:
@@ -89,6 +152,13 @@ def write(app: Sphinx, error: Exception | None) -> None:
         return
     pages = found(app.env)
     sections = [section for page in sorted(pages) for section in pages[page]]
+    chapters = [each for each in sections if CHAPTER.match(each["url"]) and "emphasised" in each]
+    terms = [each for each in sections if "names" in each]
+    for each in terms:
+        each["introduced"] = introduced(each, terms, chapters)
+    sections = [
+        {key: value for key, value in each.items() if key != "emphasised"} for each in sections
+    ]
     content = f"const SECTIONS = {json.dumps(sections, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "sections.js").write_text(content, encoding="utf-8")
 

@@ -38,6 +38,12 @@ function wordsOf(text) {
   return found;
 }
 
+/** The words of a name, in order: "over-smoothing" as two words and as one. */
+function written(name) {
+  const found = name.match(WRITTEN) ?? [];
+  return [found.flatMap((word) => word.match(WORD)), found.map((word) => word.replace(/[-‑]/g, ""))].map((words) => words.map(american));
+}
+
 let index = null;
 function indexed() {
   if (index) return index;
@@ -45,7 +51,7 @@ function indexed() {
   const sections = SECTIONS.map((section) => {
     const [title, text, page] = [section.title, section.text, section.page].map(wordsOf);
     for (const words of [title, text, page]) for (const word of words.keys()) vocabulary.add(word);
-    return { section, title, text, page };
+    return { section, title, text, page, names: (section.names ?? []).flatMap(written) };
   });
   index = { sections, vocabulary: [...vocabulary] };
   return index;
@@ -119,7 +125,21 @@ function withoutCopies(found) {
   });
 }
 
-function search(query, slips = []) {
+const QUESTION = /^\s*(?:what\s+(?:is|are)|define|definition\s+of|meaning\s+of)\s+(?:an?\s+|the\s+)?/i;
+
+const singular = (word) => word.replace(/ies$/, "y").replace(/(s|x|ch|sh)es$/, "$1").replace(/([^s])s$/, "$1");
+
+/** How well a query names a term: 2 as it is, in singular or plural, 1 by the beginnings of its words, 0 not. */
+function naming(names, query) {
+  const asked = written(query);
+  const some = (fits) => asked.some((words) => names.some((name) => name.length && name.length === words.length &&
+    words.every((word, at) => fits(word, name[at]))));
+  if (some((word, other) => singular(word) === singular(other))) return 2;
+  return Number(some((word, other) => word.length > 2 && other.startsWith(word)));
+}
+
+function search(question, slips = []) {
+  const query = question.replace(QUESTION, "").replace(/\?\s*$/, "") || question;
   const asked = terms(query, slips);
   if (!asked.length || asked.some((words) => !words.size)) return [];
   const phrase = slips.reduce((text, [word, other]) => text.replace(word, other), (query.match(WORD) ?? []).map(american).join(" "));
@@ -142,10 +162,18 @@ function search(query, slips = []) {
       if (plain(section.title).includes(phrase)) total += 20;
       total += Math.min(12, 3000 * (plain(section.text).split(phrase).length - 1) / length);
     }
-    if (section.title.startsWith("Exercise")) total /= 2;
+    if (section.title.startsWith("Exercise")) total /= 3;
     return total * WEIGHTS.find(([pattern]) => pattern.test(section.url))[1];
   };
-  return withoutCopies(indexed().sections.map((each) => ({ section: each.section, score: score(each), asked }))
+  // First what defines the term that is asked for, in the glossary and where a chapter introduces it.
+  const first = new Map();
+  for (const { section, names } of indexed().sections) {
+    const how = naming(names, phrase);
+    if (!how) continue;
+    first.set(section.url, 2000 * how);
+    if (section.introduced) first.set(section.introduced, Math.max(first.get(section.introduced) ?? 0, 2000 * how - 1000));
+  }
+  return withoutCopies(indexed().sections.map((each) => ({ section: each.section, score: score(each) + (first.get(each.section.url) ?? 0), asked }))
     .filter((found) => found.score > 0).sort((a, b) => b.score - a.score)).slice(0, 30);
 }
 
@@ -155,6 +183,8 @@ function which(written, asked) {
   return asked.findIndex((term) => forms.some((form) => term.has(form)));
 }
 
+const shortened = (text) => (text.length > 240 ? `${text.slice(0, 240).replace(/\s\S*$/, "")} …` : text);
+
 /** The sentence with most of the words, rather one without a hole where a formula cannot be shown. */
 function excerpt(text, asked) {
   const sentences = text.split(/\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u);
@@ -162,8 +192,7 @@ function excerpt(text, asked) {
     .filter((at) => at >= 0)).size - (sentence.includes("…") ? .9 : 0) -
     (sentence.includes(" · ") ? .5 : 0) - (sentence.length < 30 ? .5 : 0);
   const worths = sentences.map(worth);
-  const best = sentences[worths.indexOf(Math.max(...worths))].trim();
-  return best.length > 240 ? `${best.slice(0, 240).replace(/\s\S*$/, "")} …` : best;
+  return shortened(sentences[worths.indexOf(Math.max(...worths))].trim());
 }
 
 function marked(text, asked) {
@@ -196,6 +225,6 @@ function answer(query, place, root, most = 30) {
     heading.append(Object.assign(document.createElement("a"), { href: root + section.url, textContent: section.title }));
     const page = Object.assign(document.createElement("p"), { className: "page" });
     page.textContent = section.page === section.title ? "" : section.page;
-    place.append(heading, page, marked(excerpt(section.text, asked), asked));
+    place.append(heading, page, marked(section.names ? shortened(section.text) : excerpt(section.text, asked), asked));
   }
 }

@@ -52,7 +52,7 @@ def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
     assert mode.evaluate("html => getComputedStyle(document.body).backgroundColor") != shown
 
 
-def test_searching_for_attention_bias_finds_the_section_on_it_first_and_for_nonsense_none(
+def test_searching_for_attention_bias_finds_its_definition_then_its_section_and_for_nonsense_none(
     page, book
 ):
     page.goto(f"{book}/book/intro.html")
@@ -60,8 +60,10 @@ def test_searching_for_attention_bias_finds_the_section_on_it_first_and_for_nons
     page.keyboard.type("attention bias")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=attention*bias")
-    first = page.locator("#section-results .found a").first
-    assert "06_graphormer.html#distance-as-an-attention-bias" in first.get_attribute("href")
+    found = page.locator("#section-results .found a")
+    assert "glossary.html#term-attention-bias" in found.first.get_attribute("href")
+    second = found.nth(1).get_attribute("href")
+    assert "06_graphormer.html#distance-as-an-attention-bias" in second
     excerpts = page.locator("#section-results mark").locator("xpath=..").all_text_contents()
     assert [bool(re.search(r"[\\…^$]", text)) for text in excerpts[:10]] == [False] * 10
     page.goto(f"{book}/search.html?q=qqqzzz")
@@ -71,9 +73,9 @@ def test_searching_for_attention_bias_finds_the_section_on_it_first_and_for_nons
 @pytest.mark.parametrize(
     ("query", "page_of_first"),
     [
-        ("penalized logp", "notebooks/"),  # the book writes "penalised"
-        ("oversmoothing", "03_message_passing.html#over-smoothing"),  # and "over-smoothing"
-        ("normalization", "notebooks/"),
+        ("penalized logp", "glossary.html#term-penalised-logP"),  # the book writes "penalised"
+        ("oversmoothing", "glossary.html#term-over-smoothing"),  # and "over-smoothing"
+        ("normalization", "normalisation"),
         ("csa", "09_csa.html"),  # before the errata of its paper
         ("graphfomer", "06_graphormer.html"),  # a letter missing
         ("laplacain eigenvectros", "04_positional_encodings.html"),  # letters swapped
@@ -90,6 +92,38 @@ def test_the_search_answers_while_typing_in_either_spelling(page, book, query, p
     assert page_of_first in results.first.get_attribute("href")
 
 
+@pytest.mark.parametrize(
+    ("query", "term", "introduced_in"),
+    [
+        ("softmax", "softmax", "01_self_attention.html#one-token-three-steps"),
+        ("what are queries?", "query", "01_self_attention.html#one-token-three-steps"),
+        ("laplacian", "Laplacian", "04_positional_encodings.html#the-laplacian"),
+        ("pre-LN", "post-LN-pre-LN", "02_transformer.html#where-the-norm-goes"),
+    ],
+)
+def test_a_term_is_answered_by_its_definition_then_by_the_section_that_introduces_it(
+    page, book, query, term, introduced_in
+):
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(query)
+    results = page.locator("#pst-search-dialog .section-results .found a")
+    results.first.wait_for()
+    links = results.evaluate_all("all => all.slice(0, 2).map((link) => link.href)")
+    assert links[0].endswith(f"glossary.html#term-{term}")
+    assert links[1].endswith(introduced_in)
+
+
+def test_the_search_field_stays_in_view_beside_a_long_list_of_pages(page, book):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{book}/book/glossary.html")
+    page.locator(".bd-sidebar-primary").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+    field = page.locator(".bd-sidebar-primary .search-button-field")
+    assert 0 <= field.bounding_box()["y"] < 40
+    field.click()  # nothing lies above it
+    page.locator("#pst-search-dialog input").wait_for()
+
+
 def test_an_excerpt_shows_no_comment_of_the_source(page, book):
     page.goto(f"{book}/search.html?q=graphormer+centrality")
     page.locator("#section-results mark").first.wait_for()
@@ -101,7 +135,7 @@ def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
     field = page.locator(".bd-search-container input")
     field.fill("virtual node")
     page.locator(".section-results .found a").first.click()
-    page.wait_for_url("**/notebooks/*.html*")
+    page.wait_for_url("**/book/glossary.html#term-virtual-node")
 
 
 def test_rook_and_shrikhande_stay_together_whatever_the_nodes_are_told(chapter):
