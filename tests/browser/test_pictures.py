@@ -239,3 +239,19 @@ def test_an_edge_is_drawn_and_erased_by_key_and_the_verdicts_follow(picture, pag
         page.keyboard.press("Enter")
         assert edges.count() == count
         assert ("Fooled." in said.inner_text()) == (count == before)
+def test_nothing_moves_after_a_bet_and_a_finger_finds_each_end_on_a_phone(picture, page):
+    page.set_viewport_size(PHONE)
+    host = picture("bet")
+    page.wait_for_timeout(100)  # until it has been drawn in its width
+    height = host.bounding_box()["height"]
+    for molecule in stored("bet")["molecules"]:
+        ends = host.locator(".end")
+        assert ends.count() == len(molecule["atoms"])
+        assert all(end.bounding_box()["width"] >= 24 for end in ends.all())
+        ends.first.press("Enter")
+        assert host.bounding_box()["height"] == height
+        if host.locator("[data-next]").is_enabled():
+            host.locator("[data-next]").click()
+    assert host.locator("[data-next]").is_disabled()
+
+

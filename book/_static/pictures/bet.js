@@ -3,6 +3,7 @@
 (function (data) {
   "use strict";
   const place = document.getElementById("bet");
+  const [LEAST, FINGER] = [12.2, 22];  // pixels, the radius of a place to touch
   const { molecules } = data;
   const RIVALS = { attention: "attention", gradient: "gradient × input", edit: "the model’s own edit", table: "lookup table" };
   const number = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`;
@@ -32,9 +33,11 @@
     const width = find(".drawing").clientWidth;
     drawnAt = width;
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, molecule.symbols.map((symbol, at) => `${symbol}${at}`),
-      width, width < 380 ? 290 : 330);
+      width, width < 380 ? 340 : 330);
     tint();
-    all(".atom").forEach((atom, at) => {
+    const [discs, atoms] = [all(".disc"), all(".atom")];
+    const reaches = reach(atoms);
+    atoms.forEach((atom, at) => {
       const which = molecule.atoms.indexOf(at);
       if (which < 0) {
         for (const name of ["role", "tabindex", "aria-pressed"]) atom.removeAttribute(name);
@@ -44,8 +47,34 @@
       atom.setAttribute("tabindex", which === 0 ? 0 : -1);
       atom.setAttribute("aria-label", `cut off ${molecule.symbols[at]}${at}`);
       atom.classList.add("end");
+      atom.setAttribute("r", reaches[which].toFixed(1));
+      discs[at].classList.add("outlined");
     });
     if (guess !== null) fall();
+    room();
+  }
+
+  /** The radius of each end's place to click: for a finger, unless it would meet another end's. */
+  function reach(atoms) {
+    const ends = molecules[round].atoms.map((at) => ["cx", "cy"].map((name) => Number(atoms[at].getAttribute(name))));
+    const own = Number(atoms[0].getAttribute("r"));
+    return ends.map(([x, y], which) => Math.max(own, LEAST, Math.min(FINGER, ...ends.filter((_, other) => other !== which)
+      .map(([u, v]) => Math.hypot(x - u, y - v) / 2))));
+  }
+
+  /** The question has the room of the longest answer, so that nothing moves. */
+  function room() {
+    const said = find(".said");
+    const ruler = said.cloneNode();
+    Object.assign(ruler.style, { position: "absolute", visibility: "hidden", minHeight: 0, width: `${said.clientWidth}px` });
+    ruler.removeAttribute("role");
+    said.after(ruler);
+    const heights = molecules.map((molecule) => {
+      ruler.innerHTML = outcome(molecule, 0);
+      return ruler.offsetHeight;
+    });
+    ruler.remove();
+    said.style.minHeight = `${Math.max(...heights)}px`;
   }
 
   function tint() {
@@ -68,7 +97,7 @@
     const atom = molecule.atoms[guess];
     [".disc", ".name", ".atom"].forEach((part) => all(part)[atom].classList.add("fallen"));
     all(".bonds path").forEach((bond) => bond.classList.toggle("fallen", bond.dataset.ends.split(",").map(Number).includes(atom)));
-    all(".atom").forEach((each, at) => each.classList.toggle("best", molecule.atoms.includes(at) && isRight(molecule, molecule.atoms.indexOf(at))));
+    all(".disc").forEach((each, at) => each.classList.toggle("best", molecule.atoms.includes(at) && isRight(molecule, molecule.atoms.indexOf(at))));
   }
 
   function table() {
@@ -84,18 +113,23 @@
       `<tr><td>chance</td><td></td><td></td><td>${Math.round(chance)}</td></tr>`;
   }
 
+  function outcome(molecule, which) {
+    const name = (at) => `${molecule.symbols[molecule.atoms[at]]}${molecule.atoms[at]}`;
+    const exact = molecule.atoms.map((_, at) => `${name(at)}\u00a0${number(-molecule.worth[at])}`);
+    return `Without ${name(which)}, RDKit’s value changes by <b>${number(-molecule.worth[which])}</b>; the model
+      predicts ${number(-molecule.edit[which])}. The exact changes for all cuts: ${exact.join(", ")}.${
+      molecule === molecules.at(-1) ? " That was the last molecule." : ""}`;
+  }
+
   function bet(which) {
     if (guess !== null) return;
     guess = which;
     played += 1;
     const molecule = molecules[round];
     for (const [name, at] of Object.entries({ reader: guess, ...choices(molecule) })) hits[name] += isRight(molecule, at);
-    const atom = molecule.atoms[guess];
     fall();
-    const exact = molecule.atoms.map((each, at) => `${molecule.symbols[each]}${each} ${number(-molecule.worth[at])}`);
     const last = round + 1 === molecules.length;
-    find(".said").innerHTML = `Without ${molecule.symbols[atom]}${atom}, RDKit’s value changes by <b>${number(-molecule.worth[guess])}</b>; the model
-      predicts ${number(-molecule.edit[guess])}. The exact changes for all cuts: ${exact.join(", ")}.${last ? " That was the last molecule." : ""}`;
+    find(".said").innerHTML = outcome(molecule, guess);
     find("[data-next]").disabled = last;
     table();
     if (!last) find("[data-next]").focus({ preventScroll: true });
