@@ -277,7 +277,60 @@ def drawn(text: str) -> dict:
     return {"n": len(graph), "edges": [*map(list, graph.edges)], "places": at.round(2).tolist()}
 
 
-DATA: dict[str, Callable[[], dict]] = {"pair": pair, "metro": metro, "bet": bet, "fool": fool}
+def score() -> dict:
+    """The coloured numbers of section 1.1 and two more, and the query of section 1.2 for red."""
+    values = {"red": 9, "green": 1, "blue": 6, "gold": 3}
+    return {
+        "tokens": [{"color": color, "value": value} for color, value in values.items()],
+        "start": [8, 0, 0, 0],
+        "reach": 10,
+        "axis": 10,
+    }
+
+
+def stack() -> dict:
+    """The sizes of the stacks of section 2.2; the page draws their weights itself."""
+    return {"blocks": 12, "tokens": 6, "width": 16, "heads": 4}
+
+
+def ink() -> dict:
+    """The path and the barbell of section 3.6, and a molecule: edges, and places from -1 to 1."""
+    n = 8
+    bend = np.pi * (np.arange(n) / (n - 1) - 0.5)
+    path = {
+        "name": "path",
+        "edges": [[i, i + 1] for i in range(n - 1)],
+        "places": np.stack([np.linspace(-1, 1, n), 0.25 - 0.5 * np.cos(bend)], axis=1),
+    }
+    m = 5
+    angle = 2 * np.pi * np.arange(m) / m
+    bell = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    barbell = {
+        "name": "barbell",
+        "edges": [*map(list, nx.barbell_graph(m, 0).edges)],
+        "places": np.concatenate([np.roll(bell, -1, axis=0) - [2, 0], [2, 0] - bell]) / 3,
+    }
+    molecule = parse("CC(=O)Oc1ccccc1C(=O)O")
+    at = np.array(places(molecule))
+    at = at - (at.max(axis=0) + at.min(axis=0)) / 2
+    aspirin = {
+        "name": "aspirin",
+        "edges": [[b.GetBeginAtomIdx(), b.GetEndAtomIdx()] for b in molecule.GetBonds()],
+        "places": at / np.abs(at * [1, 1.7]).max(),
+    }
+    graphs = [path, barbell, aspirin]
+    return {"graphs": [{**each, "places": each["places"].round(2).tolist()} for each in graphs]}
+
+
+DATA: dict[str, Callable[[], dict]] = {
+    "score": score,
+    "stack": stack,
+    "ink": ink,
+    "pair": pair,
+    "metro": metro,
+    "bet": bet,
+    "fool": fool,
+}
 
 
 def text(data: dict) -> str:

@@ -15,6 +15,9 @@ from tools.paths import HTML, ROOT
 OUT = ROOT / "book/_static/stills"
 
 PAGES = {
+    "score": "notebooks/01_self_attention",
+    "stack": "notebooks/02_transformer",
+    "ink": "notebooks/03_message_passing",
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",
@@ -31,6 +34,7 @@ WINDOW = {"width": 1280, "height": 1400}
 QUIET = """
 .bd-header-article, .skip-link, #pst-skip-link, .picture > p:first-child, #twins > p:first-child,
 :is(.picture, #twins, #live) :is(button, .choices, .ride, .hint) { display: none !important; }
+#score input { visibility: hidden !important; }
 .picture, #twins { border: 0 !important; padding: 0 !important; }
 """
 

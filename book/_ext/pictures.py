@@ -14,6 +14,9 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 PICTURES = {  # by name: the page and the heading of the section
+    "score": ("notebooks/01_self_attention", "one-token-three-steps"),
+    "stack": ("notebooks/02_transformer", "the-block"),
+    "ink": ("notebooks/03_message_passing", "over-squashing"),
     "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
@@ -21,6 +24,13 @@ PICTURES = {  # by name: the page and the heading of the section
     "bet": ("notebooks/11_what_attention_sees", "what-the-prediction-depends-on"),
 }
 INSTEAD = {
+    "score": "With scripts enabled, you can move the scores of four tokens here, and see how the "
+    "weights and the weighted mean follow. The picture shows a query that asks for red.",
+    "stack": "With scripts enabled, you can pass tokens through twelve blocks here, with "
+    "and without residual connections and norms. The picture shows a stack without either.",
+    "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
+    "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
+    "shows a path of eight nodes after two layers.",
     "tour": "With scripts enabled, you can drag cities here, and EGT chooses the edges of their "
     "tour. The picture shows its choice for one set of cities.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
@@ -36,6 +46,12 @@ INSTEAD = {
     "times and the lookup table 22 times; chance would find it 13 times.",
 }
 ALT = {
+    "score": "Four tokens with their scores and weights, discs of their weights on an axis of "
+    "their values, and the weighted mean near the value of the red token.",
+    "stack": "Tokens after each of twelve blocks without residual connections, whose rows become "
+    "equal, and curves of how much they differ and how long they are.",
+    "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
+    "one node: through neighbours, through all nodes, and through both.",
     "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
     "metro": "Lines lead from CSA and GRPE over bias and value, and from EGT over EGT-U, to "
     "Graphormer, and on to the Transformer. Below, the gap to the next station falls on a "
@@ -89,7 +105,14 @@ def script(code: Path, name: str) -> str:
     from gtcourse.course import explorer
     from gtcourse.course.plots.figures import MODELS
 
-    needed = {"tour": ["layers"], "bet": ["colors", "molecule"], "pair": ["colors", "molecule"]}
+    needed = {
+        "score": ["layers"],
+        "stack": ["layers", "colors"],
+        "ink": ["colors"],
+        "tour": ["layers"],
+        "bet": ["colors", "molecule"],
+        "pair": ["colors", "molecule"],
+    }
     shared = "".join(explorer.script(f"explainer/{part}") for part in needed.get(name, []))
     text = (code / f"{name}.js").read_text(encoding="utf-8").strip()
     data = (code / f"{name}.json").read_text(encoding="utf-8").strip()

@@ -8,16 +8,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
+from gtcourse.models.attention import scaled_dot_product_attention
 from tests.browser.visit import SMALL
 from tools.chromium import PHONE
 from tools.paths import ROOT
 
 CODE = ROOT / "book/_static/pictures"
 PAGES = {
+    "score": "notebooks/01_self_attention",
+    "stack": "notebooks/02_transformer",
+    "ink": "notebooks/03_message_passing",
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",
@@ -139,6 +144,112 @@ def test_egt_in_the_page_is_the_model_that_was_trained(browser):
     assert {frozenset(e) for e in shortest} == {frozenset(e) for e in example["tour"]}
 
 
+@pytest.fixture
+def computed(browser):
+    """What a picture's script computes, for an expression of ``gtcourse.pictures``."""
+    page = browser.new_page()
+
+    def run(name, expression, argument=None):
+        shared = "".join(explorer.script(f"explainer/{part}") for part in ("layers", "colors"))
+        code = (CODE / f"{name}.js").read_text("utf-8").strip()
+        page.set_content(f"<script>{shared}{code}({json.dumps(stored(name))});</script>")
+        return page.evaluate(expression, argument)
+
+    yield run
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["score", "stack", "ink"])
+def test_the_data_of_a_picture_are_those_that_are_stored(name):
+    assert json.loads(pictures.text(pictures.DATA[name]())) == stored(name)
+
+
+def test_the_weights_of_moved_scores_are_those_of_attention_with_colours_as_keys(computed):
+    values, scores = torch.tensor([9.0, 1, 6, 3]), torch.tensor([2.5, -4, 0, 8])
+    found = computed(
+        "score",
+        """([scores, values]) => {
+          const { weights, z } = gtcourse.pictures.score(scores, values);
+          return [[...weights], z];
+        }""",
+        [scores.tolist(), values.tolist()],
+    )
+    z, weights = scaled_dot_product_attention(
+        scores[None], torch.eye(4), values[:, None], return_attention=True
+    )
+    assert found[0] == pytest.approx(weights[0].tolist(), abs=1e-6)
+    assert found[1] == pytest.approx(z.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 3, 16])
+def test_ink_spreads_as_the_powers_of_the_heads_means(computed, layers):
+    for graph in stored("ink")["graphs"]:
+        n = len(graph["places"])
+        near = torch.eye(n, dtype=torch.float64)
+        for i, j in graph["edges"]:
+            near[i, j] = near[j, i] = 1
+        near = near / near.sum(dim=1, keepdim=True)
+        far = torch.full_like(near, 1 / n)
+        found = computed(
+            "ink", "([graph, layers]) => gtcourse.pictures.ink(graph, 2, layers)", [graph, layers]
+        )
+        for head, mean in (("near", near), ("far", far), ("both", (near + far) / 2)):
+            assert found[head] == pytest.approx(mean.matrix_power(layers)[:, 2].tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["plain", "residual", "post", "pre"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_stack_in_the_page_computes_what_pytorch_does(computed, kind, alone):
+    size = stored("stack")
+    T, d, H = size["tokens"], size["width"], size["heads"]
+    found = computed(
+        "stack",
+        """([kind, alone]) => {
+          const { weights, after } = gtcourse.pictures.stack({ seed: 3, factor: 2, alone }, kind);
+          const plain = ({ weight, bias }) => [[...weight.data], [...bias.data]];
+          return { after: after.map((h) => [...h]), layers: weights.layers.map((layer) =>
+            Object.fromEntries(Object.entries(layer).map(([name, map]) => [name, plain(map)]))) };
+        }""",
+        [kind, alone],
+    )
+    mask = torch.eye(T, dtype=torch.bool) if alone else None
+
+    def norm(h):
+        return F.layer_norm(h, (d,))
+
+    def step(h, sublayer):
+        if kind == "plain":
+            return sublayer(h)
+        if kind == "pre":
+            return h + sublayer(norm(h))
+        return norm(h + sublayer(h)) if kind == "post" else h + sublayer(h)
+
+    h = torch.tensor(found["after"][0], dtype=torch.float64).reshape(T, d)
+    for layer, expected in zip(found["layers"], found["after"][1:], strict=True):
+        maps = {
+            name: [torch.tensor(part, dtype=torch.float64) for part in parts]
+            for name, parts in layer.items()
+        }
+
+        def apply(name, h, maps=maps):
+            weight, bias = maps[name]
+            return F.linear(h, weight.reshape(len(bias), -1), bias)
+
+        def heads(x):
+            return x.reshape(T, H, d // H).transpose(0, 1)
+
+        def attention(h, apply=apply):
+            parts = [heads(apply(name, h)) for name in ("query", "key", "value")]
+            mixed = F.scaled_dot_product_attention(*parts, attn_mask=mask)
+            return apply("output", mixed.transpose(0, 1).reshape(T, d))
+
+        def network(h, apply=apply):
+            return apply("outer", apply("inner", h).relu())
+
+        h = step(step(h, attention), network)
+        assert h.flatten().tolist() == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_picture_is_light_and_has_without_scripts_a_still_and_a_sentence(browser, book, name):
     context = browser.new_context(java_script_enabled=False)
@@ -176,6 +287,54 @@ def test_no_label_of_a_picture_is_smaller_than_11_pixels(picture, page, name, wi
     assert host.evaluate(SMALL) == []
 
 
+def test_a_score_moves_by_key_and_a_swap_of_values_shows_only_where_a_query_asks(picture):
+    host = picture("score")
+    said = host.locator("[role=status]")
+    weights = host.locator(".weight")
+    before = float(weights.first.inner_text())
+    host.locator("[data-score='1']").press("End")
+    assert float(weights.first.inner_text()) < before
+    assert sum(map(float, weights.all_inner_texts())) == pytest.approx(1, abs=0.003)
+    swap = host.get_by_role("button", name="swap the numbers")
+    for ask, moves in (("ask for nothing", False), ("ask for green", True)):
+        host.get_by_role("button", name=ask).click()
+        z = said.locator("b").first.inner_text()
+        swap.click()
+        assert (said.locator("b").first.inner_text() != z) == moves
+
+
+def test_ink_is_dropped_by_key_and_reaches_one_hop_more_with_each_layer(picture):
+    host = picture("ink")
+    layers = host.locator("input")
+    near = host.locator("[data-head=near] figcaption")
+    layers.press("Home")
+    for layer in range(8):  # from one end of a path of eight nodes
+        assert f"reaches {layer + 1} of 8" in near.inner_text()
+        layers.press("ArrowRight")
+    assert "all nodes alike" in host.locator("[data-head=far] figcaption").inner_text()
+    host.get_by_role("button", name="barbell").click()
+    for _ in range(5):
+        layers.press("ArrowLeft")
+    assert "0.0056" in host.locator("[role=status]").inner_text()  # 1/180, as in section 3.6
+    node = host.locator("[data-head=near] .goal[tabindex='0']")
+    node.press("ArrowLeft")
+    assert "comes from node 8" in host.locator("[role=status]").inner_text()
+
+
+def test_a_stack_without_residuals_loses_what_sets_its_tokens_apart(picture):
+    host = picture("stack")
+    said = host.locator("[role=status]")
+    assert "nearly the same vector" in said.inner_text()
+    for name in ("residuals", "residuals, post-LN", "residuals, pre-LN"):
+        host.get_by_role("button", name=name, exact=True).press("Enter")
+        assert "nearly the same vector" not in said.inner_text()
+    host.locator("input").press("Home")
+    assert "At the input" in said.inner_text()
+    first = host.locator("canvas").nth(3).evaluate("canvas => canvas.toDataURL()")
+    host.get_by_role("button", name="new random weights").press("Enter")
+    assert host.locator("canvas").nth(3).evaluate("canvas => canvas.toDataURL()") != first
+
+
 def test_a_bet_by_key_is_answered_by_the_exact_change(picture, page):
     host = picture("bet")
     first = stored("bet")["molecules"][0]
@@ -187,6 +346,22 @@ def test_a_bet_by_key_is_answered_by_the_exact_change(picture, page):
     assert "of 1" in host.locator("tbody").inner_text()
     page.keyboard.press("Enter")  # on to the next molecule
     assert "Molecule 2" in host.locator("[role=status]").inner_text()
+
+
+def test_nothing_moves_after_a_bet_and_a_finger_finds_each_end_on_a_phone(picture, page):
+    page.set_viewport_size(PHONE)
+    host = picture("bet")
+    page.wait_for_timeout(100)  # until it has been drawn in its width
+    height = host.bounding_box()["height"]
+    for molecule in stored("bet")["molecules"]:
+        ends = host.locator(".end")
+        assert ends.count() == len(molecule["atoms"])
+        assert all(end.bounding_box()["width"] >= 24 for end in ends.all())
+        ends.first.press("Enter")
+        assert host.bounding_box()["height"] == height
+        if host.locator("[data-next]").is_enabled():
+            host.locator("[data-next]").click()
+    assert host.locator("[data-next]").is_disabled()
 
 
 def test_the_train_arrives_with_a_gap_of_rounding(picture, page):
@@ -239,19 +414,3 @@ def test_an_edge_is_drawn_and_erased_by_key_and_the_verdicts_follow(picture, pag
         page.keyboard.press("Enter")
         assert edges.count() == count
         assert ("Fooled." in said.inner_text()) == (count == before)
-def test_nothing_moves_after_a_bet_and_a_finger_finds_each_end_on_a_phone(picture, page):
-    page.set_viewport_size(PHONE)
-    host = picture("bet")
-    page.wait_for_timeout(100)  # until it has been drawn in its width
-    height = host.bounding_box()["height"]
-    for molecule in stored("bet")["molecules"]:
-        ends = host.locator(".end")
-        assert ends.count() == len(molecule["atoms"])
-        assert all(end.bounding_box()["width"] >= 24 for end in ends.all())
-        ends.first.press("Enter")
-        assert host.bounding_box()["height"] == height
-        if host.locator("[data-next]").is_enabled():
-            host.locator("[data-next]").click()
-    assert host.locator("[data-next]").is_disabled()
-
-

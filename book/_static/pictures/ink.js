@@ -1,0 +1,126 @@
+// Drop ink on a node: which share of each node's vector comes from it after some layers of a head that
+// attends to neighbours, of one that attends to all nodes, and of both. All keys are equal, so that a
+// head takes plain means. `data` is what experiments/pictures.py writes.
+(function (data) {
+  "use strict";
+  const HEADS = { near: "head 1: neighbours", far: "head 2: all nodes", both: "both heads, averaged" };
+  const [SCALE, RADIUS, FULL, FINGER] = [100, 9, 4, 22];  // FULL times an even share has the full colour
+
+  const neighbours = ({ places, edges }) => places.map((_, i) => places.map((_, j) =>
+    i === j || edges.some(([a, b]) => (a === i && b === j) || (a === j && b === i))));
+
+  /** The share of each node's vector that comes from the source, for each of the heads. */
+  function spread(graph, source, layers) {
+    const near = neighbours(graph).map((row) => {
+      const size = row.filter(Boolean).length;
+      return row.map((edge) => (edge ? 1 / size : 0));
+    });
+    const n = near.length;
+    const far = near.map((row) => row.map(() => 1 / n));
+    const both = near.map((row, i) => row.map((x, j) => (x + far[i][j]) / 2));
+    return Object.fromEntries(Object.entries({ near, far, both }).map(([head, mean]) => {
+      let share = near.map((_, node) => Number(node === source));
+      for (let layer = 0; layer < layers; layer++) share = mean.map((row) => row.reduce((sum, x, j) => sum + x * share[j], 0));
+      return [head, share];
+    }));
+  }
+
+  /** The number of edges on the shortest path from a node to each node. */
+  function hops(graph, source) {
+    const A = neighbours(graph);
+    const found = A.map((_, node) => (node === source ? 0 : Infinity));
+    for (let step = 1; step < A.length; step++) {
+      A.forEach((row, i) => row.forEach((edge, j) => { if (edge && found[i] === step - 1 && found[j] > step) found[j] = step; }));
+    }
+    return found;
+  }
+
+  gtcourse.pictures = { ...gtcourse.pictures, ink: spread };
+  const place = document.getElementById("ink");
+  if (!place) return;
+
+  let [graph, source, layers] = [data.graphs[0], data.graphs[0].places.length - 1, 2];
+  place.innerHTML = `<p><b>Drop ink on a node.</b> Choose the node, outlined in blue. In each layer every node takes the mean of itself and of the nodes that a head attends to, with
+      equal keys and no residual connections. Colours show which share of a node’s vector comes from the inked node. The dashed node is one of those farthest from it.</p>
+    <div class="choices" role="group" aria-label="graph">${data.graphs.map(({ name }, at) => `<button type="button" data-graph="${at}">${name}</button>`).join("")}</div>
+    <div class="ride"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
+    <p class="said" role="status"></p><div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
+      <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>`;
+  const find = (selector) => place.querySelector(selector);
+  const all = (selector) => [...place.querySelectorAll(selector)];
+  const share = (x) => (x === 0 ? "0" : x < 0.001 ? x.toExponential(0).replace("e-", " · 10<sup>−") + "</sup>" : x.toFixed(x < 0.01 ? 4 : 3));
+
+  /** The graphs of all heads; nodes of the first are reached by key, and the others by pointer. */
+  function build() {
+    const at = graph.places.map((spot) => spot.map((x) => SCALE * x));
+    const reach = at.map(([x, y], node) => Math.min(FINGER, ...at.filter((_, other) => other !== node).map(([u, v]) => Math.hypot(x - u, y - v) / 2)));
+    const half = Math.max(...at.map(([, y]) => Math.abs(y))) + 2 * RADIUS;
+    const lines = graph.edges.map(([i, j]) => `<path class="link" d="M${at[i]}L${at[j]}"/>`).join("");
+    all(".heads svg").forEach((svg, first) => {
+      svg.setAttribute("viewBox", `-122 ${-half} 244 ${2 * half}`);
+      svg.innerHTML = `${lines}${at.map(([x, y]) => `<circle class="spot" cx="${x}" cy="${y}" r="${RADIUS}"/>`).join("")}${
+        at.map(([x, y], node) => `<circle class="goal" cx="${x}" cy="${y}" r="${Math.max(reach[node], RADIUS).toFixed(1)}" data-node="${node}" ${
+          first ? "" : `role="button" aria-label="node ${node}"`}/>`).join("")}`;
+    });
+    all("[data-graph]").forEach((button, at) => button.setAttribute("aria-pressed", data.graphs[at] === graph));
+    draw();
+  }
+
+  function draw() {
+    const found = spread(graph, source, layers);
+    const away = hops(graph, source);
+    const n = away.length;
+    const far = away.indexOf(Math.max(...away));
+    find("input").value = layers;
+    find(".which").textContent = `after ${layers} layer${layers === 1 ? "" : "s"}`;
+    for (const [head, shares] of Object.entries(found)) {
+      const figure = find(`[data-head=${head}]`);
+      figure.querySelectorAll(".spot").forEach((spot, node) => {
+        spot.setAttribute("fill", gtcourse.colors.css(gtcourse.colors.shade("weight", shares[node] * n / FULL)));
+        spot.setAttribute("class", `spot${node === source ? " source" : ""}${node === far ? " far" : ""}`);
+      });
+      const [least, most] = [Math.min(...shares), Math.max(...shares)];
+      figure.querySelector("figcaption").innerHTML = `reaches ${shares.filter((x) => x > 0).length} of ${n} nodes<br>${
+        most - least < 1e-12 ? `all nodes alike: ${share(most)}` : `shares from ${share(least)} to ${share(most)}`}`;
+    }
+    all('[data-head="near"] .goal').forEach((goal, node) => {
+      goal.setAttribute("tabindex", node === source ? 0 : -1);
+      goal.setAttribute("aria-pressed", node === source);
+    });
+    find(".said").innerHTML = `Node ${far} is ${away[far]} hops away. Of its vector, <b>${share(found.near[far])}</b> comes from node ${source} through neighbours,
+      <b>${share(found.far[far])}</b> through all nodes, and <b>${share(found.both[far])}</b> through both. ${verdict(found, away[far])}`;
+  }
+
+  function verdict({ near }, away) {
+    if (layers === 0) return "Before the first layer the ink is where it was dropped.";
+    if (layers < away) return "Neighbours have not brought the ink that far. Head 2 has, but it gives every node the same and so loses the graph.";
+    const ratio = Math.max(...near) / Math.min(...near);
+    return ratio < 2 ? "Through neighbours, too, the nodes have become nearly alike: this is over-smoothing." :
+      "With both heads the ink arrives at once, and the nodes near it still have more of it.";
+  }
+
+  place.addEventListener("click", ({ target }) => {
+    if (target.dataset.node !== undefined) source = Number(target.dataset.node);
+    else if (target.dataset.graph !== undefined) {
+      graph = data.graphs[target.dataset.graph];
+      source = graph.places.length - 1;
+      return build();
+    } else return;
+    draw();
+  });
+  place.addEventListener("input", ({ target }) => {
+    layers = Number(target.value);
+    draw();
+  });
+  place.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (event.target.dataset.node === undefined || !step) return;
+    const n = graph.places.length;
+    source = (source + step + n) % n;
+    draw();
+    find(`[data-head="near"] [data-node="${source}"]`).focus({ preventScroll: true });
+    event.preventDefault();
+  });
+  gtcourse.colors.watch(draw);
+  build();
+})
