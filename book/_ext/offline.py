@@ -1,7 +1,7 @@
 """Pages that need no other host, and ask none.
 
 MathJax comes from the book's own files, there are no live-code scripts, and each page tells the
-browser to refuse whatever else would be loaded: MathJax's code names another host for its speech.
+browser to refuse whatever else would be loaded.
 """
 
 import importlib.util
@@ -11,8 +11,18 @@ from pathlib import Path
 
 from docutils import nodes
 
-# One file with the AMS commands, and the fonts it draws with.
-MATHJAX = ["tex-chtml.js", "output/chtml/fonts/woff-v2"]
+# MathJax's own tex-chtml.js without its menu and what loads others, a third of it. Each of these
+# files registers itself with startup.js, which begins when the whole script has run.
+MATHJAX = "tex-chtml.js"
+MATHJAX_PARTS = [
+    "startup",
+    "core",
+    "input/tex",  # with the AMS commands
+    "output/chtml",
+    "output/chtml/fonts/tex",
+    "a11y/assistive-mml",
+]
+MATHJAX_FONTS = "output/chtml/fonts/woff-v2"
 
 INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
@@ -45,14 +55,10 @@ def mathjax_folder() -> Path:
 def copy_mathjax(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
-    for part in MATHJAX:
-        source = mathjax_folder() / part
-        copy = Path(app.outdir, "_static", "mathjax", part)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, copy, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, copy)
+    source, copy = mathjax_folder(), Path(app.outdir, "_static", "mathjax")
+    shutil.copytree(source / MATHJAX_FONTS, copy / MATHJAX_FONTS, dirs_exist_ok=True)
+    parts = [(source / f"{part}.js").read_text(encoding="utf-8") for part in MATHJAX_PARTS]
+    (copy / MATHJAX).write_text("\n".join(parts), encoding="utf-8")
 
 
 def drop_unused(app, page, template, context, doctree) -> None:
@@ -110,10 +116,8 @@ def guard(app, page, template, context, doctree) -> None:
 
 
 def setup(app):
-    app.config.mathjax_path = f"mathjax/{MATHJAX[0]}"
-    # MathJax's menu would fetch its speech engine from another host.
+    app.config.mathjax_path = f"mathjax/{MATHJAX}"
     settings = app.config.mathjax3_config or {}
-    settings.setdefault("options", {})["enableMenu"] = False
     # book.js typesets, a few formulas at a time, so that a long page answers meanwhile.
     settings.setdefault("startup", {})["typeset"] = False
     app.config.mathjax3_config = settings
