@@ -7,7 +7,7 @@ which reads the bonds and their types anyway, and on chapter 04's CYCLES, where 
 encoding can only guess. On CYCLES three encodings also train with a higher rate, and for longer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from typing import NamedTuple
@@ -134,17 +134,24 @@ def run_of(base: Base, name: str, build: Callable | None = None) -> Run:
     )
 
 
+class RandomSigns:
+    """A loader's batches, with random signs for each graph's eigenvectors."""
+
+    def __init__(self, loader: DenseLoader):
+        self.loader = loader
+        self.targets = loader.targets
+
+    def __iter__(self) -> Iterator[GraphBatch]:
+        for batch in self.loader:
+            vectors = flip_signs(batch.encodings["laplacian_eigenvectors"])
+            encodings = batch.encodings | {"laplacian_eigenvectors": vectors}
+            yield replace(batch, encodings=encodings)
+
+
 def random_signs(task: Task, model: nn.Module, test: DenseLoader) -> dict[str, float]:
     """The test metric's mean over ``SIGN_DRAWS`` draws of every test graph's signs."""
     torch.manual_seed(0)
-    scores = []
-    for _ in range(SIGN_DRAWS):
-        flipped = []
-        for batch in test:
-            vectors = flip_signs(batch.encodings["laplacian_eigenvectors"])
-            encodings = batch.encodings | {"laplacian_eigenvectors": vectors}
-            flipped.append(replace(batch, encodings=encodings))
-        scores.append(evaluate(model, task, flipped)[task.monitor])
+    scores = [evaluate(model, task, RandomSigns(test))[task.monitor] for _ in range(SIGN_DRAWS)]
     return {f"test_{task.monitor}_random_signs": sum(scores) / len(scores)}
 
 
