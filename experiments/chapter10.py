@@ -1,4 +1,4 @@
-"""Chapter 10, layer × inputs × readout: ``python -m experiments.chapter10``, 15 CPU minutes.
+"""Chapter 10, layer × inputs × readout: ``python -m experiments.chapter10``, 20 CPU minutes.
 
 One cell of the grid, trained again:
 
