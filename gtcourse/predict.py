@@ -38,8 +38,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from tqdm import tqdm
 
-from gtcourse.encodings import Encoding, encode
-from gtcourse.graphs.batch import GraphBatch, Target, node_axes
+from gtcourse.encodings import Encoding, computed_in_batches, encode, encode_batch
+from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
 from gtcourse.graphs.io import read_npz, replacing, require
 from gtcourse.graphs.molecules import (
@@ -176,7 +176,7 @@ class Predictor:
         fused = not return_attention and len(data) >= MANY
         bar = tqdm(total=len(data), unit="graph", delay=1, leave=False, disable=None)
         with evaluating(self.model), _fused_if_possible(self.model, fused), bar:
-            for numbers, batch in self._batches_of(data, batch_size, together.target):
+            for numbers, batch in self._batches_of(data, together, batch_size):
                 if return_attention:
                     values, attention = self.model(batch, return_attention=True)
                     virtual_nodes = attention.shape[-1] - batch.mask.shape[1]
@@ -194,22 +194,32 @@ class Predictor:
         return (result, attentions) if return_attention else result
 
     def _batches_of(
-        self, data: list[Data], batch_size: int, target: Target
+        self, data: list[Data], together: RaggedGraphs, batch_size: int
     ) -> Iterator[tuple[list[int], GraphBatch]]:
         """Batches with their encodings, each after the numbers of its graphs in ``data``.
 
-        Graphs of similar size share a batch, so that little of it is padding. Some graphs are
-        encoded at a time, because encodings need more memory than graphs.
+        Graphs of similar size share a batch, so that little of it is padding. Encodings
+        are computed for a batch, or, where that cannot be, for some graphs at a time, because
+        encodings need more memory than graphs.
+
+        Args:
+            data: the graphs.
+            together: the same graphs end to end.
+            batch_size: how many graphs a batch has at most.
         """
-        sizes = [graph.num_nodes for graph in data]
+        of_batches = [each for each in self.transforms if _is_of_batches(each)]
+        of_graphs = [each for each in self.transforms if not _is_of_batches(each)]
+        sizes = together.num_nodes.tolist()
         by_size = sorted(range(len(data)), key=lambda i: sizes[i])
         for some in _batches(by_size, sizes, ENCODED_AT_ONCE, ENCODED_PAIRS_AT_ONCE):
-            encoded = encode([data[i] for i in some], *self.transforms)
-            graphs = RaggedGraphs.from_data(encoded, target)
+            graphs = together.select(torch.tensor(some))
+            if of_graphs:
+                encoded = encode([data[i] for i in some], *of_graphs)
+                graphs = RaggedGraphs.from_data(encoded, together.target)
             row_of = {i: row for row, i in enumerate(some)}
             for numbers in _batches(some, sizes, batch_size, PAIRS_AT_ONCE):
-                batch = graphs.batch(torch.tensor([row_of[i] for i in numbers]))
-                yield numbers, batch.to(device())
+                batch = graphs.batch(torch.tensor([row_of[i] for i in numbers])).to(device())
+                yield numbers, encode_batch(batch, *of_batches)
 
     def _values_of_graph(self, values: Tensor, graph: Data, written: Tensor | None) -> Tensor:
         """The values of a graph, of its nodes (in the order written), or of its edges.
@@ -319,8 +329,9 @@ class Predictor:
             if self.known is not None:
                 nearest = nearest_similarity(fingerprints(molecules), self.known)
                 similarity[rows] = torch.from_numpy(nearest)[:, None]
+        is_finite = values.isfinite().all(dim=1).tolist()
         for row in rows:
-            if not values[row].isfinite().all():
+            if not is_finite[row]:
                 reasons[row] = "the model's output is not a finite number; expected one."
         if self.known is not None:
             values = torch.cat([values, similarity], dim=1)
@@ -451,6 +462,11 @@ ENCODED_AT_ONCE = 1024
 
 ENCODED_PAIRS_AT_ONCE = 2**20
 """Pairs of nodes in these graphs."""
+
+
+def _is_of_batches(transform: Encoding) -> bool:
+    """Whether an encoding is computed for whole batches of predictions."""
+    return transform.reads in (None, "edge_attr") and computed_in_batches(transform, device())
 
 
 def _batches(

@@ -13,6 +13,7 @@ from gtcourse.encodings.structure import (
 )
 from gtcourse.encodings.transform import (
     Encoding,
+    computed_in_batches,
     computed_on_device,
     encode,
     encode_batch,

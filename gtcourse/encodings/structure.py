@@ -154,6 +154,7 @@ class AddRings(Encoding):
     every ring of ZINC-12k. In dense graphs the number of rings grows exponentially with it.
     """
 
+    on_cpu = True
     max_size: int
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
@@ -164,9 +165,7 @@ class AddRings(Encoding):
             for block in blocks(edges.triu().nonzero().tolist()):
                 nodes = sorted({node for link in block for node in link})
                 numbers = sorted(tuple(sorted(map(nodes.index, link))) for link in block)
-                for cycle in chordless_cycles(tuple(numbers), self.max_size):
-                    members = [nodes[number] for number in cycle]
-                    graph[np.ix_(members, members)] = True
+                graph[np.ix_(nodes, nodes)] |= in_one_cycle(tuple(numbers), self.max_size)
         return {"ring": ring & ~torch.eye(ring.shape[-1]).bool()}
 
 
@@ -203,6 +202,15 @@ def distances_to_sets(distance: Tensor, sets: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=4096)
+def in_one_cycle(links: tuple[tuple[int, int], ...], max_size: int) -> np.ndarray:
+    """True for two nodes of one of the :func:`chordless_cycles`; nodes are numbered from 0."""
+    size = 1 + max(max(link) for link in links)
+    together = np.zeros((size, size), dtype=bool)
+    for cycle in chordless_cycles(links, max_size):
+        together[np.ix_(cycle, cycle)] = True
+    return together
+
+
 def chordless_cycles(links: tuple[tuple[int, int], ...], max_size: int) -> list[list[int]]:
     """The nodes of every chordless cycle of 3 to ``max_size`` nodes."""
     nx = require("networkx", "networkx")

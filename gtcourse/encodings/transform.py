@@ -148,7 +148,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     pairs = Pairs(batch.adjacency, batch.edge_attr)
     encodings = dict(batch.encodings)
     for transform in transforms:
-        if not computed_on_device(transform):
+        if not computed_in_batches(transform, batch.mask.device):
             raise ValueError(
                 f"{transform!r} is not computed for a whole batch; expected it to be stored with "
                 "the graphs: encode(graphs, transform), or a folder that is prepared with it."
@@ -165,8 +165,14 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
 
 
 def computed_on_device(transform: BaseTransform) -> bool:
-    """Whether :func:`encode_batch` computes this transform."""
+    """Whether :func:`encode_batch` computes this transform on every device."""
     return isinstance(transform, Encoding) and transform.on_device
+
+
+def computed_in_batches(transform: BaseTransform, device: torch.device) -> bool:
+    """Whether :func:`encode_batch` computes this transform for batches on a device."""
+    on_cpu = isinstance(transform, Encoding) and transform.on_cpu and device.type == "cpu"
+    return on_cpu or computed_on_device(transform)
 
 
 @dataclass
@@ -208,7 +214,10 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
     """Whether it is computed from the edges' features, beside the edges themselves."""
 
     on_device: ClassVar[bool] = False
-    """Whether :func:`encode_batch` computes it."""
+    """Whether :func:`encode_batch` computes it, on every device."""
+
+    on_cpu: ClassVar[bool] = False
+    """Whether :func:`encode_batch` computes it for batches on the CPU alone."""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))  # a field's own type may be text, or not

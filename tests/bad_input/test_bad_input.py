@@ -32,7 +32,6 @@ from gtcourse.encodings import (
     AddLaplacianEigenvectors,
     AddPathEdges,
     AddPathTree,
-    AddRings,
     AddShortestPaths,
     encode,
     encode_batch,
@@ -47,7 +46,7 @@ from gtcourse.graphs import (
     write_graphs,
 )
 from gtcourse.graphs.io import file_sha256, read_npz
-from gtcourse.graphs.molecules import molecule_graph, ogb_data
+from gtcourse.graphs.molecules import molecule_graph, ogb_data, zinc_data
 from gtcourse.graphs.tables import fold_split, read_table
 from gtcourse.predict import export, load, save_onnx
 from gtcourse.recipes import get_recipe
@@ -397,6 +396,11 @@ BATCHES = [
         call(molecule_graph, "C[Si](C)(C)C"),
         "has the atom type 'Si'; expected one of ZINC's: C, O",
     ),
+    (
+        "a bond that ZINC lacks",
+        call(zinc_data, "C$C"),
+        "'C$C' has the bond type 'QUADRUPLE'; expected one of ZINC's: NONE, SINGLE",
+    ),
     ("an unreadable molecule", call(ogb_data, "C1CC", 7), "molecule 7 is 'C1CC', of which ogb"),
     ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),
     ("eigenvectors of NaN", call(AddLaplacianEigenvectors, NAN), "k is nan; expected a whole numb"),
@@ -419,9 +423,9 @@ BATCHES = [
         "the graphs have no edge_attr; expected the features",
     ),
     (
-        "rings of a padded batch",
-        call(encode_batch, collate(CHAINS), AddRings(6)),
-        "AddRings(max_size=6) is not computed for a whole batch; expected it",
+        "eigenvectors of a padded batch",
+        call(encode_batch, collate(CHAINS), AddLaplacianEigenvectors(2)),
+        "is not computed for a whole batch; expected it",
     ),
     (
         "paths of a padded batch without features",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtcourse import encodings
-from gtcourse.encodings import Encoding, computed_on_device, encode, encode_batch
+from gtcourse.encodings import Encoding, computed_in_batches, encode, encode_batch
 from gtcourse.graphs import collate, unbatch
 from gtcourse.graphs.batch import ENCODINGS
 from tests.models.small import default_dtype
@@ -108,12 +108,20 @@ def test_every_encoding_equals_the_loop_over_nodes_and_pairs(name, data):
             torch.testing.assert_close(got, expected.to(got.dtype), rtol=0, atol=1e-6)
 
 
-ON_DEVICE = [
-    name for name, subject in EVERY.items() if all(map(computed_on_device, subject.settings))
+CPU = torch.device("cpu")
+IN_BATCHES = [
+    name
+    for name, subject in EVERY.items()
+    if all(computed_in_batches(each, CPU) for each in subject.settings)
 ]
 
 
-@pytest.mark.parametrize("name", ON_DEVICE)
+def test_rings_are_computed_in_batches_on_the_cpu_alone():
+    assert "AddRings" in IN_BATCHES
+    assert not computed_in_batches(EVERY["AddRings"].settings[0], torch.device("cuda"))
+
+
+@pytest.mark.parametrize("name", IN_BATCHES)
 @enough(HALF)
 @given(data=st.data(), padding=st.integers(0, 2))
 def test_a_batch_is_encoded_as_its_graphs_are_one_by_one(name, data, padding):
