@@ -85,7 +85,7 @@ def dots(ax: Axes, rows: list[Row]) -> None:
         ours = {"fmt": "s", "color": color, "markerfacecolor": face, "capsize": 3}
         ax.errorbar(mean(row.ours), y - 0.14, xerr=error, **ours)
     ax.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
-    ax.plot([], [], "o", color=INK, label="printed")
+    ax.plot([], [], "o", color=INK, label="paper")
     budgets_of_ours = {row.complete for row in rows}
     if True in budgets_of_ours:
         ax.plot([], [], "s", color=INK, label="complete run")
