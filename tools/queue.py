@@ -25,7 +25,7 @@ RUNS = {
     "grpe-small/zinc": (8, "--epochs 90 --batch-size 32 --learning-rate 1e-3"),
     "graphormer-slim/zinc": (8, "--epochs 90 --batch-size 32 --learning-rate 5e-4"),
     "egt-500k-spe-do/zinc": (8, None),
-    "egt-100k-spe-do/zinc": (8, "--epochs 90 --batch-size 32 --learning-rate 1e-3"),
+    "egt-100k-spe-do/zinc": (1, None),
     "signnet/zinc": (8, "--epochs 60 --batch-size 32 --learning-rate 1e-3 --cosine"),
     "gatedgcn-pe/zinc": (1, ""),
     "gin-100k/zinc": (1, ""),

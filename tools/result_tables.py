@@ -131,12 +131,13 @@ def costs(found: list[Result]) -> str:
     measured = json.loads(MEMORY.read_text())
     rows = []
     for result in found:
-        speed = mean(graphs_per_second(record) for record in result.records)
+        on_cpu = [record for record in result.records if record.device.startswith("CPU")]
+        speed = f"{mean(map(graphs_per_second, on_cpu)):,.0f}" if on_cpu else ""
         memory = measured.get(result.recipe.name)
         of_recipe = {
             "recipe": f"`{result.recipe.name}`",
             "parameters": f"{result.records[0].parameters:,}",
-            "graphs/s": f"{speed:,.0f}",
+            "graphs/s": speed,
             "MiB": f"{memory:,}" if memory else "",
         }
         rows.append(of_recipe)
