@@ -35,7 +35,10 @@ def test_a_run_ends_after_the_epochs_that_were_asked_for(monkeypatch, capsys):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.parametrize(("name", "epochs"), [("gin/zinc", 1), ("csa-rings/zinc", 101), ("egt-100k-spe-do/zinc", 601)])
+@pytest.mark.parametrize(
+    ("name", "epochs"),
+    [("gin/zinc", 1), ("csa-rings/zinc", 101), ("egt-100k-spe-do/zinc", 601)],
+)
 def test_what_no_record_can_be_compared_with_is_refused(name, epochs):
     with pytest.raises(ValueError, match="expected"):
         on_zinc.train_on_zinc(name, epochs)
