@@ -118,6 +118,19 @@ function nameArrows() {
       arrow.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part"}`);
 }
 
+// The list of a page's contents follows the reader: the entry of the section on the screen stays in view.
+function followReader() {
+  const list = document.querySelector(".bd-sidebar-secondary");
+  if (!list) return;
+  const follow = () => {
+    const active = [...list.querySelectorAll(".nav-link.active")].at(-1);
+    if (!active) return;
+    const [entry, seen] = [active.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (entry.top < seen.top || entry.bottom > seen.bottom) list.scrollTop += entry.top - (seen.top + seen.bottom) / 2;
+  };
+  new MutationObserver(follow).observe(list, { subtree: true, attributeFilter: ["class"] });
+}
+
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.
 function addFilter() {
   const place = document.querySelector(".bd-article .filter");
@@ -230,6 +243,7 @@ function embedExplainer() {
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
   nameArrows();
+  followReader();
   addFilter();
   resultFirst();
   searchWhileTyping();

@@ -138,10 +138,25 @@ function naming(names, query) {
   return Number(some((word, other) => word.length > 2 && other.startsWith(word)));
 }
 
+// Words of a question that say nothing about its subject.
+const SMALL = new Set(("a an and are at by can do does for from how i in is it my of on or own the this to use we " +
+  "what when where which why with you your").split(" "));
+
+/** The sections with all words of a question or, where there is none, with the most of them. */
 function search(question, slips = []) {
-  const query = question.replace(QUESTION, "").replace(/\?\s*$/, "") || question;
-  const asked = terms(query, slips);
+  const found = sectionsWith(question, slips, 0);
+  return found.length ? found : sectionsWith(question, [], 1);
+}
+
+/** Sections by relevance. With `missing`, a third of the words that are asked for may be missing, at least one. */
+function sectionsWith(question, slips, missing) {
+  const asking = question.replace(/\bdata(sets?)\b/gi, "data $1");  // as the book writes it
+  const query = asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking;
+  const said = (query.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
+  let asked = terms(said.length ? said.join(" ") : query, slips);
+  if (missing) asked = asked.filter((words) => words.size);
   if (!asked.length || asked.some((words) => !words.size)) return [];
+  const most = missing ? Math.max(missing, Math.ceil(asked.length / 3)) : 0;
   const phrase = slips.reduce((text, [word, other]) => text.replace(word, other), (query.match(WORD) ?? []).map(american).join(" "));
   const count = (words, term) => {
     let total = 0;
@@ -151,11 +166,14 @@ function search(question, slips = []) {
   const score = ({ section, title, text, page }) => {
     const length = 200 + section.text.length;
     let total = 0;
+    let without = 0;
     for (const term of asked) {
       const [inTitle, inText, onPage] = [title, text, page].map((words) => count(words, term));
-      if (!inTitle && !inText && !onPage) return 0;
+      if (!inTitle && !inText && !onPage) without += 1;
       total += 8 * Math.min(inTitle, 1) + Math.min(onPage, 1) + Math.min(6, 400 * inText / length);
     }
+    if (without > most || without === asked.length) return 0;
+    total /= 1 + without;
     if (!section.url.includes("#")) total *= 1.3;  // a page's own title and beginning
     if (asked.length > 1) {
       const plain = (words) => (words.match(WORD) ?? []).map(american).join(" ");

@@ -59,7 +59,7 @@ gtcourse.tour = (function () {
     },
     {
       title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, see: [".made", ".maps"],
-      ask: ["EGT multiplies each weight by a gate. We close head 2 of layer 1. Do its weights still add up to 1?", "yes", "no, they are all 0"],
+      ask: ["EGT multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
       right: () => 1,
       text: ({ now, before }) => `They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing. Without that head’s messages the
         prediction is ${two(now)} instead of ${two(before)}. Reopen it with × beside “gate of head 2”.`,

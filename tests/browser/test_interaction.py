@@ -31,6 +31,22 @@ def test_solutions_are_folded(chapter, number):
     assert solutions.evaluate_all("all => all.some((one) => one.open)") is False
 
 
+def test_the_contents_of_a_page_follow_the_reader(chapter):
+    page = chapter("01")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_load_state()
+    page.locator("h3", has_text="Exercise 4").evaluate("heading => heading.scrollIntoView()")
+    page.wait_for_function(
+        """() => {
+          const list = document.querySelector(".bd-sidebar-secondary");
+          const entry = [...list.querySelectorAll(".nav-link.active")].at(-1);
+          if (!entry?.textContent.includes("Exercise 4")) return false;
+          const [at, seen] = [entry, list].map((each) => each.getBoundingClientRect());
+          return at.bottom <= seen.bottom;
+        }"""
+    )
+
+
 def test_a_page_is_dark_before_the_themes_script_has_run(page, book):
     page.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
     page.emulate_media(color_scheme="dark")
@@ -79,6 +95,8 @@ def test_searching_for_attention_bias_finds_its_definition_then_its_section_and_
         ("csa", "09_csa.html"),  # before the errata of its paper
         ("graphfomer", "06_graphormer.html"),  # a letter missing
         ("laplacain eigenvectros", "04_positional_encodings.html"),  # letters swapped
+        ("how do I train on my own csv file", "your_molecules.html"),  # a question
+        ("penalised logp xqqzz", "penalised-logP"),  # a word that is nowhere
     ],
 )
 def test_the_search_answers_while_typing_in_either_spelling(page, book, query, page_of_first):
