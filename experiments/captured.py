@@ -53,7 +53,7 @@ class Step:
         model: in training mode, on the device of the graphs.
         task: its loss.
         graphs: all training graphs, padded to one size.
-        optimizer: of the model; on a GPU with ``capturable=True`` and a tensor for a rate.
+        optimizer: the model's. On a GPU it needs ``capturable=True`` and a tensor as its rate.
         grad_clip: the largest norm of the gradient, or None.
         batch_size: graphs in the batch.
     """
@@ -80,7 +80,7 @@ class Step:
                 self.replay = captured(self.compute)
 
     def __call__(self, rows: Tensor) -> None:
-        """Makes the step of the graphs at ``rows``; ``total`` adds up the loss of each graph."""
+        """Trains on the graphs at ``rows``; ``total`` adds up the loss of each graph."""
         self.rows.copy_(rows)
         self.replay()
 
@@ -160,7 +160,7 @@ def order_of(loader: DenseLoader, epoch: int) -> list[Tensor]:
 
 
 class Run:
-    """A run of ``gtcourse train`` that goes on here.
+    """Resumes a run of ``gtcourse train``.
 
     Args:
         recipe: of the run.
@@ -180,6 +180,11 @@ class Run:
         device: torch.device,
         compile: bool = False,
     ):
+        if recipe.stop_below_lr is not None or recipe.steps is not None:
+            raise ValueError(
+                f"{recipe.name} ends at a learning rate or after a number of steps; expected a "
+                "recipe that ends after its epochs."
+            )
         self.recipe = recipe
         self.task = recipe.task
         self.path = folder / FILENAME
@@ -204,10 +209,10 @@ class Run:
         self.model = recipe.build_model().to(device)
         self.model.load_state_dict(self.saved["model"])
         self.model.train()
-        # The schedule turns the rate of an optimizer that makes no step; ours reads it from memory.
+        # The schedule needs an optimizer to set the rate of. This one makes no steps, and the one
+        # that does reads its rate from memory.
         self.rates = recipe.optimizer(self.model.parameters())
-        steps = recipe.steps or recipe.epochs * len(self.loader)
-        self.schedule = recipe.schedule(self.rates, steps)
+        self.schedule = recipe.schedule(self.rates, recipe.epochs * len(self.loader))
         self.rates.load_state_dict(self.saved["optimizer"])
         self.schedule.load_state_dict(self.saved["schedule"])
         self.lr = torch.zeros((), device=device)
@@ -219,10 +224,6 @@ class Run:
             }
         self.rates.state.clear()
 
-        if "cuda" in self.saved["random"] and device.type == "cuda":
-            torch.cuda.set_rng_state(self.saved["random"]["cuda"][0])
-        else:
-            torch.manual_seed(seed + len(self.history["epochs"]))
         self.steps: dict[int, Step] = {}
         for size in {len(batch) for batch in order_of(self.loader, epoch=0)}:
             trained: nn.Module = self.model
@@ -232,6 +233,11 @@ class Run:
                 trained, self.task, self.train, self.optimizer, recipe.grad_clip, size
             )
         self.predict = Predictions(self.model, self.val)
+        # After the captures, whose warm-up draws random numbers.
+        if "cuda" in self.saved["random"] and device.type == "cuda":
+            torch.cuda.set_rng_state(self.saved["random"]["cuda"][0])
+        else:
+            torch.manual_seed(seed + len(self.history["epochs"]))
 
     def rate_after(self, steps: int) -> float:
         """The learning rate of the next step."""
@@ -328,7 +334,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, required=True, help="when to stop, at the latest")
     parser.add_argument("--compile", action="store_true", help="merge kernels by torch.compile")
-    parser.add_argument("--epochs", type=int, help="when to stop before that")
+    parser.add_argument("--epochs", type=int, help="stop after this many epochs in all")
     arguments = parser.parse_args()
 
     start = time.perf_counter()
@@ -339,7 +345,7 @@ def main() -> None:
     print(f"{recipe.name}: ready after {time.perf_counter() - start:.0f} s", flush=True)
     begun = saved = time.perf_counter()
     first = len(run.history["epochs"])
-    last = min(recipe.epochs, arguments.epochs or recipe.epochs)
+    last = recipe.epochs if arguments.epochs is None else min(recipe.epochs, arguments.epochs)
     slowest = 0.0
     while len(run.history["epochs"]) < last:
         row = run.epoch()

@@ -217,7 +217,10 @@ def about(card: Card, record: Record) -> str:
     epochs = f"{record.config['epochs']} epochs"
     if card.name in RECIPES:
         published = RECIPES[card.name].epochs
-        epochs = f"{record.config['epochs']} of the {published:,} epochs of the paper's recipe"
+        some = (
+            "all" if record.config["epochs"] == published else f"{record.config['epochs']} of the"
+        )
+        epochs = f"{some} {published:,} epochs of the paper's recipe"
     trained = [str(each.seed) for each in records(card.name)]
     seeds = f"seed{'s' if len(trained) > 1 else ''} {', '.join(trained)}"
     rows = [

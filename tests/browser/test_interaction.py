@@ -45,6 +45,7 @@ def test_the_contents_of_a_page_follow_the_reader(chapter):
           return at.bottom <= seen.bottom;
         }"""
     )
+    assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
 
 
 def test_a_page_is_dark_before_the_themes_script_has_run(page, book):

@@ -61,3 +61,9 @@ def test_a_run_with_buckets_is_refused(molecules, tmp_path):
     recipe.at(epochs=1).fit(recipe.build_model(), training, val, seed=0, out=tmp_path)
     with pytest.raises(ValueError, match=r"in 2 bucket.*expected .*without buckets"):
         Run(recipe, tmp_path, data, seed=0, device=torch.device("cpu"))
+
+
+def test_a_recipe_that_ends_at_a_learning_rate_is_refused(molecules, tmp_path):
+    recipe = get_recipe("gin-100k/zinc")
+    with pytest.raises(ValueError, match=r"gin-100k/zinc ends at a learning rate"):
+        Run(recipe, tmp_path, molecules.first(50), seed=0, device=torch.device("cpu"))
