@@ -1,4 +1,4 @@
-"""Continues a run of ``gtcourse train`` on a GPU, with every step replayed from a CUDA graph.
+"""Continues runs of ``gtcourse train`` on a GPU, with every step replayed from a CUDA graph.
 
 A step of a small model is thousands of kernels of a few microseconds each, which Python launches
 more slowly than the GPU computes them. Here a whole step (gathering the batch, the model, its
@@ -7,12 +7,14 @@ same shape: each graph is padded to the size of the largest of the data set, whi
 prediction. The order of the graphs, the learning rates and the arithmetic (float32) are those of
 ``gtcourse train``; random numbers come from the GPU's generator.
 
-    python -m gtcourse train egt-100k-spe-do/zinc --data zinc12k.npz --out runs  # for an epoch
-    python -m experiments.captured egt-100k-spe-do/zinc --data zinc12k.npz --out runs --minutes 9
+    python -m gtcourse train csa-rings/zinc --seed 1 --data zinc12k.npz --out runs  # for an epoch
+    python -m experiments.captured csa-rings/zinc:1 --data zinc12k.npz --out runs --minutes 9
 
 The checkpoint is that of ``gtcourse train``, which can go on with it on any machine, and which
 evaluates the test set and writes the record once all epochs are done. CSA's fused form is for the
-CPU; a run that was begun with it goes on here in the recipe's own form, the same function.
+CPU; a run that was begun with it goes on here in the recipe's own form, the same function, or, with
+``--triton``, in that of :mod:`experiments.csa_triton`. Several such runs take turns, a stream each:
+a single one leaves most of the GPU idle.
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -36,11 +41,14 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, collate
 from gtcourse.graphs.io import write_tensors
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.models import CGTConfig
 from gtcourse.recipes import Recipe, get_recipe
 from gtcourse.runs.record import device_name, installed_versions, record_stem, write_json
 from gtcourse.train.checkpoint import FILENAME, read_tensors
 from gtcourse.train.loop import device
 from gtcourse.train.tasks import Task
+
+T = TypeVar("T")
 
 WARM_UP = 3
 """Steps before a capture, in which libraries allocate what they need; they are undone."""
@@ -56,6 +64,7 @@ class Step:
         optimizer: the model's. On a GPU it needs ``capturable=True`` and a tensor as its rate.
         grad_clip: the largest norm of the gradient, or None.
         batch_size: graphs in the batch.
+        generator: of the random numbers; by default PyTorch's own.
     """
 
     def __init__(
@@ -66,6 +75,7 @@ class Step:
         optimizer: Optimizer,
         grad_clip: float | None,
         batch_size: int,
+        generator: torch.Generator | None = None,
     ):
         self.model = model
         self.task = task
@@ -77,7 +87,7 @@ class Step:
         self.replay: Callable[[], object] = self.compute
         if graphs.mask.is_cuda:
             with unchanged(model, optimizer):
-                self.replay = captured(self.compute)
+                self.replay = captured(self.compute, generator)
 
     def __call__(self, rows: Tensor) -> None:
         """Trains on the graphs at ``rows``; ``total`` adds up the loss of each graph."""
@@ -124,8 +134,15 @@ class Predictions:
         self.values = self.model(self.graphs)
 
 
-def captured(function: Callable[[], object]) -> Callable[[], object]:
-    """A function that replays the kernels which ``function`` launches on a GPU."""
+def captured(
+    function: Callable[[], object], generator: torch.Generator | None = None
+) -> Callable[[], object]:
+    """A function that replays the kernels which ``function`` launches on a GPU.
+
+    Args:
+        function: has no arguments, and never waits for the GPU.
+        generator: of the random numbers that it draws, if it is not PyTorch's own.
+    """
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -133,6 +150,8 @@ def captured(function: Callable[[], object]) -> Callable[[], object]:
             function()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
+    if generator is not None:
+        graph.register_generator_state(generator)
     with torch.cuda.graph(graph):
         function()
     return graph.replay
@@ -151,12 +170,33 @@ def unchanged(model: nn.Module, optimizer: Optimizer) -> Iterator[None]:
             tensor.copy_(values)
 
 
-def order_of(loader: DenseLoader, epoch: int) -> list[Tensor]:
-    """The graphs of each batch of an epoch, as the loader draws them without buckets."""
-    generator = torch.Generator().manual_seed(1_000_003 * loader.seed + epoch)
-    graphs = torch.randperm(loader.num_graphs, generator=generator)
-    batches = graphs.split(loader.batch_size)
-    return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+class PaddedData:
+    """The training and validation graphs of a recipe on a device, padded to one size.
+
+    Runs of one recipe can share them.
+
+    Args:
+        recipe: whose model reads the graphs.
+        data: graphs in three splits.
+        device: where they are to be.
+        use_triton: whether they are for the model of :mod:`experiments.csa_triton`.
+    """
+
+    def __init__(
+        self, recipe: Recipe, data: GraphDataset, device: torch.device, use_triton: bool = False
+    ):
+        self.device = device
+        self.use_triton = use_triton
+        self.graphs = encode(data, *recipe.transforms)
+        num_nodes = max(graph.num_nodes for graph in self.graphs.graphs)
+        self.train = collate(self.graphs.train, num_nodes=num_nodes).to(device)
+        self.val = collate(self.graphs.val, num_nodes=num_nodes).to(device)
+        if use_triton:
+            model = csa_on_gpu(recipe).to(device)
+            first = torch.arange(min(recipe.batch_size, self.train.num_graphs), device=device)
+            check_triton(model, recipe.task, self.train.select(first))
+            self.train = csa_triton().with_features(model, self.train)
+            self.val = csa_triton().with_features(model, self.val)
 
 
 class Run:
@@ -165,20 +205,13 @@ class Run:
     Args:
         recipe: of the run.
         folder: the run's, with its checkpoint.
-        data: graphs in three splits.
+        data: the recipe's graphs, where the run is to go on.
         seed: of the run.
-        device: where it goes on.
         compile: whether ``torch.compile`` merges kernels before they are captured.
     """
 
     def __init__(
-        self,
-        recipe: Recipe,
-        folder: Path,
-        data: GraphDataset,
-        seed: int,
-        device: torch.device,
-        compile: bool = False,
+        self, recipe: Recipe, folder: Path, data: PaddedData, seed: int, compile: bool = False
     ):
         if recipe.stop_below_lr is not None or recipe.steps is not None:
             raise ValueError(
@@ -190,10 +223,11 @@ class Run:
         self.path = folder / FILENAME
         self.saved = read_tensors(self.path)
         self.history = self.saved["history"]
-        self.device = device
+        self.device = data.device
+        self.train = data.train
+        self.val = data.val
 
-        graphs = encode(data, *recipe.transforms)
-        self.loader = DenseLoader(graphs.train, recipe.batch_size, shuffle=True, seed=seed)
+        self.loader = DenseLoader(data.graphs.train, recipe.batch_size, shuffle=True, seed=seed)
         order = self.saved["run"]["order of the graphs"]
         if order != repr(self.loader.order):
             raise ValueError(
@@ -202,54 +236,91 @@ class Run:
             )
         if self.saved["current"] is not None:
             raise ValueError(f"{self.path} ends within an epoch; expected one between two epochs.")
-        num_nodes = max(graph.num_nodes for graph in graphs.graphs)
-        self.train = collate(graphs.train, num_nodes=num_nodes).to(device)
-        self.val = collate(graphs.val, num_nodes=num_nodes).to(device)
 
-        self.model = recipe.build_model().to(device)
+        self.generator: torch.Generator | None = None
+        self.model = recipe.build_model()
+        if data.use_triton:
+            self.generator = torch.Generator(self.device)
+            self.model = csa_on_gpu(recipe, self.generator, compile)
+        self.model.to(self.device)
         self.model.load_state_dict(self.saved["model"])
         self.model.train()
         # The schedule needs an optimizer to set the rate of. This one makes no steps, and the one
         # that does reads its rate from memory.
-        self.rates = recipe.optimizer(self.model.parameters())
-        self.schedule = recipe.schedule(self.rates, recipe.epochs * len(self.loader))
-        self.rates.load_state_dict(self.saved["optimizer"])
+        self.scheduled = recipe.optimizer(self.model.parameters())
+        self.schedule = recipe.schedule(self.scheduled, recipe.epochs * len(self.loader))
+        self.scheduled.load_state_dict(self.saved["optimizer"])
         self.schedule.load_state_dict(self.saved["schedule"])
-        self.lr = torch.zeros((), device=device)
-        on_gpu = {"fused": True, "capturable": True} if device.type == "cuda" else {}
+        self.lr = torch.zeros((), device=self.device)
+        on_gpu = {"fused": True, "capturable": True} if self.device.type == "cuda" else {}
         self.optimizer = recipe.optimizer(self.model.parameters(), lr=self.lr, **on_gpu)
-        for parameter, state in self.rates.state.items():
+        for parameter, state in self.scheduled.state.items():
             self.optimizer.state[parameter] = {
-                name: value.to(device) for name, value in state.items()
+                name: value.to(self.device) for name, value in state.items()
             }
-        self.rates.state.clear()
+        self.scheduled.state.clear()
 
         self.steps: dict[int, Step] = {}
-        for size in {len(batch) for batch in order_of(self.loader, epoch=0)}:
+        for size in {len(batch) for batch in self.loader.graphs_of_batches(epoch=0)}:
             trained: nn.Module = self.model
-            if compile and size == recipe.batch_size:  # the one smaller batch is not worth it
+            # The one smaller batch is not worth it; Triton's model compiles its parts itself.
+            if compile and not data.use_triton and size == recipe.batch_size:
                 trained = torch.compile(self.model, dynamic=False)
             self.steps[size] = Step(
-                trained, self.task, self.train, self.optimizer, recipe.grad_clip, size
+                trained,
+                self.task,
+                self.train,
+                self.optimizer,
+                recipe.grad_clip,
+                size,
+                self.generator,
             )
         self.predict = Predictions(self.model, self.val)
         # After the captures, whose warm-up draws random numbers.
-        if "cuda" in self.saved["random"] and device.type == "cuda":
-            torch.cuda.set_rng_state(self.saved["random"]["cuda"][0])
+        number = seed + len(self.history["epochs"])
+        if "cuda" in self.saved["random"] and self.device.type == "cuda":
+            self.set_random_state(self.saved["random"]["cuda"][0])
+        elif self.generator is not None:
+            self.generator.manual_seed(number)
         else:
-            torch.manual_seed(seed + len(self.history["epochs"]))
+            torch.manual_seed(number)
+
+    def random_state(self) -> Tensor:
+        """The state of the GPU's random numbers."""
+        return torch.cuda.get_rng_state() if self.generator is None else self.generator.get_state()
+
+    def set_random_state(self, state: Tensor) -> None:
+        """Goes on with random numbers from a state."""
+        if self.generator is None:
+            torch.cuda.set_rng_state(state)
+        else:
+            self.generator.set_state(state)
 
     def rate_after(self, steps: int) -> float:
         """The learning rate of the next step."""
         if isinstance(self.schedule, LambdaLR):
             return self.schedule.base_lrs[0] * self.schedule.lr_lambdas[0](steps)
-        return self.rates.param_groups[0]["lr"]
+        return self.scheduled.param_groups[0]["lr"]
+
+    def batches(self, epoch: int) -> list[Tensor]:
+        """The graphs of each batch of an epoch."""
+        return self.loader.graphs_of_batches(epoch)
 
     def epoch(self) -> dict[str, float]:
         """Trains for an epoch, and returns its row of the curve."""
+        for _ in self.steps_of_epoch():
+            pass
+        return self.history["epochs"][-1]
+
+    def steps_of_epoch(self) -> Iterator[None]:
+        """Trains for an epoch, a step at a time, and adds its row to the curve.
+
+        Raises:
+            RuntimeError: the training loss is not finite.
+        """
         start = time.perf_counter()
         number = len(self.history["epochs"])
-        batches = order_of(self.loader, number)
+        batches = self.batches(number)
         steps = self.history["steps"]
         lr = torch.tensor([self.rate_after(steps + step) for step in range(len(batches))])
         for step in self.steps.values():
@@ -258,6 +329,7 @@ class Run:
         for rate, rows in zip(lr.to(self.device), order, strict=True):
             self.lr.copy_(rate)
             self.steps[len(rows)](rows)
+            yield
         self.history["steps"] += len(batches)
         total = sum(float(step.total) for step in self.steps.values())
         if not math.isfinite(total):
@@ -266,14 +338,14 @@ class Run:
             )
         row = {
             "epoch": number,
-            "lr": self.rates.param_groups[0]["lr"],
+            "lr": self.scheduled.param_groups[0]["lr"],
             "train_loss": total / self.loader.num_graphs,
         }
         metric = self.task.metric().to(self.device)
         self.task.update(metric, self.predict(), self.val)
         score = float(metric.compute())
         row[f"val_{self.task.monitor}"] = score
-        self.move_rate(score)
+        self.step_schedule(score)
         row["seconds"] = time.perf_counter() - start
         self.history["epochs"].append(row)
         best = self.history["best"]
@@ -284,9 +356,8 @@ class Run:
             self.saved["best_weights"] = {
                 name: values.detach().clone() for name, values in weights.items()
             }
-        return row
 
-    def move_rate(self, score: float) -> None:
+    def step_schedule(self, score: float) -> None:
         """Brings the schedule to the end of the epoch."""
         if isinstance(self.schedule, ReduceLROnPlateau):
             self.schedule.step(score)
@@ -296,11 +367,11 @@ class Run:
         rate = self.rate_after(steps)
         state |= {"last_epoch": steps, "_step_count": steps + 1, "_last_lr": [rate]}
         self.schedule.load_state_dict(state)
-        self.rates.param_groups[0]["lr"] = rate
+        self.scheduled.param_groups[0]["lr"] = rate
 
     def save(self) -> None:
         """Writes the checkpoint, as ``gtcourse train`` reads it."""
-        optimizer = self.rates.state_dict()
+        optimizer = self.scheduled.state_dict()
         optimizer["state"] = {
             number: on_cpu(self.optimizer.state[parameter])
             for number, parameter in enumerate(self.model.parameters())
@@ -308,7 +379,7 @@ class Run:
         }
         random = dict(self.saved["random"])
         if self.device.type == "cuda":
-            random["cuda"] = torch.cuda.get_rng_state()[None]
+            random["cuda"] = self.random_state()[None]
         content = {
             "model": on_cpu(self.model.state_dict()),
             "optimizer": optimizer,
@@ -326,47 +397,191 @@ def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu() for name, tensor in tensors.items()}
 
 
+def csa_triton() -> ModuleType:
+    """The module of the Triton kernels, which a machine without Triton cannot import."""
+    from experiments import csa_triton
+
+    return csa_triton
+
+
+def csa_on_gpu(
+    recipe: Recipe, generator: torch.Generator | None = None, compile: bool = False
+) -> nn.Module:
+    """The recipe's model of CSA, with Triton kernels."""
+    config = recipe.build_model().config
+    if not isinstance(config, CGTConfig) or not (config.chromatic and config.share_edges):
+        raise ValueError(
+            f"{recipe.name} was asked for with Triton; expected a recipe of CSA, chromatic and "
+            "with shared maps of pairs."
+        )
+    model = csa_triton().CGTOnGPU(config)
+    model.generator = generator
+    model.compile_parts = compile
+    return model
+
+
+def check_triton(model: nn.Module, task: Task, graphs: GraphBatch) -> float:
+    """How far the gradient of Triton's kernels is from that of the readable form.
+
+    Args:
+        model: of :class:`experiments.csa_triton.CGTOnGPU`.
+        task: its loss.
+        graphs: some graphs, with the encodings that the readable form reads.
+
+    Returns:
+        The norm of the difference over the norm of the gradient, without ablation, whose random
+        numbers would differ.
+
+    Raises:
+        RuntimeError: it is more than a thousandth.
+    """
+    copy = type(model)(replace(model.config, edge_ablation=0.0)).to(graphs.mask.device).train()
+    copy.load_state_dict(model.state_dict())
+    gradients = []
+    for batch in (graphs, csa_triton().with_features(copy, graphs)):
+        copy.zero_grad()
+        task.loss(copy(batch), batch).backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in copy.parameters()]))
+    expected, found = gradients
+    difference = float((found - expected).norm() / expected.norm())
+    if not difference < 1e-3:  # nor if it is NaN
+        raise RuntimeError(
+            f"the gradient of the Triton kernels is off by {difference:.2g}; expected 1e-3 or less."
+        )
+    return difference
+
+
+def run_until(
+    run: Run, name: str, epochs: int, end: float, highest: float = math.inf
+) -> Generator[None, None, dict[str, object]]:
+    """Trains, a step at a time, until so many epochs are done in all or the time is over.
+
+    Args:
+        run: to go on with.
+        name: for its lines of progress.
+        epochs: at most, in all.
+        end: of the time, by ``time.perf_counter``.
+        highest: training loss at which a run is given up, once it has been below.
+
+    Returns:
+        The part's epochs, seconds and, if the loss became NaN or too high, the error.
+    """
+    first = len(run.history["epochs"])
+    begun = saved = time.perf_counter()
+    slowest = 0.0
+    error = None
+    while len(run.history["epochs"]) < epochs and time.perf_counter() + slowest < end:
+        try:
+            yield from run.steps_of_epoch()
+        except RuntimeError as failure:
+            error = str(failure)
+            break
+        row = run.history["epochs"][-1]
+        slowest = max(slowest, row["seconds"])
+        lowest = min(other["train_loss"] for other in run.history["epochs"])
+        if lowest < highest < row["train_loss"]:
+            error = f"the training loss rose to {row['train_loss']:.4g}"
+            break
+        if time.perf_counter() - saved > 30:
+            run.save()
+            saved = time.perf_counter()
+            line = ", ".join(f"{column} {value:.4g}" for column, value in row.items())
+            print(f"{name}: {line}", flush=True)
+    # After an epoch whose loss is NaN, the checkpoint stays what it was at the last save.
+    if len(run.history["epochs"]) * len(run.loader) == run.history["steps"]:
+        run.save()
+    part: dict[str, object] = {"epochs": [first, len(run.history["epochs"])]}
+    part["seconds"] = round(time.perf_counter() - begun, 1)
+    if error is not None:
+        part["error"] = error
+    return part
+
+
+def take_turns(
+    work: Mapping[str, Generator[None, None, T]], at_a_time: int | None = None
+) -> dict[str, T]:
+    """Does several pieces of work a step at a time, in turn, each in a stream of its own on a GPU.
+
+    A step only launches kernels, so that those of several pieces overlap.
+
+    Args:
+        work: generators by name.
+        at_a_time: how many are under way; the others wait until one has ended. By default all.
+
+    Returns:
+        What each of them returns.
+    """
+    waiting = list(work)
+    streams: dict[str, AbstractContextManager[object]] = {}  # of the pieces that are under way
+    results: dict[str, T] = {}
+    while waiting or streams:
+        while waiting and len(streams) < (at_a_time or len(work)):
+            streams[waiting.pop(0)] = new_stream()
+        for name in list(streams):
+            with streams[name]:
+                try:
+                    next(work[name])
+                except StopIteration as end:
+                    results[name] = end.value
+                    del streams[name]
+    return results
+
+
+def new_stream() -> AbstractContextManager[object]:
+    """A stream of a GPU that waits for what was launched before; nothing without a GPU."""
+    if not torch.cuda.is_available():
+        return nullcontext()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.default_stream())
+    return torch.cuda.stream(stream)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("recipe", help="of the run, such as egt-100k-spe-do/zinc")
+    parser.add_argument("runs", nargs="+", help="recipe:seed, such as egt-100k-spe-do/zinc:0")
     parser.add_argument("--data", required=True, help="an .npz graph file")
     parser.add_argument("--out", type=Path, required=True, help="the folder of gtcourse train")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, required=True, help="when to stop, at the latest")
     parser.add_argument("--compile", action="store_true", help="merge kernels by torch.compile")
+    parser.add_argument("--triton", action="store_true", help="CSA's kernels of csa_triton")
     parser.add_argument("--epochs", type=int, help="stop after this many epochs in all")
+    parser.add_argument("--at-a-time", type=int, default=1, help="others wait until one ends")
+    parser.add_argument("--highest", type=float, default=math.inf, help="give up at this loss")
     arguments = parser.parse_args()
+    if len(arguments.runs) > 1 and not arguments.triton:
+        parser.error("several runs were given; expected one, or --triton.")
 
     start = time.perf_counter()
-    recipe = get_recipe(arguments.recipe)
-    folder = arguments.out / record_stem(recipe.name, arguments.seed)
-    data = load_dataset(recipe.dataset, arguments.data)
-    run = Run(recipe, folder, data, arguments.seed, device(), arguments.compile)
-    print(f"{recipe.name}: ready after {time.perf_counter() - start:.0f} s", flush=True)
-    begun = saved = time.perf_counter()
-    first = len(run.history["epochs"])
-    last = recipe.epochs if arguments.epochs is None else min(recipe.epochs, arguments.epochs)
-    slowest = 0.0
-    while len(run.history["epochs"]) < last:
-        row = run.epoch()
-        slowest = max(slowest, row["seconds"])
-        now = time.perf_counter()
-        if now - saved > 30:
-            run.save()
-            saved = now
-            print(", ".join(f"{name} {value:.4g}" for name, value in row.items()), flush=True)
-        if now - start + slowest > 60 * arguments.minutes - 5:
-            break
-    run.save()
-    epochs = len(run.history["epochs"]) - first
-    seconds = time.perf_counter() - begun
-    note = json.loads((folder / "run.json").read_text())
-    part = {"epochs": [first, first + epochs], "device": device_name()}
-    part |= {"compile": arguments.compile, "seconds": round(seconds, 1)}
-    note.setdefault("captured", []).append(part | {"versions": installed_versions()})
-    write_json(folder / "run.json", note)
-    best = run.history["best"]
-    print(f"{epochs} epochs in {seconds:.0f} s, {run.history['steps']} steps in all; best {best}")
+    data: dict[str, PaddedData] = {}  # of each recipe
+    runs: dict[str, Run] = {}
+    for name in arguments.runs:
+        recipe_name, _, seed = name.partition(":")
+        if not seed.isdecimal():
+            parser.error(f"{name!r} was given; expected a recipe, a colon and a seed.")
+        recipe = get_recipe(recipe_name)
+        folder = arguments.out / record_stem(recipe.name, int(seed))
+        if recipe.name not in data:
+            graphs = load_dataset(recipe.dataset, arguments.data)
+            data[recipe.name] = PaddedData(recipe, graphs, device(), arguments.triton)
+        runs[name] = Run(recipe, folder, data[recipe.name], int(seed), arguments.compile)
+        print(f"{name}: ready after {time.perf_counter() - start:.0f} s", flush=True)
+
+    end = start + 60 * arguments.minutes - 5
+    work = {}
+    for name, run in runs.items():
+        epochs = run.recipe.epochs
+        if arguments.epochs is not None:
+            epochs = min(epochs, arguments.epochs)
+        work[name] = run_until(run, name, epochs, end, arguments.highest)
+    parts = take_turns(work, arguments.at_a_time)
+    for name, run in runs.items():
+        part = parts[name] | {"device": device_name(), "runs at a time": arguments.at_a_time}
+        part |= {"compile": arguments.compile, "triton": arguments.triton}
+        path = run.path.parent / "run.json"
+        note = json.loads(path.read_text())
+        note.setdefault("captured", []).append(part | {"versions": installed_versions()})
+        write_json(path, note)
+        print(f"{name}: {part}, {run.history['steps']} steps in all; best {run.history['best']}")
 
 
 if __name__ == "__main__":

@@ -167,26 +167,35 @@ class DenseLoader:
     def __len__(self) -> int:
         return sum(len(self._starts(len(bucket))) for bucket in self._buckets)
 
-    def __iter__(self) -> Iterator[GraphBatch]:
-        generator = torch.Generator().manual_seed(1_000_003 * self.seed + self.epoch)
-        first_batch = self.first_batch
-        self.set_epoch(self.epoch + 1)
+    def graphs_of_batches(self, epoch: int) -> list[Tensor]:
+        """The graphs of each batch of an epoch, as numbers from 0, over all processes."""
+        return [rows for _, rows in self._batches(epoch)]
+
+    def _batches(self, epoch: int) -> list[tuple[int, Tensor]]:
+        """The bucket and the graphs of each batch of an epoch, over all processes."""
+        generator = torch.Generator().manual_seed(1_000_003 * self.seed + epoch)
         orders = [bucket[self._order(len(bucket), generator)] for bucket in self._buckets]
-        # Moved once for each bucket: a transfer for each batch would make the device wait.
-        moved = [order.to(self._data.device) for order in orders]
         batches = [
-            (bucket, start)
+            (bucket, order[start : start + self.batch_size])
             for bucket, order in enumerate(orders)
             for start in self._starts(len(order))
         ]
-        for place in self._order(len(batches), generator).tolist()[first_batch:]:
-            bucket, start = batches[place]
-            rows = slice(start + self._rank, start + self.batch_size, self._world)
-            index = orders[bucket][rows]
+        return [batches[place] for place in self._order(len(batches), generator).tolist()]
+
+    def __iter__(self) -> Iterator[GraphBatch]:
+        batches = self._batches(self.epoch)[self.first_batch :]
+        self.set_epoch(self.epoch + 1)
+        # Moved once for all batches: a transfer for each would make the device wait.
+        graphs = [rows for _, rows in batches]
+        moved = torch.cat([*graphs, torch.empty(0, dtype=torch.long)]).to(self._data.device)
+        on_device = moved.split([len(rows) for rows in graphs])
+        for (bucket, graphs_of_batch), copied in zip(batches, on_device, strict=True):
+            index = graphs_of_batch[self._rank :: self._world]
             if len(index):
                 widest = self._buckets[bucket] if self.static_shapes else index
                 num_nodes = int(self._data.num_nodes[widest].max())
-                batch = self._data.batch(index, moved[bucket][rows], num_nodes)
+                rows = copied[self._rank :: self._world]
+                batch = self._data.batch(index, rows, num_nodes)
                 if self._check is not None:
                     edge_attr = batch.edge_attr
                     if edge_attr is not None:

@@ -137,22 +137,41 @@ class PairFeatures(NamedTuple):
 
 def pair_features(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> PairFeatures:
     r"""The features of the real pairs, and the table and bias that give :math:`E^{(0)}`."""
+    table, bias = pair_table(encoding)
+    return PairFeatures(features_of_pairs(encoding, batch, rows), table, bias)
+
+
+def features_of_pairs(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
+    """The features of the real pairs, ``[P, M]``, which depend on no value of a parameter."""
     bonds = encoding.bonds
     dtype = bonds.itself.weight.dtype
+    itself = len(bonds.edges.weight) + len(bonds.no_edge.weight)
+    features = [_one_hot(_bond_rows(bonds, batch, rows), itself + 1, dtype)]
+    if encoding.relative is not None:
+        features.append(_relative_features(encoding.relative, batch, rows, dtype))
+    if encoding.ring is not None:
+        ring = rows.of_pairs(batch.encoding("ring")).long()  # [P]
+        features.append(_one_hot(ring[:, None], 2, dtype))
+    return torch.cat(features, dim=1)
+
+
+def pair_table(encoding: PairEncoding) -> tuple[Tensor, Tensor]:
+    r"""The parameters that map features to :math:`E^{(0)}`: a table, ``[M, d]``, and a bias."""
+    bonds = encoding.bonds
     # [M, d], or [M, d / 2] beside a relative encoding
     table = torch.cat([bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight])
     bias = table.new_zeros(table.shape[1])
-    features = _one_hot(_bond_rows(bonds, batch, rows), len(table), dtype)  # [P, M]
-    if encoding.relative is not None:
-        relative = _relative_features(encoding.relative, batch, rows, dtype)
-        features = torch.cat([features, relative.features], dim=1)
-        table = torch.block_diag(table, relative.table)  # the two halves of the d channels
-        bias = torch.cat([bias, relative.bias])  # [d]
+    relative = encoding.relative
+    if isinstance(relative, PairWalkEncoding):
+        table = torch.block_diag(table, relative.projection.weight.mT)  # two halves of d channels
+        bias = torch.cat([bias, relative.projection.bias])  # [d]
+    elif isinstance(relative, DistanceEncoding):
+        vectors = relative.vectors.weight  # [p + 2, d / 2]
+        table = torch.block_diag(table, vectors)
+        bias = torch.cat([bias, vectors.new_zeros(vectors.shape[1])])  # [d]
     if encoding.ring is not None:
-        ring = rows.of_pairs(batch.encoding("ring")).long()  # [P]
-        features = torch.cat([features, _one_hot(ring[:, None], 2, dtype)], dim=1)
         table = torch.cat([table, encoding.ring.weight])
-    return PairFeatures(features, table, bias)
+    return table, bias
 
 
 def _relative_features(
@@ -160,17 +179,15 @@ def _relative_features(
     batch: GraphBatch,
     rows: Rows,
     dtype: torch.dtype,
-) -> PairFeatures:
-    """Walks or distances, which have half of the d channels."""
+) -> Tensor:
+    """The probabilities of walks, ``[P, p]``, or which distance it is, ``[P, p + 2]``."""
     if isinstance(relative, PairWalkEncoding):
         walks = rows.of_pairs(batch.encoding("random_walks")).to(dtype)  # [P, p]
         relative.projection.check(walks)
-        return PairFeatures(walks, relative.projection.weight.mT, relative.projection.bias)
-    table = relative.vectors.weight  # [p + 2, d / 2]
+        return walks
     distance = rows.of_pairs(batch.encoding("distance")).long()  # [P]
-    row = clipped(distance, len(table) - 1)  # [P]
-    is_row = _one_hot(row[:, None], len(table), dtype)  # [P, p + 2]
-    return PairFeatures(is_row, table, table.new_zeros(table.shape[1]))
+    row = clipped(distance, len(relative.vectors.weight) - 1)  # [P]
+    return _one_hot(row[:, None], len(relative.vectors.weight), dtype)
 
 
 def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
@@ -198,7 +215,8 @@ def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
 
 def _one_hot(rows: Tensor, width: int, dtype: torch.dtype) -> Tensor:
     """1 at the rows ``[P, k]`` of each pair, and 0 elsewhere: ``[P, width]``."""
-    return torch.zeros(len(rows), width, dtype=dtype).scatter_(1, rows, 1.0)
+    zeros = torch.zeros(len(rows), width, dtype=dtype, device=rows.device)
+    return zeros.scatter_(1, rows, 1.0)
 
 
 def layer_of_rows(

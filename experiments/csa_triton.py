@@ -1,0 +1,391 @@
+r"""CSA's attention for training on a GPU, in four Triton kernels.
+
+The same function as :mod:`gtcourse.models.csa`, by the factors of its kernel and by the features of
+its fused form: a step never writes a tensor with d channels for each pair and layer. Layers that
+share the terms of the pairs add their gradients to the same memory.
+
+    B: graphs in a batch
+    N: nodes of the largest graph; smaller graphs are padded
+    H: attention heads
+    K: channels of a head
+    d: width of a node's vector, H K
+    M: features of a pair, one of which is always 1
+    J: the smallest power of two that is at least N
+
+Each program of a kernel works for one node: for a query, it reads all keys at once, and for a key
+all queries. This suits molecules; J K H numbers have to fit into the registers of a program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from torch import Tensor, nn
+from triton import next_power_of_2
+
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.csa import CGT, ChromaticSelfAttention, CSALayer, EdgeMaps
+from gtcourse.models.csa_fused import Rows, features_of_pairs, pair_table
+
+FEATURES = "pair_features"
+"""The encoding of a batch that holds the features of pairs, ``[B, N, N, M]``."""
+
+LOST = torch.finfo(torch.float32).tiny ** 0.5
+"""Below such a sum products may have been lost, as in the factorised form."""
+
+
+class CGTOnGPU(CGT):
+    """The Chromatic Graph Transformer, which reads :data:`FEATURES`: see :func:`with_features`."""
+
+    generator: torch.Generator | None = None
+    """Of the ablated pairs; the default generator if it is None."""
+
+    compile_parts = False
+    """Whether torch.compile merges the kernels between two attentions."""
+
+    def encode(
+        self, batch: GraphBatch, return_attention: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """The nodes after all layers, ``[B, N, d]``."""
+        if return_attention or FEATURES not in batch.encodings:
+            return super().encode(batch, return_attention)
+        between = compiled_between if self.compile_parts else between_attentions
+        mask = batch.mask
+        sizes = mask.sum(dim=1, dtype=torch.int32)  # [B]
+        layers = [cast(CSALayer, layer) for layer in self.layers]
+        drop = self.kept_pairs(mask)  # [layers, B, N, N]
+        terms = self.terms(batch)  # [B, N, N, 2, d]
+        factor = factor_of(terms.detach(), sizes)  # [B, N, N, d]
+        h = self.node_encoding(batch)  # [B, N, d]
+        qkv = projected(layers[0].attention, h)  # [B, N, 3 d]
+        for number, layer in enumerate(layers):
+            z, terms = Attend.apply(
+                qkv, terms, factor, drop[number], sizes, layer.attention.num_heads
+            )
+            following = layers[number + 1].attention if number + 1 < len(layers) else None
+            h, qkv = between(layer, following, h, z, mask)
+        return h, None
+
+    def kept_pairs(self, mask: Tensor) -> Tensor:
+        """Factors of the weights by edge ablation, ``[layers, B, N, N]``."""
+        B, N = mask.shape
+        share = self.config.edge_ablation if self.training else 0.0
+        drop = torch.ones(self.config.num_layers, B, N, N, device=mask.device)
+        if share > 0:
+            drop.bernoulli_(1 - share, generator=self.generator).div_(1 - share)
+        return drop
+
+    def terms(self, batch: GraphBatch) -> Tensor:
+        """Logits and values of all pairs, ``[B, N, N, 2, d]``."""
+        table, bias = pair_table(self.edge_encoding)  # [M - 1, d] and [d]
+        rows = torch.cat([table, bias[None]])  # [M, d]
+        maps = cast(EdgeMaps, self.edge_maps[0])
+        assert maps.values is not None
+        weights = []
+        for linear in (maps.logits, maps.values):
+            weight = linear.weight @ rows.mT  # [d, M]
+            if linear.bias is not None:
+                weight = torch.cat([weight[:, :-1], weight[:, -1:] + linear.bias[:, None]], dim=1)
+            weights.append(weight)
+        features = batch.encoding(FEATURES)  # [B, N, N, M]
+        return Linear.apply(features, torch.cat(weights)).unflatten(-1, (2, -1))
+
+
+class Linear(torch.autograd.Function):
+    """A linear map of the pairs of a batch. Its gradient is a product for each graph, then a sum.
+
+    The weight is small and the pairs are many: one product would keep few multiprocessors busy.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(features)
+        return F.linear(features, weight)  # [B, N, N, 2 d]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        (features,) = ctx.saved_tensors
+        gradient = gradients[0].flatten(1, 2)  # [B, N N, 2 d]
+        return None, torch.bmm(gradient.mT, features.flatten(1, 2)).sum(dim=0)
+
+
+def with_features(model: CGT, batch: GraphBatch) -> GraphBatch:
+    """The batch with the features of its pairs, and without the encodings that these replace."""
+    parts = []
+    for start in range(0, batch.num_graphs, 500):
+        number = torch.arange(start, min(start + 500, batch.num_graphs), device=batch.mask.device)
+        part = batch.select(number)
+        rows = Rows(part.mask)
+        features = features_of_pairs(model.edge_encoding, part, rows)  # [P, M - 1]
+        features = F.pad(features, (0, 1), value=1.0)  # [P, M]
+        B, N = part.mask.shape
+        padded = features.new_zeros(B * N * N, features.shape[1])
+        padded.index_copy_(0, rows.pairs, features)
+        parts.append(padded.unflatten(0, (B, N, N)))
+    encodings = dict(batch.encodings)
+    encodings["rwse"] = encodings.pop("random_walks").diagonal(dim1=1, dim2=2).mT.contiguous()
+    encodings.pop("ring", None)
+    encodings[FEATURES] = torch.cat(parts)
+    return replace(batch, edge_attr=None, encodings=encodings)
+
+
+def projected(attention: ChromaticSelfAttention, h: Tensor) -> Tensor:
+    """Queries, keys and values, ``[B, N, 3 d]``."""
+    projections = (attention.query, attention.key, attention.value)
+    return F.linear(h, torch.cat([projection.weight for projection in projections]))
+
+
+def between_attentions(
+    layer: CSALayer, following: nn.Module | None, h: Tensor, z: Tensor, mask: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """The rest of a layer after its attention has gathered z, and the next layer's projections."""
+    h = layer.attention_norm(h + layer.attention.output(z), mask)
+    h = layer.feed_forward_norm(h + layer.feed_forward(h), mask)
+    if following is None:
+        return h, None
+    return h, projected(cast(ChromaticSelfAttention, following), h)
+
+
+compiled_between = torch.compile(between_attentions, dynamic=False)
+
+
+def factor_of(terms: Tensor, sizes: Tensor) -> Tensor:
+    r""":math:`\exp(E_{ij} - \max_k E_{ik})` of each channel, ``[B, N, N, d]``."""
+    B, N, _, _, d = terms.shape
+    factor = terms.new_empty(B, N, N, d)
+    factor_kernel[(B * N,)](terms, sizes, factor, N, d, next_power_of_2(N), num_warps=8)
+    return factor
+
+
+class Attend(torch.autograd.Function):
+    """What each node gathers, z, and the terms once more, for the next layer.
+
+    Shapes:
+        qkv: ``[B, N, 3 d]``
+        terms: logits and values, ``[B, N, N, 2, d]``
+        factor: ``[B, N, N, d]``
+        drop: ``[B, N, N]``
+        sizes: ``[B]``, the nodes of each graph
+        z: ``[B, N, d]``, zeros at padding
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        qkv: Tensor,
+        terms: Tensor,
+        factor: Tensor,
+        drop: Tensor,
+        sizes: Tensor,
+        num_heads: int,
+    ) -> tuple[Tensor, Tensor]:
+        qkv = qkv.contiguous()
+        B, N, _, d = factor.shape
+        z = qkv.new_empty(B, N, d)
+        total = torch.empty_like(z)
+        largest = qkv.new_empty(B, N, num_heads)
+        ctx.sizes = (N, num_heads, d // num_heads, next_power_of_2(N))
+        scale = (d // num_heads) ** -0.5
+        gather_kernel[(B * N,)](
+            qkv, terms, factor, drop, sizes, z, total, largest, scale, LOST, *ctx.sizes, num_warps=8
+        )
+        ctx.scale = scale
+        ctx.save_for_backward(qkv, terms, factor, drop, sizes, z, total, largest)
+        ctx.set_materialize_grads(False)
+        return z, terms
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        grad_z, grad_terms = gradients
+        assert grad_z is not None
+        qkv, terms, factor, drop, sizes, z, total, largest = ctx.saved_tensors
+        if grad_terms is None:  # of the last layer
+            grad_terms = torch.zeros_like(terms)
+        # No other code holds this memory, so that each layer adds its part in place.
+        grad_terms = grad_terms.contiguous()
+        grad_z = grad_z.contiguous()
+        grad_qkv = torch.empty_like(qkv)
+        saved = (qkv, terms, factor, drop, sizes, z, total, largest, grad_z)
+        programs = (z.shape[0] * z.shape[1],)
+        query_kernel[programs](*saved, grad_terms, grad_qkv, ctx.scale, *ctx.sizes, num_warps=8)
+        key_kernel[programs](*saved, grad_qkv, ctx.scale, *ctx.sizes, num_warps=8)
+        return grad_qkv, grad_terms, None, None, None, None
+
+
+@triton.jit
+def factor_kernel(terms, sizes, factor, N, d: tl.constexpr, J: tl.constexpr):
+    row = tl.program_id(0)  # the query i of a graph, counted over all graphs
+    n = tl.load(sizes + row // N)
+    n = tl.where(row % N < n, n, 0)  # no keys for padding
+    j = tl.arange(0, J)[:, None]
+    c = tl.arange(0, d)[None, :]
+    is_real = j < n
+    logits = tl.load(terms + (row * N + j) * 2 * d + c, mask=is_real, other=float("-inf"))
+    largest = tl.max(logits, axis=0)[None, :]
+    largest = tl.where(largest == float("-inf"), 0.0, largest)
+    tl.store(factor + (row * N + j) * d + c, tl.exp(logits - largest), mask=j < N)
+
+
+@triton.jit
+def gather_kernel(
+    qkv,
+    terms,
+    factor,
+    drop,
+    sizes,
+    z,
+    total,
+    largest,
+    scale,
+    lost,
+    N,
+    H: tl.constexpr,
+    K: tl.constexpr,
+    J: tl.constexpr,
+):
+    """One query i and all keys j."""
+    d: tl.constexpr = H * K
+    row = tl.program_id(0)
+    graph = row // N
+    n = tl.load(sizes + graph)
+    n = tl.where(row % N < n, n, 0)  # no keys for padding
+    h = tl.arange(0, H)
+    c = h[:, None] * K + tl.arange(0, K)[None, :]  # [H, K]
+    j = tl.arange(0, J)
+    is_real = j < n  # [J]
+    real = is_real[:, None, None]
+    key = (graph * N + j)[:, None, None] * 3 * d + c[None]  # [J, H, K]
+    pair = (row * N + j)[:, None, None]
+
+    q = tl.load(qkv + row * 3 * d + c)  # [H, K]
+    k = tl.load(qkv + key + d, mask=real, other=0.0)  # [J, H, K]
+    score = tl.sum(q[None] * k, axis=2) * scale  # [J, H]
+    score = tl.where(is_real[:, None], score, float("-inf"))
+    top = tl.max(score, axis=0)  # [H]
+    top = tl.where(n > 0, top, 0.0)
+    product = tl.exp(score - top[None, :])[:, :, None]  # [J, H, 1]
+    product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)
+    sums = tl.sum(product, axis=0)  # [H, K]
+    sums = tl.where(n > 0, sums, 1.0)
+
+    v = tl.load(qkv + key + 2 * d, mask=real, other=0.0)
+    v += tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
+    kept = tl.load(drop + row * N + j, mask=is_real, other=0.0)
+    gathered = tl.sum(product * kept[:, None, None] * v, axis=0) / sums
+    gathered = tl.where(sums < lost, float("nan"), gathered)
+    tl.store(z + row * d + c, gathered)
+    tl.store(total + row * d + c, sums)
+    tl.store(largest + row * H + h, top)
+
+
+@triton.jit
+def query_kernel(
+    qkv,
+    terms,
+    factor,
+    drop,
+    sizes,
+    z,
+    total,
+    largest,
+    grad_z,
+    grad_terms,
+    grad_qkv,
+    scale,
+    N,
+    H: tl.constexpr,
+    K: tl.constexpr,
+    J: tl.constexpr,
+):
+    """Adds the gradients of the pairs of one query i, and writes the query's."""
+    d: tl.constexpr = H * K
+    row = tl.program_id(0)
+    graph = row // N
+    n = tl.load(sizes + graph)
+    n = tl.where(row % N < n, n, 0)  # no keys for padding
+    h = tl.arange(0, H)
+    c = h[:, None] * K + tl.arange(0, K)[None, :]  # [H, K]
+    j = tl.arange(0, J)
+    is_real = j < n  # [J]
+    real = is_real[:, None, None]
+    key = (graph * N + j)[:, None, None] * 3 * d + c[None]  # [J, H, K]
+    pair = (row * N + j)[:, None, None]
+
+    q = tl.load(qkv + row * 3 * d + c)  # [H, K]
+    k = tl.load(qkv + key + d, mask=real, other=0.0)  # [J, H, K]
+    top = tl.load(largest + row * H + h)  # [H]
+    score = tl.sum(q[None] * k, axis=2) * scale - top[None, :]  # [J, H]
+    product = tl.exp(tl.where(is_real[:, None], score, float("-inf")))[:, :, None]
+    product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)  # [J, H, K]
+    scaled = tl.load(grad_z + row * d + c) / tl.load(total + row * d + c)  # [H, K]
+    weighted = product * scaled[None]
+    kept = tl.load(drop + row * N + j, mask=is_real, other=0.0)
+    of_value = weighted * kept[:, None, None]
+    v = tl.load(qkv + key + 2 * d, mask=real, other=0.0)
+    v += tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
+    gathered = tl.load(z + row * d + c)  # [H, K]
+    of_logit = of_value * v - weighted * gathered[None]
+
+    place = grad_terms + pair * 2 * d + c[None]
+    tl.store(place, tl.load(place, mask=real, other=0.0) + of_logit, mask=real)
+    place += d
+    tl.store(place, tl.load(place, mask=real, other=0.0) + of_value, mask=real)
+    of_score = tl.sum(of_logit, axis=2) * scale  # [J, H]
+    tl.store(grad_qkv + row * 3 * d + c, tl.sum(of_score[:, :, None] * k, axis=0))
+
+
+@triton.jit
+def key_kernel(
+    qkv,
+    terms,
+    factor,
+    drop,
+    sizes,
+    z,
+    total,
+    largest,
+    grad_z,
+    grad_qkv,
+    scale,
+    N,
+    H: tl.constexpr,
+    K: tl.constexpr,
+    J: tl.constexpr,
+):
+    """Writes the gradients of one key j and of its value, from all queries i."""
+    d: tl.constexpr = H * K
+    column = tl.program_id(0)
+    graph = column // N
+    n = tl.load(sizes + graph)
+    n = tl.where(column % N < n, n, 0)  # no queries for padding
+    h = tl.arange(0, H)
+    c = h[:, None] * K + tl.arange(0, K)[None, :]  # [H, K]
+    i = tl.arange(0, J)
+    is_real = i < n  # [J]
+    real = is_real[:, None, None]
+    row = graph * N + i  # [J]
+    node = row[:, None, None] * d + c[None]  # [J, H, K]
+    pair = (row * N + column % N)[:, None, None]
+
+    q = tl.load(qkv + row[:, None, None] * 3 * d + c[None], mask=real, other=0.0)  # [J, H, K]
+    k = tl.load(qkv + column * 3 * d + d + c)  # [H, K]
+    top = tl.load(largest + row[:, None] * H + h[None], mask=is_real[:, None], other=0.0)
+    score = tl.sum(q * k[None], axis=2) * scale - top  # [J, H]
+    product = tl.exp(tl.where(is_real[:, None], score, float("-inf")))[:, :, None]
+    product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)  # [J, H, K]
+    sums = tl.load(total + node, mask=real, other=1.0)
+    weighted = product * tl.load(grad_z + node, mask=real, other=0.0) / sums
+    kept = tl.load(drop + row * N + column % N, mask=is_real, other=0.0)
+    of_value = weighted * kept[:, None, None]
+    v = tl.load(qkv + column * 3 * d + 2 * d + c)[None]  # [1, H, K]
+    v += tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
+    of_logit = of_value * v - weighted * tl.load(z + node, mask=real, other=0.0)
+    of_score = tl.sum(of_logit, axis=2) * scale  # [J, H]
+    place = grad_qkv + column * 3 * d + d + c
+    tl.store(place, tl.sum(of_score[:, :, None] * q, axis=0))
+    tl.store(place + d, tl.sum(of_value, axis=0))

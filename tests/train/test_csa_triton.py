@@ -1,0 +1,81 @@
+"""CSA's Triton kernels, in Triton's interpreter on the CPU.
+
+TRITON_INTERPRET=1 pytest tests/train/test_csa_triton.py; Triton is installed with PyTorch for CUDA.
+"""
+
+import os
+from dataclasses import replace
+
+import pytest
+import torch
+
+from experiments.captured import PaddedData, Run, check_triton
+from gtcourse.encodings import encode
+from gtcourse.graphs.dataset import collate
+from gtcourse.recipes import Recipe
+from tests.train.test_captured import CPU, small, train
+
+pytest.importorskip("triton")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("TRITON_INTERPRET") != "1", reason="TRITON_INTERPRET is not 1"
+)
+
+
+def two_layers(name: str) -> Recipe:
+    recipe = small(name)
+    return recipe.at(batch_size=4)
+
+
+@pytest.mark.parametrize("name", ["csa/zinc", "csa-rings/zinc"])
+def test_the_gradient_equals_that_of_the_readable_form(name, molecules):
+    from experiments.csa_triton import CGTOnGPU
+
+    recipe = two_layers(name)
+    data = encode(molecules.first(4), *recipe.transforms)
+    batch = collate(data.train, num_nodes=1 + max(graph.num_nodes for graph in data.train))
+    torch.manual_seed(0)
+    model = CGTOnGPU(recipe.build_model().config)
+    assert check_triton(model, recipe.task, batch) < 1e-5
+
+
+def test_a_wrong_gradient_is_refused(molecules, monkeypatch):
+    from experiments import csa_triton
+
+    recipe = two_layers("csa/zinc")
+    data = encode(molecules.first(2), *recipe.transforms)
+    batch = collate(data.train)
+    model = csa_triton.CGTOnGPU(recipe.build_model().config)
+    monkeypatch.setattr(
+        csa_triton, "factor_of", lambda terms, sizes: torch.ones_like(terms[..., 0, :])
+    )
+    with pytest.raises(RuntimeError, match=r"is off by .*expected 1e-3"):
+        check_triton(model, recipe.task, batch)
+
+
+def test_ablated_pairs_depend_on_the_generator_alone(molecules):
+    from experiments.csa_triton import CGTOnGPU
+
+    config = replace(two_layers("csa/zinc").build_model().config, edge_ablation=0.5)
+    model = CGTOnGPU(config).train()
+    model.generator = torch.Generator()
+    mask = torch.ones(2, 30, dtype=torch.bool)
+    model.generator.manual_seed(1)
+    first = model.kept_pairs(mask)
+    model.generator.manual_seed(1)
+    assert torch.equal(model.kept_pairs(mask), first)
+    assert first.unique().tolist() == [0.0, 2.0]
+    assert first.mean() == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_run_goes_on_as_if_it_had_not_been_moved(molecules, tmp_path):
+    recipe = two_layers("csa-rings/zinc")
+    data = molecules.first(10)
+    expected = train(recipe, data, tmp_path / "whole", epochs=3)
+    train(recipe, data, tmp_path / "moved", epochs=1)
+    run = Run(recipe, tmp_path / "moved", PaddedData(recipe, data, CPU, use_triton=True), seed=0)
+    run.epoch()
+    run.save()
+    moved = train(recipe, data, tmp_path / "moved", epochs=3)
+    for row, other in zip(moved, expected, strict=True):
+        for column in ("lr", "train_loss", "val_mae"):
+            assert row[column] == pytest.approx(other[column], rel=1e-4), (row["epoch"], column)
