@@ -4,6 +4,7 @@ python -m tools.result_figures write    draw them
 python -m tools.result_figures check    they show today's records
 """
 
+import json
 import sys
 from collections.abc import Sequence
 from itertools import accumulate
@@ -148,6 +149,46 @@ def beside_authors(axes: np.ndarray, names: list[str]) -> None:
         column[0].legend(fontsize=10)
 
 
+class Curve(NamedTuple):
+    """The training loss of a run that diverged, by epoch."""
+
+    label: str
+    epochs: list[int]
+    losses: list[float]
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.losses[-1]:.3f} in epoch {self.epochs[-1]}"
+
+
+def diverged_runs() -> list[Curve]:
+    """The runs of csa-rings' complete protocol, all of which diverged."""
+    record = json.loads((ROOT / "experiments/records/csa-rings-diverged.json").read_text())
+    names = {
+        "cpu": "seed 0, CPU",
+        "gpu": "seed 0, GPU from epoch 97",
+        "seed1": "seed 1, GPU from epoch 30",
+    }
+    return [
+        Curve(
+            name,
+            [row["epoch"] for row in record[key]],
+            [row["train_loss"] for row in record[key]],
+        )
+        for key, name in names.items()
+    ]
+
+
+def divergence(ax: Axes, runs: list[Curve]) -> None:
+    """Training loss by epoch."""
+    for run, style in zip(runs, ("-", ":", "--"), strict=True):
+        ax.plot(run.epochs, run.losses, style, color=model_color("csa-rings"), linewidth=1.6)
+        ax.lines[-1].set_label(run.label)
+    ax.set(yscale="log", xlabel="epoch", ylabel="training loss", ylim=(0.12, 1.6))
+    ax.set_yticks([0.2, 0.5, 1], labels=["0.2", "0.5", "1"])
+    ax.minorticks_off()
+    ax.legend(fontsize=10, loc="center right", bbox_to_anchor=(1, 0.45))
+
+
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
     """Time and memory of a training step, the fastest model first."""
     edges = [INK if row["peer"] else model_color(row["model"]) for row in rows]
@@ -183,6 +224,7 @@ def main() -> int:
                 "figsize": (5.7, 4.4),
             },
         ),
+        "diverged": (divergence, diverged_runs(), {"figsize": (5.7, 2.8)}),
         "pattern": (dots, rows_of("pattern"), {"figsize": (5.7, 1.6)}),
         "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (5.7, 4.2)}),
     }
