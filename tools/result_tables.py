@@ -4,11 +4,13 @@ Every number is a record's or a recipe's, and so is every "differs".
 """
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Sequence
 from statistics import mean, stdev
 
+from experiments.csa_divergence import LAST
 from gtcourse.course.leaderboard import line_to_beat
 from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
@@ -67,10 +69,12 @@ def results_tables() -> dict[str, str]:
     zinc = [result for result in ran if result.recipe.dataset == "zinc"]
     nodes = [result for result in ran if result.recipe.dataset in ("pattern", "cluster")]
     return {
+        "summary": summary(zinc),
         "reproductions": reproductions([result for result in zinc if complete(result)]),
         "shortened": shortened([result for result in zinc if not complete(result)]),
         "colours": colours(),
         "controls": controls(),
+        "divergence": divergence(),
         "authors": authors(),
         "communities": shortened(nodes),
         "small": small(),
@@ -86,6 +90,36 @@ def results_tables() -> dict[str, str]:
 def complete(result: Result) -> bool:
     """With the published epochs, batches, rates and schedule."""
     return not result.records[0].config["changed"]
+
+
+OUTCOMES = [
+    (1.0, "complete, within about one standard deviation of the paper"),
+    (3.0, "complete, within three standard deviations"),
+    (math.inf, "complete, farther from the paper"),
+]
+"""How far a run may be from the paper, in its standard deviations to one decimal, and in words."""
+
+
+def summary(found: list[Result]) -> str:
+    """The recipes by how far our error is from the paper's."""
+    outcomes: dict[str, list[str]] = {words: [] for _, words in OUTCOMES}
+    shortened_runs = []
+    for result in found:
+        name = recipe_name(result.recipe.name)
+        if not complete(result):
+            shortened_runs.append(name)
+            continue
+        average, deviation = result.paper
+        gap = mean(result.values) - average
+        distance = round(abs(gap) / deviation, 1)
+        if distance > 1:
+            name += f" ({'worse' if gap > 0 else 'better'} by {abs(gap):.3f})"
+        outcome = next(words for limit, words in OUTCOMES if distance <= limit)
+        outcomes[outcome].append(name)
+    outcomes["shortened, which neither confirms nor refutes the paper"] = shortened_runs
+    return table(
+        [{"runs on ZINC": words, "recipes": ", ".join(names)} for words, names in outcomes.items()]
+    )
 
 
 def reproductions(found: list[Result]) -> str:
@@ -110,6 +144,34 @@ def reproductions(found: list[Result]) -> str:
         for name, error in line_to_beat("zinc").items()
     ]
     return table(without_empty_columns(simple + rows))
+
+
+def divergence() -> str:
+    """The repeated steps of the diverging run: what was changed, and the loss of the last steps."""
+    record = json.loads((ROOT / "experiments/records/csa-rings-divergence.json").read_text())
+    rows: dict[str, list[float]] = {}
+    for trial in record["trials"]:
+        start = f"from step {trial['from step']}"
+        if "without step" in trial:
+            start += ", one of its first six steps left out"
+        elif "factor of the rate" in trial:
+            start += f", other draws and {trial['factor of the rate']:g} × the learning rate"
+        elif "edge ablation" in trial:
+            start += ", without ablation"
+        else:
+            start += ", other draws of the ablated pairs"
+        rows.setdefault(start, []).append(trial["loss"])
+    last = [loss for _, loss, _ in record["steps"][-LAST:]]
+    rows = {"nothing": [mean(last)]} | rows
+    return table(
+        [
+            {
+                "what is changed": change,
+                "training loss, one number a trial": " ".join(f"{loss:.2f}" for loss in losses),
+            }
+            for change, losses in rows.items()
+        ]
+    )
 
 
 def best_and_last(result: Result) -> str:
