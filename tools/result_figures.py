@@ -76,17 +76,22 @@ def shortened_runs() -> list[Line]:
 
 
 def dots(ax: Axes, rows: list[Row]) -> None:
-    """One row for each recipe: the paper's value and ours, with standard deviations."""
+    """One row for each recipe: the paper's value and ours, with standard deviations.
+
+    Both lie on the row's line; where they agree, the square of ours is in the paper's disc.
+    """
     for y, row in enumerate(reversed(rows)):
         color = model_color(row.name)
         value, deviation = row.paper
-        ax.errorbar(value, y + 0.14, xerr=deviation, fmt="o", color=color, capsize=3)
+        paper = {"fmt": "o", "markersize": 11, "color": color, "alpha": 0.45, "capsize": 3}
+        ax.errorbar(value, y, xerr=deviation, **paper)
         error = stdev(row.ours) if len(row.ours) > 1 else None
         face = color if row.complete else "none"
-        ours = {"fmt": "s", "color": color, "markerfacecolor": face, "capsize": 3}
-        ax.errorbar(mean(row.ours), y - 0.14, xerr=error, **ours)
+        ours = {"fmt": "s", "markersize": 6, "color": color, "capsize": 3}
+        ax.errorbar(mean(row.ours), y, xerr=error, markerfacecolor=face, zorder=3, **ours)
+        ax.plot([value, mean(row.ours)], [y, y], color=color, linewidth=1)
     ax.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
-    ax.plot([], [], "o", color=INK, label="paper")
+    ax.plot([], [], "o", color=INK, markersize=11, alpha=0.45, label="paper")
     budgets_of_ours = {row.complete for row in rows}
     if True in budgets_of_ours:
         ax.plot([], [], "s", color=INK, label="complete run")
@@ -117,18 +122,22 @@ def budgets(ax: Axes, lines: list[Line]) -> None:
     for n, line in enumerate(lines):
         pale = colors[n] in colors[n + 1 :]  # of two recipes of a model
         look = {"color": colors[n], "alpha": 0.5 if pale else 1}
-        ax.plot(line.seen, line.errors, linewidth=1.8, label=line.name, **look)
+        ax.plot(line.seen, line.errors, linewidth=1.8, **look)
         end = (line.seen[-1], line.errors[-1])
         ax.plot(*zip(end, line.paper, strict=True), "--", linewidth=1.1, **look)
         ax.plot(*line.paper, "o", markerfacecolor="none", **look)
+        beside = ((8, 0), "left")
+        below = ((0, -12), "center")
+        at, side = below if line.paper[0] <= 1e7 else beside  # where no other line passes
+        ax.annotate(line.name, line.paper, at, ha=side, va="center", fontsize=10, **POINTS)
     error = line_to_beat("zinc")[BEST_LINEAR]
     ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
-    ax.annotate(f"{BEST_LINEAR}, test", (2.7e8, error), (0, 4), ha="right", fontsize=10, **POINTS)
+    ax.annotate(f"{BEST_LINEAR}, test", (2.3e9, error), (0, 4), ha="right", fontsize=10, **POINTS)
     ax.set(xscale="log", yscale="log", xlabel="training molecules seen", ylabel="MAE")
     ax.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
-    ax.set(ylim=(0.05, 1.5), xlim=(9e3, 3e8))
+    ax.set(ylim=(0.05, 1.5), xlim=(9e3, 2.5e9))  # with room for the names
+    ax.set_xticks([10**power for power in range(4, 9)])
     ax.minorticks_off()
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.1, 1), ncols=3, fontsize=10, columnspacing=1)
 
 
 def beside_authors(axes: np.ndarray, names: list[str]) -> None:
