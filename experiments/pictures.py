@@ -322,10 +322,23 @@ def ink() -> dict:
     return {"graphs": [{**each, "places": each["places"].round(2).tolist()} for each in graphs]}
 
 
+def transformer() -> dict:
+    """The sizes of the model of section 2.6, and of the batch that it reads there."""
+    sizes = {"B": 2, "N": 8, "M": 5, "d": 32, "H": 4, "hidden": 64, "words": 10}
+    return {**sizes, "layers": [2, 2]}
+
+
+def basis() -> dict:
+    """A ring whose second eigenvalue repeats, and the first turn of its basis in degrees."""
+    return {"nodes": 12, "start": 35}
+
+
 DATA: dict[str, Callable[[], dict]] = {
     "score": score,
     "stack": stack,
+    "transformer": transformer,
     "ink": ink,
+    "basis": basis,
     "pair": pair,
     "metro": metro,
     "bet": bet,

@@ -17,7 +17,9 @@ OUT = ROOT / "book/_static/stills"
 PAGES = {
     "score": "notebooks/01_self_attention",
     "stack": "notebooks/02_transformer",
+    "transformer": "notebooks/02_transformer",
     "ink": "notebooks/03_message_passing",
+    "basis": "notebooks/04_positional_encodings",
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",

@@ -16,7 +16,9 @@ logger = logging.getLogger(__name__)
 PICTURES = {  # by name: the page and the heading of the section
     "score": ("notebooks/01_self_attention", "one-token-three-steps"),
     "stack": ("notebooks/02_transformer", "the-block"),
+    "transformer": ("notebooks/02_transformer", "the-transformer"),
     "ink": ("notebooks/03_message_passing", "over-squashing"),
+    "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
     "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
@@ -28,6 +30,10 @@ INSTEAD = {
     "weights and the weighted mean follow. The picture shows a query that asks for red.",
     "stack": "With scripts enabled, you can pass tokens through twelve blocks here, with "
     "and without residual connections and norms. The picture shows a stack without either.",
+    "transformer": "With scripts enabled, you can follow a batch through the Transformer here, "
+    "and move the norms from the residual streams to the inputs of the sub-layers.",
+    "basis": "With scripts enabled, you can turn the basis of an eigenspace here. The picture "
+    "shows one of infinitely many bases, and for comparison an eigenvalue that does not repeat.",
     "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
     "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
     "shows a path of eight nodes after two layers.",
@@ -50,6 +56,13 @@ ALT = {
     "their values, and the weighted mean near the value of the red token.",
     "stack": "Tokens after each of twelve blocks without residual connections, whose rows become "
     "equal, and curves of how much they differ and how long they are.",
+    "transformer": "Encoder and decoder side by side, each a thick line that is its residual "
+    "stream, with sub-layers beside it that read the line and add to it. Every box names its "
+    "shape. The memory leads from the top of the encoder to the decoder’s cross-attention. "
+    "Beside it, post-LN has a norm on the line after each sum, pre-LN one before each sub-layer.",
+    "basis": "Twelve points on a circle with two axes turned by 35 degrees from the dashed ones, "
+    "and a ring of twelve nodes twice, coloured by the points’ coordinates on either axis. Below, "
+    "a path coloured by an eigenvector, and by its negative.",
     "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
     "one node: through neighbours, through all nodes, and through both.",
     "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
@@ -109,6 +122,7 @@ def script(code: Path, name: str) -> str:
         "score": ["layers"],
         "stack": ["layers", "colors"],
         "ink": ["colors"],
+        "basis": ["layers", "colors"],
         "tour": ["layers"],
         "bet": ["colors", "molecule"],
         "pair": ["colors", "molecule"],

@@ -7,20 +7,28 @@
   const COLORS = ["#3b82c4", "#e8792f", "#199e77", "#c2559b", "#b8962e", "#7b6fd0", "#d1495b", "#5fa8a0"];
   const colorOf = (number) => COLORS[number] ?? `hsl(${(137.5 * number) % 360} 45% 55%)`;
   const SIZE = 34;
+  const MANY = 14;  // a pair of graphs with more nodes is drawn in twice the width
 
   const graph = ({ places, edges, chosen }, which) => {
     const at = places.map((spot) => spot.map((x) => (x * SIZE).toFixed(1)));
-    const radius = Math.max(2.2, Math.min(6, 26 / Math.sqrt(places.length)));
-    return `<g class="twin" data-which="${which}"><path class="edges" d="${edges.map(([i, j]) => `M${at[i]}L${at[j]}`).join("")}"/>
+    const apart = (i, j) => Math.hypot(at[i][0] - at[j][0], at[i][1] - at[j][1]);
+    const nearest = Math.min(...at.slice(1).map((_, node) => apart(node, node + 1)));
+    const radius = Math.max(1.6, Math.min(6, 26 / Math.sqrt(places.length), 0.4 * nearest));
+    // On a ring of many nodes, skips of 2 and of 3 would lie on its rim: they bend inwards, the longer the further.
+    const inwards = (i, j) => 1 - 0.16 * apart(i, j) / nearest;
+    const bent = (i, j) => (places.length > 20 && apart(i, j) > 1.5 * nearest ?
+      `Q${[0, 1].map((axis) => (inwards(i, j) * (Number(at[i][axis]) + Number(at[j][axis])) / 2).toFixed(1))} ` : "L");
+    return `<g class="twin" data-which="${which}"><path class="edges" d="${edges.map(([i, j]) => `M${at[i]}${bent(i, j)}${at[j]}`).join("")}"/>
       ${at.map(([x, y], node) => `<circle class="node" cx="${x}" cy="${y}" r="${radius.toFixed(1)}"/>${chosen.includes(node) ?
         `<circle class="ring" cx="${x}" cy="${y}" r="${(radius + 3.5).toFixed(1)}"/>` : ""}`).join("")}</g>`;
   };
+  const wide = (pair) => pair.graphs[0].places.length > MANY;
 
   place.innerHTML = `<p><b>The wall of twins.</b> Choose an encoding. Nodes with the same encoding have the same colour, in both
       drawings. Pairs that the encoding distinguishes move apart, and the others move together. Rings mark the nodes that are compared.</p>
     <div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
     <p class="score" role="status"></p>
-    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"><svg viewBox="-108 -46 216 92" aria-hidden="true">
+    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"${wide(pair) ? " data-wide" : ""}><svg viewBox="-108 -46 216 92" aria-hidden="true">
       ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
 
   function show(encoding) {

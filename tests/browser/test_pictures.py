@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
+from gtcourse.models import Transformer, TransformerConfig, causal_mask
 from gtcourse.models.attention import scaled_dot_product_attention
 from tests.browser.visit import SMALL
 from tools.chromium import PHONE
@@ -22,7 +24,9 @@ CODE = ROOT / "book/_static/pictures"
 PAGES = {
     "score": "notebooks/01_self_attention",
     "stack": "notebooks/02_transformer",
+    "transformer": "notebooks/02_transformer",
     "ink": "notebooks/03_message_passing",
+    "basis": "notebooks/04_positional_encodings",
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",
@@ -159,7 +163,7 @@ def computed(browser):
     page.close()
 
 
-@pytest.mark.parametrize("name", ["score", "stack", "ink"])
+@pytest.mark.parametrize("name", ["score", "stack", "transformer", "ink", "basis"])
 def test_the_data_of_a_picture_are_those_that_are_stored(name):
     assert json.loads(pictures.text(pictures.DATA[name]())) == stored(name)
 
@@ -250,6 +254,61 @@ def test_a_stack_in_the_page_computes_what_pytorch_does(computed, kind, alone):
         assert h.flatten().tolist() == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
+def test_the_shapes_in_the_picture_of_the_transformer_are_those_of_the_package(computed):
+    size = stored("transformer")
+    stages = computed("transformer", "() => gtcourse.pictures.transformer()")
+    shown = [[size[axis] for axis in stage["shape"]] for stage in stages]
+    model = Transformer(
+        TransformerConfig(
+            source_vocabulary=size["words"],
+            target_vocabulary=size["words"],
+            d_model=size["d"],
+            num_heads=size["H"],
+            d_hidden=size["hidden"],
+            num_encoder_layers=size["layers"][0],
+            num_decoder_layers=size["layers"][1],
+        )
+    ).eval()
+    source = torch.randint(size["words"], (size["B"], size["N"]))
+    target = torch.randint(size["words"], (size["B"], size["M"]))
+    x = model.source_embedding(source)
+    y = model.target_embedding(target)
+    memory = model.encoder(x)
+    encoder, decoder = model.encoder.layers[0], model.decoder.layers[0]
+    causal = causal_mask(size["M"])
+    computed_here = [
+        source,
+        x,
+        encoder.attention(x, return_attention=True)[1],
+        encoder.feed_forward[0](x),
+        memory,
+        target,
+        y,
+        decoder.attention(y, mask=causal, return_attention=True)[1],
+        decoder.cross_attention(y, memory, return_attention=True)[1],
+        decoder.feed_forward[0](y),
+        model(source, target),
+    ]
+    assert shown == [[*tensor.shape] for tensor in computed_here]
+
+
+@pytest.mark.parametrize("degrees", [0, 35, 200])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_every_turned_basis_of_the_picture_is_one_of_the_rings_eigenvectors(
+    computed, degrees, flipped
+):
+    n = stored("basis")["nodes"]
+    turned = "([n, degrees, flipped]) => gtcourse.pictures.basis(n, degrees, flipped)"
+    found = computed("basis", turned, [n, degrees, flipped])
+    vectors = np.array([found["u2"], found["u3"]]).T
+    laplacian = nx.laplacian_matrix(nx.cycle_graph(n)).toarray()
+    values, ours = np.linalg.eigh(laplacian)
+    assert values[1:3] == pytest.approx([found["eigenvalue"]] * 2)
+    assert laplacian @ vectors == pytest.approx(found["eigenvalue"] * vectors)
+    assert vectors.T @ vectors == pytest.approx(np.eye(2))
+    assert vectors @ vectors.T == pytest.approx(ours[:, 1:3] @ ours[:, 1:3].T)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_picture_is_light_and_has_without_scripts_a_still_and_a_sentence(browser, book, name):
     context = browser.new_context(java_script_enabled=False)
@@ -333,6 +392,37 @@ def test_a_stack_without_residuals_loses_what_sets_its_tokens_apart(picture):
     first = host.locator("canvas").nth(3).evaluate("canvas => canvas.toDataURL()")
     host.get_by_role("button", name="new random weights").press("Enter")
     assert host.locator("canvas").nth(3).evaluate("canvas => canvas.toDataURL()") != first
+
+
+def test_the_transformer_is_followed_by_key_and_its_norms_leave_the_stream(picture, page):
+    host = picture("transformer")
+    said = host.locator("[role=status]")
+    slider = host.locator("input")
+    slider.press("End")
+    assert "[2, 5, 10]" in said.inner_text()
+    host.locator(".part.now").press("ArrowLeft")
+    assert page.evaluate("() => document.activeElement.ariaLabel") == "feed-forward"
+    assert slider.input_value() == "9"
+    on_stream = """whole => [...whole.querySelectorAll('.norm:not(.key *)')].filter((norm) =>
+      [...whole.querySelectorAll('.sum')].some((sum) =>
+        Number(norm.getAttribute('x')) + 15 === Number(sum.getAttribute('cx')))).length"""
+    whole = host.locator(".whole")
+    assert whole.evaluate(on_stream) == 5
+    host.get_by_role("button", name="pre-LN").press("Enter")
+    assert whole.evaluate(on_stream) == 2  # one after the last block of either side
+    assert "reads the norm" in said.inner_text()
+
+
+def test_a_turned_basis_changes_the_entries_and_not_the_projector(picture):
+    host = picture("basis")
+    said = host.locator("[role=status] b")
+    before = said.all_inner_texts()
+    host.locator("input").press("ArrowRight")
+    turned = said.all_inner_texts()
+    host.get_by_role("button", name="flip").press("Enter")
+    flipped = said.all_inner_texts()
+    assert before[2] == turned[2] == flipped[2] == "0.144"
+    assert len({tuple(each[:2]) for each in (before, turned, flipped)}) == 3
 
 
 def test_a_bet_by_key_is_answered_by_the_exact_change(picture, page):

@@ -1,4 +1,4 @@
-// The containment metro: a train rides from a general layer to a special one; at each station the gap
+// The containment metro: a dot rides from a general layer to a special one; at each station the gap
 // between their outputs has fallen to rounding. `data` is what book/_ext/pictures.py writes.
 (function (data) {
   "use strict";
@@ -21,21 +21,22 @@
   };
   const LAST = legs.bias.gaps.length - 1;
   const FLOOR = 1e-16;  // drawn as 0
+  const FULL = 4;  // times an even share has the full colour
   let [line, at, drawnAt] = ["CSA", 0, 0];
   const steps = () => (LINES[line].length - 1) * LAST;
 
-  place.innerHTML = `<p><b>The containment metro.</b> Choose a line and drag the train. On the way, one part of the layer is scaled down, by a factor
-      that falls from 1 to 10<sup>−12</sup> and finally to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
+  place.innerHTML = `<p><b>The containment metro.</b> Choose a line and move the dot along it. Between two stations, one part of the layer is scaled
+      down by a factor that falls from 1 to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
       has a bias for each pair besides its contexts, and its EGT clips the products of queries and keys at ±1.</p>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
-    <label class="ride">train <input type="range" min="0" step="1"></label>
+    <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>
     <p class="said" role="status"></p>
-    <div class="two"><figure><svg class="gap" role="img" aria-label="gap between the outputs on a logarithmic axis"></svg>
-      <figcaption>largest difference from the next station’s output</figcaption></figure>
-      <figure><canvas width="${atoms.length}" height="${channels}" role="img" aria-label="weights of ${atom}"></canvas><div class="atoms" aria-hidden="true">${
-        atoms.map((name) => `<span>${name}</span>`).join("")}</div>
-      <figcaption>weights of ${atom}, after the gate if there is one: a row for each channel, a column for each atom</figcaption></figure></div>`;
+    <div class="two"><figure><b>gap to the next station</b><svg class="gap" role="img" aria-label="largest difference between the outputs, by the factor, on logarithmic axes"></svg></figure>
+      <figure><b>weights of ${atom}</b><div class="grid"><span class="rows" aria-hidden="true"><span>channel 1</span><span>channel ${channels}</span></span>
+        <canvas width="${atoms.length}" height="${channels}" role="img" aria-label="weights of ${atom}: a row for each channel, a column for each atom"></canvas>
+        <div class="atoms" aria-hidden="true">${atoms.map((name) => `<span>${name}</span>`).join("")}</div></div>
+      <figcaption>to each atom, after the gate if there is one: <span class="scale">0 <i></i> ${(FULL / atoms.length).toFixed(2)} or more</span></figcaption></figure></div>`;
   const find = (selector) => place.querySelector(selector);
 
   const leg = () => Math.min(Math.floor(at / LAST), LINES[line].length - 2);
@@ -55,7 +56,7 @@
     find(".map").innerHTML = `${Object.keys(LINES).sort((one, two) => (one === line) - (two === line)).map(track).join("")}
       ${Object.entries(STATIONS).map(([name, [share, y, anchor, dx, dy]]) => `<rect class="station" x="${across(share) - 7}" y="${y - tall(name)}" width="14"
         height="${2 * tall(name)}" rx="7"/><text x="${across(share) + dx}" y="${y + dy}" text-anchor="${anchor}">${name}</text>`).join("")}
-      <rect class="train" width="26" height="14" rx="4" fill="${COLORS[line]}"/>`;
+      <circle class="train" r="7" fill="${COLORS[line]}"/>`;
   }
 
   function show() {
@@ -64,24 +65,27 @@
     const [k, { gaps, weights }] = [within(), legs[what]];
     const [[x, y], [u, v]] = [spot(from), spot(to)];
     map();
-    find(".train").setAttribute("x", x + (u - x) * k / LAST - 13);
-    find(".train").setAttribute("y", y + (v - y) * k / LAST - 7);
+    find(".train").setAttribute("cx", x + (u - x) * k / LAST);
+    find(".train").setAttribute("cy", y + (v - y) * k / LAST);
     const gap = gaps[k];
     const left = k === 0 ? "Nothing has been changed yet." : `${k === LAST ? "Nothing" : `A fraction of 10<sup>−${k / 2}</sup>`} is left ${WHAT[what][1]}.`;
+    find(".which").innerHTML = k === 0 || k === LAST ? `factor ${Number(k === 0)}` : `factor 10<sup>−${k / 2}</sup>`;
     find(".said").innerHTML = `<b>${from} → ${to}</b>: ${WHAT[what][0]}. ${left} The gap to ${to} is <b>${
       gap === 0 ? "0" : gap >= 0.01 ? gap.toFixed(2) : `${gap.toExponential(1).replace("e-", " · 10<sup>−")}</sup>`}</b>.`;
     const wide = find(".gap").clientWidth;
-    find(".gap").setAttribute("viewBox", `0 0 ${wide} 150`);
+    find(".gap").setAttribute("viewBox", `0 0 ${wide} 176`);
     const high = (value) => 12 - 7.8 * Math.log10(Math.max(value, FLOOR));
-    const along = (step) => 50 + (wide - 60) * step / LAST;
+    const along = (step) => 50 + (wide - 66) * step / LAST;
+    const factors = [0, 8, 16, LAST].map((step) => `<text x="${along(step)}" y="154" text-anchor="middle">${
+      step === 0 ? "1" : step === LAST ? "0" : `10<tspan dy="-4" font-size="11">−${step / 2}</tspan>`}</text>`).join("");
     const tick = (power) => (power === 0 ? "1" : power === -16 ? "0" : `10<tspan dy="-4" font-size="11">${String(power).replace("-", "−")}</tspan>`);
     find(".gap").innerHTML = `${[0, -4, -8, -12, -16].map((power) => `<path class="axis" d="M50 ${high(10 ** power)}H${wide - 4}"/><text x="44" y="${high(10 ** power) + 4}"
-        text-anchor="end">${tick(power)}</text>`).join("")}
+        text-anchor="end">${tick(power)}</text>`).join("")}${factors}<text x="${(along(0) + along(LAST)) / 2}" y="173" text-anchor="middle">factor</text>
       <polyline fill="none" stroke="${COLORS[line]}" stroke-width="2" points="${gaps.map((value, step) => `${along(step).toFixed(1)},${high(value).toFixed(1)}`).join(" ")}"/>
       <circle cx="${along(k)}" cy="${high(gap)}" r="5.5" fill="${COLORS[line]}"/>`;
     const context = find("canvas").getContext("2d");
     const image = context.createImageData(atoms.length, channels);
-    weights[k].flat().forEach((value, cell) => image.data.set([232, 121, 47, 255 * Math.min(1, value / 100 * atoms.length / 4)], 4 * cell));
+    weights[k].flat().forEach((value, cell) => image.data.set([232, 121, 47, 255 * Math.min(1, value / 100 * atoms.length / FULL)], 4 * cell));
     context.putImageData(image, 0, 0);
     place.querySelectorAll("[data-line]").forEach((button) => button.setAttribute("aria-pressed", button.dataset.line === line));
     const range = find("input");

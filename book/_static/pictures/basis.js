@@ -1,0 +1,86 @@
+// The eigenvectors of one eigenvalue span a plane, and any two orthogonal axes of it are a basis: a ring
+// of nodes. `data` is what experiments/pictures.py writes; gtcourse.pictures.basis(n, degrees, flipped)
+// gives the two columns.
+(function (data) {
+  "use strict";
+  const { number } = gtcourse.layers;
+  const { nodes: n } = data;
+  const [REACH, SPOT, PLANE] = [62, 11, 70];  // the ring’s radius, a node’s, and the plane’s circle
+  const LARGEST = Math.sqrt(2 / n);  // an entry of a unit vector on the ring
+
+  /** The second and third eigenvector of a ring's Laplacian D − A, in a basis turned by some degrees. */
+  function basis(count, degrees, flipped) {
+    const turned = (i) => 2 * Math.PI * i / count - degrees * Math.PI / 180;
+    const wave = (of, sign) => Array.from({ length: count }, (_, i) => sign * Math.sqrt(2 / count) * of(turned(i)));
+    return { u2: wave(Math.cos, 1), u3: wave(Math.sin, flipped ? -1 : 1), eigenvalue: 2 - 2 * Math.cos(2 * Math.PI / count) };
+  }
+
+  gtcourse.pictures = { ...gtcourse.pictures, basis };
+  const place = document.getElementById("basis");
+  if (!place) return;
+
+  let [degrees, flipped] = [data.start, false];
+  const around = (i, radius) => [radius * Math.cos(2 * Math.PI * i / n), -radius * Math.sin(2 * Math.PI * i / n)];
+  const every = Array.from({ length: n }, (_, i) => i);
+  const ring = (entries) => `<path class="link" fill="none" d="${every.map((i) => `${i ? "L" : "M"}${around(i, REACH).map((x) => x.toFixed(1))}`).join("")}Z"/>
+    ${every.map((i) => `<circle class="spot${i ? "" : " source"}" cx="${around(i, REACH)[0].toFixed(1)}" cy="${around(i, REACH)[1].toFixed(1)}" r="${SPOT}" fill="${shade(entries[i] / LARGEST)}"/>`).join("")}
+    <text y="-8" text-anchor="middle" dominant-baseline="central">node 0</text><text y="9" text-anchor="middle" dominant-baseline="central">${signed(entries[0])}</text>`;
+  const path = `<path class="link" d="M-99 0H99"/>${every.map((i) => `<circle class="spot" cx="${-99 + 18 * i}" r="8"/>`).join("")}`;
+
+  place.innerHTML = `<p><b>One eigenvalue, many bases.</b> On a ring of ${n} nodes, λ<sub>2</sub> = λ<sub>3</sub> = ${number(basis(n, 0, false).eigenvalue, 2)}. Each node is a point of their plane, and its two
+      coordinates are its entries in u<sub>2</sub> and u<sub>3</sub>. Turn the axes: the points stay, and the entries change.</p>
+    <div class="choices"><button type="button" data-flip aria-pressed="false">flip the sign of u<sub>3</sub></button></div>
+    <div class="ride"><span class="which"></span><input type="range" min="0" max="360" step="5" aria-label="angle of the axes in degrees"></div>
+    <p class="said" role="status"></p>
+    <div class="views"><figure><b>the plane of the eigenvalue</b><svg class="plane" viewBox="-112 -104 224 208" role="img"></svg><figcaption>dashed: the axes before turning</figcaption></figure>
+      <figure><b>u<sub>2</sub></b><svg viewBox="-84 -84 168 168" role="img" aria-label="the ring coloured by u2" data-column="u2"></svg><figcaption>the points’ coordinates on the axis u<sub>2</sub></figcaption></figure>
+      <figure><b>u<sub>3</sub></b><svg viewBox="-84 -84 168 168" role="img" aria-label="the ring coloured by u3" data-column="u3"></svg><figcaption>the points’ coordinates on the axis u<sub>3</sub></figcaption></figure></div>
+    <p class="scale">entry <span>−${number(LARGEST, 2)}</span> <i></i> <span>${number(LARGEST, 2)}</span></p>
+    <div class="paths"><p>On a path of ${n} nodes no eigenvalue repeats. Its u<sub>2</sub> has a line instead of a plane, so that only the sign is left to choose:</p>
+      ${[1, -1].map((sign) => `<figure><svg viewBox="-110 -12 220 24" role="img" aria-label="the path coloured by ${sign > 0 ? "" : "minus "}u2" data-sign="${sign}">${path}</svg>
+        <figcaption>${sign > 0 ? "" : "−"}u<sub>2</sub></figcaption></figure>`).join("")}</div>`;
+  const find = (selector) => place.querySelector(selector);
+  const all = (selector) => [...place.querySelectorAll(selector)];
+  const shade = (share) => gtcourse.colors.css(gtcourse.colors.shade("number", 0.5 + share / 2));
+  const signed = (x) => (x < 0 ? number(x, 2) : `+${number(x, 2)}`);
+
+  /** An axis of the plane from end to end, with a name at its positive end. */
+  function axis(angle, sign, name, kind) {
+    const [x, y] = [sign * Math.cos(angle), -sign * Math.sin(angle)];
+    const label = name && `<text x="${(98 * x).toFixed(1)}" y="${(95 * y).toFixed(1)}" text-anchor="middle" dominant-baseline="central">u<tspan dy="3" font-size="11">${name}</tspan></text>`;
+    return `<path class="${kind}" d="M${(-86 * x).toFixed(1)} ${(-86 * y).toFixed(1)}L${(86 * x).toFixed(1)} ${(86 * y).toFixed(1)}"/>${label}`;
+  }
+
+  function draw() {
+    const columns = basis(n, degrees, flipped);
+    const turned = degrees * Math.PI / 180;
+    find("input").value = degrees;
+    find(".which").textContent = `turned by ${degrees}°`;
+    find("[data-flip]").setAttribute("aria-pressed", flipped);
+    find(".plane").setAttribute("aria-label", `twelve points on a circle, and axes turned by ${degrees} degrees`);
+    find(".plane").innerHTML = `<circle class="round" r="${PLANE}"/>${axis(0, 1, "", "before")}${axis(Math.PI / 2, 1, "", "before")}
+      ${axis(turned, 1, "2", "axis-now")}${axis(turned + Math.PI / 2, flipped ? -1 : 1, "3", "axis-now")}
+      ${every.map((i) => { const [x, y] = around(i, PLANE); return `<circle class="point${i ? "" : " source"}" cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="5"/>
+        <text class="number" x="${(0.8 * x).toFixed(1)}" y="${(0.8 * y).toFixed(1)}" text-anchor="middle" dominant-baseline="central">${i}</text>`; }).join("")}`;
+    for (const column of ["u2", "u3"]) find(`[data-column=${column}]`).innerHTML = ring(columns[column]);
+    all("[data-sign]").forEach((svg) => svg.querySelectorAll(".spot").forEach((spot, i) =>
+      spot.setAttribute("fill", shade(svg.dataset.sign * Math.cos(Math.PI * (i + 0.5) / n)))));
+    find(".scale i").style.background = gtcourse.colors.ramp("number");
+    const row = (i) => `(${signed(columns.u2[i])}, ${signed(columns.u3[i])})`;
+    const product = columns.u2[0] * columns.u2[1] + columns.u3[0] * columns.u3[1];
+    find(".said").innerHTML = `Both columns are eigenvectors with λ = ${number(columns.eigenvalue, 2)}, have length 1 and are orthogonal, at this angle as at any other. Node 0 reads <b>${row(0)}</b> and
+      node 1 reads <b>${row(1)}</b>. The dot product of these rows, an entry of the projector, is <b>${number(product, 3)}</b> at every angle${flipped ? ", with either sign" : ""}.`;
+  }
+
+  place.addEventListener("click", ({ target }) => {
+    if (!target.closest("[data-flip]")) return;
+    flipped = !flipped;
+    draw();
+  });
+  place.addEventListener("input", ({ target }) => {
+    degrees = Number(target.value);
+    draw();
+  });
+  gtcourse.colors.watch(draw);
+  draw();
+})
