@@ -8,11 +8,13 @@ from gtcourse.course.plots.figures import (
     MODELS,
     PALE,
     SEQUENTIAL,
+    TWO_SIDED,
     attention_map,
     diagram,
     draw_graph,
     formula_table,
     model_color,
+    name_line,
     over_seeds,
     rung,
     show,
@@ -25,4 +27,4 @@ from gtcourse.course.plots.interactive import (
     heads_widget,
     signs_widget,
 )
-from gtcourse.course.plots.molecules import TWO_SIDED, molecules
+from gtcourse.course.plots.molecules import molecules

@@ -18,7 +18,7 @@ import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
@@ -96,8 +96,17 @@ DIVERGING = LinearSegmentedColormap.from_list(
 PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
 """Of nodes, which cover the edges below: from grey to orange, light enough for an atom's letter."""
 
+TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
+"""PALE for values with a sign: blue below zero, grey, orange above."""
+
+LEVELS = 16
+"""Steps of PALE and of TWO_SIDED for which ``book.css`` has a colour where the page is dark."""
+
 LETTERS = "#010203"
-"""Of what is written on such a table: the page's strongest ink."""
+"""Of what is written on a table, or on a node near zero: the page's strongest ink."""
+
+DARK_LETTERS = "#2b2118"
+"""Of what is written on a node far from zero, which is light on either page."""
 
 
 def use_style() -> None:
@@ -138,6 +147,10 @@ def _rounded(places: re.Match) -> str:
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", text)
 
 
+def _of_page(color: re.Match) -> str:
+    return OF_PAGE.get(color[0].lower(), color[0])
+
+
 def accessible_svg(svg: str, alt: str) -> str:
     """The ``<svg>`` element, named by ``alt``, as wide as the page allows up to its own size.
 
@@ -145,8 +158,7 @@ def accessible_svg(svg: str, alt: str) -> str:
     that is wider still scrolls inside its own box.
     """
     svg = svg[svg.index("<svg") :].strip()
-    for color, of_page in OF_PAGE.items():
-        svg = re.sub(re.escape(color), of_page, svg, flags=re.IGNORECASE)
+    svg = re.sub(r"#[0-9a-f]{6}\b", _of_page, svg, flags=re.IGNORECASE)
     size = re.search(r"<svg[^>]*?\bwidth=[\"']([\d.]+)(pt|px)?", svg, re.S)
     width = float(size[1])
     unit = size[2] or "px"
@@ -180,6 +192,28 @@ OF_PAGE = {
 """What ``book.css`` sets, for a light page and for a dark one, and its value elsewhere."""
 
 
+def disc_color(colors: Colormap, share: float) -> str:
+    """The colour of a node at a share of a map; where the page is dark, zero is dark."""
+    own = to_hex(colors(share))
+    if colors.name not in (PALE.name, TWO_SIDED.name):
+        return own
+    level = round(LEVELS * min(max(share, 0.0), 1.0))
+    return f"var(--gtcourse-{colors.name}-{level}, {own})"
+
+
+def disc_letters(colors: Colormap, share: float) -> str:
+    """The colour of what is written on such a node."""
+    far = abs(2 * share - 1) if colors.name == TWO_SIDED.name else share
+    return DARK_LETTERS if far > 0.65 else LETTERS
+
+
+OF_PAGE |= {  # matplotlib writes colours; RDKit's discs are coloured one by one
+    to_hex(colors(share)): disc_color(colors, share)
+    for colors in (TWO_SIDED, PALE)  # grey and orange of both are the same
+    for share in np.arange(colors.N) / (colors.N - 1)
+}
+
+
 def luminance(color: Sequence[float]) -> float:
     """Of red, green and blue, each from 0 to 1, as WCAG defines it."""
     linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3])
@@ -189,6 +223,21 @@ def luminance(color: Sequence[float]) -> float:
 def letters_on(color: Sequence[float]) -> str:
     """Black or white, whichever has a contrast of 4.5 or more on the colour."""
     return "black" if luminance(color) > 0.18 else "white"
+
+
+def name_line(
+    ax: Axes,
+    name: str,
+    at: tuple[float, float],
+    *,
+    shift: tuple[float, float] = (6, 0),
+    side: str = "left",
+) -> None:
+    """Writes the name of a line beside one of its points.
+
+    ``shift`` leads from the point to the name, in points; ``side`` is the name's that lies there.
+    """
+    ax.annotate(name, at, shift, textcoords="offset points", ha=side, va="center", fontsize=10)
 
 
 def draw_graph(
@@ -234,8 +283,12 @@ def draw_graph(
     discs.set_clip_on(False)  # a node at the edge of a flat picture stays whole
     discs.update_scalarmappable()
     shades = np.broadcast_to(discs.get_facecolor(), (len(adjacency), 4))
+    letters = [letters_on(shade) for shade in shades]
+    if values is not None:
+        shares = discs.norm(np.asarray(values, dtype=float))
+        letters = [disc_letters(discs.cmap, float(share)) for share in shares]
     names = labels if labels is not None else range(len(adjacency))
-    for node, (name, shade) in enumerate(zip(names, shades, strict=False)):
+    for node, (name, color) in enumerate(zip(names, letters, strict=False)):
         ax.text(
             *place[node],
             str(name),
@@ -243,7 +296,7 @@ def draw_graph(
             va="center",
             fontsize=10,
             weight="bold",
-            color=letters_on(shade),
+            color=color,
         )
     ax.set_axis_off()
     ax.margins(0.15)

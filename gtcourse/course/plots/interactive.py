@@ -21,8 +21,7 @@ from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from gtcourse.course.plots.figures import COLORS, PAGE_INK, table
-from gtcourse.course.plots.molecules import TWO_SIDED
+from gtcourse.course.plots.figures import COLORS, PAGE_INK, TWO_SIDED, table
 
 if TYPE_CHECKING:
     from gtcourse.course.costs import StepFormula

@@ -8,17 +8,20 @@ from html import escape
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
+from matplotlib.colors import Colormap
 from matplotlib.colors import to_rgb as rgb
 
-from gtcourse.course.plots.figures import COLORS, INK, PAGE_INK, PALE, accessible_svg
-
-LETTERS = "#2b2118"  #: of atoms, on every disc
+from gtcourse.course.plots.figures import (
+    COLORS,
+    INK,
+    PAGE_INK,
+    PALE,
+    accessible_svg,
+    disc_color,
+    disc_letters,
+)
 
 RING = f"stroke:{COLORS['blue']};stroke-width:3px"  #: of an atom that a picture is about
-
-TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
-"""PALE for values with a sign: blue below zero, grey, orange above."""
 
 PALETTE = {
     -1: INK,
@@ -82,10 +85,8 @@ def molecules(
         options.highlightRadius = 0.4
         low, high = limits or (min(map(min, values)), max(map(max, values)))
         colors = colormaps.get_cmap(cmap)
-        shades = [
-            {i: colors((float(v) - low) / max(high - low, 1e-9))[:3] for i, v in enumerate(row)}
-            for row in values
-        ]
+        shares = [[(float(v) - low) / max(high - low, 1e-9) for v in row] for row in values]
+        shades = [{i: colors(share)[:3] for i, share in enumerate(row)} for row in shares]
         highlights = {"highlightAtoms": [*map(list, shades)], "highlightAtomColors": shades}
         highlights["highlightBonds"] = [[] for _ in mols]
         bar = _color_bar(low, high, colors, value_label)
@@ -93,7 +94,7 @@ def molecules(
     drawer.FinishDrawing()
     svg = drawer.GetDrawingText()
     if values is not None:
-        svg = dark_letters(svg)
+        svg = on_page(svg, colors, [share for row in shares for share in row])
     if outlined:
         svg = outline(svg, [mol.GetNumAtoms() for mol in mols], outlined)
     return HTML(accessible_svg(svg, alt) + bar)
@@ -120,14 +121,24 @@ def draw_options(drawer, palette: dict[int, str]):
     return options
 
 
-def dark_letters(svg: str) -> str:
-    """Atoms' letters that read on every disc."""
-    return re.sub(r"(class='atom-\d+'[^>]*fill=')#\w{6}", rf"\g<1>{LETTERS}", svg)
+def on_page(svg: str, colors: Colormap, shares: Sequence[float]) -> str:
+    """Discs and letters in colours that follow the page; ``shares`` has one for each disc."""
+    remaining = iter(shares)
+    current: dict[str, float] = {}  # of the molecule that is being drawn, by atom
+
+    def colored(mark: re.Match) -> str:
+        if mark["disc"]:
+            share = current[mark["of"]] = next(remaining)
+            return re.sub(r"#\w{6}", disc_color(colors, share), mark[0])
+        return re.sub(r"#\w{6}", disc_letters(colors, current[mark["letter"]]), mark[0])
+
+    disc = r"(?P<disc><ellipse)[^>]*class='atom-(?P<of>\d+)'[^>]*>"
+    return re.sub(rf"{disc}|<path class='atom-(?P<letter>\d+)'[^>]*>", colored, svg)
 
 
 def outline(svg: str, sizes: Sequence[int], atoms: Sequence[int | None]) -> str:
     """Blue rings around discs: ``atoms`` has one for each molecule of these sizes, or None."""
-    discs = list(re.finditer(r"<ellipse[^>]*class='atom-\d+'[^>]*stroke:(#\w+);[^>]*>", svg))
+    discs = list(re.finditer(r"<ellipse[^>]*class='atom-\d+'[^>]*stroke:([^;]+);[^>]*>", svg))
     first = 0
     pieces = []
     done = 0
@@ -142,10 +153,15 @@ def outline(svg: str, sizes: Sequence[int], atoms: Sequence[int | None]) -> str:
 
 
 def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:
-    stops = ", ".join(to_hex(colors(step / 8)) for step in range(9))
+    stops = ", ".join(disc_color(colors, step / 8) for step in range(9))
     ramp = f"background:linear-gradient(to right, {stops});width:8rem;height:.7rem"
     return (
         f'<div style="display:flex;gap:.5rem;align-items:center;justify-content:center;'
-        f'flex-wrap:wrap;color:{PAGE_INK}"><span>{escape(label)}</span><span>{low:.3g}</span>'
-        f'<span style="{ramp}"></span><span>{high:.3g}</span></div>'
+        f'flex-wrap:wrap;font-size:.85rem;color:{PAGE_INK}">'
+        f"<span>{escape(label)}</span><span>{_signed(low)}</span>"
+        f'<span style="{ramp}"></span><span>{_signed(high)}</span></div>'
     )
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")

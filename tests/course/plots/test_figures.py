@@ -13,8 +13,14 @@ from matplotlib.colors import to_rgb
 from book._ext import pictures
 from gtcourse.course import plots
 from gtcourse.course.blindness import Rung
-from gtcourse.course.plots.figures import COLORS, layout, luminance
-from gtcourse.course.plots.molecules import LETTERS
+from gtcourse.course.plots.figures import (
+    COLORS,
+    OF_PAGE,
+    disc_color,
+    disc_letters,
+    layout,
+    luminance,
+)
 from tools.paths import ROOT
 
 
@@ -53,11 +59,45 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("colors", [plots.molecules.__kwdefaults__["cmap"], plots.TWO_SIDED])
-@pytest.mark.parametrize("place", [0.0, 0.25, 0.5, 0.75, 1.0])
-def test_an_atoms_letter_reads_on_every_disc_and_no_disc_glares(colors, place):
-    assert luminance(colors(place)) < 0.55
-    assert contrast(colors(place), to_rgb(LETTERS)) >= 4.5
+def read_on(page: str, color: str) -> tuple[float, float, float]:
+    """A colour of a figure as book.css sets it for a page."""
+    found = re.fullmatch(r"var\((--[\w-]+), (.+)\)", color)
+    if found is None:
+        return to_rgb(color)
+    selector = r'html\[data-theme="dark"\]' if page == "dark" else r"html"
+    rules = re.findall(rf"^{selector} \{{(.*?)\}}", CSS, re.M | re.S)
+    values = re.findall(rf"{found[1]}: (#\w+);", "".join(rules))
+    if page == "dark":
+        assert values, f"book.css has no {found[1]} for a dark page"
+    return to_rgb(values[-1] if values else found[2])
+
+
+CSS = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["light", "dark"])
+@pytest.mark.parametrize("colors", [plots.PALE, plots.TWO_SIDED])
+@pytest.mark.parametrize("share", np.linspace(0, 1, 17))
+def test_letters_read_on_every_disc_and_no_disc_glares(colors, share, page):
+    disc = luminance(read_on(page, disc_color(colors, share)))
+    letters = read_on(page, OF_PAGE.get(disc_letters(colors, share), disc_letters(colors, share)))
+    light, dark = sorted((disc, luminance(letters)), reverse=True)
+    assert disc < 0.55
+    assert (light + 0.05) / (dark + 0.05) >= (4.5 if page == "light" else 3.9)
+
+
+def test_zero_is_dark_on_a_dark_page():
+    for colors, zero in ((plots.PALE, 0.0), (plots.TWO_SIDED, 0.5)):
+        assert luminance(read_on("dark", disc_color(colors, zero))) < 0.05
+
+
+def test_atoms_and_nodes_have_colours_that_follow_the_page():
+    values = [0.0, 0.5, 1.0]
+    molecule = plots.molecules(["CCO"], values=[values], alt="x").data
+    graph = plots.draw_graph(torch.ones(3, 3) - torch.eye(3), values=values)
+    for html in (molecule, plots.show(graph.figure, alt="x").data):
+        for level in (0, 8, 16):
+            assert f"var(--gtcourse-pale-{level}, " in html
 
 
 PAGES = {"light": ((1.0, 1.0, 1.0), (0.0, 0.0, 0.0)), "dark": (to_rgb("#14181e"), (1.0, 1.0, 1.0))}
