@@ -4,7 +4,8 @@ from pathlib import Path
 
 from docutils import nodes
 
-MODELS = [f"{name}-100k/molecules" for name in ("csa", "graphormer", "egt", "grpe")]
+# In the order of the chapters: the page opens on the first.
+MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
 
 MOLECULES = {
     "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
@@ -36,7 +37,7 @@ MOLECULES = {
 
 HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
 
-TITLES = {"csa": "CSA", "graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE"}
+TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
 CHAPTERS = {
     "notebooks/06_graphormer": "graphormer",

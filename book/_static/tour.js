@@ -3,79 +3,77 @@
 gtcourse.tour = (function () {
   "use strict";
 
-  const two = (x) => gtcourse.layers.number(x, 2);
+  const two = (x) => gtcourse.layers.number(Number(x.toFixed(2)) || 0, 2);  // no −0.00
   const nearest = (values, x) => values.reduce((best, value, at) => (Math.abs(value - x) < Math.abs(values[best] - x) ? at : best), 0);
 
   // `ask` is a question with answers, `right` says which is, given the page before and after the step.
-  // What would give the answer away is covered until the reader has chosen. `see` is what a phone shows
-  // above the question: the first and the last of the parts, while it is asked and once it is answered.
+  // `look` is what the question is about, which has a dashed frame. What would give the answer away is
+  // covered until the reader has chosen. `see` is what a phone shows above the question: the first and
+  // the last of the parts.
   const STEPS = [
     {
-      title: "The prediction", kind: "csa", see: [".axis", ".legend"],
-      ask: ["A trained CSA reads aspirin’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is CSA on average, on molecules it has never seen?", "0.02", "0.2", "2"],
-      right: ({ error }) => nearest([0.02, 0.2, 2], error),
-      text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For aspirin it predicts ${two(now)}, and RDKit computes ${two(exact)}. The next nine steps
+      title: "The prediction", kind: "graphormer", look: "axis", see: [".axis", ".legend"],
+      ask: ["A trained Graphormer reads aspirin’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is this model on average, on molecules it has never seen?", "0.04", "0.4", "4"],
+      right: ({ error }) => nearest([0.04, 0.4, 4], error),
+      text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For aspirin it predicts ${two(now)}, and RDKit computes ${two(exact)}. The next steps
         follow one number of this prediction, and then change it.`,
     },
     {
-      title: "Where an atom looks", kind: "csa", scope: "model", i: 3, j: 1, cover: "molecule maps matrix path", see: [".molecule", ".legend"],
+      title: "Where an atom looks", kind: "graphormer", scope: "model", i: 4, j: 2, look: "molecule", cover: "molecule maps matrix path", see: [".molecule", ".legend"],
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
       text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, compared with ${two(uniform)} if all weights were equal.
         Every atom may look at every other; bonds do not limit it. Choose other atoms.`,
     },
     {
-      title: "One layer", kind: "csa", scope: "layer", layer: 1, i: 3, j: 1, cover: "channels matrix", see: [".flow", ".maps"],
-      ask: ["A layer’s square shows the mean over its channels. Do the channels themselves look alike?", "yes", "no, they differ"],
+      title: "One layer", kind: "graphormer", scope: "layer", layer: 0, i: 4, j: 2, look: "maps", cover: "channels matrix", see: [".flow", ".maps"],
+      ask: ["A layer’s square shows the mean over its eight heads. Do the heads themselves look alike?", "yes", "no, they differ"],
       right: () => 1,
-      text: () => "They differ. Row 2 has a square for every channel: CSA computes separate attention weights for each channel, the other three models for each head. Choose some of them, and the molecule’s colours change.",
+      text: () => "They differ. Row 2 has a square for every head: head 5 follows the bonds, head 1 spreads its weights. Choose some of them, and the molecule’s colours change.",
     },
     {
-      title: "A logit", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, cover: "path", see: [".of-pair", ".path"],
-      ask: ["Channel 35 of layer 1, from C1 to O3. Does the logit come from the atoms’ content (q·k) or from their place in the graph (E)?", "content", "place"],
-      right: ({ terms: [content, pair] }) => (Math.abs(pair) > Math.abs(content) ? 1 : 0),
-      text: ({ terms: [content, pair] }) => `From their place: the path lists the terms of the logit, each with its colour, ${two(content)} from the content and ${two(pair)} from the pair.
-        E was learned from bonds, rings and random walks. Other pairs and channels differ.`,
+      title: "A logit", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, look: "path", cover: "path", see: [".of-pair", ".path"],
+      ask: ["Head 5 of layer 1, from C1 to O3. Does the logit come from the atoms’ content (q·k) or from their place in the graph (b and c)?", "content", "place"],
+      right: ({ terms: [content, ...place] }) => (Math.abs(place.reduce((a, b) => a + b)) > Math.abs(content) ? 1 : 0),
+      text: ({ terms: [content, distance, bonds] }) => `From their place: the path lists the terms of the logit, each with its colour, ${two(content)} from the content, ${two(distance)} from
+        the distance and ${two(bonds)} from the bond between them. Graphormer has learned both biases.`,
     },
     {
-      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } }, see: [".molecule", "fieldset"],
-      ask: ["Now Graphormer. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
+      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } }, look: "fieldset molecule", see: [".molecule", "fieldset"],
+      ask: ["Head 1. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
       right: () => 1,
-      text: ({ now, before }) => `They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight.
-        The prediction moved from ${two(before)} to ${two(now)}. Move the slider.`,
+      text: () => "They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight. Move the slider.",
     },
     {
-      title: "Value and message", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 3, changes: { shift: { 1: 3 } }, see: [".of-pair", ".path"],
+      title: "Value and message", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, look: "path", see: [".of-pair", ".path"],
       ask: ["A large weight does not always mean a large message. What can make the message small although the weight is large?", "a small value v", "the softmax"],
       right: () => 0,
       text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
     {
-      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, changes: { off: new Set(["value"]) }, see: [".made", ".maps"],
-      ask: ["GRPE adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
+      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, look: "models maps", see: [".made", ".maps"],
+      ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
       right: () => 1,
-      text: ({ now, before }) => `All but the first: its weights come from queries and keys alone. Later layers read other vectors.
-        The prediction goes from ${two(before)} to ${two(now)}. Tick the box again and compare.`,
+      text: () => "They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing, and later layers read other vectors. Reopen it with ×.",
     },
     {
-      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, see: [".made", ".maps"],
-      ask: ["EGT multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
+      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, channel: 0, changes: { off: new Set(["value"]) }, look: "models flow", see: [".made", ".maps"],
+      ask: ["Now GRPE, which adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
       right: () => 1,
-      text: ({ now, before }) => `They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing. Without that head’s messages the
-        prediction is ${two(now)} instead of ${two(before)}. Reopen it with × beside “gate of head 2”.`,
+      text: () => "All but the first: its weights come from queries and keys alone. Later layers read other vectors. Tick the box again and compare.",
     },
     {
-      title: "Attention and importance", kind: "csa", scope: "model", i: 9, j: 3, effects: true, see: [".molecule", "fieldset"],
+      title: "A weight for every channel", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, changes: { perHead: true }, look: "models maps", see: [".made", ".maps"],
+      ask: ["Now CSA, which computes a weight for each of its 52 channels. We average E over the 13 channels of each head. How far does the prediction move?", "by less than 0.5", "by more"],
+      right: ({ now, before }) => Number(Math.abs(now - before) > 0.5),
+      text: ({ now, before }) => `It moves by ${two(Math.abs(now - before))}: the channels of a head differ, and the model uses that.`,
+    },
+    {
+      title: "Attention and importance", kind: "csa", scope: "model", i: 9, j: 3, effects: true, look: "molecule", see: [".molecule", "fieldset"],
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
-      text: () => "Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for attention and compare. Chapter 11 measures how far the two agree.",
-    },
-    {
-      title: "Is it right?", kind: "csa", beside: "graphormer", molecule: "caffeine", scope: "model", i: 4, j: 3, see: [".molecule", ".legend"], then: [".beside", ".beside"],
-      ask: ["A last one: caffeine. Which of these two models is nearer to the exact value?", "CSA", "Graphormer"],
-      right: ({ now, exact, other }) => (Math.abs(now - exact) <= Math.abs(other - exact) ? 0 : 1),
-      text: ({ now, exact, other }) => `CSA predicts ${two(now)}, Graphormer ${two(other)}; exact is ${two(exact)}. One molecule cannot show which model is better: the column
-        “test MAE” is the mean over all test molecules. Now choose your own molecule, and remove an atom.`,
+      text: () => `Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for
+        attention. Chapter 11 measures how far the two agree. Now type your own molecule, or compare two models.`,
     },
   ];
 
@@ -96,13 +94,13 @@ gtcourse.tour = (function () {
   return function (place, visit) {
     let at = -1;
     let guess = null;
-    const start = `<button data-tour="1">Take the ${STEPS.length}-step tour</button>`;
+    const start = `<button data-tour="1"><span class="long">Take the </span>${STEPS.length}-step tour</button>`;
 
     async function show() {
       const step = STEPS[at];
       const asking = guess === null;
       // Before the answer the page is as the step finds it: the same place, without its changes.
-      const shown = await visit(asking ? { ...step, changes: {}, effects: false, beside: null } : step);
+      const shown = await visit(asking ? { ...step, changes: {}, effects: false } : step);
       if (step !== STEPS[at]) return;  // the reader was faster than the model's file
       const [question, ...answers] = step.ask;
       const verdict = () => (guess === SKIPPED ? "" : step.right(shown) === guess ? "<b>Right.</b> " : "<b>Not quite.</b> ");
@@ -110,14 +108,14 @@ gtcourse.tour = (function () {
       const covered = asking && step.cover ? ' <span class="quiet">The answer is covered until you choose.</span>' : "";
       const onward = asking ? `<button data-answer="${SKIPPED}">Skip</button>` :
         `<button data-tour="1" class="next">${at + 1 < STEPS.length ? "Next" : "Finish"}</button>`;
-      place.parentElement.dataset.cover = asking ? step.cover ?? "" : "";
+      Object.assign(place.parentElement.dataset, { cover: asking ? step.cover ?? "" : "", look: step.look });
       const begins = !place.querySelector("p");
-      place.innerHTML = `<div><p role="status">${title} ${asking ? question + covered : verdict() + step.text(shown)}</p>${asking ?
+      place.innerHTML = `<div><p role="status">${title} ${asking ? question + covered : verdict() + step.text(shown)}${!asking && shown.changed ? `<span class="changed">${shown.changed}</span>` : ""}</p>${asking ?
         `<div class="answers">${answers.map((words, which) => `<button data-answer="${which}">${words}</button>`).join("")}</div>` : ""}</div>
         <div class="steps"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>${onward}<button data-tour="0" class="end">End</button></div>`;
       if (begins) place.getRootNode().host.scrollIntoView();  // so that all that changes is in view
       place.querySelector(".next, .answers button").focus({ preventScroll: true });
-      bringIntoView(place, (!asking && step.then) || step.see);
+      bringIntoView(place, step.see);
     }
 
     place.innerHTML = start;
@@ -131,7 +129,7 @@ gtcourse.tour = (function () {
       }
       if (at >= 0 && at < STEPS.length) return void show();
       at = -1;
-      place.parentElement.dataset.cover = "";
+      Object.assign(place.parentElement.dataset, { cover: "", look: "" });
       place.innerHTML = start;
       place.querySelector("button").focus({ preventScroll: true });
       visit({});

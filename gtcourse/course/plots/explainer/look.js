@@ -56,14 +56,14 @@ gtcourse.look = (function () {
     },
   };
 
-  // No text is smaller than 11 px. On a laptop of 800 px everything that changes is in view at once.
+  // No text is smaller than 12 px but subscripts, of 11. On a laptop of 800 px everything that changes is in view at once.
   const CSS = `
     :host { display: block; color: inherit; font: inherit; line-height: 1.4; --line: color-mix(in srgb, currentColor 25%, transparent);
             --soft: color-mix(in srgb, currentColor 7%, transparent); --ink: var(--pst-color-text-base, CanvasText); --page: var(--pst-color-background, Canvas); }
     * { box-sizing: border-box; }
     [hidden] { display: none !important; }
-    .page { container-type: inline-size; font-size: 14.5px; }
-    .frame { display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; }
+    .page { container-type: inline-size; font-size: 14.5px; --gold: ${COLORS.gate}; }
+    .frame { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; }
     button, select, input { font: inherit; color: inherit; }
     button, select { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; max-width: 100%; }
     option { color: CanvasText; background: Canvas; }
@@ -74,19 +74,21 @@ gtcourse.look = (function () {
     h2 { font-size: 14.5px; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
     .levels > h2:first-child, .weight h2 { margin-top: 0; }
-    small, .quiet { font-size: 12.5px; }
+    small, .quiet { font-size: 13px; }
     .quiet { opacity: .85; }
     sub, sup { font-size: 11px; line-height: 0; }
 
-    .bar { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: 14px; }
+    .bar { display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: 14px; }
     .models { display: flex; flex-wrap: wrap; gap: .3rem; }
     .picker > summary { display: flex; gap: .4rem; align-items: center; list-style: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; }
     .picker > summary::after { content: "▾"; }
     .picker > summary::-webkit-details-marker { display: none; }
-    .strip { position: absolute; z-index: 5; top: calc(100% + .3rem); left: 0; width: min(44rem, 100%); max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
+    .picker { position: relative; }
+    .more { display: none; }
+    .strip { position: absolute; z-index: 7; top: calc(100% + .3rem); left: 0; width: min(44rem, 62cqw); max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
       grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); padding: .5rem; background: var(--page); border: 1px solid var(--line); border-radius: .4rem;
       box-shadow: 0 .4rem 1rem #0004; }
-    .strip button { padding: .2rem; font-size: 12px; }
+    .strip button { padding: .2rem; font-size: 12.5px; }
     .strip svg { width: 100%; height: 3.2rem; display: block; pointer-events: none; }
     .strip button[aria-pressed="true"] { background: var(--soft); color: inherit; border: 2px solid ${COLORS.node}; }
     .own { display: flex; gap: .3rem; align-items: center; }
@@ -106,29 +108,47 @@ gtcourse.look = (function () {
     .tour .next { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     .tour .end { border-color: transparent; text-decoration: underline; padding-inline: .2rem; }
 
+    .changed { display: block; margin: .2rem 0 0; min-height: 2.3rem; font-size: 13px; line-height: 1.15rem; }
+    .tour .changed { margin-top: .15rem; min-height: 0; }
+    .frame:has(.tour p) .left > .changed { visibility: hidden; }
+    .changed:not(:empty)::before { content: ""; display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; border: 3px solid var(--gold); border-radius: 3px; vertical-align: -.08rem; }
+
+    /* What differs from the trained model has a golden frame, or a golden triangle beside it; what the
+       tour asks about has a dashed one. */
+    .differs { outline: 3px solid var(--gold); outline-offset: -2px; }
+    .triangle { fill: var(--gold); stroke: var(--page); stroke-width: 1.5; paint-order: stroke; pointer-events: none; }
+    .was { font-weight: 400; opacity: .85; }
+    .path mark { color: inherit; background: color-mix(in srgb, var(--gold) 32%, transparent); border-radius: 3px; padding: 0 .2rem; margin-right: -.2rem; font-weight: 600; }
+    ${["axis", "molecule", "flow", "maps", "path", "fieldset", "made"].map((part) =>
+      `[data-look~="${part}"] ${part === "fieldset" ? part : `.${part}`}`).join(", ")}, [data-look~="models"] .models [aria-pressed="true"] { outline: 2px dashed var(--gold); outline-offset: -1px; border-radius: .4rem; }
+    @media (prefers-reduced-motion: no-preference) {
+      .differs, .triangle, .chips button { animation: seen .7s ease-out 2; }
+      @keyframes seen { from { outline-color: transparent; opacity: .25; } }
+    }
+
     [data-cover~="molecule"] .molecule .disc { fill: var(--page); }
     [data-cover~="molecule"] .molecule .name { fill: var(--ink); }
     [data-cover~="maps"] :is(.maps, .flow) canvas, [data-cover~="channels"] .maps canvas { opacity: 0; }
     [data-cover~="maps"] :is(.maps button, button.card), [data-cover~="channels"] .maps button { background-image: repeating-linear-gradient(45deg, var(--soft) 0 4px, transparent 4px 8px); }
     [data-cover~="matrix"] .cells, [data-cover~="path"] .path li > span:last-child { visibility: hidden; }
 
-    .body { flex: 1 0 100%; min-width: 0; display: grid; grid-template-columns: minmax(18rem, 21.5rem) minmax(0, 1fr); gap: 1.4rem; margin-top: .2rem; }
+    .body { flex: 1 0 100%; min-width: 0; display: grid; grid-template-columns: minmax(18rem, 22.5rem) minmax(0, 1fr); gap: 1.6rem; margin-top: .2rem; }
     .left, .right { min-width: 0; }
     .prediction { margin: 0; font-variant-numeric: tabular-nums; line-height: 1.75rem; min-height: 1.75rem; }
-    .prediction b { font-size: 23px; }
+    .prediction b { font-size: 23px; line-height: 1; }
     .axis { width: 100%; height: 34px; display: block; overflow: visible; }
     .under { display: flex; justify-content: space-between; align-items: center; gap: .5rem; }
-    .under button { border: 0; padding: 0; font-size: 12.5px; text-decoration: underline; white-space: nowrap; }
-    .key { display: flex; gap: .9rem; min-height: 1.1rem; font-size: 12px; line-height: 1.1rem; white-space: nowrap; }
+    .under button { border: 0; padding: 0; font-size: 13px; text-decoration: underline; white-space: nowrap; }
+    .key { display: flex; gap: .9rem; min-height: 1.1rem; font-size: 13px; line-height: 1.1rem; white-space: nowrap; }
     .key i { display: inline-block; width: .65rem; height: .65rem; border-radius: 50%; margin-right: .3rem; background: ${COLORS.node}; }
     .key .old i { background: none; border: 1.5px solid currentColor; }
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
     .made { display: flex; justify-content: space-between; align-items: center; gap: .5rem; margin-top: .3rem; }
     .made > button { flex: none; font-size: 13px; }
     .chips { display: flex; gap: .3rem; min-height: 1.75rem; align-items: center; overflow-x: auto; scrollbar-width: none; white-space: nowrap; min-width: 0; padding: 2px; }
-    .chips button { flex: none; border-radius: 1rem; background: var(--soft); padding: .05rem .6rem; font-size: 13px; }
+    .chips button { flex: none; border-radius: 1rem; border: 2px solid var(--gold); background: var(--soft); padding: .05rem .6rem; font-size: 13px; }
     fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: .2rem 0 .3rem; padding: 0 .6rem .45rem; min-width: 0; min-height: 7.45rem; }
-    legend { font-size: 12.5px; padding: 0 .3rem; }
+    legend { font-size: 13px; padding: 0 .3rem; }
     .row { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; margin-top: .3rem; font-size: 13.5px; }
     .row:first-of-type { margin-top: .1rem; }
     .row button { padding-inline: .45rem; }
@@ -143,42 +163,42 @@ gtcourse.look = (function () {
     .atom:focus-visible { stroke: ${COLORS.node}; stroke-width: 4; stroke-dasharray: 4 2; }
     .atom.other { stroke: ${COLORS.edge}; stroke-width: 3; }
     .atom.removed { fill: color-mix(in srgb, var(--page) 80%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
-    .legend { margin: .2rem 0 0; min-height: 3.6rem; font-size: 13px; }
+    .legend { margin: .2rem 0 0; min-height: 3.3rem; font-size: 13.5px; }
     .legend select { padding: 0 .2rem; margin-left: .2rem; }
-    .scale { display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12px; line-height: 1.3; margin-top: .25rem; }
+    .scale { display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12.5px; line-height: 1.3; margin-top: .25rem; }
     .scale .ramp { grid-column: 1 / -1; height: .6rem; border-radius: 2px; box-shadow: inset 0 0 0 1px var(--line); }
     .scale .uniform { border-left: 2px solid currentColor; padding-left: .25rem; margin-top: -.6rem; padding-top: .7rem; grid-column: 2 / 4; }
     .scale .most { text-align: right; }
 
-    .flow { position: relative; display: grid; grid-template-columns: 4.8rem repeat(var(--layers), minmax(0, 1fr)) 4.4rem 4rem; column-gap: .7rem; align-items: stretch; }
+    .flow { position: relative; display: grid; grid-template-columns: minmax(4.8rem, .8fr) repeat(var(--layers), minmax(0, 1fr)) minmax(4.4rem, .7fr) minmax(4rem, .6fr); column-gap: clamp(.6rem, 1.4cqw, 1.1rem); align-items: stretch; }
     .flow::before { content: ""; position: absolute; left: 0; right: 1rem; top: 2.9rem; height: 4px; background: ${COLORS.node}; }
-    .card { position: relative; background: var(--page); border: 1px solid var(--line); border-top: 4px solid ${COLORS.node}; border-radius: .4rem; padding: .2rem; font-size: 12px;
+    .card { position: relative; background: var(--page); border: 1px solid var(--line); border-top: 4px solid ${COLORS.node}; border-radius: .4rem; padding: .2rem; font-size: 13px;
       text-align: center; line-height: 1.3; display: flex; flex-direction: column; justify-content: center; align-items: center; min-width: 0; }
     .card canvas { width: 100%; max-width: 4.6rem; }
     button.card { justify-content: flex-start; gap: .1rem; cursor: zoom-in; }
     button.card:hover { background: var(--page); border-color: ${COLORS.node}; }
     button.card[aria-pressed="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     .card.result { border-color: ${COLORS.node}; font-size: 16px; font-weight: 600; }
-    .into { font-size: 11.5px; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
+    .into { font-size: 12.5px; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
     .into span { color: color-mix(in srgb, var(--pairs) 60%, var(--ink)); }
-    .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: 12px; white-space: nowrap; min-width: max-content;
+    .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: 13px; white-space: nowrap; min-width: max-content;
       background: color-mix(in srgb, var(--pairs) 22%, transparent); border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
     .maps { display: grid; grid-auto-flow: column; grid-template-rows: repeat(var(--rows), auto); grid-auto-columns: var(--square); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
-    .maps button { padding: 2px; font-size: 11.5px; line-height: 1.15; cursor: zoom-in; }
+    .maps button { padding: 2px; font-size: 12.5px; line-height: 1.15; cursor: zoom-in; }
     .maps button[aria-pressed="true"] { background: #2a69a8; }
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
-    .weight { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 10fr); gap: .9rem; margin-top: .35rem; }
+    .weight { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 11fr); gap: .9rem; margin-top: .35rem; }
     .matrix { cursor: crosshair; touch-action: manipulation; }
     .matrix svg { display: block; max-width: 100%; }
-    .matrix text { fill: currentColor; font-size: 11px; }
+    .matrix text { fill: currentColor; font-size: 12px; }
     .mark { fill: none; stroke: var(--ink); }
-    .path { list-style: none; margin: 0; padding: 0; font-size: 12.5px; }
-    .path li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .5rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .03rem .4rem; margin: .09rem 0;
+    .path { list-style: none; margin: 0; padding: 0; font-size: 13.5px; }
+    .path li { display: grid; grid-template-columns: 8rem minmax(0, 1fr) auto; gap: .4rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .03rem .4rem; margin: .09rem 0;
       background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.24rem; line-height: 1.22; }
     .path li.total { background: none; font-weight: 600; border-top: 1px solid var(--line); }
-    .path small { opacity: .85; margin-left: .3rem; font-size: 12px; }
+    .path small { opacity: .85; font-size: 12.5px; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
     .path button { padding: 0 .4rem; line-height: 1.2; }
     .vector { width: 5.6rem; height: .8rem; }
     .one { display: inline-block; width: 1rem; height: .8rem; vertical-align: middle; border-radius: 2px; margin-right: .3rem; }
@@ -191,11 +211,13 @@ gtcourse.look = (function () {
     .beside th:first-child { text-align: left; }
     .waiting { min-height: 20rem; display: grid; place-items: center; }
     @container (max-width: 820px) {
+      .bar { display: contents; }
       .body { display: flex; flex-direction: column; gap: 0; }
       .left { display: contents; }
       .molecule, .legend { order: 1; }
       .molecule { margin-top: .4rem; }
-      .made, fieldset { order: 2; }
+      .made, fieldset, .left > .changed { order: 2; }
+      .frame:has(.tour p) .left > .changed { display: none; }
       .right { order: 3; }
       .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page); }
       .tour:has(p) { position: sticky; bottom: 0; order: 1; z-index: 6; box-shadow: 0 -.4rem 1rem #0003; }
@@ -208,8 +230,22 @@ gtcourse.look = (function () {
     }
     @container (max-width: 520px) {
       .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
-      fieldset { min-height: 10.1rem; }
-      .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button, .tour button { min-height: 2.25rem; }
+      fieldset { min-height: 9.2rem; }
+      .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button, .tour button, .more { min-height: 2.25rem; }
+      /* Two rows of controls; what is needed less often unfolds below them. */
+      .models { flex: 1 0 100%; order: -2; justify-content: space-between; }
+      .models button { flex: 1 0 auto; }
+      .tour:not(:has(p)), .picker, .more { order: -1; }
+      .picker { position: static; flex: 1 0 auto; }
+      .picker > summary { justify-content: space-between; }
+      .strip { width: 100%; top: 5.3rem; }
+      .more { display: block; }
+      .long { display: none; }
+      .legend { font-size: 13px; }
+      .extra { order: -1; flex: 1 0 auto; }
+      .own input { flex: 1 1 6rem; }
+      .frame:not(.all) .extra { display: none; }
+      .path li { grid-template-columns: 7.6rem minmax(0, 1fr) auto; }
     }`;
 
   return { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp };

@@ -7,12 +7,14 @@
 (function () {
   "use strict";
 
-  const { number } = gtcourse.layers;
+  const number = (x, digits = 3) => gtcourse.layers.number(Number(x.toFixed(digits)) || 0, digits);  // no −0.00
   const { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
   const HEIGHT = 250;  // of a molecule
   const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
-  const FIRST = { csa: 34 };  // the head or channel that is shown first: in CSA one that follows bonds
+  const FIRST = { graphormer: 4, csa: 34 };  // the head or channel that is shown first: one that follows bonds
+  const LEAST = 0.05;  // of the colour scale: a smaller difference is not marked
+  const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
 
   gtcourse.waiting = {};
   gtcourse.deliver = (name, model) => gtcourse.waiting[name](model);
@@ -48,12 +50,12 @@
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="frame"><div class="tour"></div><div class="bar"><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <form class="own"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
+        <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
-        <select data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"></p>
+        <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"></p>
       <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div>
         <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><fieldset></fieldset>
-        <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p></div>
+        <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="changed" role="status"></p></div>
         <div class="right"><div class="waiting">loading the model …</div><div class="levels" hidden>
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
           <h2 class="of-layer"></h2><div class="maps" tabindex="0" role="group"></div>
@@ -206,6 +208,44 @@
       else state.changes[kind].delete(value);
     }
 
+    /** The largest difference between two maps, as a part of the colour scale. */
+    function apart(one, two) {
+      let largest = 0;
+      for (let at = 0; at < one.length; at++) largest = Math.max(largest, Math.abs(one[at] - two[at]));
+      return largest / fullWeight(tokens());
+    }
+
+    /** The weights that the molecule shows, now and in the model as it was trained. */
+    function rows() {
+      const now = shownRow(result, i());
+      const was = shownRow(before, i());
+      const away = now.map((weight, at) => Math.abs(weight - was[at]) / fullWeight(tokens()));
+      return { now, was, differs: away.map((by) => by > LEAST), away };
+    }
+
+    const otherLayers = () => result.layers.map((each, at) =>
+      apart(meanMap(each, tokens()), meanMap(before.layers[at], tokens())) > LEAST);
+
+    /** What the changes have changed, in words: what it was and what it is now. */
+    function differences() {
+      const others = otherLayers();
+      if (Math.abs(result.prediction - before.prediction) < 5e-4 && !others.some(Boolean)) return "";
+      const { now, was, differs, away } = rows();
+      const atoms = [...away.keys()].filter((at) => differs[at]).sort((a, b) => away[b] - away[a]).slice(0, NAMED)
+        .map((token) => `on ${nameOf(token)} ${number(was[token], 2)} → ${number(now[token], 2)}`);
+      const layers = [...others.keys()].filter((at) => others[at]).map((at) => at + 1);
+      const parts = [`prediction ${number(before.prediction, 2)} → ${number(result.prediction, 2)}`];
+      if (atoms.length && !state.effects) parts.push(`${nameOf(i())}’s weight ${atoms.join(", ")}`);
+      const inRow = layers.at(-1) - layers[0] === layers.length - 1;
+      const which = layers.length > 2 && inRow ? `${layers[0]} to ${layers.at(-1)}` : layers.join(" and ");
+      if (layers.length === others.length) parts.push("all maps");
+      else parts.push(layers.length ? `the maps of layer${layers.length > 1 ? "s" : ""} ${which}` : "no map");
+      return `Changed: ${parts.join("; ")}.`;
+    }
+
+    /** Marks what differs from the model as it was trained. */
+    const markDiffering = (all, differs) => all.forEach((each, at) => each.classList.toggle("differs", Boolean(differs[at])));
+
     /** The row of an atom as the molecule shows it: of one head, of a layer's mean, or of all layers. */
     function shownRow(of, token, scope = state.scope) {
       const T = n() + of.first;
@@ -227,7 +267,26 @@
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
+      drawTriangles();
       drawLegend(T);
+      find(".left > .changed").textContent = differences();
+    }
+
+    /** Beside an atom whose weight differs from the trained model's: up if it is larger now, down if smaller. */
+    function drawTriangles() {
+      const svg = find(".molecule svg");
+      svg.querySelectorAll(".triangle").forEach((triangle) => triangle.remove());
+      if (state.effects) return;
+      const { now, was, differs } = rows();
+      svg.querySelectorAll(".disc").forEach((disc, at) => {
+        const token = at + result.first;
+        if (!differs[token]) return;
+        const [x, y, r] = ["cx", "cy", "r"].map((name) => Number(disc.getAttribute(name)));
+        const half = Math.min(7, 0.45 * r);
+        const [left, top] = [x + 0.8 * r, y - 0.8 * r];
+        const up = now[token] > was[token] ? -1 : 1;
+        svg.insertAdjacentHTML("beforeend", `<path class="triangle" d="M${left - half} ${top - 0.7 * half * up}h${2 * half}l${-half} ${1.6 * half * up}z"/>`);
+      });
     }
 
     function drawLegend(T) {
@@ -282,7 +341,9 @@
     function drawFlow() {
       const T = tokens();
       all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, (value) => ofWeight(value, T)));
-      all("[data-layer]").forEach((button, at) => button.setAttribute("aria-pressed", at === state.layer));
+      all(".flow [data-layer]").forEach((button, at) => button.setAttribute("aria-pressed", at === state.layer));
+      markDiffering(all(".flow [data-layer]"), otherLayers());
+      find(".result").classList.toggle("differs", Math.abs(result.prediction - before.prediction) > 5e-4);
       find(".result").textContent = number(result.prediction, 2);
       fade(find(".flow"));
     }
@@ -301,19 +362,22 @@
       const T = tokens();
       const { weights } = about();
       find(".of-layer").innerHTML = `2 · Layer ${state.layer + 1} <small class="quiet">its ${channels()} ${weights}s${
-        weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one. Rows attend to columns</small>`;
+        weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one<span class="long">. Rows attend to columns</span></small>`;
       all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value, T)));
       all("[data-channel]").forEach((button, c) => button.setAttribute("aria-pressed", c === state.channel));
+      const was = before.layers[state.layer].attention;
+      markDiffering(all("[data-channel]"), Array.from({ length: channels() }, (_, c) =>
+        apart(layer().attention.subarray(c * T * T, (c + 1) * T * T), was.subarray(c * T * T, (c + 1) * T * T)) > LEAST));
       fade(find(".maps"));
     }
 
     // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
-    const [MARGIN, LABEL, LOW_WINDOW] = [41, 11, 860];
+    const [MARGIN, LABEL, LOW_WINDOW] = [45, 12, 860];
     let cell = 10;
 
     function buildMatrix() {
       const T = tokens();
-      const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? 284 : 380);
+      const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? 278 : 380);
       cell = Math.max(5, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
       const side = MARGIN + T * cell + 1;
       const names = Array.from({ length: T }, (_, token) => nameOf(token).replace("[VNode]", "VN"));
@@ -353,7 +417,12 @@
       const wide = d / channels();
       const vectors = [];
       const line = (kind, text, label, value, more = "") =>
-        `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}<small>${label}</small></span><span>${value}</span></li>`;
+        `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
+      /** A number of the path and, where a change has changed it, what it was in the trained model. */
+      const compared = (of, digits = 3) => {
+        const [now, was] = [result, before].map((run) => number(of(run, run.layers[state.layer]), digits));
+        return now === was ? now : `<span class="was">${was} → </span><mark>${now}</mark>`;
+      };
       const vector = (values, limit) => {
         if (values.length === 1) return `<i class="one" style="background:${css(ofNumber(values[0], limit))}"></i>${number(values[0])}`;
         vectors.push([values, limit]);
@@ -363,14 +432,15 @@
       // Vectors have one scale in a layer, whatever is changed: full colour at twice what is usual.
       const usual = (values) => 2 * Math.sqrt(values.reduce((sum, x) => sum + x * x, 1e-9) / values.length);
       const [ofValues, ofTokens] = [usual(before.layers[state.layer].value), usual(before.layers[state.layer].after)];
-      const terms = here.terms.map(([key, map]) => {
+      const terms = here.terms.map(([key], which) => {
         const { kind, text, name } = about().terms[key];
-        return line(kind, text, name, number(mapOf(map)[at]));
+        return line(kind, text, name, compared((_, of) => mapOf(of.terms[which][1])[at]));
       });
-      const logit = mapOf(here.logits)[at];
-      const total = Array.from({ length: T }, (_, m) => (isRemoved(m) ? 0 : Math.exp(mapOf(here.logits)[from * T + m]))).reduce((a, b) => a + b, 0);
+      const totalOf = (run, of) => Array.from({ length: T }, (_, m) =>
+        (run === result && isRemoved(m) ? 0 : Math.exp(mapOf(of.logits)[from * T + m]))).reduce((a, b) => a + b, 0);
       const gone = isRemoved(to);
-      const share = gone ? 0 : Math.exp(logit) / total;
+      const shareOf = (run, of) => (run === result && gone ? 0 : Math.exp(mapOf(of.logits)[at]) / totalOf(run, of));
+      const logit = mapOf(here.logits)[at];
       const weight = mapOf(here.attention)[at];
       const value = slice(here.value, to).map((x, k) => x + (here.extra ? here.extra(state.channel * wide + k, from, to) : 0));
       const { reads } = about();
@@ -379,11 +449,11 @@
         sum: from >= result.first && result.parts ? `${nameOf(from)} adds ${number(result.parts[from], 2)}` : "" }[reads];
       find(".of-pair").innerHTML = `${nameOf(from)} looks at ${nameOf(to)} <small class="quiet">${about().source}</small>`;
       find(".path").innerHTML = `${terms.join("")}
-        ${line("", "logit s<sub>ij</sub>", "the sum", number(logit), "total")}
-        ${line("", "softmax of the row", gone ? `${nameOf(to)} is removed` : `${number(Math.exp(logit), 1)} of ${number(total, 1)}`, number(share))}
-        ${here.gates ? line("gate", "× σ(G<sub>ij</sub>)", "gate", number(mapOf(here.gates)[at])) : ""}
+        ${line("", "logit s<sub>ij</sub>", "the sum", compared((_, of) => mapOf(of.logits)[at]), "total")}
+        ${line("", "softmax of row", gone ? `${nameOf(to)} is removed` : `${number(Math.exp(logit), 1)} of ${number(totalOf(result, here), 1)}`, compared(shareOf))}
+        ${here.gates ? line("gate", "× σ(G<sub>ij</sub>)", "gate", compared((_, of) => mapOf(of.gates)[at])) : ""}
         ${line("", "weight a<sub>ij</sub>", `${number(weight * T, 1)} × uniform`, `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u
-          style="left:${100 / FULL}%"></u></span>${number(weight)}`, "total")}
+          style="left:${100 / FULL}%"></u></span>${compared((_, of) => mapOf(of.attention)[at])}`, "total")}
         ${line("value", about().value, `value of ${nameOf(to)}`, vector(value, ofValues))}
         ${line("value", "a<sub>ij</sub> × value", "message", vector(value.map((x) => x * weight), ofValues))}
         ${line("node", "Σ<sub>j</sub> messages", `${nameOf(from)} gathers`, vector(slice(here.z, from), ofValues))}
@@ -391,7 +461,7 @@
         ${line("node", "h<sub>i</sub> after", "layer’s output", vector(here.after.subarray(from * d, (from + 1) * d), ofTokens))}
         ${last ? line("node", "read-out", counts, about().end) :
           line("node", "next layer", "reads h<sub>i</sub>", `<button data-layer="${state.layer + 1}">layer ${state.layer + 2} →</button>`)}
-        ${line("", "prediction", state.molecule.value === null ? "" : `exact ${number(state.molecule.value, 2)}`, number(result.prediction, 2), "total")}`;
+        ${line("", "prediction", state.molecule.value === null ? "" : `exact ${number(state.molecule.value, 2)}`, compared((run) => run.prediction, 2), "total")}`;
       all(".vector").forEach((canvas, which) => {
         const [values, limit] = vectors[which];
         pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
@@ -559,7 +629,7 @@
       const most = row.indexOf(Math.max(...row));
       return {
         now: result.prediction, before: before.prediction, exact: state.molecule.value, error: state.model.error, uniform: 1 / T,
-        other: state.beside && gtcourse.models.run(state.beside, state.molecule, {}).prediction,
+        changed: differences(),
         most: { name: nameOf(most), weight: row[most],
           distance: state.molecule.distance[(state.i - result.first) * n() + most - result.first] },
         terms: layer().terms.map(([, map]) => mapOf(map)[state.i * T + state.j]),
@@ -625,7 +695,8 @@
         state.changes = gtcourse.models.unchanged();
         state.removed.delete(state.molecule);
         recalculate();
-      } else if (act === "link") copyLink(target);
+      } else if (act === "more") target.setAttribute("aria-expanded", find(".frame").classList.toggle("all"));
+      else if (act === "link") copyLink(target);
       else if (target.className === "matrix") {
         const pair = pairAt(event);
         if (!pair) return;
