@@ -1,6 +1,7 @@
 """A picture on every chapter's card: on the first page, and after the promise of the chapter.
 
-Under the chapter's title stands the badge that opens it in Colab, instead of the card's last row.
+On the first page, each card ends with how long its chapter takes to read and to run. Under the
+chapter's title stands the badge that opens it in Colab, instead of the card's last row.
 
 The pictures are book/_static/cards/NN.svg, named for the beginning of the notebook's name; the
 <title> of each is its alt text. They are put in here and not in the notebooks, where Colab would
@@ -8,6 +9,7 @@ look for them in vain.
 """
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +19,14 @@ from sphinx.util import logging
 
 CHAPTER = re.compile(r"(?:^|/)notebooks/(?:(\d\d)_\w+|(data|your_molecules))$")
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+
+PER_MINUTE = 150
+"""Words of a chapter's prose, formulas among them, that a student reads in a minute."""
+
+FOLDED = re.compile(
+    r"<details.*?</details>|```.*?```|^#+ [\d.]* *Exercises.*", re.DOTALL | re.MULTILINE
+)
+"""What is not read on the way through a chapter: solutions, code and the exercises at its end."""
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +49,22 @@ class CardPictures(SphinxTransform):
             name = next(filter(None, links), None)
             if name:
                 card.insert(0, self.picture(name, ["sd-card-img-top"]))
+                self.time(card, name)
+
+    def time(self, card: nodes.Node, name: str) -> None:
+        """At the end of a chapter's card: how long it takes."""
+        notebook = next(iter(Path(self.app.srcdir, "notebooks").glob(f"{name}_*.ipynb")), None)
+        body = next((part for part in card.findall(nodes.container) if is_body(part)), None)
+        if notebook is None or body is None:
+            logger.warning("no chapter or no text for the card of %s", name)
+            return
+        runs = Path(self.app.srcdir, "book/run_times.json")
+        for path in (notebook, runs):
+            self.env.note_dependency(str(path))
+        reading = 5 * round(words(notebook) / PER_MINUTE / 5)
+        seconds = json.loads(runs.read_text(encoding="utf-8"))[notebook.stem]["cpu"]["seconds"]
+        said = f"{reading} min to read · {max(1, round(seconds / 60))} min to run"
+        body += nodes.paragraph("", said, classes=["card-time"])
 
     def badge(self) -> None:
         """Colab's badge under the title, with the address of the card's row "Run it"."""
@@ -76,6 +102,17 @@ def chapter(address: str) -> str | None:
     """01 to 12, data or your_molecules, if this is a chapter's page."""
     found = CHAPTER.search(address.removesuffix(".ipynb"))
     return found and (found[1] or found[2])
+
+
+def words(notebook: Path) -> int:
+    """Those of a chapter's prose, up to its exercises."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    return len(re.findall(r"\b[^\W\d_][\w’'-]*", FOLDED.sub("", "\n\n".join(texts))))
+
+
+def is_body(node: nodes.container) -> bool:
+    return "sd-card-body" in node["classes"]
 
 
 def is_card(node: nodes.Node) -> bool:

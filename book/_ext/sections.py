@@ -132,7 +132,8 @@ def words(node: nodes.Node) -> str:
     attributes = getattr(node, "attributes", {})
     classes = attributes.get("classes", [])
     # A card's link holds its address as text, and the card itself says where it leads.
-    if isinstance(node, GONE) or "cell" in classes or "sd-stretched-link" in classes:
+    unsaid = {"cell", "sd-stretched-link", "card-time"}
+    if isinstance(node, GONE) or unsaid.intersection(classes):
         return ""
     if attributes.get("refdomain") == "cite":  # still the key of the source
         return ""

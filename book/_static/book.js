@@ -66,6 +66,48 @@ function reachScrolling() {
   document.fonts.addEventListener("loadingdone", () => reach(all));
 }
 
+// On a phone, a line of code that is too long goes on in the next row, further to the right. It breaks
+// between words and, in a word that is longer than a row, after a bracket, a comma, a dot or "=".
+const ROW = 36;  // characters, with some room to the left
+
+function wrapCode() {
+  if (!matchMedia("(max-width: 576px)").matches) return;
+  for (const code of document.querySelectorAll('.bd-article :is(.cell_input, [class*="highlight-"]) .highlight pre')) {
+    const lines = linesOf(code);
+    for (const line of lines) {
+      line.style.setProperty("--indent", line.textContent.match(/^ */)[0].length);
+      if (line.textContent.split(/\s+/).some((word) => word.length > ROW)) allowBreaks(line);
+    }
+    code.replaceChildren(...lines);
+    code.classList.add("wrapped");
+  }
+}
+
+/** The marked words of code, line by line; a text of several lines is marked in each of them. */
+function linesOf(code) {
+  const line = () => Object.assign(document.createElement("span"), { className: "line" });
+  const lines = [line()];
+  for (const node of code.childNodes) {
+    node.textContent.split(/(?<=\n)/).forEach((part) => {
+      if (lines.at(-1).textContent.endsWith("\n")) lines.push(line());
+      const copy = node.nodeType === 1 && part === node.textContent ? node.cloneNode(true) : node.cloneNode(false);
+      if (!copy.hasChildNodes()) copy.textContent = part;
+      lines.at(-1).append(copy);
+    });
+  }
+  return lines;
+}
+
+function allowBreaks(line) {
+  const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+  const all = [];
+  while (texts.nextNode()) all.push(texts.currentNode);
+  for (const text of all) {
+    const parts = text.data.split(/(?<=[([{,=.])(?=\S)/);
+    text.replaceWith(...parts.flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part])));
+  }
+}
+
 // On a phone, the column with a table's result stands beside the names of its rows.
 const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae)$/i;
 
@@ -242,6 +284,7 @@ function embedExplainer() {
 
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
+  wrapCode();
   nameArrows();
   followReader();
   addFilter();

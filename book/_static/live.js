@@ -12,8 +12,9 @@
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
     `<button type="button" data-model="${at}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
+    <p class="scale">weight 0 <i></i> <span class="most"></span></p>
     <p class="said"><b>Orange: where the outlined atom looks</b>, in a trained <span class="which"></span>.
-      <span class="scale">0 <i></i> <span class="most"></span></span> <span class="hint"></span></p>
+      <span class="hint"></span></p>
     <p class="said result" role="status"></p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tools.chromium import PHONE
 from tools.paths import NOTEBOOKS
 
 CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob("[01]*.ipynb"))
@@ -46,6 +47,23 @@ def test_the_contents_of_a_page_follow_the_reader(chapter):
         }"""
     )
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
+
+
+def test_on_a_phone_long_lines_of_code_go_on_below_and_are_copied_as_they_are(chapter):
+    code = ".cell_input .highlight pre"
+    page = chapter("02")
+    written = page.locator(code).all_text_contents()
+    page.set_viewport_size(PHONE)
+    page.reload()
+    lines = page.locator(f"{code} > .line")
+    lines.first.wait_for(state="attached")
+    assert page.locator(code).all_text_contents() == written
+    assert any(len(line) > 72 for line in lines.all_text_contents())
+    cut = page.locator(code).evaluate_all(
+        "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    )
+    assert cut == 0
+    assert lines.first.evaluate("line => parseFloat(getComputedStyle(line).fontSize)") >= 11
 
 
 def test_a_page_is_dark_before_the_themes_script_has_run(page, book):
