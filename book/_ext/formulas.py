@@ -12,7 +12,16 @@ from docutils.utils.math import tex2unichar
 from sphinx.application import Sphinx
 
 SIGNS = tex2unichar.mathalpha | tex2unichar.mathbin | tex2unichar.mathrel | tex2unichar.mathord
-SIGNS |= tex2unichar.mathop | {"dots": "…", "|": "‖", "sqrt": "√", "phi": "φ", "sum": "Σ"}
+SIGNS |= tex2unichar.mathopen | tex2unichar.mathclose
+SIGNS |= tex2unichar.mathop | {
+    "lVert": "‖",
+    "rVert": "‖",
+    "dots": "…",
+    "|": "‖",
+    "sqrt": "√",
+    "phi": "φ",
+    "sum": "Σ",
+}
 ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304"}
 LOW = str.maketrans("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 HIGH = str.maketrans(

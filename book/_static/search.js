@@ -51,9 +51,10 @@ function indexed() {
   const sections = SECTIONS.map((section) => {
     const [title, text, page] = [section.title, section.text, section.page].map(wordsOf);
     for (const words of [title, text, page]) for (const word of words.keys()) vocabulary.add(word);
-    return { section, title, text, page, names: (section.names ?? []).flatMap(written) };
+    const [plainTitle, plainText] = [section.title, section.text].map((words) => (words.match(WORD) ?? []).map(american).join(" "));
+    return { section, title, text, page, plainTitle, plainText, names: (section.names ?? []).flatMap(written) };
   });
-  index = { sections, vocabulary: [...vocabulary] };
+  index = { sections, vocabulary: [...vocabulary], known: vocabulary };
   return index;
 }
 
@@ -88,27 +89,72 @@ function meant(word) {
   return candidates[0]?.[1] ?? null;
 }
 
+/** A query with its words apart as the book has them: "layernorm" is "layer norm", "eigen vector" is
+    "eigenvector". */
+function respelt(query) {
+  const { vocabulary, known } = indexed();
+  const has = (word) => known.has(american(word)) || vocabulary.some((other) => stem(other) === stem(american(word)));
+  const words = query.split(/\s+/).filter(Boolean);
+  const found = [];
+  for (let at = 0; at < words.length; at++) {
+    const [word, next] = [words[at], words[at + 1]];
+    if (next && !(known.has(american(word)) && known.has(american(next))) && /^\p{L}+$/u.test(word + next) && has(word + next)) {
+      found.push(word + next);
+      at++;
+    } else found.push(apart(word, has) ?? word);
+  }
+  return found.join(" ");
+}
+
+/** The two words of the book that stand in one; null for a word that the book has, or that begins one. */
+function apart(word, has) {
+  const asked = american(word);
+  if (!/^\p{L}{6,}$/u.test(word) || has(word) || indexed().vocabulary.some((other) => other.startsWith(asked))) return null;
+  for (let at = 3; at <= word.length - 3; at++) {
+    const parts = [word.slice(0, at), word.slice(at)];
+    if (parts.every(has)) return parts.join(" ");
+  }
+  return null;
+}
+
 /** For each word that is asked for, the words of the book that count as it; `slips` are filled with
     the words that were read as others. */
 function terms(query, slips = []) {
   const { vocabulary } = indexed();
   const like = (word) => vocabulary.filter((other) =>
     (word.length > 1 && other.startsWith(word)) || stem(other) === stem(word));
-  const asked = (query.match(WRITTEN) ?? []).map((word) => american(word.replace(/[-‑]/g, "")));
-  return asked.flatMap((word) => {
+  const asked = (query.match(WRITTEN) ?? []).flatMap((written) => {  // "pre-norm" as one word or, if that is nowhere, as two
+    const word = american(written.replace(/[-‑]/g, ""));
+    return like(word).length ? [word] : written.match(WORD).map(american);
+  });
+  return asked.map((word) => {
     const found = like(word);
-    if (found.length) return [new Set(found)];
-    for (let at = 3; at <= word.length - 3; at++) {  // "layernorm" is "layer norm"
-      const parts = [word.slice(0, at), word.slice(at)];
-      if (parts.every((part) => vocabulary.includes(part) || vocabulary.some((other) => stem(other) === stem(part))))
-        return parts.map((part) => new Set(like(part)));
-    }
+    if (found.length) return new Set(found);
     const other = meant(word);
-    if (!other) return [new Set()];
+    if (!other) return new Set();
     slips.push([word, other]);
-    return [new Set(like(other))];
+    return new Set(like(other));
   });
 }
+
+// What students type where the book has other words or signs, and the sections that answer it.
+const LEADS = [
+  [/^layer.?norm/, "book/glossary.html#term-layer-normalisation", "notebooks/02_transformer.html#where-the-norm-goes"],
+  [/^q(uer(y|ies))?\W+(and )?k(eys?)?\W+(and )?v(alues?)?$|^qkv$/, "notebooks/01_self_attention.html#one-token-three-steps"],
+  [/^q\W*k\W*(t|ᵀ|⊤|transposed?)?$/, "notebooks/01_self_attention.html#all-tokens-at-once"],
+  [/temperature|sqrt|√|square root|scaled dot.product/, "notebooks/01_self_attention.html#why-divide-by-the-square-root"],
+  [/^data ?sets?$/, "notebooks/data.html"],
+  [/^multi.?head/, "notebooks/01_self_attention.html#several-heads"],
+  [/^o\W*n\W*(2|²)\W*$|quadratic|complexity/, "notebooks/03_message_passing.html#what-it-costs"],
+  [/^express(ive|ivity|iveness)\b/, "notebooks/03_message_passing.html#what-message-passing-cannot-see"],
+  [/^oom$|out of memory|less memory/, "notebooks/12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory"],
+  [/^laplacian eigen.?vectors?$/, "notebooks/04_positional_encodings.html#the-laplacian"],
+  [/^edge (features?|attributes?)$/, "notebooks/06_graphormer.html#edges-along-the-shortest-path"],
+  [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
+  [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
+  [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/how_to_read.html#three-ways-to-use-it"],
+  [/^hyper.?parameters?$/, "book/results/index.html#what-was-run"],
+];
 
 // Chapters come before the pages on data and results, those before reference, errata are the last.
 const WEIGHTS = [[/^notebooks\/\d/, 1], [/^notebooks\/errata/, 0.2], [/^notebooks/, 0.8],
@@ -134,7 +180,7 @@ function naming(names, query) {
   const asked = written(query);
   const some = (fits) => asked.some((words) => names.some((name) => name.length && name.length === words.length &&
     words.every((word, at) => fits(word, name[at]))));
-  if (some((word, other) => singular(word) === singular(other))) return 2;
+  if (some((word, other) => singular(word) === singular(other) || stem(word) === other)) return 2;
   return Number(some((word, other) => word.length > 2 && other.startsWith(word)));
 }
 
@@ -142,16 +188,32 @@ function naming(names, query) {
 const SMALL = new Set(("a an and are at by can do does for from how i in is it my of on or own the this to use we " +
   "what when where which why with you your").split(" "));
 
-/** The sections with all words of a question or, where there is none, with the most of them. */
+/** The sections with all words of a question or, where there is none, with the most of them. First those
+    that are known to answer it. */
 function search(question, slips = []) {
-  const found = sectionsWith(question, slips, 0);
-  return found.length ? found : sectionsWith(question, [], 1);
+  const all = sectionsWith(question, slips, 0);
+  const found = all.length ? all : sectionsWith(question, [], 1);
+  const asked = question.trim().toLowerCase();
+  const leading = (words) => LEADS.find(([pattern]) => pattern.test(words))?.slice(1) ?? [];
+  const meantByReader = slips.reduce((words, [word, other]) => words.replace(word, other), asked);
+  const direct = leading(asked);
+  if (direct.length) slips.length = 0;  // as it is written, it was no slip
+  const leads = direct.length ? direct : leading(meantByReader);
+  if (!leads.length) return found;
+  const first = leads.map((lead) => ({ section: indexed().sections.find((each) => each.section.url === lead).section, asked: found[0]?.asked ?? [] }));
+  return [...first, ...found.filter(({ section }) => !leads.includes(section.url))].slice(0, 30);
+}
+
+/** The beginnings of words, one after the other: "norm" of "norms", "eigenvector" of "eigenvectors". */
+function inOrder(phrase) {
+  const beginnings = phrase.split(" ").map((word) => (word.startsWith(stem(word)) ? stem(word) : word).replace(/[^\p{L}\p{N}]/gu, ""));
+  return new RegExp(`(?<= |^)${beginnings.join("\\p{L}* ")}\\p{L}*`, "gu");
 }
 
 /** Sections by relevance. With `missing`, a third of the words that are asked for may be missing, at least one. */
 function sectionsWith(question, slips, missing) {
-  const asking = question.replace(/\bdata(sets?)\b/gi, "data $1");  // as the book writes it
-  const query = asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking;
+  const asking = question.replace(/\bdata(sets?)\b/gi, "data $1").replace(/\^T\b/g, "ᵀ").replace(/\^2\b/g, "²");  // as the book writes it
+  const query = respelt(asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking);
   const said = (query.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
   let asked = terms(said.length ? said.join(" ") : query, slips);
   if (missing) asked = asked.filter((words) => words.size);
@@ -163,22 +225,23 @@ function sectionsWith(question, slips, missing) {
     for (const word of term) total += words.get(word) ?? 0;
     return total;
   };
-  const score = ({ section, title, text, page }) => {
+  const together = inOrder(phrase);
+  const score = ({ section, title, text, page, plainTitle, plainText }) => {
     const length = 200 + section.text.length;
+    const named = asked.filter((term) => count(title, term)).length / asked.length;  // the part of the words in the title
     let total = 0;
     let without = 0;
     for (const term of asked) {
       const [inTitle, inText, onPage] = [title, text, page].map((words) => count(words, term));
       if (!inTitle && !inText && !onPage) without += 1;
-      total += 8 * Math.min(inTitle, 1) + Math.min(onPage, 1) + Math.min(6, 400 * inText / length);
+      total += 8 * named * Math.min(inTitle, 1) + Math.min(onPage, 1) + Math.min(6, 400 * inText / length);
     }
     if (without > most || without === asked.length) return 0;
     total /= 1 + without;
     if (!section.url.includes("#")) total *= 1.3;  // a page's own title and beginning
     if (asked.length > 1) {
-      const plain = (words) => (words.match(WORD) ?? []).map(american).join(" ");
-      if (plain(section.title).includes(phrase)) total += 20;
-      total += Math.min(12, 3000 * (plain(section.text).split(phrase).length - 1) / length);
+      if (plainTitle.match(together)) total += 20;
+      total += Math.min(12, 3000 * (plainText.match(together)?.length ?? 0) / length);
     }
     if (section.title.startsWith("Exercise")) total /= 3;
     return total * WEIGHTS.find(([pattern]) => pattern.test(section.url))[1];

@@ -129,6 +129,57 @@ def test_the_search_answers_while_typing_in_either_spelling(page, book, query, p
     assert page_of_first in results.first.get_attribute("href")
 
 
+FIRST_OF = {
+    "layernorm": "glossary.html#term-layer-normalisation",
+    "layer norm": "glossary.html#term-layer-normalisation",
+    "batchnorm": "glossary.html#term-batch-normalisation",
+    "pre-norm": "02_transformer.html#where-the-norm-goes",
+    "QK^T": "01_self_attention.html#all-tokens-at-once",
+    "query key value": "01_self_attention.html#one-token-three-steps",
+    "sqrt d_k": "01_self_attention.html#why-divide-by-the-square-root",
+    "softmax temperature": "01_self_attention.html#why-divide-by-the-square-root",
+    "multihead attention": "01_self_attention.html#several-heads",
+    "padding mask": "01_self_attention.html#batches-and-padding",
+    "masking": "glossary.html#term-mask",
+    "tokenization": "glossary.html#term-token",
+    "tokenisation": "glossary.html#term-token",
+    "skip connection": "glossary.html#term-residual-connection",
+    "learning rate warmup": "02_transformer.html#where-the-norm-goes",
+    "O(n^2)": "03_message_passing.html#what-it-costs",
+    "expressivity": "03_message_passing.html#what-message-passing-cannot-see",
+    "oversquashing": "glossary.html#term-over-squashing",
+    "1-WL": "glossary.html#term-Weisfeiler-Leman-test-1-WL",
+    "weisfeiler lehman": "glossary.html#term-Weisfeiler-Leman-test-1-WL",
+    "eigen vector": "glossary.html#term-eigenvector",
+    "eigenvector sign": "05_signnet.html",
+    "sign ambiguity": "05_signnet.html",
+    "edge features": "06_graphormer.html#edges-along-the-shortest-path",
+    "VNode": "06_graphormer.html#vnode-the-layer-the-model",
+    "RWPE": "glossary.html#term-RWSE",
+    "graphgps": "after.html#message-passing-and-attention-side-by-side-gps",
+    "out of memory": "12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory",
+    "how to install": "how_to_read.html#three-ways-to-use-it",
+    "dataset": "notebooks/data.html",
+}
+
+
+def test_what_a_student_types_is_answered_first(page, book):
+    page.goto(f"{book}/search.html?q=attention")
+    page.locator("#section-results .found a").first.wait_for()
+    firsts = page.evaluate(
+        "queries => queries.map((one) => search(one)[0]?.section.url ?? '')", [*FIRST_OF]
+    )
+    wrong = {
+        q: url for q, url in zip(FIRST_OF, firsts, strict=True) if not url.endswith(FIRST_OF[q])
+    }
+    assert wrong == {}
+    known = page.evaluate(
+        """() => LEADS.flatMap(([, ...urls]) => urls)
+          .filter((url) => !SECTIONS.some((section) => section.url === url))"""
+    )
+    assert known == []
+
+
 @pytest.mark.parametrize(
     ("query", "term", "introduced_in"),
     [

@@ -33,6 +33,7 @@ def test_mentions_of_sections_and_chapters_are_found_and_a_papers_own_are_not(te
     [
         (r"q_i \cdot k_j / \sqrt{d_k}", "qᵢ ⋅ kⱼ / √dₖ"),
         (r"\tfrac12 \tilde A^\top \in \mathbb R^n", "1/2 Ãᵀ ∈ Rⁿ"),
+        (r"\lVert u \rVert^2", "‖ u ‖²"),
         (r"b_{\phi(i, j)}", "…"),
     ],
 )
