@@ -1,0 +1,145 @@
+"""Built pages without what no reader sees: unused styles, unseen marks, duplicate glyphs.
+
+Of the styles of the theme and the extensions, three quarters are for classes that no page has. In
+code, names and punctuation have the colour of the text around them, so they need no mark. Each
+figure of matplotlib brings its own glyphs; a page needs each of them once. Last of the extensions,
+because it reads what the others have written.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import tinycss2
+from tinycss2.ast import Node
+
+OURS = {"book.css", "icons.css", "print.css"}
+COMPOSED = "bs-"
+"""Bootstrap puts the names of such classes together when it runs."""
+
+CLASSES = re.compile(r'class="([^"]*)"')
+SCRIPT = re.compile(r"<script\b.*?</script>", re.DOTALL)
+WORD = re.compile(r"[A-Za-z_][\w-]*")
+
+CODE = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
+IN_CODE = re.compile(r'html\[data-theme="(\w+)"\] \.highlight(?: \.(\w+))?')
+GLYPH = re.compile(r'<path id="[^"]+" d="[^"]*"[^>]*/>')
+
+
+def slim(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    root = Path(app.outdir)
+    unmarked = plain_marks(Path(root, "_static/pygments.css").read_text(encoding="utf-8"))
+    words = set()
+    for path in root.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        less = without_repeated_glyphs(without_marks(text, unmarked))
+        if less != text:
+            path.write_text(less, encoding="utf-8")
+        for names in CLASSES.findall(less):
+            words.update(names.split())
+        for script in SCRIPT.findall(less):
+            words.update(WORD.findall(script))
+    for path in scripts(root):
+        words.update(WORD.findall(path.read_text(encoding="utf-8")))
+    for path in Path(root, "_static").rglob("*.css"):
+        if path.name not in OURS:
+            used = used_styles(path.read_text(encoding="utf-8"), words)
+            path.write_text(used, encoding="utf-8")
+
+
+def scripts(root: Path) -> Iterable[Path]:
+    """Those that can put a class on an element: not MathJax, and not what the search reads."""
+    for path in Path(root, "_static").rglob("*.js"):
+        if "mathjax" not in path.parts and path.name != "sections.js":
+            yield path
+
+
+def used_styles(styles: str, words: set[str]) -> str:
+    """The rules that can apply to an element with classes among ``words``."""
+    rules = tinycss2.parse_stylesheet(styles, skip_comments=True, skip_whitespace=True)
+    return "".join(rule_text(rule, words) for rule in rules)
+
+
+def rule_text(rule: Node, words: set[str]) -> str:
+    if rule.type == "at-rule" and rule.lower_at_keyword in {"media", "supports"}:
+        inside = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
+        text = "".join(rule_text(each, words) for each in inside)
+        return f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{text}}}" if text else ""
+    if rule.type != "qualified-rule":
+        return rule.serialize()
+    kept = [each for each in selectors(rule.prelude) if can_apply(each, words)]
+    if not kept:
+        return ""
+    return f"{','.join(map(tinycss2.serialize, kept))}{{{tinycss2.serialize(rule.content)}}}"
+
+
+def selectors(prelude: list[Node]) -> list[list[Node]]:
+    found = [[]]
+    for part in prelude:
+        if part == ",":
+            found.append([])
+        else:
+            found[-1].append(part)
+    return found
+
+
+def can_apply(selector: list[Node], words: set[str]) -> bool:
+    """Whether all its classes are known; those in ``:not()`` and the like are ignored."""
+    pairs = pairwise(selector)
+    classes = [name.value for dot, name in pairs if dot == "." and name.type == "ident"]
+    return all(name in words or name.startswith(COMPOSED) for name in classes)
+
+
+def plain_marks(styles: str) -> list[str]:
+    """Marks of code, as "n" for a name, that look in each mode like code without a mark."""
+    looks: dict[tuple[str, str], str] = {}  # of a mode and a mark, or "" for all code
+    for rule in tinycss2.parse_stylesheet(styles, skip_comments=True, skip_whitespace=True):
+        if rule.type != "qualified-rule":
+            continue
+        found = IN_CODE.fullmatch(tinycss2.serialize(rule.prelude).strip())
+        if found:
+            mode = found[1]
+            mark = found[2] or ""
+            looks[mode, mark] = declared(rule.content, "color" if mark == "" else None)
+    modes = [mode for mode, mark in looks if mark == ""]
+    if not modes:
+        raise ValueError("the styles of code name no colour of code; expected one for each mode.")
+    marks = {mark for _, mark in looks} - {""}
+    return sorted(
+        mark for mark in marks if all(looks.get((mode, mark)) == looks[mode, ""] for mode in modes)
+    )
+
+
+def declared(content: list[Node], only: str | None) -> str:
+    """A rule's declarations, or that of one property alone, in a form that can be compared."""
+    found = tinycss2.parse_declaration_list(content, skip_comments=True, skip_whitespace=True)
+    return ";".join(
+        f"{each.lower_name}:{tinycss2.serialize(each.value).strip()}"
+        for each in found
+        if only is None or each.lower_name == only
+    )
+
+
+def without_marks(page: str, marks: list[str]) -> str:
+    marked = re.compile(rf'<span class="(?:{"|".join(marks)})">([^<]*)</span>')
+    return CODE.sub(lambda code: marked.sub(r"\1", code[0]), page) if marks else page
+
+
+def without_repeated_glyphs(page: str) -> str:
+    seen = set()
+
+    def first(match: re.Match) -> str:
+        if match[0] in seen:
+            return ""
+        seen.add(match[0])
+        return match[0]
+
+    return GLYPH.sub(first, page)
+
+
+def setup(app):
+    app.connect("build-finished", slim, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
