@@ -167,7 +167,7 @@ def divergence() -> str:
         [
             {
                 "what is changed": change,
-                "training loss, one number a trial": " ".join(f"{loss:.2f}" for loss in losses),
+                "training loss, one number per trial": " ".join(f"{loss:.2f}" for loss in losses),
             }
             for change, losses in rows.items()
         ]
