@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 PICTURES = {  # by name: the page and the heading of the section
     "score": ("notebooks/01_self_attention", "one-token-three-steps"),
     "stack": ("notebooks/02_transformer", "the-block"),
-    "transformer": ("notebooks/02_transformer", "the-transformer"),
+    "transformer": ("notebooks/02_transformer", "the-whole-transformer"),
     "ink": ("notebooks/03_message_passing", "over-squashing"),
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
     "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
