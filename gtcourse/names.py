@@ -57,6 +57,8 @@ def check_dataset(name: str) -> None:
 
 def check_data_source(source: str) -> None:
     """Raises a ValueError if this is none of the sources of graphs, and no path of graphs."""
+    if not isinstance(source, str | Path) or source == "":
+        raise ValueError(f"data is {source!r}; expected 'embedded', 'real', a name or a path.")
     if Path(source).suffix.lower() in TABLES:
         raise ValueError(
             f"data is {source}, a table; expected --csv with its path, or the path of an .npz "

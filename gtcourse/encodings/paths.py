@@ -29,7 +29,15 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
     Shapes:
         adjacency: ``[B, n, n]`` bool, of directed graphs
         returns: ``[B, n, n]`` int64
+
+    Raises:
+        ValueError: The adjacency is not such a tensor.
     """
+    if adjacency.dtype != torch.bool or adjacency.dim() != 3:
+        raise ValueError(
+            f"adjacency is {adjacency.dtype} {list(adjacency.shape)}; expected a bool tensor "
+            "[B, n, n], such as adjacency[None] of one graph."
+        )
     if adjacency.device.type == "cpu":
         return distances_by_search(adjacency)
     return distances_by_products(adjacency)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
-from numbers import Integral
 from typing import ClassVar, get_type_hints, overload
 
 import torch
@@ -22,6 +21,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings.paths import shortest_paths
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.dataset import GraphDataset, checked
 
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
@@ -225,11 +225,8 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
             value = getattr(self, each.name)
             least = 0 if each.name == "seed" else 1
             hint = hints[each.name]
-            whole = hint is int or (hint == (int | None) and value is not None)
-            if whole and (not isinstance(value, Integral) or value < least):
-                raise ValueError(
-                    f"{each.name} is {value!r}; expected a whole number, {least} or more."
-                )
+            if hint is int or (hint == (int | None) and value is not None):
+                setattr(self, each.name, whole_number(each.name, value, least))
             if hint is bool and not isinstance(value, bool):
                 raise ValueError(f"{each.name} is {value!r}; expected True or False.")
             if hint == (str | None) and not isinstance(value, str | None):

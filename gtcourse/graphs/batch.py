@@ -103,6 +103,16 @@ class GraphBatch:
     encodings: dict[str, Tensor] = field(default_factory=dict)
     target: Target = "graph"
 
+    def __post_init__(self) -> None:
+        # A mask of numbers would be read as bits, or as indices.
+        for name, axes in (("mask", 2), ("adjacency", 3)):
+            given = vars(self)[name]
+            if given.dtype != torch.bool or given.dim() != axes:
+                raise ValueError(
+                    f"{name} is {given.dtype} {list(given.shape)}; expected a bool tensor "
+                    f"{'[B, N]' if name == 'mask' else '[B, N, N]'}."
+                )
+
     @property
     def num_graphs(self) -> int:
         return self.mask.shape[0]

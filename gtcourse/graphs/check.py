@@ -8,12 +8,16 @@ category is in the vocabulary of a model is not checked here but by the model, w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES, UNREACHABLE, Target
+
+ROW_OF = {"x": "node", "edge_attr": "edge"}
+"""What has a row in the features."""
 
 LEAST = {
     "distance": UNREACHABLE,
@@ -23,6 +27,20 @@ LEAST = {
     "ring": 0,
 }
 """Encodings that models read as categories, and the smallest of each."""
+
+MOST_CLASSES = 100_000
+"""Classes of one target. A larger label is a number that was stored as an integer."""
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """A whole number of any integer type, as Python's own; the type of NumPy's is in their repr.
+
+    Raises:
+        ValueError: The value is something else, a truth value for instance, or below ``least``.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is {value!r}; expected a whole number, {least} or more.")
+    return int(value)
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
@@ -51,6 +69,8 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
         given = value.type() if isinstance(value, Tensor) else type(value).__name__
         return f"= {given}; expected a dense tensor on the CPU"
     shape = list(value.shape)
+    if name in ("x", "edge_attr") and not (len(shape) == 1 or (len(shape) == 2 and shape[1] > 0)):
+        return f"of shape {shape}; expected a row of one or more features for each {ROW_OF[name]}"
     dtype, expected = _expected_layout(name, value, graph, first)
     if value.dtype != dtype or shape != expected:
         return f"of {value.dtype} {shape}; expected {dtype} {expected}, as in graph 0"
@@ -92,20 +112,24 @@ def _fault_of_floats(name: str, value: Tensor) -> str | None:
 
 def _fault_of_integers(name: str, value: Tensor, num_nodes: int) -> str | None:
     """What is wrong with the integers of an attribute, which are categories, nodes or classes."""
-    if value.dtype.is_complex and name in LEAST:
+    is_bool = value.dtype == torch.bool
+    is_complex = value.dtype.is_complex
+    if name in LEAST and (is_complex or (is_bool and name != "ring")):
         return f"of {value.dtype}; expected integers"
-    if (value.dtype.is_complex or value.dtype == torch.bool) and name in ("x", "edge_attr", "y"):
+    if name in ("x", "edge_attr", "y") and (is_complex or is_bool):
         return f"of {value.dtype}; expected integers or floats"
-    if value.numel() == 0:
+    if value.numel() == 0 or is_complex or is_bool:
         return None
-    if name in LEAST and value.dtype != torch.bool and value.min() < LEAST[name]:
-        return f"with the value {int(value.min())}; expected {LEAST[name]} or more"
-    if name == "edge_index":
-        low, high = (int(each) for each in value.aminmax())
-        if low < 0 or high >= num_nodes:
-            return f"with values from {low} to {high}; expected 0 to {num_nodes - 1}"
-    if name in ("x", "edge_attr") and value.min() < 0:
-        return f"with the value {int(value.min())}; expected categories, 0 or more"
+    # Torch has no minimum of uint16, for instance.
+    low, high = (int(each) for each in value.long().aminmax())
+    if name in LEAST and low < LEAST[name]:
+        return f"with the value {low}; expected {LEAST[name]} or more"
+    if name == "ring" and high > 1:
+        return f"with the value {high}; expected True where two nodes share a ring, or 1"
+    if name == "edge_index" and (low < 0 or high >= num_nodes):
+        return f"with values from {low} to {high}; expected 0 to {num_nodes - 1}"
+    if name in ("x", "edge_attr") and low < 0:
+        return f"with the value {low}; expected categories, 0 or more"
     return None
 
 
@@ -153,6 +177,8 @@ def labels_of(graphs: Sequence[Data], task: str) -> set[float]:
         ValueError: A graph has targets of the wrong dtype, or values that are not classes; the
             sentence names the first one.
     """
+    if task not in ("regression", "binary", "classes"):
+        raise ValueError(f"task is {task!r}; expected one of regression, binary, classes.")
     classes = task == "classes"
     seen = set()
     for index, graph in enumerate(graphs):
@@ -162,10 +188,10 @@ def labels_of(graphs: Sequence[Data], task: str) -> set[float]:
             raise ValueError(f"graph {index} has y of {y.dtype}; expected {kind} for {task}.")
         known = y[~y.isnan() & (y != MISSING_LABEL)]
         values = known.unique().tolist()
-        wrong = [value for value in values if classes and value < 0]
+        wrong = [value for value in values if classes and not 0 <= value < MOST_CLASSES]
         wrong += [value for value in values if task == "binary" and value not in (0, 1)]
         if wrong:
-            expected = "classes, 0 or more" if classes else "0 or 1"
+            expected = f"classes, from 0 to {MOST_CLASSES - 1}" if classes else "0 or 1"
             raise ValueError(f"graph {index} has y = {wrong[0]:g}; expected {expected}.")
         if task != "regression":
             seen.update(values)

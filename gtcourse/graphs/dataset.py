@@ -34,7 +34,7 @@ from gtcourse.graphs.batch import (
     GraphBatch,
     Target,
 )
-from gtcourse.graphs.check import check_graphs, target_level
+from gtcourse.graphs.check import check_graphs, check_target, target_level, whole_number
 
 SPLITS = ("train", "val", "test")
 
@@ -57,8 +57,8 @@ def collate(
         graphs: A list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
             ``edge_index`` ``[2, E]`` and optionally ``edge_attr`` ``[E, F_e]``, ``y``, encodings.
         num_nodes: N; by default the size of the largest graph.
-        target: What ``y`` belongs to; by default the first of "graph", "node" and "edge" that the
-            lengths of ``y`` fit.
+        target: What ``y`` belongs to; by default what a data set says, and of a list the first of
+            "graph", "node" and "edge" that the lengths of ``y`` fit.
 
     Raises:
         ValueError: A graph is malformed, or does not fit with the others; the sentence names the
@@ -66,6 +66,7 @@ def collate(
     """
     ragged = checked(graphs, target)
     largest = int(ragged.num_nodes.max())
+    num_nodes = None if num_nodes is None else whole_number("num_nodes", num_nodes, 1)
     if num_nodes is not None and num_nodes < largest:
         index = int(ragged.num_nodes.argmax())
         raise ValueError(
@@ -119,7 +120,14 @@ def selected(key: object, count: int) -> int | Tensor:
 def checked(graphs: Sequence[Data] | GraphDataset, target: Target | None) -> RaggedGraphs:
     """PyG graphs end to end, after every check that :func:`collate` promises."""
     given = graphs.graphs if isinstance(graphs, GraphDataset) else graphs
+    if isinstance(graphs, GraphDataset) and target is None:
+        target = graphs.target
     if isinstance(given, RaggedGraphs):  # they were checked when they were laid end to end
+        if target is not None and target != given.target:
+            raise ValueError(
+                f"target is {target!r}, but the targets y of these graphs belong to each "
+                f"{given.target}; expected {given.target!r}."
+            )
         return given
     data: Sequence[Data] = given
     if isinstance(given, Batch):
@@ -219,6 +227,16 @@ class RaggedGraphs(Sequence[Data]):
         n = self.num_nodes.long()
         edges = self.num_edges.long()
         return {"graph": torch.ones_like(n), "node": n, "edge": edges, "pair": n**2}
+
+    def rows_missing(self) -> dict[str, int]:
+        """The rows of each column that has not as many as the graphs need, by its name."""
+        needed = {level: int(counts.sum()) for level, counts in self._counts().items()}
+        found = {name: len(column) for name, column in self.columns.items()}
+        rows = {name: found[name] for name in found if found[name] != needed[self.levels[name]]}
+        for name, ends in zip(("source", "destination"), self.edge_index, strict=True):
+            if len(ends) != needed["edge"]:
+                rows[name] = len(ends)
+        return rows
 
     @classmethod
     def from_data(
@@ -483,14 +501,26 @@ class GraphDataset:
     test = property(lambda self: self["test"])
 
     def __post_init__(self) -> None:
-        split = torch.as_tensor(self.split)
-        expected = (len(self.graphs),)
-        self.split = split.long()
-        if split.shape != expected or not torch.isin(split, torch.arange(3)).all():
+        check_target(self.target)
+        if not isinstance(self.graphs, Sequence | Dataset):
+            raise ValueError(
+                f"dataset {self.name!r} has graphs of type {type(self.graphs).__name__}; expected "
+                "a list."
+            )
+        expected = "0 (train), 1 (val) or 2 (test) for each graph"
+        try:
+            split = torch.as_tensor(self.split)
+        except (TypeError, ValueError, RuntimeError):  # words, or None
+            raise ValueError(
+                f"dataset {self.name!r} has a split that is no numbers; expected {expected}."
+            ) from None
+        is_part = (split == 0) | (split == 1) | (split == 2)
+        if split.shape != (len(self.graphs),) or split.dtype == torch.bool or not is_part.all():
             raise ValueError(
                 f"dataset {self.name!r} has {len(self.graphs)} graphs and a split of shape "
-                f"{list(split.shape)}; expected 0 (train), 1 (val) or 2 (test) for each graph."
+                f"{list(split.shape)} and type {split.dtype}; expected {expected}."
             )
+        self.split = split.long()
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -529,8 +559,7 @@ class GraphDataset:
 
     def first(self, count: int) -> GraphDataset:
         """The first ``count`` training graphs, and a quarter as many of the others."""
-        if count < 1:
-            raise ValueError(f"the number of training graphs is {count}; expected 1 or more.")
+        count = whole_number("the number of training graphs", count, 1)
         counts = (count, max(1, count // 4), max(1, count // 4))
         parts = [(self.split == part).nonzero()[:most, 0] for part, most in enumerate(counts)]
         rows = torch.cat(parts)
@@ -557,7 +586,8 @@ class GraphDataset:
                 if isinstance(value, Tensor):
                     header = f"{name} {value.dtype} {list(value.shape)}"
                     sha256.update(header.encode())
-                    sha256.update(value.detach().cpu().contiguous().numpy().tobytes())
+                    values = value.detach().cpu().contiguous().flatten().view(torch.uint8)
+                    sha256.update(values.numpy().data)
         sha256.update(self.split.numpy().tobytes())
         return sha256.hexdigest()
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import GraphBatch, Target
+from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
 
 
@@ -56,10 +57,12 @@ class DenseLoader:
         target: Target | None = None,
         then: Callable[[GraphBatch], GraphBatch] | None = None,
     ):
-        if batch_size < 1 or buckets < 1:
-            raise ValueError(
-                f"batch_size is {batch_size} and buckets {buckets}; expected 1 or more of each."
-            )
+        batch_size = whole_number("batch_size", batch_size, 1)
+        buckets = whole_number("buckets", buckets, 1)
+        seed = whole_number("seed", seed, 0)
+        if then is not None and not callable(then):
+            raise ValueError(f"then is {then!r}; expected a function of a batch.")
+        check_device(device)
         self._streamed = isinstance(graphs, RaggedGraphs)
         self._data = checked(graphs, target)
         if not self._streamed:
@@ -141,11 +144,15 @@ class DenseLoader:
         parts += [self._data.columns[name] for name in names if name in self._data.columns]
         if self.targets is not None:
             parts.append(self.targets)
-        sha256 = hashlib.sha256()
-        for part in parts:
-            sha256.update(f"{part.dtype} {list(part.shape)}".encode())
-            sha256.update(part.cpu().contiguous().numpy().tobytes())
-        return sha256.hexdigest()
+        return sha256_of(parts)
+
+    def digest_of_encodings(self) -> dict[str, str]:
+        """SHA-256 of each encoding that the graphs have, by name; of a folder only the names."""
+        encodings = {}
+        for name, column in self._data.columns.items():
+            if name not in ("x", "edge_attr", "y", "split"):
+                encodings[name] = "" if self._streamed else sha256_of([column])
+        return dict(sorted(encodings.items()))
 
     @property
     def has_targets(self) -> bool:
@@ -173,7 +180,7 @@ class DenseLoader:
 
     def _batches(self, epoch: int) -> list[tuple[int, Tensor]]:
         """The bucket and the graphs of each batch of an epoch, over all processes."""
-        generator = torch.Generator().manual_seed(1_000_003 * self.seed + epoch)
+        generator = torch.Generator().manual_seed((1_000_003 * self.seed + epoch) % 2**63)
         orders = [bucket[self._order(len(bucket), generator)] for bucket in self._buckets]
         batches = [
             (bucket, order[start : start + self.batch_size])
@@ -197,12 +204,25 @@ class DenseLoader:
                 rows = copied[self._rank :: self._world]
                 batch = self._data.batch(index, rows, num_nodes)
                 if self._check is not None:
-                    edge_attr = batch.edge_attr
-                    if edge_attr is not None:
-                        edge_attr = edge_attr[batch.adjacency]
-                    self._check(batch.x[batch.mask], edge_attr)
+                    self._check_batch(batch, index)
                 batch = batch.to(self._device)
-                yield batch if self.then is None else self.then(batch)
+                if self.then is not None:
+                    batch = self.then(batch)
+                    if batch is None:
+                        raise ValueError("then returned None; expected a batch.")
+                yield batch
+
+    def _check_batch(self, batch: GraphBatch, numbers: Tensor) -> None:
+        """Checks the features of the graphs of these numbers; the sentence names the graph."""
+        assert self._check is not None
+        try:
+            self._check(*_features_of(batch))
+        except ValueError as error:
+            for row, number in enumerate(numbers.tolist()):
+                try:
+                    self._check(*_features_of(batch.select(torch.tensor([row]))))
+                except ValueError as fault:
+                    raise ValueError(f"graph {number} of the split: {fault}") from error
 
     def _order(self, count: int, generator: torch.Generator) -> Tensor:
         return torch.randperm(count, generator=generator) if self.shuffle else torch.arange(count)
@@ -212,3 +232,33 @@ class DenseLoader:
         rest = count % self.batch_size
         left_out = self.drop_last or (self._even and rest < self._world)
         return range(0, count - rest if left_out else count, self.batch_size)
+
+
+def _features_of(batch: GraphBatch) -> tuple[Tensor, Tensor | None]:
+    """The features of real nodes, ``[ΣN, F]``, and of edges, ``[ΣE, F_e]``."""
+    edge_attr = batch.edge_attr
+    if edge_attr is not None:
+        edge_attr = edge_attr[batch.adjacency]
+    return batch.x[batch.mask], edge_attr
+
+
+def sha256_of(tensors: Sequence[Tensor]) -> str:
+    """SHA-256 of some tensors, with their types and shapes."""
+    sha256 = hashlib.sha256()
+    for tensor in tensors:
+        sha256.update(f"{tensor.dtype} {list(tensor.shape)}".encode())
+        values = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+        sha256.update(values.numpy().data)
+    return sha256.hexdigest()
+
+
+def check_device(device: torch.device | str) -> None:
+    """Raises a ValueError if torch does not know the device, or this machine does not have it."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"device is {device!r}, which cannot be used here ({reason}); expected 'cpu', or an "
+            "accelerator of this machine, as gtcourse.device() returns."
+        ) from None

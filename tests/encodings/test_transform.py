@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import torch
 import torch_geometric.transforms as T
 from torch_geometric.data import Data, InMemoryDataset
@@ -36,6 +37,11 @@ def test_encode_does_not_change_the_given_graphs():
     enc.encode([graph], *ALL)
     T.Compose(ALL)(graph)
     assert graph.keys() == before.keys()
+
+
+def test_numbers_of_numpy_do_not_change_the_name_of_an_encoding():
+    """By its name a folder of prepared graphs and a run are recognised."""
+    assert repr(enc.AddSVD(np.int64(2))) == repr(enc.AddSVD(2))
 
 
 def test_graphs_of_one_size_are_encoded_in_portions(monkeypatch):

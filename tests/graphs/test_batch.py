@@ -6,7 +6,15 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 from gtcourse.encodings import AddRandomWalks
-from gtcourse.graphs import MISSING_LABEL, UNREACHABLE, DenseLoader, GraphBatch, collate, unbatch
+from gtcourse.graphs import (
+    MISSING_LABEL,
+    UNREACHABLE,
+    DenseLoader,
+    GraphBatch,
+    GraphDataset,
+    collate,
+    unbatch,
+)
 from tests.graphs.small import assert_same, chain, graphs, three_chains
 
 
@@ -117,6 +125,20 @@ def test_custom_encodings_of_nodes_and_pairs_are_padded():
     ambiguous = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
     ambiguous.weight = torch.zeros(2, 4)  # two nodes, two edges
     assert collate([ambiguous]).encodings == {}
+
+
+def test_a_data_set_says_what_its_targets_belong_to():
+    """In a directed ring there are as many edges as nodes."""
+    rings = []
+    for n in (3, 4, 5):
+        nodes = torch.arange(n)
+        ends = torch.stack([nodes, (nodes + 1) % n])  # [2, n]
+        rings.append(Data(x=torch.zeros(n, 1), edge_index=ends, y=torch.arange(float(n))))
+    data = GraphDataset("rings", "a test", rings, [0, 1, 2], target="edge")
+    assert collate(rings).target == "node"
+    batch = collate(data)
+    assert batch.target == "edge"
+    assert [batch.y[2, i, (i + 1) % 5].item() for i in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_collate_takes_data_sets_and_pyg_batches():
