@@ -11,7 +11,7 @@ import hashlib
 import json
 import multiprocessing
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,9 +29,16 @@ from tqdm import tqdm
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import Target
-from gtcourse.graphs.check import check_graphs
+from gtcourse.graphs.check import check_graphs, whole_number
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
-from gtcourse.graphs.io import META, check_same, join_parts, open_graphs, write_part
+from gtcourse.graphs.io import (
+    META,
+    check_dtypes_of_numpy,
+    check_same,
+    join_parts,
+    open_graphs,
+    write_part,
+)
 from gtcourse.graphs.molecules import ogb_graphs
 from gtcourse.graphs.published import PUBLICATIONS, pcqm4mv2_table
 
@@ -110,6 +117,7 @@ def content_of(dataset: GraphDataset) -> str:
     """sha256 of a data set's graphs."""
     check_graphs(dataset.graphs)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
+    check_dtypes_of_numpy(ragged)
     levels = ("node", "edge", "graph", "pair")
     names = sorted(ragged.columns, key=lambda name: (levels.index(ragged.levels[name]), name))
     edge_index = torch.stack([*ragged.edge_index])  # [2, ΣE]
@@ -126,7 +134,7 @@ def prepare(
     source: Molecules | GraphDataset,
     out: str | Path,
     *,
-    stored: Sequence[Encoding] = (AddRings(18),),
+    stored: Iterable[Encoding] = (AddRings(18),),
     rows_per_part: int = 8192,
     executor: Executor | None = None,
     progress: bool = True,
@@ -147,9 +155,13 @@ def prepare(
             ``concurrent.futures``; by default here, one after the other.
 
     Raises:
-        ValueError: the folder holds other data, or a graph is malformed; finished parts stay.
+        ValueError: the folder holds other data, a graph is malformed, or an argument is not
+            allowed; finished parts stay.
     """
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
+    _check_arguments(source, out, stored)
+    stored = [*stored]
+    rows_per_part = whole_number("rows_per_part", rows_per_part, 1)
     plan: dict[str, Any] = {
         "name": source.name,
         "source": source.source,
@@ -169,6 +181,20 @@ def prepare(
     begun = json.loads((out / META).read_text(encoding="utf-8"))
     check_same(f"{out} holds other graphs", plan, {name: begun.get(name) for name in plan})
     return open_graphs(out)
+
+
+def _check_arguments(
+    source: Molecules | GraphDataset, out: Path, stored: Iterable[Encoding]
+) -> None:
+    """Raises a ValueError for what cannot be prepared, before anything is written."""
+    if not isinstance(source, Molecules | GraphDataset):
+        raise ValueError(f"source is of type {type(source).__name__}; expected a GraphDataset.")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file; expected a folder to write to.")
+    if isinstance(stored, Encoding) or not all(isinstance(each, Encoding) for each in stored):
+        # The text of another transform of PyG does not have its arguments, by which a folder is
+        # recognised.
+        raise ValueError(f"stored is {stored!r}; expected a list of encodings of this package.")
 
 
 def _write(

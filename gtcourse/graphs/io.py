@@ -44,7 +44,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 from torch import Tensor
 
-from gtcourse.graphs.check import check_graphs, check_target
+from gtcourse.graphs.check import check_graphs, check_target, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META = "graphs.json"
@@ -52,6 +52,20 @@ FORMAT = 1
 SAFETENSORS = ".safetensors"
 SIZES = ("num_nodes", "num_edges", "edge_index")
 SMILES = "smiles_utf8"
+OF_THE_FILE = (
+    "target",
+    "name",
+    "missing_targets",
+    "node_vocabulary",
+    "edge_vocabulary",
+    "node_attributes",
+    "edge_attributes",
+    "graph_attributes",
+    "num_edges",
+    SMILES,
+)
+"""Arrays of a graph file that are no attributes of its graphs."""
+
 ALIASES = {
     "atom_type": "x",
     "bond_type": "edge_attr",
@@ -109,14 +123,22 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     if missing := [key for key in required if key not in arrays]:
         raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
     num_nodes, num_edges, edge_index = (_as_read(key, arrays[key]) for key in SIZES)
+    _check_sizes(num_nodes, num_edges, edge_index)
     target = check_target(str(arrays.get("target", "graph")))
     rows = {"graph": len(num_nodes), "edge": int(num_edges.sum()), "node": int(num_nodes.sum())}
     named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
     columns: dict[str, Tensor] = {}
     levels: dict[str, str] = {}
     for key, values in arrays.items():
-        if key in (*SIZES, SMILES) or values.ndim == 0 or values.dtype.kind == "U":
-            continue  # not a column: sizes, or a description of the file
+        is_data = key in required or known_level(key, target) is not None
+        if key in (*SIZES, SMILES):
+            continue
+        if not is_data and (values.ndim == 0 or values.dtype.kind == "U"):
+            continue  # a description of the file
+        if values.ndim == 0:
+            raise ValueError(
+                f"{key} is a single value; expected a row for each graph or part of it."
+            )
         fitting = [level for level in rows if len(values) == rows[level]]
         level = known_level(key, target) or named.get(key) or next(iter(fitting), None)
         if level in fitting:
@@ -146,6 +168,28 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     )
 
 
+def _check_sizes(num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor) -> None:
+    """Raises a ValueError unless the graphs of these sizes can be cut out of the arrays."""
+    for name, counts in (("num_nodes", num_nodes), ("num_edges", num_edges)):
+        if counts.dim() != 1 or counts.is_floating_point():
+            raise ValueError(
+                f"{name} is {counts.dtype} {list(counts.shape)}; expected whole numbers, one for "
+                "each graph."
+            )
+        if (counts < 0).any():
+            raise ValueError(f"{name} has the value {int(counts.min())}; expected 0 or more.")
+    if len(num_nodes) != len(num_edges):
+        raise ValueError(
+            f"num_nodes has {len(num_nodes)} rows and num_edges {len(num_edges)}; expected one for "
+            "each graph."
+        )
+    expected = [2, int(num_edges.sum())]
+    if list(edge_index.shape) != expected:
+        raise ValueError(
+            f"edge_index has shape {list(edge_index.shape)}; expected {expected}, by num_edges."
+        )
+
+
 def _words(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...] | None:
     """A vocabulary of a file, or None without one."""
     return tuple(map(str, arrays[key])) if key in arrays else None
@@ -168,8 +212,14 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
     a graph with one row for each node, each edge or the graph is stored; pair encodings
     ``[n, n, …]`` are not data and raise a ValueError, as malformed graphs do.
     """
+    if not isinstance(dataset, GraphDataset):
+        raise ValueError(f"dataset is of type {type(dataset).__name__}; expected a GraphDataset.")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; expected the name of a file.")
     _check(dataset)
+    target_level(dataset.graphs, dataset.target)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
+    _check_storable(dataset, ragged)
     ragged.node_vocabulary = dataset.node_vocabulary
     ragged.edge_vocabulary = dataset.edge_vocabulary
     stored = {name for name, level in ragged.levels.items() if level != "pair"}
@@ -182,6 +232,37 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
         expected = "one row for each node, each edge or the graph, of one width in all graphs"
         raise ValueError(f"graph 0 has {name} of shape {shape}; expected {expected}.")
     return write_ragged(path, ragged, name=dataset.name)
+
+
+def _check_storable(dataset: GraphDataset, ragged: RaggedGraphs) -> None:
+    """Raises a ValueError for what a graph file could not give back as it was."""
+    if "y" not in ragged.columns:
+        raise ValueError(
+            "the graphs have no targets y; expected one for each, NaN if it is unknown."
+        )
+    check_dtypes_of_numpy(ragged)
+    for name, column in ragged.columns.items():
+        if name in OF_THE_FILE:
+            raise ValueError(
+                f"graph 0 has an attribute {name!r}, which in a graph file describes the file; "
+                "expected another name."
+            )
+        largest = torch.finfo(torch.float32).max
+        if column.dtype == torch.float64 and (column.abs() > largest).any():
+            raise ValueError(
+                f"{name} holds {column.abs().nan_to_num(0).max():g}; expected numbers within the "
+                f"range of float32, {largest:.3g}."
+            )
+    for index, smiles in enumerate(ragged.smiles or ()):
+        if not isinstance(smiles, str) or "\n" in smiles:
+            raise ValueError(f"graph {index} has smiles {smiles!r}; expected a text of one line.")
+
+
+def check_dtypes_of_numpy(ragged: RaggedGraphs) -> None:
+    """Raises a ValueError for a column of a type that NumPy's files cannot hold."""
+    for name, column in ragged.columns.items():
+        if column.dtype == torch.bfloat16:
+            raise ValueError(f"{name} is torch.bfloat16; expected torch.float32 to be stored.")
 
 
 def write_ragged(path: str | Path, ragged: RaggedGraphs, *, name: str) -> str:
@@ -286,6 +367,8 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.")
     try:
+        if not zipfile.is_zipfile(path):  # NumPy would take a text for a pickle
+            raise ValueError("it is not a zip archive, or only the beginning of one")
         with open(path, "rb") as file:
             archive = np.load(file, allow_pickle=False)
             arrays = {name: archive[name] for name in archive.files}
@@ -327,6 +410,9 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         graphs = RaggedGraphs(
             num_nodes, num_edges, ends, columns, levels, meta["target"], dtypes=dtypes
         )
+        for name, rows in graphs.rows_missing().items():
+            path = folder / f"{name}.npy"
+            raise ValueError(f"it has {rows} rows")
         return MappedGraphs(folder=folder, graphs=graphs, split=columns["split"], **meta)
     except Exception as error:
         raise ValueError(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
+from torch_geometric.transforms import AddRandomWalkPE
 
 from gtcourse import load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, AddRings, AddSVD, encode
@@ -23,6 +24,7 @@ from gtcourse.graphs import (
     open_graphs,
     published,
 )
+from gtcourse.models import GIN, GINConfig
 from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
 from tests.graphs.served import content as answers_of
 from tests.graphs.small import assert_same, graph_of
@@ -130,6 +132,39 @@ def test_damaged_array_raises_with_its_name(layout, tmp_path, damage):
     damage(tmp_path / "x.npy")
     with pytest.raises(ValueError, match=r"x\.npy is missing or damaged .*; expected what"):
         open_graphs(tmp_path)
+
+
+def test_an_array_of_another_length_raises_with_its_name(tmp_path):
+    folder = prepare(numbered(6), tmp_path, stored=(), progress=False).folder
+    np.save(folder / "x.npy", np.zeros((3, 1), dtype=np.uint8))
+    with pytest.raises(ValueError, match=r"x\.npy is missing or damaged \(it has 3 rows\); exp"):
+        open_graphs(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"source": [Data()]}, "source is of type list; expected a GraphDataset."),
+        ({"stored": AddSVD(2)}, "stored is AddSVD.*; expected a list of encodings"),
+        ({"stored": [AddRandomWalkPE(3)]}, "stored is .*; expected a list of encodings"),
+        ({"rows_per_part": 0}, "rows_per_part is 0; expected a whole number, 1 or more."),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_prepared_raises_and_leaves_no_folder(tmp_path, arguments, says):
+    given = {"source": numbered(6), "out": tmp_path / "new", "progress": False} | arguments
+    with pytest.raises(ValueError, match=says):
+        prepare(**given)
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_unknown_category_in_a_folder_is_reported_with_its_graph(tmp_path):
+    data = numbered(6)
+    data.graphs[4].x[-1] = 99
+    loader = DenseLoader(prepare(data, tmp_path, stored=(), progress=False).train, 3)
+    loader.check_features(GIN(GINConfig(num_node_types=(28,), num_node_features=0)))
+    with pytest.raises(ValueError, match="graph 4 of the split: x has category 99 in column 0;"):
+        list(loader)
 
 
 @pytest.mark.slow
