@@ -5,11 +5,13 @@ The type of a field says which values are allowed; :func:`check_config` reads th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import torch
 from torch_geometric.data import Data
 
@@ -17,11 +19,13 @@ from gtcourse.graphs.check import check_graphs
 from gtcourse.models.attention import check_heads
 
 POSITIVE = "above 0"
+POSITIVE_OR_INFINITE = "above 0 or infinite"
 NOT_NEGATIVE = "0 or more"
 PROBABILITY = "from 0 to 1"
 
 PositiveInt = Annotated[int, POSITIVE]
 PositiveFloat = Annotated[float, POSITIVE]
+Bound = Annotated[float, POSITIVE_OR_INFINITE]
 NotNegativeInt = Annotated[int, NOT_NEGATIVE]
 NotNegativeFloat = Annotated[float, NOT_NEGATIVE]
 Probability = Annotated[float, PROBABILITY]
@@ -33,6 +37,7 @@ class Config:
     """The base of the configurations, which are frozen dataclasses."""
 
     def __post_init__(self) -> None:
+        accept_numbers_of_numpy(self)
         accept_one_column(self)
         check_config(self)
 
@@ -75,17 +80,32 @@ def feature_sizes(graphs: Sequence[Data]) -> dict[str, int | tuple[int, ...]]:
         types: tuple[int, ...] = ()
         features = 0
         if graphs[0].get(name) is not None:
-            rows = [graph[name].reshape(len(graph[name]), -1) for graph in graphs]
-            values = torch.cat(rows)  # [rows of all graphs, columns]
+            values = torch.cat([graph[name] for graph in graphs])
+            if values.dim() == 1:
+                values = values[:, None]  # [rows of all graphs, columns]
             if values.is_floating_point():
                 features = values.shape[1]
             elif len(values) == 0:  # no graph has an edge
                 types = (1,) * values.shape[1]
             else:
-                types = tuple((values.amax(dim=0) + 1).tolist())
+                largest = values.long().amax(dim=0)  # [columns]; 255 + 1 is 0 in uint8
+                types = tuple((largest + 1).tolist())
         sizes[f"num_{kind}_types"] = types
         sizes[f"num_{kind}_features"] = features
     return sizes
+
+
+def accept_numbers_of_numpy(config: object) -> None:
+    """Turns NumPy's numbers, such as a shape or a maximum gives, into Python's.
+
+    A record holds the configuration as text, in which NumPy's numbers would look different.
+    """
+    for name, value in vars(config).items():
+        if isinstance(value, np.generic):
+            object.__setattr__(config, name, value.item())
+        if isinstance(value, tuple):
+            numbers = tuple(each.item() if isinstance(each, np.generic) else each for each in value)
+            object.__setattr__(config, name, numbers)
 
 
 def accept_one_column(config: object) -> None:
@@ -144,7 +164,9 @@ def what_is_expected(value: object, hint: object) -> str | None:
         number, rule = arguments
         if number is int and (not isinstance(value, int) or isinstance(value, bool)):
             return f"a whole number {rule}"
-        if not isinstance(value, int | float) or not is_in_range(value, rule):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"a number {rule}"
+        if not is_in_range(value, rule):
             return f"a number {rule}"
     if hint is bool and not isinstance(value, bool):
         return "True or False"
@@ -153,7 +175,9 @@ def what_is_expected(value: object, hint: object) -> str | None:
 
 def is_in_range(value: float, rule: str) -> bool:
     if rule == POSITIVE:
+        return 0 < value < math.inf
+    if rule == POSITIVE_OR_INFINITE:
         return value > 0
     if rule == NOT_NEGATIVE:
-        return value >= 0
+        return 0 <= value < math.inf
     return 0 <= value <= 1

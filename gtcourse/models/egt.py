@@ -27,6 +27,7 @@ Shapes:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +47,7 @@ from gtcourse.models.categories import (
     real_node_features,
 )
 from gtcourse.models.config import (
+    Bound,
     Categories,
     GraphConfig,
     NotNegativeInt,
@@ -72,9 +74,7 @@ class EGTConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 10  #: layers, L
     node_multiplier: PositiveFloat = 2.0  #: inner width of the nodes' feed-forward network, over d
-    edge_multiplier: PositiveFloat = (
-        2.0  #: inner width of the pairs' feed-forward network, over d_e
-    )
+    edge_multiplier: PositiveFloat = 2.0  #: inner width of the pairs' network, over d_e
     structure: Literal["adjacency", "distance"] = "adjacency"  #: what pairs start from
     max_distance: PositiveInt = 16  #: largest distance with a vector of its own
     svd_rank: NotNegativeInt = 0  #: pairs of singular vectors in the encoding, r; 0 for none
@@ -87,12 +87,22 @@ class EGTConfig(GraphConfig):
     virtual_nodes: NotNegativeInt = 0  #: q, from which a graph is read; 0 for the nodes' mean
     head_widths: tuple[PositiveInt, PositiveInt] | None = None  #: by default d / 2, d / 4 (Table 4)
     distance_hops: NotNegativeInt = 0  #: largest distance that is predicted, ν; 0 for none
-    clip: PositiveFloat = 5.0  #: bound of the scaled dot product (Eq. 5)
+    clip: Bound = 5.0  #: bound of the scaled dot product (Eq. 5); infinite for none
     node_dropout: Probability = 0.0  #: after attention and after the nodes' feed-forward network
     edge_dropout: Probability = 0.0  #: after Eq. 7 and after the pairs' feed-forward network
     norm_eps: PositiveFloat = 1e-5  #: of the layer norms; 1e-3, Keras' default, in the paper's runs
     #: whether the dot product is divided by √K; in the authors' code of early 2022 it was not
     scaled: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.flip_signs is not None and self.svd_rank == 0:
+            raise ValueError(
+                f"flip_signs is {self.flip_signs!r} and svd_rank is 0; expected an svd_rank above "
+                "0, the singular vectors whose signs are drawn."
+            )
+        for name, width in (("node_multiplier", self.d_model), ("edge_multiplier", self.d_edge)):
+            check_multiplier(name, vars(self)[name], width)
 
 
 # Section 3.1: the layer
@@ -321,6 +331,15 @@ class EGTLayer(nn.Module):
         return h, e, *attention
 
 
+def check_multiplier(name: str, multiplier: float, width: int) -> None:
+    """Raises a ValueError unless the inner width of a network is 1 or more."""
+    if math.isinf(multiplier) or round(multiplier * width) < 1:
+        raise ValueError(
+            f"{name} is {multiplier} and the width is {width}; expected a finite number, and an "
+            "inner width, their product, of 1 or more."
+        )
+
+
 class FeedForward(nn.Sequential):
     """A norm, and a two-layer network for each token or pair.
 
@@ -331,6 +350,7 @@ class FeedForward(nn.Sequential):
     """
 
     def __init__(self, width: int, multiplier: float, norm_eps: float):
+        check_multiplier("multiplier", multiplier, width)
         inner_width = round(multiplier * width)
         super().__init__(
             nn.LayerNorm(width, norm_eps),

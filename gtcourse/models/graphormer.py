@@ -72,16 +72,14 @@ class GraphormerConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 12  #: layers
     d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
-    dropout: Probability = (
-        0.1  #: after attention, as in the code, and after the feed-forward network
-    )
+    #: after attention, as in the authors' code, and after the feed-forward network
+    dropout: Probability = 0.1
     attention_dropout: Probability = 0.1  #: of attention weights
     input_dropout: Probability = 0.0  #: of the tokens before the first layer
     max_distance: NotNegativeInt = 38  #: largest distance with a scalar of its own
-    max_in_degree: NotNegativeInt = 63  #: largest number of edges into a node with its own vector
-    max_out_degree: NotNegativeInt = (
-        63  #: largest number of edges out of a node with its own vector
-    )
+    #: largest number of edges into a node, and out of it, that has a vector of its own
+    max_in_degree: NotNegativeInt = 63
+    max_out_degree: NotNegativeInt = 63
     #: places on a path that have a vector w_n (Eq. 7); as in the authors' code more than are read
     path_positions: PositiveInt = 40
     max_path_length: PositiveInt = 20  #: edges of a path that are read, P

@@ -19,7 +19,15 @@ def mlp(
         widths: The widths before the first linear map, between the maps, and after the last.
         activation: Makes the module that follows each linear map but the last.
         norm: Makes a module of a given width that follows each activation; by default none does.
+
+    Raises:
+        ValueError: A width is below 1; such a network would ignore its input.
     """
+    if min(widths) < 1:
+        raise ValueError(
+            f"a network has the widths {', '.join(map(str, widths))}; expected 1 or more of each, "
+            "as with a larger d_model."
+        )
     layers: list[nn.Module] = []
     for width, following in pairwise(widths[:-1]):
         layers.append(nn.Linear(width, following))

@@ -208,9 +208,8 @@ class GINPhi(nn.Module):
         Returns:
             ``[B, N, M, C]``, zeros at padding.
         """
-        incoming = adjacency.mT.to(
-            vectors.dtype
-        )  # [B, N, N]; row i has the nodes with an edge to i
+        # Row i has the nodes with an edge to i.
+        incoming = adjacency.mT.to(vectors.dtype)  # [B, N, N]
         h = vectors[is_real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:

@@ -2,6 +2,7 @@
 
 from dataclasses import fields, is_dataclass, replace
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -10,6 +11,7 @@ from gtcourse import collate, models
 from gtcourse.models import (
     CGT,
     EGT,
+    GCN,
     GIN,
     GRPE,
     BagTransformer,
@@ -23,6 +25,7 @@ from gtcourse.models import (
     GATConfig,
     GatedGCN,
     GatedGCNConfig,
+    GCNConfig,
     GINConfig,
     Graphormer,
     GraphormerConfig,
@@ -70,6 +73,10 @@ WRONG = [
     (EGTConfig, {"node_dropout": 1.5}, "node_dropout is 1.5; expected a number from 0 to 1"),
     (EGTConfig, {"head_widths": (32, 0)}, "expected each a number above 0"),
     (EGTConfig, {"head_widths": (32,)}, "head_widths is (32,); expected two values"),
+    (EGTConfig, {"node_dropout": True}, "node_dropout is True; expected a number from 0 to 1"),
+    (EGTConfig, {"norm_eps": float("inf")}, "norm_eps is inf; expected a number above 0"),
+    (EGTConfig, {"flip_signs": "pairs"}, "flip_signs is 'pairs' and svd_rank is 0; expected an"),
+    (EGTConfig, {"node_multiplier": 0.001}, "node_multiplier is 0.001 and the width is 64; expe"),
     (EGTConfig, {"num_node_types": (28, 0)}, "expected each a number above 0"),
     (EGTConfig, {"num_node_types": [28]}, "num_node_types is [28]; expected a tuple"),
     (EGTConfig, {"num_node_features": 2}, "expected only one of the two"),
@@ -106,6 +113,29 @@ def test_every_field_of_every_config_rejects_invalid_values(config):
     for field in fields(config):
         with pytest.raises(ValueError, match=rf"{field.name} is "):
             replace(config, **{field.name: "no such thing"})
+
+
+def test_numbers_of_numpy_become_numbers_of_python():
+    config = EGTConfig(num_layers=np.int64(3), node_dropout=np.float64(0.25), gated=np.bool_(True))
+    assert repr(config) == repr(EGTConfig(num_layers=3, node_dropout=0.25, gated=True))
+    types = GINConfig(num_node_types=(np.int16(28), 7), num_node_features=0).num_node_types
+    assert repr(types) == "(28, 7)"
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16, torch.int32])
+def test_types_of_the_largest_category_are_counted_without_overflow(dtype):
+    largest = min(torch.iinfo(dtype).max, 999)
+    x = torch.full((3, 1), largest, dtype=dtype)
+    graph = Data(x=x, edge_index=torch.zeros(2, 0).long(), edge_attr=x[:0])
+    assert EGTConfig.from_graphs([graph]).num_edge_types == (1,)
+    assert EGTConfig.from_graphs([graph]).num_node_types == (largest + 1,)
+    assert collate([graph]).x.flatten().tolist() == [largest] * 3
+
+
+def test_a_network_without_width_raises():
+    config = GCNConfig(num_node_types=(28,), num_node_features=0, d_model=3)
+    with pytest.raises(ValueError, match="a network has the widths 3, 1, 0, 1; expected 1 or more"):
+        GCN(config)
 
 
 def test_modules_reject_unknown_options():
