@@ -141,6 +141,9 @@ class RandomSigns:
         self.loader = loader
         self.targets = loader.targets
 
+    def __len__(self) -> int:
+        return len(self.loader)
+
     def __iter__(self) -> Iterator[GraphBatch]:
         for batch in self.loader:
             vectors = flip_signs(batch.encodings["laplacian_eigenvectors"])

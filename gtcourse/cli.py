@@ -367,7 +367,7 @@ def train(
     check_place("--out", out / "run")
     if len(seed) > 1 or (folds is not None and fold is None):
         if csv is not None:
-            _check_table(csv, smiles, target, task)
+            _check_table(csv, smiles, target, task, folds)
         each_fold = [*range(1, folds + 1)] if folds is not None and fold is None else [fold]
         raise typer.Exit(_run_each([*dict.fromkeys(seed)], each_fold, jobs, out))
     _refuse(context, ("jobs",), "on a single run", "several times --seed, or --folds")
@@ -710,12 +710,15 @@ def check_place(option: str, path: Path) -> None:
         )
 
 
-def _check_table(csv: Path, smiles: str, targets: list[str], task: str) -> None:
+def _check_table(csv: Path, smiles: str, targets: list[str], task: str, folds: int | None) -> None:
     """Raises a ValueError if a CSV file cannot be read, before several runs say so."""
     import_torch()
     from gtcourse.graphs.tables import numbers, read_table
 
-    numbers(read_table(csv, smiles, *targets), csv, targets, task)
+    table = read_table(csv, smiles, *targets)
+    numbers(table, csv, targets, task)
+    if folds is not None and folds > len(table):
+        raise ValueError(f"--folds is {folds}, but {csv} has {len(table)} rows; expected fewer.")
 
 
 def _printed_score(paper_result: Mapping[str, Any]) -> str:

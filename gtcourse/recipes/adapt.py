@@ -6,12 +6,13 @@ widths, number of targets, task) is inferred from the graphs, in the same way fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
 import torch
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import Target
@@ -91,8 +92,9 @@ def own_recipe(
         raise ValueError(f"level is {level!r}; expected one of {', '.join(TASKS)}.")
     if task not in TASKS[level]:
         raise ValueError(
-            f"the task of a {level} is {task!r}; expected one of {', '.join(TASKS[level])}."
+            f"the task of each {level} is {task!r}; expected one of {', '.join(TASKS[level])}."
         )
+    _check_targets(targets, task, scale)
     if features is not None and features not in FEATURES:
         raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
     build = recipe.build_model
@@ -138,13 +140,43 @@ def own_recipe(
         own["largest_fragment"] = True
     if scale is not None:
         own["scale"] = {name: [*values] for name, values in scale.items()}
+    own_task = _task(task, level, len(targets), scale)
     return replace(
         recipe,
         build_model=partial(build.func, config, *others),
-        task=_task(task, level, len(targets), scale),
+        task=own_task,
+        schedule=_schedule_for(own_task, recipe),
         paper_result={},
         changed={**recipe.changed, "own_data": own},
     )
+
+
+def _check_targets(
+    targets: Sequence[str], task: str, scale: dict[str, Sequence[float]] | None
+) -> None:
+    """Raises a ValueError unless the targets have different names, and a scale has their number."""
+    names = [*targets]
+    if isinstance(targets, str) or not names or len(set(names)) < len(names):
+        raise ValueError(f"targets is {targets!r}; expected a list of one or more different names.")
+    if scale is None:
+        return
+    if task != "regression":
+        raise ValueError(f"scale has no effect on the task {task!r}; expected a regression.")
+    if sorted(scale) != ["mean", "sd"] or any(len(of) != len(names) for of in scale.values()):
+        raise ValueError(
+            f"scale is {scale!r}; expected mean and sd, each with {len(names)} number(s)."
+        )
+
+
+def _schedule_for(task: Task, recipe: Recipe) -> Callable[..., LRScheduler | ReduceLROnPlateau]:
+    """The recipe's schedule; one that waits for a better score waits for the task's.
+
+    A recipe of a regression waits for a smaller error, while a better accuracy is a larger one.
+    """
+    schedule = recipe.schedule
+    if isinstance(schedule, partial) and "mode" in schedule.keywords:
+        return partial(schedule, mode=task.mode)
+    return schedule
 
 
 def _name_of_size(name: str) -> str:
@@ -161,6 +193,10 @@ def _wanted(
     node_types: Sequence[int] = ()
     edge_types: Sequence[int] = ()
     if vocabularies is not None:
+        if len(vocabularies) != 2:
+            raise ValueError(
+                f"vocabularies is {vocabularies!r}; expected two, of nodes and of edges."
+            )
         node_types, edge_types = vocabularies
     elif features is not None:
         _, node_types, edge_types = FEATURES[features]
@@ -251,7 +287,13 @@ def recipe_for(
     found = labels_of(graphs, task)
     count = y.shape[1] if y.dim() > 1 else 1
     if task == "classes":
-        count = 2 if found_level == "edge" else max(2, int(y.max()) + 1)
+        if y.dim() > 1 and count > 1:
+            raise ValueError(
+                f"y has {count} columns of classes; expected one class for each {found_level}."
+            )
+        count = max(2, int(y.max()) + 1)
+        if found_level == "edge" and count > 2:
+            raise ValueError(f"y of edges has the class {count - 1}; expected 0 and 1.")
     sizes: dict[str, Any] = {
         name: size for name, size in feature_sizes(graphs).items() if size != 0
     }

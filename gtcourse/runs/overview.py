@@ -220,7 +220,9 @@ def _score(task: Task, predictions: Tensor, y: Tensor) -> float:
     else:
         if task.kind == "probability" and y.dim() == 1:
             predictions = predictions[:, 0]
-        targets: Any = SimpleNamespace(y=y)  # all that a metric reads of a batch
+        if task.kind == "probabilities":
+            y = y.flatten()  # [G], one class for each graph
+        targets: Any = SimpleNamespace(y=y, target="graph")  # all that a metric reads of a batch
         task.update(metric, predictions, targets)
     return float(metric.compute())
 

@@ -231,6 +231,12 @@ def train(
             one that is not to be continued, or none to continue.
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(data, GraphDataset):
+        raise ValueError(
+            f"data is of type {type(data).__name__}; expected a GraphDataset, graphs in three "
+            "splits."
+        )
+    _check_options(seed, compile, accumulate, options)
     out = None if out is None else Path(out)
     if out is not None:
         check_folder(out, resume)
@@ -300,6 +306,24 @@ def train(
             _write_fingerprints(recipe, data, written)
             records.write_record(record, written / record.filename)
     return record
+
+
+def _check_options(seed: int, compile: bool, accumulate: int, options: dict[str, Any]) -> None:
+    """Raises an error for options that training would refuse, before the folder is claimed."""
+    recipe_has = ("epochs", "stop_below_lr", "grad_clip", "flag", "optimizer", "schedule", "task")
+    for name in options:
+        if name in recipe_has:
+            raise ValueError(f"{name} is an attribute of the recipe; expected recipe.at({name}=…).")
+    others = ("on_epoch_end",)
+    settings = {name: value for name, value in options.items() if name not in others}
+    if settings.get("lr") is not None:
+        raise ValueError("lr has no effect beside the recipe's optimizer; expected at_budget().")
+    loop.settings_of(
+        {"epochs": 1, "seed": seed, "compile": compile, "accumulate": accumulate} | settings
+    )
+    hook = options.get("on_epoch_end")
+    if hook is not None and not callable(hook):
+        raise ValueError(f"on_epoch_end is {hook!r}; expected a function of the model and a row.")
 
 
 def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:

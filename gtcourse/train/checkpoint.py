@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILENAME = "last.ckpt"
 
-NEWER = ("data", "accumulate")
+NEWER = ("data", "accumulate", "precision", "encodings")
 """Parts of a run's identity that checkpoints written before December 2026 do not have."""
 
 

@@ -12,12 +12,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
@@ -147,6 +149,27 @@ class Settings(Config):
     tensorboard: bool = False
     progress: bool = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed >= 2**63:
+            raise ValueError(f"seed is {self.seed}; expected a number below 2**63.")
+
+
+def settings_of(given: dict[str, Any]) -> Settings:
+    """The :class:`Settings` with these fields.
+
+    Raises:
+        TypeError: there is no such argument of :func:`fit`, or ``epochs`` is missing.
+        ValueError: a value is not allowed.
+    """
+    known = [each.name for each in fields(Settings)]
+    for name in given:
+        if name not in known:
+            raise TypeError(f"fit has no argument {name!r}; expected one of {', '.join(known)}.")
+    if "epochs" not in given:
+        raise TypeError("fit needs the argument epochs; expected a number above 0.")
+    return Settings(**given)
+
 
 EpochHook = Callable[[nn.Module, dict[str, float]], object]
 """Called with the model and the row of an epoch; True ends the training."""
@@ -195,9 +218,10 @@ def fit(
             learned, or ``out`` holds the checkpoint of another run.
         RuntimeError: the training loss is no longer a finite number.
     """
-    chosen = Settings(**settings)
+    chosen = settings_of(settings)
     folder = None if out is None else Path(out)
-    _check_effects(chosen, model, optimizer, schedule, val, folder)
+    _check_types(task, train, val, optimizer, schedule, flag, on_epoch_end)
+    _check_effects(chosen, model, task, optimizer, schedule, flag, val, folder)
     _check_data(model, task, train)
     if val is not None:
         _check_data(model, task, val)
@@ -257,6 +281,12 @@ class _Run:
         self.evaluated = trained if fabric.world_size == 1 else model
         self.checkpoint = None if folder is None else self._checkpoint_in(folder)
         self.progress = Progress() if self.checkpoint is None else self.checkpoint.restore()
+        done = len(self.progress.history.epochs)
+        if done > settings.epochs:
+            raise ValueError(
+                f"epochs is {settings.epochs}, and the run in {folder} has {done} epochs already; "
+                "expected as many or more, or another folder."
+            )
 
     def train_and_validate(self, on_epoch_end: EpochHook | None) -> History:
         """Runs the epochs that remain, and leaves the model with its best weights."""
@@ -354,7 +384,9 @@ class _Run:
     def _ends_run(self, on_epoch_end: EpochHook, row: dict[str, float]) -> bool:
         """Calls the hook with its own copy of the row; the first process's answer counts."""
         with own_random_state():
-            ends = on_epoch_end(self.model, dict(row)) is True
+            answer = on_epoch_end(self.model, dict(row))
+        # A comparison of NumPy or torch gives a truth value of its own.
+        ends = isinstance(answer, bool | np.bool_ | Tensor) and bool(answer)
         return self.fabric.broadcast(ends)
 
     def _is_due(self, current: Epoch) -> bool:
@@ -397,14 +429,15 @@ class _Run:
         identity["flag"] = self.flag
         identity["grad_clip"] = self.settings.grad_clip
         identity["accumulate"] = self.settings.accumulate
+        identity["precision"] = self.settings.precision
         identity["optimizer"] = (type(self.optimizer).__name__, self.optimizer.defaults)
         total_steps = getattr(self.schedule, "total_steps", None)
         identity["schedule"] = (type(self.schedule).__name__, total_steps)
         identity["order of the graphs"] = self.train.order
         # Of loaders of a reader's own the content is not known.
-        identity["data"] = [
-            loader.digest() for loader in (self.train, self.val) if isinstance(loader, DenseLoader)
-        ]
+        loaders = [each for each in (self.train, self.val) if isinstance(each, DenseLoader)]
+        identity["data"] = [loader.digest() for loader in loaders]
+        identity["encodings"] = [loader.digest_of_encodings() for loader in loaders]
         return {name: repr(value) for name, value in identity.items()}
 
 
@@ -487,8 +520,10 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
         ValueError: a graph has a feature that the model does not know, a target is no class of the
             task, or there are no targets.
     """
+    _check_loader("loader", loader)
     _check_data(model, task, loader, all_may_be_missing=True)
-    where = next(model.parameters()).device
+    first = next(model.parameters(), None)
+    where = torch.device("cpu") if first is None else first.device
     metric = task.metric().to(where)
     known: Tensor | int = 0
     with evaluating(model):
@@ -538,19 +573,76 @@ def is_first_process() -> bool:
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", 0))) == 0
 
 
+def _check_types(
+    task: Task,
+    train: DenseLoader,
+    val: DenseLoader | None,
+    optimizer: Optimizer | None,
+    schedule: LRScheduler | ReduceLROnPlateau | None,
+    flag: Flag | None,
+    on_epoch_end: EpochHook | None,
+) -> None:
+    """Raises a ValueError for an argument of another kind, before anything is trained or written.
+
+    A loader may be a reader's own, with a length and :attr:`DenseLoader.targets`; that of the
+    training graphs has :meth:`DenseLoader.set_epoch` as well.
+    """
+    if not isinstance(task, Task):
+        raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
+    _check_loader("train", train)
+    if val is not None:
+        _check_loader("val", val)
+    kinds = {
+        "optimizer": (optimizer, Optimizer),
+        "schedule": (schedule, LRScheduler | ReduceLROnPlateau),
+        "flag": (flag, Flag),
+    }
+    for name, (given, kind) in kinds.items():
+        if given is not None and not isinstance(given, kind):
+            expected = getattr(kind, "__name__", "LRScheduler")
+            raise ValueError(f"{name} is {given!r}; expected an object of type {expected}.")
+    if on_epoch_end is not None and not callable(on_epoch_end):
+        raise ValueError(
+            f"on_epoch_end is {on_epoch_end!r}; expected a function of the model and a row."
+        )
+
+
+def _check_loader(name: str, loader: DenseLoader) -> None:
+    """Raises a ValueError unless the batches of a loader can be read, and there are some."""
+    if not hasattr(loader, "targets"):
+        raise ValueError(
+            f"{name} is of type {type(loader).__name__}; expected a DenseLoader, as "
+            "DenseLoader(graphs, batch_size=64) is."
+        )
+    if len(loader) == 0:
+        raise ValueError(
+            f"{name} has no batches; expected one or more (drop_last leaves out smaller ones)."
+        )
+
+
 def _check_effects(
     settings: Settings,
     model: nn.Module,
+    task: Task,
     optimizer: Optimizer | None,
     schedule: LRScheduler | ReduceLROnPlateau | None,
+    flag: Flag | None,
     val: DenseLoader | None,
     folder: Path | None,
 ) -> None:
     """Raises a ValueError for what would have no effect, or one on something else."""
-    if settings.lr == math.inf:
-        raise ValueError("lr is inf; expected a finite number.")
     if val is None and isinstance(schedule, ReduceLROnPlateau):
         raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
+    if isinstance(schedule, ReduceLROnPlateau) and schedule.mode != task.mode:
+        raise ValueError(
+            f"the schedule waits for a score that is {schedule.mode}, and the best {task.monitor} "
+            f"is the {task.mode}; expected ReduceLROnPlateau(optimizer, {task.mode!r})."
+        )
+    if flag is not None and "perturbation" not in signature(model.forward).parameters:
+        raise ValueError(
+            f"flag perturbs the embeddings of nodes, which {type(model).__name__} does not take; "
+            "expected a model whose forward has an argument perturbation, such as Graphormer."
+        )
     if optimizer is not None and settings.lr is not None:
         raise ValueError(
             f"lr is {settings.lr:g}, which has no effect beside an optimizer with its own; "
@@ -558,6 +650,11 @@ def _check_effects(
         )
     if schedule is not None and schedule.optimizer is not optimizer:
         raise ValueError("schedule is that of another optimizer; expected one of optimizer.")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(
+            f"no parameter of {type(model).__name__} is trained; expected one or more with "
+            "requires_grad."
+        )
     if optimizer is not None:
         own = {id(parameter) for parameter in model.parameters()}
         given = [each for group in optimizer.param_groups for each in group["params"]]
@@ -565,6 +662,8 @@ def _check_effects(
             raise ValueError(
                 "optimizer has no parameter of the model; expected one of model.parameters()."
             )
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; expected a folder for the run.")
     if folder is None:
         without_effect = {
             "checkpoint_every": settings.checkpoint_every is not None,

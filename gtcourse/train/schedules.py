@@ -29,6 +29,8 @@ def warmup_then_linear(
     not say. ``warmup`` is W, or a share of T (a float below 1).
     """
     peak = optimizer.param_groups[0]["lr"]
+    if peak <= 0:
+        raise ValueError(f"the learning rate is {peak}; expected a number above 0.")
 
     def decay(done: float) -> float:
         return (end + (peak - end) * (1 - done)) / peak

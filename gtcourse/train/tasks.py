@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
+from gtcourse.graphs.check import whole_number
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -99,10 +100,24 @@ class Scale:
     Attributes:
         mean: of each target.
         sd: the standard deviation of each target.
+
+    Raises:
+        ValueError: there are not as many of one as of the other, one of them is not finite, or a
+            standard deviation is not above 0.
     """
 
     mean: tuple[float, ...]
     sd: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        numbers = [*self.mean, *self.sd]
+        if len(self.mean) != len(self.sd) or not all(map(math.isfinite, numbers)):
+            raise ValueError(
+                f"mean is {self.mean} and sd is {self.sd}; expected a finite number of each for "
+                "each target."
+            )
+        if min(self.sd, default=0.0) <= 0:
+            raise ValueError(f"sd is {self.sd}; expected numbers above 0.")
 
     def standardised(self, y: Tensor) -> Tensor:
         """(y - mean) / sd of targets ``[...]`` or, if there are several, ``[..., T]``."""
@@ -116,6 +131,12 @@ class Scale:
 
     def _like(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation on the device of the values: ``[T]``, or one number each."""
+        T = len(self.mean)
+        if T > 1 and (values.dim() < 2 or values.shape[-1] != T):
+            raise ValueError(
+                f"there are values of shape {list(values.shape)} and the scale of {T} targets; "
+                f"expected [..., {T}]."
+            )
         mean = values.new_tensor(self.mean)
         sd = values.new_tensor(self.sd)
         if len(self.mean) == 1:
@@ -146,7 +167,7 @@ def graph_regression(scale: Scale | None = None) -> Task:
         return MeanAbsoluteError()
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        y = targets_of(batch)
+        y = _checked_targets(prediction, batch)
         known = ~y.isnan()
         metric.update(restored(prediction.float())[known], y[known].float())
 
@@ -161,16 +182,26 @@ def graph_classification(num_tasks: int = 1) -> Task:
     the area under the ROC curve, and of T targets "ap", average precision, averaged over those that
     have both a 0 and a 1, as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
-    _check_count("num_tasks", num_tasks, 1)
+    whole_number("num_tasks", num_tasks, 1)
     monitor: Literal["auroc", "ap"] = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction, targets_of(batch))
+        metric.update(prediction, _checked_targets(prediction, batch))
 
     ranking = partial(_mean_over_targets, monitor)
     task = _numbers("graph classification", cross_entropy, ranking, update, monitor, "max", 2)
-    return replace(task, predictions=torch.sigmoid, kind="probability")
+
+    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
+        found = targets_of(batch)[0].numel()
+        if found != num_tasks:
+            raise ValueError(
+                f"the graphs have {found} target(s) each and the task {num_tasks}; expected "
+                f"graph_classification({found})."
+            )
+        return task.loss(prediction, batch)
+
+    return replace(task, loss=loss, predictions=torch.sigmoid, kind="probability")
 
 
 def node_binary_classification() -> Task:
@@ -181,7 +212,8 @@ def node_binary_classification() -> Task:
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction.flatten(), targets_of(batch).flatten())
+        y = _checked_targets(prediction, batch)
+        metric.update(prediction.flatten(), y.flatten())
 
     ranking = partial(_mean_over_targets, "auroc")
     task = _numbers("node classification", cross_entropy, ranking, update, "auroc", "max", 2)
@@ -217,7 +249,7 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     name = f"node classification, {num_classes} classes"
     weights = None
     if class_sizes is not None:
-        if len(class_sizes) != num_classes or min(class_sizes) < 0:
+        if len(class_sizes) != num_classes or min(class_sizes) < 0 or sum(class_sizes) == 0:
             raise ValueError(
                 f"class_sizes is {[*class_sizes]}; expected the number of targets of each of "
                 f"{num_classes} classes."
@@ -275,15 +307,20 @@ def with_distances(
     Raises:
         ValueError: ν is below 1, κ is not above 0, or there is no such reduction.
     """
-    _check_count("hops", hops, 1)
-    if not weight > 0:
+    whole_number("hops", hops, 1)
+    if not 0 < weight < math.inf:
         raise ValueError(f"weight is {weight!r}; expected a number above 0.")
     if reduction not in ("sum", "mean"):
         raise ValueError(f"reduction is {reduction!r}; expected 'sum' or 'mean'.")
 
     def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:
         prediction, logits = predictions
-        distance = batch.encodings["distance"].long()
+        distance = batch.encoding("distance").long()
+        if logits.shape[-1] != hops + 1:
+            raise ValueError(
+                f"the model predicts distances to {logits.shape[-1] - 1} hops and the task has "
+                f"{hops}; expected the same, the model's distance_hops."
+            )
         if self_is_one_hop:
             distance = torch.where(distance == 0, 1, distance)
         classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
@@ -295,11 +332,6 @@ def with_distances(
     name = f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})"
     options = task.model_options | {"return_distances": True}
     return replace(task, name=name, loss=loss, model_options=options)
-
-
-def _check_count(name: str, count: int, least: int) -> None:
-    if not isinstance(count, int) or isinstance(count, bool) or count < least:
-        raise ValueError(f"{name} is {count!r}; expected a whole number, {least} or more.")
 
 
 def targets_of(batch: GraphBatch) -> Tensor:
@@ -316,6 +348,10 @@ def _checked_targets(prediction: Tensor, batch: GraphBatch, *classes: int) -> Te
     """
     y = targets_of(batch)
     expected = [*y.shape, *classes]
+    if not isinstance(prediction, Tensor):
+        raise ValueError(
+            f"the model returns a {type(prediction).__name__}; expected predictions {expected}."
+        )
     if [*prediction.shape] != expected or y.is_floating_point() == bool(classes):
         raise ValueError(
             f"the model predicts {list(prediction.shape)} and the {batch.target} targets are "
@@ -356,7 +392,7 @@ def _classes(
     weights: Sequence[float] | None = None,
 ) -> Task:
     """A task of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
-    _check_count("num_classes", num_classes, 2)
+    whole_number("num_classes", num_classes, 2)
 
     def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
         y = _checked_targets(prediction, batch, num_classes)
@@ -364,7 +400,8 @@ def _classes(
         return total / size.where(size > 0, 1)
 
     def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction.argmax(dim=-1).flatten(), targets_of(batch).flatten())
+        y = _checked_targets(prediction, batch, num_classes)
+        metric.update(prediction.argmax(dim=-1).flatten(), y.flatten())
 
     def size(batch: GraphBatch) -> Tensor:
         return _total_weight(targets_of(batch), weights)

@@ -4,10 +4,12 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs import MISSING_LABEL, DenseLoader
 from gtcourse.models import BagTransformer, BagTransformerConfig
 from gtcourse.train.loop import evaluate, fit, train_step
@@ -367,10 +369,43 @@ def test_a_checkpoint_of_an_earlier_release_is_continued(tmp_path, reference):
     run(tmp_path, epochs=3)
     path = tmp_path / "last.ckpt"
     state = torch.load(path, weights_only=True)
-    for name in ("data", "accumulate"):
+    for name in ("data", "accumulate", "precision", "encodings"):
         del state["run"][name]
     torch.save(state, path)
     assert run(tmp_path)[1] == reference[1]
+
+
+def test_a_checkpoint_is_not_continued_with_other_encodings_precision_or_fewer_epochs(tmp_path):
+    def begin(normalization: str, **options) -> None:
+        encoding = AddLaplacianEigenvectors(2, normalization=normalization)
+        loader = DenseLoader(encode(graphs(8, seed=0), encoding), 8)
+        options = {"epochs": 2, "out": tmp_path, "progress": False} | options
+        fit(small_model(), graph_regression(), loader, **options)
+
+    begin("combinatorial")
+    begin("combinatorial")
+    with pytest.raises(ValueError, match="belongs to another run, different in encodings;"):
+        begin("symmetric")
+    with pytest.raises(ValueError, match="belongs to another run, different in precision;"):
+        begin("combinatorial", precision="bf16-mixed")
+    with pytest.raises(ValueError, match=r"epochs is 1, and the run in .* has 2 epochs already;"):
+        begin("combinatorial", epochs=1)
+
+
+@pytest.mark.parametrize("ends", [True, np.bool_(True), torch.tensor(True)], ids=repr)
+def test_the_epoch_hook_ends_training_with_a_truth_value_of_any_library(ends):
+    loader = DenseLoader(graphs(8, seed=0), 8)
+    options = {"epochs": 3, "progress": False, "on_epoch_end": lambda model, row: ends}
+    assert len(fit(small_model(), graph_regression(), loader, **options).epochs) == 1
+
+
+def test_a_plateau_of_the_wrong_direction_raises():
+    model = small_model()
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DenseLoader(graphs(8, seed=0), 8)
+    given = {"optimizer": optimizer, "schedule": ReduceLROnPlateau(optimizer, "max"), "epochs": 1}
+    with pytest.raises(ValueError, match="a score that is max, and the best mae is the min; expe"):
+        fit(model, graph_regression(), loader, loader, **given)
 
 
 @pytest.mark.parametrize(
