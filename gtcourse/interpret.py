@@ -2,7 +2,7 @@
 
 Attention maps show what a model could use; gradients and ablations measure what it does use. They
 work on every Transformer of this package, gradients and ablations where it predicts one number for
-each graph.
+each graph. The model is in evaluation mode meanwhile.
 
 Shapes:
     B: graphs in a batch
@@ -31,18 +31,22 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
+from gtcourse.graphs.check import whole_number
 from gtcourse.models.attention import AttentionProjections
 from gtcourse.models.bag import mean_pool
 from gtcourse.models.egt import EGTAttention
+from gtcourse.train.loop import evaluating
 
 
 def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
     """The mask of all tokens, ``[B, V + N]``, from that of the nodes, ``[B, N]``."""
+    virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
     return F.pad(mask, (virtual_nodes, 0), value=True)
 
 
 def between_nodes(attention: Tensor, virtual_nodes: int) -> Tensor:
     """Attention without the virtual nodes, ``[..., N, N]``; its rows sum to less than one."""
+    virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
     return attention[..., virtual_nodes:, virtual_nodes:]
 
 
@@ -51,7 +55,12 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
 
     The gated rows of EGT do not sum to one. Their sum, how far the gates of a head are open, is
     lost here. ``attention`` is ``[B, ..., T, T]``, not negative.
+
+    Raises:
+        ValueError: The mask is not that of the tokens, such as that of the nodes where there are
+            virtual nodes.
     """
+    check_mask(attention, mask)
     pairs = mask[:, :, None] & mask[:, None]
     weights = attention * pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
     return _divided_by_sum(weights)
@@ -101,9 +110,11 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
               R = \hat A^{(L)} \cdots \hat A^{(1)}
 
     (Abnar & Zuidema, 2020.) :math:`\bar A` is the mean over the heads, with rows that are divided
-    by their sum, and r is the share of the residual connection. Returns ``[B, T, T]``; the rows of
-    real tokens sum to one, those of padding are zeros.
+    by their sum, and r, from 0 to 1, is the share of the residual connection. Returns
+    ``[B, T, T]``; the rows of real tokens sum to one, those of padding are zeros.
     """
+    if not 0 <= residual <= 1:
+        raise ValueError(f"residual is {residual!r}; expected a share from 0 to 1.")
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
     identity = torch.diag_embed(mask.to(layers.dtype))  # [B, T, T], zeros at padding
     product = identity
@@ -146,7 +157,12 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
     Returns:
         ``[nodes, L, hops + 2]``, for k from 0 to ``hops`` and for all nodes that are farther away
         or cannot be reached.
+
+    Raises:
+        ValueError: ``hops`` is negative, or the attention is not that between the nodes.
     """
+    hops = whole_number("hops", hops, 0)
+    check_mask(attention, mask)
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     share = _divided_by_sum(weights)
     hop = clipped(distance, hops + 1)[:, None].expand_as(share)  # [B, L, N, N]
@@ -167,6 +183,7 @@ def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
 
     Reads the encodings "distance" and "ring". Nodes up to ``near`` apart are near, others far.
     """
+    near = whole_number("near", near, 1)
     distance = batch.encoding("distance")
     is_far = (distance > near) | (distance == UNREACHABLE)
     kind = torch.where(is_far, FAR, NEAR)
@@ -186,7 +203,19 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
     Returns:
         The shares of each head or channel, ``[L, H, kinds]``, and those of attention that is the
         same for all nodes, ``[kinds]``; both are means over the real nodes.
+
+    Raises:
+        ValueError: The rows do not sum to 1, as those of EGT, and those of a model with virtual
+            nodes until :func:`probabilities` has divided them by their sums.
     """
+    check_mask(attention, mask)
+    sums = attention.sum(dim=-1).movedim(-1, 1)[mask]  # [nodes, L, H]
+    if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
+        lowest, highest = sums.aminmax()
+        raise ValueError(
+            f"the rows of attention sum to {lowest:.3g} to {highest:.3g}; expected 1, as those of "
+            "probabilities(attention, mask)."
+        )
     pairs = mask[:, :, None] & mask[:, None]  # [B, N, N]
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype) * pairs[..., None]  # [B, N, N, kinds]
     share = torch.einsum("blhij,bijk->lhk", attention, is_kind)
@@ -204,16 +233,24 @@ def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool
     With ``from_mean`` they are compared with the mean over the graph's nodes instead. A LayerNorm
     does not depend on the length of a vector, so that the gradient along the vector itself is small
     whatever the node is worth.
+
+    Raises:
+        ValueError: The model does not predict one number for each graph, or is no Transformer.
     """
+    layers = layers_of(model)
     inputs: list[Tensor] = []
 
     def record(layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         inputs.append(arguments[0].detach().requires_grad_())
         return (inputs[0], *arguments[1:])
 
-    with layers_of(model)[0].register_forward_pre_hook(record):
-        prediction = model(batch)
-    (gradient,) = torch.autograd.grad(prediction.sum(), inputs)
+    with (
+        torch.enable_grad(),
+        evaluating(model),
+        layers[0].register_forward_pre_hook(record),
+    ):
+        total = one_number(model(batch), batch).sum()
+    (gradient,) = torch.autograd.grad(total, inputs)
     N = batch.mask.shape[1]
     h = inputs[0].detach()[:, -N:]  # [B, N, d], without the virtual nodes
     gradient = gradient[:, -N:]  # [B, N, d]
@@ -231,10 +268,15 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
     in plain attention. A weight counts only if the value that it multiplies changes the prediction.
     The weights are varied one by one, as if a row did not have to sum to one. The derivative
     includes a gate after the softmax (EGT) and what pairs add to the value (GRPE, CSA).
+
+    Raises:
+        ValueError: The model does not predict one number for each graph, or is no Transformer.
     """
-    with _Softmaxes() as softmaxes:
+    layers_of(model)
+    with torch.enable_grad(), evaluating(model), _Softmaxes() as softmaxes:
         prediction, _ = model(batch, return_attention=True)
-    gradients = torch.autograd.grad(prediction.sum(), softmaxes.found)
+        total = one_number(prediction, batch).sum()
+    gradients = torch.autograd.grad(total, softmaxes.found)
     products = []
     for attention, gradient in zip(softmaxes.found, gradients, strict=True):
         product = attention.detach() * gradient
@@ -249,8 +291,16 @@ def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
 
     The node and its edges become padding. The other nodes keep their encodings (distances, walks,
     …), which are still those of the complete graph.
+
+    Raises:
+        ValueError: The model does not predict one number for each graph.
     """
-    prediction = model(batch)
+    with evaluating(model):
+        return _changes_without_a_node(model, batch)
+
+
+def _changes_without_a_node(model: nn.Module, batch: GraphBatch) -> Tensor:
+    prediction = one_number(model(batch), batch)
     change = prediction.new_zeros(batch.mask.shape)
     nodes = torch.arange(batch.mask.shape[1], device=batch.mask.device)
     for i in batch.mask.any(dim=0).nonzero()[:, 0].tolist():
@@ -273,10 +323,20 @@ def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.M
     Args:
         model: A Transformer of this package.
         heads: Number of the layer and number of the head, counted from 0.
+
+    Raises:
+        ValueError: There is no such layer or head, or the model is no Transformer.
     """
+    layers = layers_of(model)
     with ExitStack() as hooks:
         for layer, head in heads:
-            attention = cast(AttentionProjections | EGTAttention, layers_of(model)[layer].attention)
+            if layer not in range(len(layers)):
+                raise ValueError(f"there is no layer {layer}; expected 0 to {len(layers) - 1}.")
+            attention = cast(AttentionProjections | EGTAttention, layers[layer].attention)
+            if head not in range(attention.num_heads):
+                raise ValueError(
+                    f"there is no head {head}; expected 0 to {attention.num_heads - 1}."
+                )
             # EGT's last layer has no output of nodes where only edges are predicted.
             assert attention.output is not None
             silenced = partial(without_head, head=head, num_heads=attention.num_heads)
@@ -294,11 +354,40 @@ def without_head(
 
 
 def layers_of(model: nn.Module) -> nn.ModuleList:
-    """The attention layers of a Transformer of this package, first to last."""
-    if hasattr(model, "layers"):
-        return cast(nn.ModuleList, model.layers)
-    encoder = cast(nn.Module, model.encoder)  # of BagTransformer and Transformer
-    return cast(nn.ModuleList, encoder.layers)
+    """The attention layers of a Transformer of this package, first to last.
+
+    Raises:
+        ValueError: The model is another one, such as a GIN.
+    """
+    owner = model if hasattr(model, "layers") else getattr(model, "encoder", None)
+    layers = getattr(owner, "layers", None)
+    attentions = [getattr(layer, "attention", None) for layer in layers or ()]
+    if not attentions or not all(hasattr(each, "num_heads") for each in attentions):
+        raise ValueError(
+            f"{type(model).__name__} has no layers of attention between all nodes; expected a "
+            "Transformer, such as Graphormer, EGT, GRPE or CGT."
+        )
+    return cast(nn.ModuleList, layers)
+
+
+def one_number(prediction: Tensor, batch: GraphBatch) -> Tensor:
+    """The prediction ``[B]``, or a ValueError if it is not one number for each graph."""
+    if prediction.shape != (batch.num_graphs,):
+        raise ValueError(
+            f"the model predicts {list(prediction.shape)}; expected [{batch.num_graphs}], one "
+            "number for each graph."
+        )
+    return prediction
+
+
+def check_mask(attention: Tensor, mask: Tensor) -> None:
+    """Raises a ValueError unless ``mask`` ``[B, T]`` is that of the tokens of the attention."""
+    expected = [attention.shape[0], attention.shape[-1]]
+    if list(mask.shape) != expected or attention.shape[-1] != attention.shape[-2]:
+        raise ValueError(
+            f"attention has shape {list(attention.shape)} and mask {list(mask.shape)}; expected "
+            f"[B, ..., T, T] and [B, T]: see token_mask and between_nodes for virtual nodes."
+        )
 
 
 class _Softmaxes(TorchFunctionMode):

@@ -2,6 +2,8 @@
 
 import copy
 import math
+import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,9 +27,11 @@ from gtcourse.interpret import (
     layers_of,
     leave_one_out,
     pair_kinds,
+    probabilities,
     read_by_graph,
     token_mask,
 )
+from gtcourse.models import EGT, GIN, GINConfig
 from tests.graphs.small import graph_of, graphs
 from tests.loops.probes import difference_loop, entropy_loop, likeness_loop, rollout_loop, rows_loop
 from tests.models import small
@@ -141,7 +145,8 @@ def test_pair_kinds_of_a_small_graph():
 @given(some=SOME_GRAPHS, seed=SEEDS)
 def test_shares_by_kind_equal_the_loop_over_nodes_and_pairs(some, seed):
     batch = collate(small.encoded(*some))
-    attention, _ = some_attention([batch.mask.shape[1]] * len(some), seed)
+    weights, _ = some_attention([batch.mask.shape[1]] * len(some), seed)
+    attention = probabilities(1 + weights, batch.mask)
     kind = pair_kinds(batch, near=1)
     nodes = int(batch.mask.sum())
     expected = torch.zeros(L, H, len(KINDS)).double()
@@ -267,6 +272,81 @@ def test_leaving_out_an_isolated_node_equals_the_graph_without_it(name, variant)
     _, without = model_and_batch(name, variant, ONE)
     expected = (model(batch) - model(without))[0]
     torch.testing.assert_close(leave_one_out(model, batch)[0, 5], expected, **EXACT)
+
+
+@pytest.mark.parametrize(
+    "attribute", [gradient_times_input, attention_times_gradient, leave_one_out]
+)
+def test_attributions_are_those_of_evaluation_whatever_the_mode(attribute):
+    """Also where gradients are switched off, and with dropout, which evaluation leaves out."""
+    model, batch = model_and_batch("CGT", "categories of rings", ONE, TWO)
+    expected = attribute(model, batch)
+    model.train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5
+    with torch.no_grad():
+        torch.testing.assert_close(attribute(model, batch), expected, **EXACT)
+    assert all(module.training for module in model.modules())
+
+
+def silenced(model: torch.nn.Module, layer: int, head: int) -> None:
+    with ablated(model, [(layer, head)]):
+        pass
+
+
+def some_rows() -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention of six tokens, a virtual node and five nodes, and the mask of the nodes."""
+    return torch.ones(2, L, H, 6, 6), torch.ones(2, 5).bool()
+
+
+WRONG = {
+    "a head too many": (lambda: silenced(egt(), 0, 2), "there is no head 2; expected 0 to 1."),
+    "a negative head": (lambda: silenced(egt(), 0, -1), "there is no head -1; expected 0 to 1."),
+    "a layer too many": (lambda: silenced(egt(), 2, 0), "there is no layer 2; expected 0 to 1."),
+    "no attention": (lambda: layers_of(gin()), "GIN has no layers of attention between all nodes"),
+    "several targets": (lambda: leave_one_out(egt(num_targets=3), both()), "predicts [2, 3]; exp"),
+    "targets of nodes": (
+        lambda: gradient_times_input(egt(target="node"), both()),
+        "one number for",
+    ),
+    "the mask of nodes": (
+        lambda: attention_entropy(*some_rows()),
+        "mask [2, 5]; expected [B, ..., ",
+    ),
+    "a share of two": (
+        lambda: attention_rollout(torch.ones(1, 1, 1, 2, 2), torch.ones(1, 2).bool(), residual=2.0),
+        "residual is 2.0; expected a share from 0 to 1.",
+    ),
+    "negative hops": (
+        lambda: attention_by_hop(*some_rows()[:1], both().encoding("distance"), both().mask, -1),
+        "hops is -1; expected a whole number, 0 or more.",
+    ),
+    "rows that do not sum to one": (
+        lambda: attention_by_kind(torch.ones(2, L, H, 5, 5), pair_kinds(both()), both().mask),
+        "expected 1, as those of probabilities(attention, mask).",
+    ),
+    "less than no virtual node": (lambda: token_mask(both().mask, -1), "virtual_nodes is -1; expe"),
+}
+
+
+def egt(**changes) -> EGT:
+    return EGT(replace(small.EGT, **changes)).double()
+
+
+def gin() -> GIN:
+    return GIN(GINConfig(num_node_types=(28,), num_node_features=0))
+
+
+def both():
+    return collate(small.encoded(ONE, TWO))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_interpreted_raises(name):
+    call, says = WRONG[name]
+    with pytest.raises(ValueError, match=re.escape(says)):
+        call()
 
 
 @EVERY
