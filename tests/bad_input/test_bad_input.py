@@ -35,6 +35,7 @@ from gtcourse.encodings import (
     AddShortestPaths,
     encode,
     encode_batch,
+    shortest_paths,
 )
 from gtcourse.graphs import (
     MISSING_LABEL,
@@ -45,6 +46,7 @@ from gtcourse.graphs import (
     read_graphs,
     write_graphs,
 )
+from gtcourse.graphs.dataset import RaggedGraphs
 from gtcourse.graphs.io import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data, zinc_data
 from gtcourse.graphs.tables import fold_split, read_table
@@ -55,7 +57,7 @@ from gtcourse.runs.record import Record, read_record, read_weights, write_weight
 from gtcourse.runs.run import at_budget, claim, data_for, train
 from gtcourse.train import tasks
 from gtcourse.train.flag import Flag
-from gtcourse.train.loop import fit
+from gtcourse.train.loop import evaluate, fit
 from gtcourse.train.schedules import warmup_then_linear
 from tests.graphs.small import three_chains
 from tests.train.small_run import run, small_model
@@ -118,11 +120,15 @@ ARRAYS = [
     (f"a graph file: {what}", changed(change), "chains.npz is not a valid graph file: " + says)
     for what, change, says in [
         ("no nodes", lambda a: a | {"num_nodes": np.array([2, 4, 0])}, "graph 2 has x without row"),
-        ("negative edges", lambda a: a | {"num_edges": np.array([2, 5, -1])}, "split_with_sizes"),
+        (
+            "negative edges",
+            lambda a: a | {"num_edges": np.array([2, 5, -1])},
+            "num_edges has the value -1; expected 0 or more.",
+        ),
         (
             "counts that are floats",
             lambda a: a | {"num_nodes": np.array([2.5, 2.5, 1.0])},
-            "split_with_sizes expects",
+            "num_nodes is torch.float32 [3]; expected whole numbers, one for each graph.",
         ),
         ("counts that do not add up", lambda a: bare(a) | {"num_edges": np.array([2, 4, 2])}, ""),
         (
@@ -159,7 +165,22 @@ ARRAYS = [
         (
             "a fourth split",
             lambda a: a | {"split": np.array([0, 1, 3])},
-            "dataset 'chains' has 3 graphs and a split of shape [3]; expected 0 (train)",
+            "dataset 'chains' has 3 graphs and a split of shape [3] and type torch.",
+        ),
+        (
+            "targets that are words",
+            lambda a: a | {"y": np.array(["low", "high", "low"])},
+            "y is <U4; expected integers or floats.",
+        ),
+        (
+            "edges in rows",
+            lambda a: a | {"edge_index": a["edge_index"].T},
+            "edge_index has shape [6, 2]; expected [2, 6], by num_edges.",
+        ),
+        (
+            "sizes in a table",
+            lambda a: a | {"num_nodes": a["num_nodes"][:, None]},
+            "num_nodes is torch.int64 [3, 1]; expected whole numbers, one for each graph.",
         ),
         ("no split", lambda a: without(a, "split"), "there is no array split; expected num_nodes,"),
         (
@@ -233,9 +254,9 @@ HUGE = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,), }".lj
 FILES = [
     (f"a file: {what}", written(write), "{folder}/graphs.npz cannot be read (" + says)
     for what, write, says in [
-        ("text", lambda path: path.write_bytes(b"no archive"), ""),
-        ("nothing", lambda path: path.write_bytes(b""), "No data left in file"),
-        ("without its end", cut, "File is not a zip file"),
+        ("text", lambda path: path.write_bytes(b"no archive"), "it is not a zip archive, or only "),
+        ("nothing", lambda path: path.write_bytes(b""), "it is not a zip archive, or only "),
+        ("without its end", cut, "it is not a zip archive, or only the beginning of one"),
         ("one bit less", flipped_graphs, ""),
         ("pickled objects", object_array, "Object arrays cannot be loaded when allow_pickle=False"),
         ("another member", archive("readme.txt", b"hello"), "it has members that are not arrays"),
@@ -276,6 +297,13 @@ def into_a_file(dataset: GraphDataset, folder: Path) -> None:
     write_graphs(folder / "a.npz", dataset)
 
 
+def untargeted() -> GraphDataset:
+    dataset = three_chains()
+    for graph in dataset.graphs:
+        del graph.y
+    return dataset
+
+
 def zeros(*shape: int) -> torch.Tensor:
     return torch.zeros(*shape, dtype=torch.int64)
 
@@ -311,6 +339,16 @@ ONE = [
     ("no edge features", {"edge_attr": None}, "has edge_attr = NoneType; expected"),
     ("an infinite target", {"y": torch.tensor([-INF])}, "has y with NaN or infinity; expected fin"),
     ("no target", {"y": None}, "has y = NoneType; expected"),
+    (
+        "features in three axes",
+        {"x": zeros(3, 1, 2)},
+        "has x of shape [3, 1, 2]; expected a row of",
+    ),
+    (
+        "no column of features",
+        {"x": zeros(3, 0)},
+        "has x of shape [3, 0]; expected a row of one or",
+    ),
     ("two sizes", {"num_nodes": 7}, "has x of torch.int64 [3, 1]; expected torch.int64 [7, 1]"),
 ]
 ALL = [
@@ -327,10 +365,60 @@ ALL = [
         {"in_degree": lambda g: torch.full((g.num_nodes,), -1)},
         "graph 0 has in_degree with the value -1; expected 0 or more.",
     ),
+    (
+        "degrees that are true or false",
+        {"in_degree": lambda g: torch.ones(g.num_nodes).bool()},
+        "graph 0 has in_degree of torch.bool; expected integers.",
+    ),
+    (
+        "distances that are true or false",
+        {"distance": lambda g: torch.ones(g.num_nodes, g.num_nodes).bool()},
+        "graph 0 has distance of torch.bool; expected integers.",
+    ),
+    (
+        "sizes of rings",
+        {"ring": lambda g: torch.full((g.num_nodes, g.num_nodes), 6)},
+        "graph 0 has ring with the value 6; expected True where two nodes share a ring, or 1.",
+    ),
     ("a NaN encoding", {"svd": lambda g: torch.full((g.num_nodes, 4), NAN)}, "graph 0 has svd wit"),
 ]
 GRAPHS = [
     *((f"a graph: {w}", spoiled((1,), into_a_batch, **c), f"graph 1 {says}") for w, c, says in ONE),
+    (
+        "a list to write",
+        lambda f: partial(write_graphs, f / "a.npz", CHAINS),
+        "dataset is of type l",
+    ),
+    (
+        "a folder to write to",
+        lambda folder: partial(write_graphs, folder, three_chains()),
+        "{folder} is a folder; expected the name of a file.",
+    ),
+    (
+        "graphs to write without targets",
+        lambda folder: partial(into_a_file, untargeted(), folder),
+        "the graphs have no targets y; expected one for each",
+    ),
+    (
+        "a target to write beyond float32",
+        spoiled((0, 1, 2), into_a_file, y=torch.tensor([1e40], dtype=torch.float64)),
+        "y holds 1e+40; expected numbers within the range of float32, 3.4e+38.",
+    ),
+    (
+        "numbers to write that NumPy has not",
+        spoiled((0, 1, 2), into_a_file, noise=lambda g: torch.zeros(g.num_nodes, 2).bfloat16()),
+        "noise is torch.bfloat16; expected torch.float32 to be stored.",
+    ),
+    (
+        "two lines of SMILES to write",
+        spoiled((0, 1, 2), into_a_file, smiles="C\nC"),
+        "graph 0 has smiles 'C\\nC'; expected a text of one line.",
+    ),
+    (
+        "an attribute to write with the name of a file's",
+        spoiled((0, 1, 2), into_a_file, target=torch.zeros(1)),
+        "graph 0 has an attribute 'target', which in a graph file describes the file; expected",
+    ),
     ("a graph to write", spoiled((1,), into_a_file, x=None), "graph 1 has x = NoneType; expected"),
     (
         "pairs to write",
@@ -362,16 +450,98 @@ BATCHES = [
     ("None among graphs", call(collate, [*CHAINS, None]), "graph 3 is a NoneType; expected a PyG"),
     ("a list of batches", call(collate, [Batch.from_data_list(CHAINS)]), "graph 0 is a DataBatch"),
     ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
+    (
+        "places by the half",
+        call(collate, CHAINS, num_nodes=5.5),
+        "num_nodes is 5.5; expected a whole",
+    ),
+    (
+        "another target than the data set's",
+        call(collate, three_chains(), target="node"),
+        "y has [1, 1, 1] rows in the first graphs; expected one for each node.",
+    ),
+    (
+        "another target than that of graphs end to end",
+        call(collate, RaggedGraphs.from_data(CHAINS, "graph"), target="node"),
+        "target is 'node', but the targets y of these graphs belong to each graph; expecte",
+    ),
+    (
+        "a mask of numbers",
+        lambda folder: lambda: replace(collate(CHAINS), mask=collate(CHAINS).mask.float()),
+        "mask is torch.float32 [3, 3]; expected a bool tensor [B, N].",
+    ),
+    (
+        "an adjacency of numbers",
+        lambda folder: lambda: replace(collate(CHAINS), adjacency=zeros(3, 3, 3)),
+        "adjacency is torch.int64 [3, 3, 3]; expected a bool tensor [B, N, N].",
+    ),
+    (
+        "a device that does not exist",
+        call(DenseLoader, CHAINS, 2, device="gpu"),
+        "device is 'gpu', which cannot be used here (",
+    ),
+    (
+        "text for a function",
+        call(DenseLoader, CHAINS, 2, then="encode"),
+        "then is 'encode'; expecte",
+    ),
+    (
+        "a function that returns nothing",
+        lambda folder: lambda: list(DenseLoader(CHAINS, 2, then=lambda batch: None)),
+        "then returned None; expected a batch.",
+    ),
+    (
+        "words for a split",
+        call(GraphDataset, "a", "b", CHAINS, ["train", "val", "test"]),
+        "a split t",
+    ),
+    (
+        "a mask for a split",
+        call(GraphDataset, "a", "b", CHAINS, [True, False, True]),
+        "a split of sh",
+    ),
+    (
+        "no list of graphs",
+        call(GraphDataset, "a", "b", iter(CHAINS), [0, 1, 2]),
+        "graphs of type lis",
+    ),
+    (
+        "a data set of pairs",
+        call(GraphDataset, "a", "b", CHAINS, [0, 1, 2], target="pair"),
+        "target is 'pair'; expected",
+    ),
+    (
+        "two and a half graphs",
+        lambda folder: lambda: three_chains().first(2.5),
+        "is 2.5; expected a wh",
+    ),
+    (
+        "a truth value for a number",
+        call(AddLaplacianEigenvectors, True),
+        "k is True; expected a whole",
+    ),
+    (
+        "distances of numbers",
+        call(shortest_paths, torch.ones(1, 2, 2)),
+        "adjacency is torch.float32 [1, 2, 2]; expected a bool tensor [B, n, n]",
+    ),
     ("a target of pairs", call(collate, CHAINS, target="pair"), "target is 'pair'; expected"),
     ("targets of nodes", call(collate, CHAINS, target="node"), "y has [1, 1, 1] rows in the first"),
     *(
         (
-            f"a loader of {given}",
-            call(DenseLoader, CHAINS, **{"batch_size": 2} | given),
-            f"batch_size is {given.get('batch_size', 2)} and buckets {given.get('buckets', 1)}; "
-            f"expect",
+            f"a loader of {name} {value}",
+            call(DenseLoader, CHAINS, **{"batch_size": 2} | {name: value}),
+            f"{name} is {value!r}; expected a whole number, {least} or more.",
         )
-        for given in [{"batch_size": 0}, {"buckets": 0}]
+        for name, value, least in [
+            ("batch_size", 0, 1),
+            ("batch_size", 2.5, 1),
+            ("batch_size", True, 1),
+            ("buckets", 0, 1),
+            ("buckets", 1.5, 1),
+            ("seed", -1, 0),
+            ("seed", 0.5, 0),
+        ]
     ),
     ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "dataset 'a' has 3 graphs a"),
     ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "dataset 'a' has 3 graphs"),
@@ -464,8 +634,20 @@ def trained(change: Callable, name: str = "zinc", recipe: str = "gin-100k/zinc",
     return make
 
 
-def sgd() -> torch.optim.Optimizer:
-    return torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+def sgd(lr: float = 0.1) -> torch.optim.Optimizer:
+    return torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=lr)
+
+
+def evaluated(task: tasks.Task, *targets: list) -> Make:
+    """A model that predicts one number is scored on targets of another kind."""
+    graphs = [graph.clone() for graph in CHAINS]
+    for graph, y in zip(graphs, targets, strict=True):
+        graph.y = torch.tensor(y)
+    return call(evaluate, small_model(), task, DenseLoader(graphs, 3))
+
+
+def fitted_with(**options) -> Make:
+    return lambda folder: partial(fitted, folder / "run", **options)
 
 
 PLATEAU = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd())
@@ -572,8 +754,8 @@ RUNS = [
             says,
         )
         for given, says in [
-            ({"graphs": 0}, "the number of training graphs is 0; expected 1 or more."),
-            ({"graphs": -3}, "the number of training graphs is -3; expected 1 or more."),
+            ({"graphs": 0}, "the number of training graphs is 0; expected a whole number, 1 or"),
+            ({"graphs": -3}, "the number of training graphs is -3; expected a whole number, 1"),
             ({"learning_rate": -1.0}, "learning_rate is -1.0; expected a number above 0."),
             ({"budget": "smok"}, "budget is 'smok'; expected one of paper, short, smoke."),
         ]
@@ -598,6 +780,114 @@ RUNS = [
         "holds no run to resume; expected one that was begun there",
     ),
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
+    (
+        "two columns to score",
+        evaluated(tasks.graph_regression(), *[[[0.0, 1.0]]] * 3),
+        "the model predicts [3] and the graph targets are [3, 2] of torch.float32; expected",
+    ),
+    (
+        "classes to score",
+        evaluated(tasks.graph_multiclass(3), [0], [1], [2]),
+        "the model predicts [3] and the graph targets are [3] of torch.int64; expected predictions",
+    ),
+    (
+        "integers to rank",
+        evaluated(tasks.graph_classification(), [0], [1], [1]),
+        "the graph targets are [3] of torch.int64; expected predictions [3] and float targets.",
+    ),
+    (
+        "a target less than the task has",
+        lambda folder: lambda: tasks.graph_classification(3).loss(torch.zeros(3), collate(CHAINS)),
+        "the graphs have 1 target(s) each and the task 3; expected graph_classification(1).",
+    ),
+    (
+        "a scale of two for one",
+        call(tasks.Scale, (0.0, 1.0), (1.0,)),
+        "mean is (0.0, 1.0) and sd is",
+    ),
+    (
+        "a scale of zero",
+        call(tasks.Scale, (0.0,), (0.0,)),
+        "sd is (0.0,); expected numbers above 0.",
+    ),
+    (
+        "two targets' scale for one",
+        call(tasks.Scale((0.0, 1.0), (1.0, 1.0)).standardised, torch.zeros(2)),
+        "there are values of shape [2] and the scale of 2 targets; expected [..., 2].",
+    ),
+    (
+        "no target of any class",
+        call(tasks.node_classification, 2, [0, 0]),
+        "class_sizes is [0, 0]; ex",
+    ),
+    (
+        "a task by its name",
+        lambda folder: lambda: fit(small_model(), "mae", DenseLoader(CHAINS, 2), epochs=1),
+        "task is 'mae'; expected a Task, such as tasks.graph_regression().",
+    ),
+    (
+        "a list for a loader",
+        lambda folder: lambda: fit(small_model(), tasks.graph_regression(), CHAINS, epochs=1),
+        "train is of type list; expected a DenseLoader",
+    ),
+    (
+        "a loader without a full batch",
+        fitted_with(val=DenseLoader(CHAINS, 4, drop_last=True)),
+        "val has no batches; expected one or more",
+    ),
+    (
+        "a class for an optimizer",
+        fitted_with(optimizer=torch.optim.Adam),
+        "expected an object of type ",
+    ),
+    (
+        "text for a hook",
+        fitted_with(on_epoch_end="print"),
+        "on_epoch_end is 'print'; expected a func",
+    ),
+    (
+        "perturbed nodes of a model that takes none",
+        fitted_with(flag=Flag(steps=2, step_size=0.1)),
+        "flag perturbs the embeddings of nodes, which",
+    ),
+    ("an endless norm", fitted_with(grad_clip=INF), "grad_clip is inf; expected a number above 0."),
+    ("an endless seed", fitted_with(seed=2**70), "expected a number below 2**63."),
+    (
+        "a file for the folder of a fit",
+        lambda folder: partial(fitted, a_file(folder)),
+        "is a file; expected a folder for the run.",
+    ),
+    (
+        "a misspelt setting",
+        fitted_with(progres=True),
+        "fit has no argument 'progres'; expected one of epochs, lr,",
+        TypeError,
+    ),
+    (
+        "an attribute of the recipe as an option",
+        trained(lambda data: None, epochs=3),
+        "epochs is an attribute of the recipe; expected recipe.at(epochs=…).",
+    ),
+    (
+        "a seed below 0",
+        trained(lambda data: None, seed=-1),
+        "seed is -1; expected a number 0 or more.",
+    ),
+    (
+        "a list of graphs to train on",
+        call(train, RECIPE, CHAINS, command="none"),
+        "data is of type li",
+    ),
+    (
+        "no source of data",
+        call(data_for, RECIPE, None),
+        "data is None; expected 'embedded', 'real', a",
+    ),
+    (
+        "a rate of zero",
+        call(warmup_then_linear, sgd(0.0), 10, warmup=2),
+        "the learning rate is 0.0; e",
+    ),
     (
         "a plateau of nothing",
         lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
@@ -1077,6 +1367,41 @@ OWN = [
         for_labels("classes", torch.tensor([1])),
         "the targets y have one class alone (1); expected two or more classes.",
     ),
+    (
+        "a misspelt task",
+        for_labels("regresion", torch.tensor([1.0])),
+        "task is 'regresion'; expected",
+    ),
+    (
+        "a number for a class",
+        for_labels("classes", torch.tensor([10**9])),
+        "graph 0 has y = 1e+09; ex",
+    ),
+    (
+        "columns of classes",
+        for_labels("classes", torch.tensor([[0, 1]])),
+        "y has 2 columns of classes",
+    ),
+    (
+        "a text for the targets",
+        call(own_recipe, "csa/zinc", "regression", "logp"),
+        "targets is 'logp'; expected a list of one or more different names.",
+    ),
+    (
+        "a scale for classes",
+        call(own_recipe, "csa/zinc", "binary", ["y"], scale={"mean": [0.0], "sd": [1.0]}),
+        "scale has no effect on the task 'binary'; expected a regression.",
+    ),
+    (
+        "a scale without deviations",
+        call(own_recipe, "csa/zinc", "regression", ["y"], scale={"mean": [0.0]}),
+        "scale is {'mean': [0.0]}; expected mean and sd, each with 1 number(s).",
+    ),
+    (
+        "vocabularies of nodes alone",
+        call(own_recipe, "csa/zinc", "regression", ["y"], vocabularies=[(28,)]),
+        "vocabularies is [(28,)]; expected two, of nodes and of edges.",
+    ),
     ("graphs without targets", for_labels("regression", None), "the graphs have no targets y; exp"),
     (
         "a class beyond the recipe's",
@@ -1158,7 +1483,7 @@ COMMANDS = [
             ]
         ),
         (
-            (*TRAIN[:2], "--data", "molecules", "--start", "csa/zinc"),
+            (*TRAIN, "--start", "csa/zinc"),
             "csa/zinc (CGT) cannot start a model of the recipe gin-100k/zinc (GIN)",
         ),
         ((*TRAIN, "--largest-fragment"), "--largest-fragment has no effect without --csv; expecte"),
