@@ -143,7 +143,7 @@ bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a q
 nightly: $(STAMP)  ## 2,000 random examples of each property, all data built afresh, determinism (an hour)
 	@$(BIN)/python -m pytest -q tests/properties --hypothesis-profile=nightly
 	@$(BIN)/python -m pytest -q -m nightly tests
-	@$(BIN)/python -m pytest -q tests/faults
+	@FAULT_MOMENTS=4 $(BIN)/python -m pytest -q tests/faults
 
 # Strict, because a version of which the service knows nothing would count as one without faults.
 audit:  ## known vulnerabilities of the exact versions (asks PyPI's advisory service)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from gtcourse import load_dataset
 from gtcourse.course import on_zinc
 from gtcourse.course.records import recorded
 from gtcourse.recipes import get_recipe
@@ -11,8 +10,8 @@ from gtcourse.runs.run import at_budget
 
 
 @pytest.mark.parametrize("name", on_zinc.BUDGETS)
-def test_a_reader_s_run_changes_what_the_recorded_run_changed(name):
-    data = load_dataset("molecules").first(8)
+def test_a_reader_s_run_changes_what_the_recorded_run_changed(name, molecules):
+    data = molecules.first(8)
     recipe, _ = at_budget(get_recipe(name), data, **on_zinc.BUDGETS[name])
     config = recorded(name)[0].config
     for key in ("epochs", "batch_size", "optimizer", "schedule", "grad_clip"):
@@ -25,8 +24,8 @@ def test_without_epochs_the_recorded_errors_are_printed_and_nothing_is_trained(c
     assert f"{curve[0]['val_mae']:.3f} after 1, " in capsys.readouterr().out
 
 
-def test_a_run_ends_after_the_epochs_that_were_asked_for(monkeypatch, capsys):
-    few = load_dataset("molecules").first(12)
+def test_a_run_ends_after_the_epochs_that_were_asked_for(monkeypatch, capsys, molecules):
+    few = molecules.first(12)
     monkeypatch.setattr(on_zinc, "data_for", lambda recipe, source: few)
     before = torch.random.get_rng_state()
     record = on_zinc.train_on_zinc("egt-100k-spe-do/zinc", 2)

@@ -16,7 +16,7 @@ from tests.faults import jobs
 from tests.faults.jobs import Child, done, files, rubbish, trained
 
 pytestmark = pytest.mark.slow
-MOMENTS = int(os.environ.get("FAULT_MOMENTS", "4"))
+MOMENTS = int(os.environ.get("FAULT_MOMENTS", "2"))
 JOBS = {
     "train": (jobs.train, trained),
     "prepare": (jobs.prepare, files),

@@ -17,6 +17,8 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader
 from gtcourse.models import EGT, GT, GatedGCN, Graphormer
 from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.recipes.adapt import own_recipe
+from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.loop import count_parameters, evaluate
 from gtcourse.train.schedules import warmup_then_linear
 from tests.models.test_egt import unread
@@ -39,6 +41,9 @@ QUICK = (
     "gt-pe/zinc",
 )
 """Recipes that `make fast` trains; `make test` trains all."""
+
+LARGE = 3_000_000
+"""Parameters, from which on a model is trained with three layers."""
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "recipes.jsonl"
 PUBLISHED = {row["name"]: row for row in map(json.loads, REFERENCE.read_text().splitlines())}
@@ -110,10 +115,24 @@ def unused(model: nn.Module) -> set[str]:
     return {name for name, _ in model.named_parameters() if name.startswith(last)}
 
 
+def shallow(recipe: Recipe) -> Recipe:
+    """The recipe, with three layers in place of many where its model is large.
+
+    All layers but the last are alike, and a step of a model with a hundred million parameters takes
+    seconds. The complete models are counted in ``test_a_recipe_is_as_published``.
+    """
+    build = recipe.build_model
+    if count(recipe.name) < LARGE or not hasattr(build.args[0], "num_layers"):
+        return recipe
+    config, *others = build.args
+    config = replace(config, num_layers=3)
+    return replace(recipe, build_model=partial(build.func, config, *others, **build.keywords))
+
+
 @pytest.mark.parametrize("name", named())
 def test_a_recipe_trains_for_two_steps_and_is_evaluated(name):
-    """The whole published model, on small graphs with the encodings of the recipe."""
-    recipe = get_recipe(name).at(epochs=1, batch_size=3)
+    """The published model, on small graphs with the encodings of the recipe."""
+    recipe = shallow(get_recipe(name)).at(epochs=1, batch_size=3)
     data = encode(tiny(recipe.dataset, 6, seed=1), *recipe.transforms)
     train, val, test = (
         DenseLoader(graphs, recipe.batch_size, shuffle=True)
@@ -149,6 +168,13 @@ TOY = replace(
     epochs=100,
     batch_size=4,
 )
+
+
+@pytest.mark.parametrize(("task", "mode"), [("regression", "min"), ("binary", "max")])
+def test_own_data_are_waited_for_in_the_direction_of_their_task(task, mode):
+    recipe = own_recipe("egt-100k/zinc", task, ["y"])
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    assert recipe.schedule(optimizer, 10).mode == recipe.task.mode == mode
 
 
 def test_a_smaller_budget_is_recorded_in_changed():

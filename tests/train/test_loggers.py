@@ -52,7 +52,7 @@ if sys.argv[2] == "full":
     writer.join(20)
     assert not writer.is_alive()
     limit(most)  # there is room again
-training.join(8)
+training.join(3 if sys.argv[2] == "full" else 60)  # long enough to end, if nothing blocks it
 print("blocked" if training.is_alive() else "finished", flush=True)
 os._exit(0)
 """
