@@ -159,10 +159,13 @@ class AddRings(Encoding):
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         ring = torch.zeros_like(pairs.adjacency)
-        for graph, edges in zip(ring.numpy(), undirected(pairs.adjacency), strict=True):
+        links = undirected(pairs.adjacency).triu().nonzero()  # [ΣE, 3]: graph, node, node
+        counts = links[:, 0].bincount(minlength=len(ring)).tolist()
+        of_graphs = links[:, 1:].split(counts)
+        for graph, links_of_graph in zip(ring.numpy(), of_graphs, strict=True):
             # No cycle leaves a biconnected component. Molecules share a few of these ring systems,
             # whose cycles are computed once.
-            for block in blocks(edges.triu().nonzero().tolist()):
+            for block in blocks(links_of_graph.tolist()):
                 nodes = sorted({node for link in block for node in link})
                 numbers = sorted(tuple(sorted(map(nodes.index, link))) for link in block)
                 graph[np.ix_(nodes, nodes)] |= in_one_cycle(tuple(numbers), self.max_size)
