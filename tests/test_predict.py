@@ -292,7 +292,7 @@ def test_predictions_come_with_the_similarity_to_the_training_molecules(tmp_path
 
 
 def test_large_molecules_share_a_batch_with_few_others():
-    pairs = predict.PAIRS_AT_ONCE
+    pairs = predict.PAIRS_AT_ONCE["cuda"]
     batches = predict._batches([0, 1, 2, 3, 4], [10, 10, 300, 400, 2000], 2, pairs)
     assert batches == [[0, 1], [2], [3], [4]]
     assert predict._batches([0, 1, 2], [200, 250, 256], 64, pairs) == [[0, 1, 2]]

@@ -47,6 +47,7 @@ from gtcourse.models.categories import (
     ALL,
     CategoryEmbedding,
     NumberEmbedding,
+    can_raise,
     feature_embedding,
     real_edge_features,
     real_node_features,
@@ -643,9 +644,7 @@ class CSALayer(nn.Module):
             The nodes, ``[B, N, d]``, zeros at padding; with ``return_attention`` also the filters,
             ``[B, d, N, N]``, or H for d if they are monochrome.
         """
-        if mask is None:
-            mask = torch.ones_like(h[..., 0], dtype=torch.bool)  # [B, N]
-        real_keys = mask[:, None]  # [B, 1, N], the same for every query
+        real_keys = None if mask is None else mask[:, None]  # [B, 1, N], the same for every query
         attention: Tensor | None = None
         if return_attention:
             z, attention = self.attention(h, edges, mask=real_keys, return_attention=True)
@@ -767,15 +766,18 @@ class CGT(nn.Module):
             return csa_fused.encode(self, batch), None
         h = self.node_encoding(batch)  # [B, N, d]
         terms = self.edge_terms(batch)
+        mask: Tensor | None = batch.mask
+        if not self.training and can_raise(batch.mask) and bool(batch.mask.all()):
+            mask = None  # without padding nothing has to be masked
         if self.config.share_edges:
             terms = terms * self.config.num_layers
         attentions = []
         for layer, edges in zip(self.layers, terms, strict=True):
             if return_attention:
-                h, attention = layer(h, edges, mask=batch.mask, return_attention=True)
+                h, attention = layer(h, edges, mask=mask, return_attention=True)
                 attentions.append(attention)
             else:
-                h = layer(h, edges, mask=batch.mask)
+                h = layer(h, edges, mask=mask)
         return h, torch.stack(attentions, dim=1) if return_attention else None
 
     def edge_terms(self, batch: GraphBatch) -> list[EdgeTerms | RowsOfTerms]:
@@ -784,13 +786,24 @@ class CGT(nn.Module):
             return [
                 partial(self.rows_of_terms, batch, cast(EdgeMaps, maps)) for maps in self.edge_maps
             ]
-        E = self.edge_encoding(batch)  # [B, N, N, d]
-        terms = [maps(E) for maps in self.edge_maps]
+        if self._uses_pair_features(batch):
+            from gtcourse.models.csa_pairs import terms_of_all_pairs  # it imports this module
+
+            terms = terms_of_all_pairs(self, batch)
+        else:
+            E = self.edge_encoding(batch)  # [B, N, N, d]
+            terms = [maps(E) for maps in self.edge_maps]
         is_factorised = self.config.form in ("factorised", "fused") and self.config.score == "dot"
         if self.config.share_edges and is_factorised and not is_compiling():
             factor = csa_kernel.factor_of(terms[0].logits)  # [B, d, N, N], once for all layers
             terms = [terms[0]._replace(factor=factor)]
-        return terms
+        return cast(list[EdgeTerms | RowsOfTerms], terms)
+
+    def _uses_pair_features(self, batch: GraphBatch) -> bool:
+        """Whether the terms are computed from features of pairs: faster, but without gradients."""
+        if self.config.form == "direct" or self.config.num_edge_features > 0:
+            return False
+        return not torch.is_grad_enabled() and can_raise(batch.mask)
 
     def rows_of_terms(self, batch: GraphBatch, maps: EdgeMaps, rows: slice) -> EdgeTerms:
         """The terms of some rows of the pairs."""

@@ -4,10 +4,10 @@ The same function and the same gradients as the other forms of :mod:`gtcourse.mo
 the specification, in half the time or less. It needs numba (``pip install 'gtcourse[fast]'``).
 
 - Nodes and pairs are rows without padding, so that a batch of mixed sizes costs no more than one of
-  similar sizes (:class:`Rows`).
+  similar sizes (:class:`gtcourse.models.csa_pairs.Rows`).
 - :math:`E^{(0)}` is linear in a few features of a pair: which bond, which ring, and the walks. That
   map and those to logits and values are multiplied first, so that the vector
-  :math:`E^{(0)}_{ij}` of a pair is never computed (:class:`PairFeatures`).
+  :math:`E^{(0)}_{ij}` of a pair is never computed (:mod:`gtcourse.models.csa_pairs`).
 - The attention of a layer is one loop over the pairs, and its gradient another one. No layer stores
   a tensor with d channels for each pair. Layers that share the terms of the pairs add their
   gradients to the same memory, where autograd would add up one tensor for each layer
@@ -21,9 +21,6 @@ Shapes:
     H: attention heads
     d: width of a node's vector, and of a pair's
     K: channels of a head, d / H
-    M: features of a pair
-    F: columns of an edge's categories
-    p: steps of a walk, or the longest distance with a vector of its own
 """
 
 from __future__ import annotations
@@ -37,22 +34,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numba import njit
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from gtcourse.graphs.batch import GraphBatch, clipped
-from gtcourse.models.categories import CategoryEmbedding, edge_features
-from gtcourse.models.csa import (
-    CGT,
-    BondEncoding,
-    CSALayer,
-    DistanceEncoding,
-    EdgeMaps,
-    EdgeTerms,
-    PairEncoding,
-    PairWalkEncoding,
-    direct,
-)
+from gtcourse.graphs.batch import GraphBatch
+from gtcourse.models.csa import CGT, CSALayer, EdgeMaps, EdgeTerms, direct
+from gtcourse.models.csa_pairs import PairFeatures, Rows, pair_features
 
 
 def encode(model: CGT, batch: GraphBatch) -> Tensor:
@@ -82,141 +69,6 @@ def terms_of(maps: EdgeMaps, pairs: PairFeatures, rows: Rows) -> EdgeTerms:
     _check(logits)
     values = None if maps.values is None else pairs.mapped(maps.values)
     return EdgeTerms(logits, values, factor_of(logits.detach(), rows))
-
-
-class Rows:
-    """Where the real nodes and pairs of a batch are, from its mask ``[B, N]``.
-
-    Attributes:
-        shape: B and N.
-        nodes: ``[n]``, the place of each node in the flattened ``[B, N]``.
-        pairs: ``[P]``, the place of each pair in the flattened ``[B, N, N]``. They are in order of
-            graphs, then of queries, then of keys.
-        graph: ``[n]``, the graph of each node.
-        starts: ``[B + 1]``, the first node of each graph, and n.
-    """
-
-    def __init__(self, mask: Tensor):
-        self.shape = mask.shape
-        self.nodes = mask.flatten().nonzero()[:, 0]
-        self.pairs = (mask[:, :, None] & mask[:, None, :]).flatten().nonzero()[:, 0]
-        self.graph = self.nodes // mask.shape[1]
-        self.starts = F.pad(mask.sum(dim=1).cumsum(dim=0), (1, 0))
-
-    def of_nodes(self, h: Tensor) -> Tensor:
-        """``[B, N, …]`` to ``[n, …]``."""
-        return h.flatten(0, 1).index_select(0, self.nodes)
-
-    def of_pairs(self, e: Tensor) -> Tensor:
-        """``[B, N, N, …]`` to ``[P, …]``."""
-        return e.flatten(0, 2).index_select(0, self.pairs)
-
-    def padded(self, h: Tensor) -> Tensor:
-        """``[n, d]`` to ``[B, N, d]``, with zeros at padding."""
-        B, N = self.shape
-        return h.new_zeros(B * N, h.shape[1]).index_copy(0, self.nodes, h).unflatten(0, (B, N))
-
-
-class PairFeatures(NamedTuple):
-    r""":math:`E^{(0)}` of the real pairs: ``features @ table + bias``.
-
-    A feature is 1 or 0, for a row of the table that is added or is not, or it is the probability of
-    a walk. Features depend on no parameter, while table and bias consist of the encoding's
-    parameters.
-    """
-
-    features: Tensor  #: ``[P, M]``
-    table: Tensor  #: ``[M, d]``
-    bias: Tensor  #: ``[d]``
-
-    def mapped(self, linear: nn.Linear) -> Tensor:
-        """A linear map of :math:`E^{(0)}`, ``[P, width]``, without :math:`E^{(0)}` itself."""
-        weight = linear.weight @ self.table.mT  # [width, M]
-        return F.linear(self.features, weight, linear(self.bias))
-
-
-def pair_features(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> PairFeatures:
-    r"""The features of the real pairs, and the table and bias that give :math:`E^{(0)}`."""
-    table, bias = pair_table(encoding)
-    return PairFeatures(features_of_pairs(encoding, batch, rows), table, bias)
-
-
-def features_of_pairs(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
-    """The features of the real pairs, ``[P, M]``, which depend on no value of a parameter."""
-    bonds = encoding.bonds
-    dtype = bonds.itself.weight.dtype
-    itself = len(bonds.edges.weight) + len(bonds.no_edge.weight)
-    features = [_one_hot(_bond_rows(bonds, batch, rows), itself + 1, dtype)]
-    if encoding.relative is not None:
-        features.append(_relative_features(encoding.relative, batch, rows, dtype))
-    if encoding.ring is not None:
-        ring = rows.of_pairs(batch.encoding("ring")).long()  # [P]
-        features.append(_one_hot(ring[:, None], 2, dtype))
-    return torch.cat(features, dim=1)
-
-
-def pair_table(encoding: PairEncoding) -> tuple[Tensor, Tensor]:
-    r"""The parameters that map features to :math:`E^{(0)}`: a table, ``[M, d]``, and a bias."""
-    bonds = encoding.bonds
-    # [M, d], or [M, d / 2] beside a relative encoding
-    table = torch.cat([bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight])
-    bias = table.new_zeros(table.shape[1])
-    relative = encoding.relative
-    if isinstance(relative, PairWalkEncoding):
-        table = torch.block_diag(table, relative.projection.weight.mT)  # two halves of d channels
-        bias = torch.cat([bias, relative.projection.bias])  # [d]
-    elif isinstance(relative, DistanceEncoding):
-        vectors = relative.vectors.weight  # [p + 2, d / 2]
-        table = torch.block_diag(table, vectors)
-        bias = torch.cat([bias, vectors.new_zeros(vectors.shape[1])])  # [d]
-    if encoding.ring is not None:
-        table = torch.cat([table, encoding.ring.weight])
-    return table, bias
-
-
-def _relative_features(
-    relative: PairWalkEncoding | DistanceEncoding,
-    batch: GraphBatch,
-    rows: Rows,
-    dtype: torch.dtype,
-) -> Tensor:
-    """The probabilities of walks, ``[P, p]``, or which distance it is, ``[P, p + 2]``."""
-    if isinstance(relative, PairWalkEncoding):
-        walks = rows.of_pairs(batch.encoding("random_walks")).to(dtype)  # [P, p]
-        relative.projection.check(walks)
-        return walks
-    distance = rows.of_pairs(batch.encoding("distance")).long()  # [P]
-    row = clipped(distance, len(relative.vectors.weight) - 1)  # [P]
-    return _one_hot(row[:, None], len(relative.vectors.weight), dtype)
-
-
-def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
-    """The rows of each pair in the table of its bond, ``[P, F]``.
-
-    The table is that of edges, then that of no edge, then the vector of a node and itself. An edge
-    has a row for each of its F columns of categories. Any other pair has one row, F times.
-    """
-    is_edge = rows.of_pairs(batch.adjacency)  # [P]
-    ring = torch.zeros_like(is_edge, dtype=torch.long)  # [P]
-    if bonds.with_rings:
-        ring = rows.of_pairs(batch.encoding("ring")).long()
-    categories = torch.zeros_like(ring)[:, None]  # [P, F]
-    if bonds.edge_types:
-        categories = rows.of_pairs(edge_features(batch)).masked_fill(~is_edge[:, None], 0)
-    embedding = cast(CategoryEmbedding, bonds.edges)  # numbers of edges cannot be fused
-    of_edge = embedding.rows(categories, ring)  # [P, F]
-    no_edge = len(bonds.edges.weight)
-    itself = no_edge + len(bonds.no_edge.weight)
-    N = batch.mask.shape[1]
-    is_itself = rows.pairs // N % N == rows.pairs % N  # [P]
-    without_edge = torch.where(is_itself, itself, no_edge + ring)  # [P]
-    return torch.where(is_edge[:, None], of_edge, without_edge[:, None])
-
-
-def _one_hot(rows: Tensor, width: int, dtype: torch.dtype) -> Tensor:
-    """1 at the rows ``[P, k]`` of each pair, and 0 elsewhere: ``[P, width]``."""
-    zeros = torch.zeros(len(rows), width, dtype=dtype, device=rows.device)
-    return zeros.scatter_(1, rows, 1.0)
 
 
 def layer_of_rows(

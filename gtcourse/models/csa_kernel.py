@@ -57,12 +57,12 @@ def factorised(
 
     .. math:: \exp(Q_i \cdot K_j + E_{ij}) = \exp(Q_i \cdot K_j) \exp(E_{ij})
 
-    The first factor has one number for each head, and layers that share E share the second. Each is
-    divided by the largest of its row, so that it is at most 1. Where all products of a row vanish,
-    as for logits that lie hundreds apart, ``direct`` computes the result, and again in the backward
-    pass. On a GPU, where the host does not wait for that answer, the row becomes NaN, and so does
-    the loss, at which ``fit`` stops; the form "direct" has no such limit. Monochrome terms go to
-    ``direct`` as well.
+    The first factor has one number for each head, and layers that share E share the second. In each
+    row the first is divided by its largest, and the second by its sum, so that both are at most 1.
+    Where all products of a row vanish, as for logits that lie hundreds apart, ``direct`` computes
+    the result, and again in the backward pass. On a GPU, where the host does not wait for that
+    answer, the row becomes NaN, and so does the loss, at which ``fit`` stops; the form "direct" has
+    no such limit. Monochrome terms go to ``direct`` as well.
 
     Args:
         direct: :func:`gtcourse.models.csa.direct`.
@@ -86,14 +86,18 @@ def factorised(
     drop_of_heads = None
     if drop is not None:
         drop_of_heads = drop.expand(B, H, R, N).flatten(0, 1)  # [G, R, N]
-    z, total = _Factorised.apply(
+    of_heads = (
         scores.flatten(0, 1),  # [G, R, N]
         value.flatten(0, 1),  # [G, K, N]
         by_head(terms.logits, H),
         edge_values,
         by_head(factor, H),
         drop_of_heads,
-    )  # [G, K, R] each
+    )
+    if torch.is_grad_enabled() or factor.device.type != "cpu":
+        z, total = _Factorised.apply(*of_heads)  # [G, K, R] each
+    else:
+        z, total = without_gradient(*of_heads)
     vanished = total < torch.finfo(total.dtype).tiny ** 0.5  # [G, K, R]
     if total.device.type == "cpu" and bool(vanished.any()):
         return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
@@ -136,10 +140,52 @@ def chunked(
 
 @torch.no_grad()
 def factor_of(logits: Tensor) -> Tensor:
-    r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel (or head), in float32 at least."""
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    lowest = torch.finfo(logits.dtype).min  # -inf less -inf would be NaN
-    return (logits - logits.amax(dim=-1, keepdim=True).clamp(min=lowest)).exp_()
+    r""":math:`\exp(E_{ij})` for each channel (or head), each row divided by its sum, in float32.
+
+    In float64 if the logits are. The scale of a row does not matter: the weights are divided by
+    their sum again.
+    """
+    dtype = torch.promote_types(logits.dtype, torch.float32)
+    return logits.softmax(dim=-1, dtype=dtype)
+
+
+def without_gradient(
+    scores: Tensor,
+    value: Tensor,
+    logits: Tensor,
+    edge_values: Tensor | None,
+    factor: Tensor,
+    drop: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """What :class:`_Factorised` computes, faster on a CPU; the sums may have another scale.
+
+    All blocks are computed in the same memory, which therefore stays in the cache, and the sums
+    over the keys are products of a matrix with a vector of ones.
+    """
+    N = factor.shape[-1]
+    # Divided by their sum, not by the largest: z is divided by the same sum once more.
+    exp_scores = scores.to(factor.dtype).softmax(dim=-1)  # [G, R, N]
+    total = factor.new_empty(factor.shape[:-1])  # [G, K, R]
+    z = torch.empty_like(total)
+    ones = factor.new_ones(N)
+    blocks = [*_blocks(factor)]
+    product_memory = factor.new_empty(factor[blocks[0]].shape)  # [g, K, R, N] of g heads
+    messages_memory = torch.empty_like(product_memory)
+    for block in blocks:
+        heads = len(factor[block])  # g, or fewer in the last block
+        product = product_memory[:heads]
+        torch.mul(exp_scores[block, None], factor[block], out=product)
+        torch.mv(product.view(-1, N), ones, out=total[block].view(-1))
+        if drop is not None:
+            product.mul_(drop[block, None])
+        messages = value[block][..., None, :]  # [g, K, 1, N]
+        if edge_values is not None:
+            torch.add(messages, edge_values[block], out=messages_memory[:heads])
+            messages = messages_memory[:heads]  # [g, K, R, N]
+        product.mul_(messages)
+        torch.mv(product.view(-1, N), ones, out=z[block].view(-1))
+    z /= total.clamp(min=torch.finfo(total.dtype).tiny)
+    return z.to(value.dtype), total
 
 
 class _Factorised(torch.autograd.Function):

@@ -8,14 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse import collate
-from gtcourse.models import ChromaticSelfAttention, EdgeTerms, GraphormerAttention
+from gtcourse.models import CGT, ChromaticSelfAttention, EdgeTerms, GraphormerAttention
 from gtcourse.models.csa import DistanceEncoding, EdgeMaps, PairEncoding
 from tests.graphs.small import graph_of
 from tests.models.small import (
+    CGTS,
     PRECISIONS,
     STEPS,
     draw,
     encoded,
+    in_use,
     large_weights,
     reference,
     with_weights_of,
@@ -27,11 +29,27 @@ D = 8
 H = 2
 K = D // H
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+OF_ONE_COLUMN = {name: each for name, each in CGTS.items() if each.num_node_types == (28,)}
 FORMS = pytest.mark.parametrize("form", ["direct", "factorised", "chunked"])
 
 
 def attention_of(**options) -> ChromaticSelfAttention:
     return large_weights(ChromaticSelfAttention(D, H, **options))
+
+
+@pytest.mark.parametrize("padded", [True, False], ids=["padded", "one size"])
+@pytest.mark.parametrize("config", OF_ONE_COLUMN.values(), ids=OF_ONE_COLUMN)
+def test_predictions_without_gradients_equal_those_with(config, padded):
+    """Without gradients the terms of the pairs are computed from features, and faster."""
+    ring_and_tail = graph_of(6, [(0, 1), (1, 2), (2, 0), (2, 3), (4, 5)])
+    other = graph_of(3, [(0, 1)]) if padded else graph_of(6, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    batch = collate(encoded(ring_and_tail, other))
+    model = in_use(CGT(config).double()).eval()
+    with torch.no_grad():
+        without = model(batch)
+    with_gradients = model(batch)
+    assert with_gradients.requires_grad
+    torch.testing.assert_close(without, with_gradients.detach(), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.holds("CSA, Eq. 4")

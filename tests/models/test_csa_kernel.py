@@ -86,6 +86,22 @@ def test_all_forms_give_equal_results_and_gradients(form, mask, terms, settings)
         assert_alike(of_rows, expected)
 
 
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize(("terms", "settings"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_results_without_gradients_equal_those_with(mask, terms, settings):
+    h, logits, values = inputs(**terms)
+    attention = large_weights(ChromaticSelfAttention(D, H, **settings)).train()
+    found = []
+    for with_gradients in (True, False):
+        torch.manual_seed(5)  # silences the same
+        with torch.set_grad_enabled(with_gradients):
+            found.append(attention(h, EdgeTerms(logits, values), mask=mask))
+    assert found[0].requires_grad
+    assert not found[1].requires_grad
+    torch.testing.assert_close(found[1], found[0].detach(), rtol=1e-12, atol=1e-12)
+
+
 def extremes(size: float, meeting: str) -> tuple[Tensor, ...]:
     """Scores, value, logits, values; "badly" has each factor small where the other is large."""
     generator = torch.Generator().manual_seed(3)
@@ -127,6 +143,9 @@ def test_large_logits_keep_the_precision_of_their_dtype(
     got = gather(partial(getattr(csa_kernel, form), called), *given)
     if form == "factorised" and dtype == torch.float32 and falls_back is not None:
         assert called.called == falls_back
+    with torch.no_grad():
+        z = getattr(csa_kernel, form)(direct, *given[:2], EdgeTerms(*given[2:]))
+    torch.testing.assert_close(z.double(), expected["z"], rtol=atol, atol=atol)
     assert all(part.dtype == dtype for part in got.values())
     assert_alike({name: part.double() for name, part in got.items()}, expected, atol)
 
@@ -163,3 +182,21 @@ def test_chunked_model_never_stores_the_vectors_of_all_pairs(share_edges, monkey
     with Largest() as seen:
         model(batch).sum().backward()
     assert seen.most < nodes * nodes * wide / 4
+
+
+def test_without_gradients_terms_may_have_any_strides():
+    torch.manual_seed(0)
+    attention = ChromaticSelfAttention(D, H).eval()
+    h = torch.randn(1, N, D)
+    channels_last = torch.randn(2, 1, N, N, D)
+    edges = EdgeTerms(*channels_last.permute(0, 1, 4, 2, 3))
+    expected = attention(h, edges)
+    with torch.no_grad():
+        torch.testing.assert_close(attention(h, edges), expected)
+
+
+def test_the_factor_of_half_precision_is_in_single_precision():
+    logits = torch.randn(1, D, N, N).bfloat16()
+    factor = csa_kernel.factor_of(logits)
+    assert factor.dtype == torch.float32
+    torch.testing.assert_close(factor, logits.float().softmax(dim=-1))
