@@ -34,6 +34,7 @@ from gtcourse.names import (
     check_data_source,
     check_dataset,
     check_recipe,
+    check_table_exists,
     model_path,
     trained_models,
 )
@@ -69,8 +70,9 @@ RECIPE = Argument(
 )
 DATA = Option(
     "embedded",
-    help="the graphs: [bold]embedded[/] (they come with the package), [bold]real[/] (downloaded), "
-    "the name of a data set such as molecules, the path of an .npz graph file, or a folder of "
+    help="the graphs: [bold]embedded[/] (part of the package, in place of the recipe's own), "
+    "[bold]real[/] (the recipe's own, downloaded once), the name of a data set such as molecules "
+    "(`gtcourse data` lists them), the path of an .npz graph file, or a folder of "
     "`gtcourse prepare`",
 )
 
@@ -122,11 +124,19 @@ BUCKETS = Option(
     help="sort the graphs into this many groups of similar size, for less padding",
     rich_help_panel=HARDWARE,
 )
-DATASET = Option(None, help="only recipes for this data set")
+DATASET = Option(
+    None, help="only recipes for this data set, such as zinc (`gtcourse data` lists them)"
+)
 
-SMILES_HELP = "column of the CSV file with the SMILES"
-LARGEST_FRAGMENT_HELP = "keep only the largest piece of a salt or a mixture"
-MAX_ATOMS_HELP = "leave out molecules with more atoms, hydrogens not counted"
+SMILES_HELP = "name of the column with the SMILES, in the first line of the file"
+LARGEST_FRAGMENT_HELP = (
+    "keep only the largest piece of a salt or a mixture, such as the acid of a sodium salt; "
+    "without this option all pieces are read as one molecule"
+)
+MAX_ATOMS_HELP = (
+    "leave out molecules with more atoms than this, hydrogens not counted; by default none is "
+    "left out"
+)
 
 OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms")
 """Options of ``train`` that say how to read --csv."""
@@ -147,7 +157,11 @@ def options(
 
 @app.command(rich_help_panel=MOLECULES)
 def models() -> None:
-    """List the trained models that come with the package: what they predict, and how well."""
+    """List the trained models that come with the package: what they predict, and how well.
+
+    The mean absolute error is that on molecules that were not used in training,
+    in the unit of the prediction. The best model on each data set comes first.
+    """
     import_torch()
     from gtcourse.predict import available_models
 
@@ -156,17 +170,29 @@ def models() -> None:
         print(f"{card.name:25} predicts {card.target}")
         print(f"{'':25} mean absolute error {card.test_error:.3f} on {card.tested}")
         print(f"{'':25} trained on {card.data} of {smallest} to {largest} atoms")
-    print("`gtcourse predict NAME SMILES` predicts with one, and so does the folder of a run.")
+    print("Penalised logP is the decimal logarithm of how much better a molecule dissolves in oil")
+    print("than in water, less penalties for large rings and for being hard to make.")
+    print("`gtcourse predict NAME SMILES` predicts with a model of this list. For a model that you")
+    print("trained yourself, NAME is the folder of its run.")
     print(f"A page on each of them, with its limits: {MODEL_CARDS}")
 
 
 @app.command(rich_help_panel=PAPERS)
 def recipes(
     context: typer.Context,
-    name: str | None = Argument(None, help="print all settings of this recipe"),
+    name: str | None = Argument(
+        None, help="print all settings of this recipe, such as csa-rings/zinc"
+    ),
     dataset: str | None = DATASET,
 ) -> None:
-    """List the recipes, each a model with its training as a paper states it, or show one."""
+    """List the recipes, each a model with its training as a paper states it, or show one.
+
+    A name says MODEL/DATA. Beside it stands the result that the paper reports
+    on its test data: test_mae is a mean absolute error (lower is better), and
+    accuracy, AUROC and average precision are better if they are higher.
+
+    [bold]gtcourse recipes --dataset zinc[/]
+    """
     if name is not None:
         _refuse(context, ("dataset",), "on one recipe", "a name or --dataset")
         check_recipe(name)
@@ -199,7 +225,7 @@ def recipes(
     width = max(len(recipe.name) for recipe in listed)
     for recipe in listed:
         print(f"{recipe.name:{width}} {_printed_score(recipe.paper_result)}")
-    print("`gtcourse recipes NAME` describes one.")
+    print("`gtcourse recipes NAME` describes one; the numbers are those of the papers.")
 
 
 @app.command(rich_help_panel=MOLECULES)
@@ -209,32 +235,36 @@ def train(
     data: str = DATA,
     csv: Path | None = Option(
         None,
-        help="a CSV file with your own molecules to train on, in place of --data",
+        help="a CSV file with your own molecules and measurements, in place of --data; its first "
+        "line has the names of the columns, and commas, semicolons or tabs separate them",
         rich_help_panel=OWN_MOLECULES,
     ),
     smiles: str = Option("smiles", help=SMILES_HELP, rich_help_panel=OWN_MOLECULES),
     target: list[str] = Option(
         [],
-        help="column of the CSV file to predict; repeat the option for several columns",
+        help="name of the column to predict; repeat the option for several columns. Numbers have a "
+        "decimal point, a cell that is empty or says NA is not known, and predictions come in the "
+        "column's unit",
         rich_help_panel=OWN_MOLECULES,
     ),
     task: OwnTask = Option(
         OwnTask.REGRESSION,
-        help="what the target columns hold: numbers (regression), 0 or 1 (binary), or names of "
-        "classes, in one column (classes)",
+        help="what the target columns hold: numbers (regression); 0 or 1, or true or false "
+        "(binary); or names of classes, in one column (classes)",
         rich_help_panel=OWN_MOLECULES,
     ),
     split: str = Option(
         "scaffold",
-        help="how to choose validation and test molecules: scaffold (molecules with the same ring "
-        "system stay together), random, or the name of a column that says train, val or test",
+        help="how to choose a tenth of the molecules for validation and a tenth for the test: "
+        "scaffold (molecules with the same ring system stay together, so that the test is on new "
+        "ones), random, or the name of a column that says train, val or test",
         rich_help_panel=OWN_MOLECULES,
     ),
     folds: int | None = Option(
         None,
         min=3,
-        help="cross-validate: train this many times, and test each time on another part of the "
-        "molecules",
+        help="cross-validate: train this many times, test each time on another part of the "
+        "molecules, and print mean and standard deviation of the results",
         rich_help_panel=OWN_MOLECULES,
     ),
     fold: int | None = Option(
@@ -249,21 +279,28 @@ def train(
     max_atoms: int | None = Option(None, min=1, help=MAX_ATOMS_HELP, rich_help_panel=OWN_MOLECULES),
     start: str | None = Option(
         None,
-        help="start from the weights of this trained model, which is fine-tuning: csa/zinc, for "
-        "instance, or the folder of a run",
+        help="start from the weights of this trained model of the same recipe, which is "
+        "fine-tuning: the name of a model that comes with the package, or the folder of a run",
         rich_help_panel=TRAINING,
     ),
     budget: Budget = Option(
         Budget.PAPER,
-        help="how long to train: as the paper did (paper), for 1 % of that (short), or for two "
-        "epochs on 256 graphs (smoke)",
+        help="how long to train: as the paper did (paper), which can take days on a CPU; for 1 % "
+        "of that (short); or for two epochs on 256 graphs, only to see that all works (smoke)",
         rich_help_panel=TRAINING,
     ),
     epochs: int | None = Option(
-        None, min=1, help="passes over the data, in place of the budget's", rich_help_panel=TRAINING
+        None,
+        min=1,
+        help="how often training goes through all molecules, in place of the budget's number",
+        rich_help_panel=TRAINING,
     ),
     batch_size: int | None = Option(
-        None, min=1, help="graphs in a batch, in place of the recipe's", rich_help_panel=TRAINING
+        None,
+        min=1,
+        help="molecules (graphs) in a training step, in place of the recipe's number; fewer need "
+        "less memory",
+        rich_help_panel=TRAINING,
     ),
     accumulate: int = Option(
         1,
@@ -285,20 +322,26 @@ def train(
         rich_help_panel=TRAINING,
     ),
     graphs: int | None = Option(
-        None, min=1, help="train on the first graphs only, this many", rich_help_panel=TRAINING
+        None,
+        min=1,
+        help="train only on the first molecules (graphs) of the training split, this many",
+        rich_help_panel=TRAINING,
     ),
     seed: list[int] = Option(
         [0],
         min=0,
         max=2**32 - 1,
-        help="seed of the random numbers; repeat the option for several runs",
+        help="number that fixes all random choices; repeat the option for several runs, which show "
+        "how much a result depends on chance",
         rich_help_panel=RUNS,
     ),
     jobs: int = Option(
         1, min=1, help="how many of several runs to train at the same time", rich_help_panel=RUNS
     ),
     out: Path = Option(
-        Path("runs"), help="folder in which each run gets its own folder", rich_help_panel=RUNS
+        Path("runs"),
+        help="folder in which each run gets its own folder, which `gtcourse predict` takes",
+        rich_help_panel=RUNS,
     ),
     resume: bool = Option(
         False, "--resume", help="continue a run that was stopped", rich_help_panel=RUNS
@@ -330,9 +373,14 @@ def train(
 ) -> None:
     """Train a model on your own molecules, or as its paper did.
 
-    It prints an estimate of time and memory first. The run's folder gets the
-    weights, the learning curve and a record, and `gtcourse predict FOLDER`
-    predicts with it.
+    For your own molecules give --csv and --target, and --epochs, because the
+    recipe's own number can take days. The command first prints an estimate of
+    time and memory, what the file holds, and what simple predictors reach on
+    the same test molecules: a constant, ridge regression and boosted trees. A
+    model is of use if it does better than these.
+
+    The run's folder gets the weights, the learning curve and a record. Its
+    name is printed at the start, and `gtcourse predict FOLDER` predicts with it.
 
     [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary --epochs 20[/]
 
@@ -364,6 +412,8 @@ def train(
         raise ValueError("--csv needs a column to predict; expected --target NAME.")
     if start is not None:
         model_path(start)
+    if csv is not None:
+        check_table_exists(csv)
     check_place("--out", out / "run")
     if len(seed) > 1 or (folds is not None and fold is None):
         if csv is not None:
@@ -443,12 +493,21 @@ def train(
 @app.command(rich_help_panel=PAPERS)
 def results(
     folders: list[Path] = Argument(
-        exists=True, file_okay=False, help="folders of runs; folders in them are searched too"
+        exists=True,
+        file_okay=False,
+        help="folders of runs, such as the runs that `gtcourse train` writes; folders in them are "
+        "searched too",
     ),
     dataset: str | None = DATASET,
     all: bool = Option(False, "--all", help="also list recipes that were not run"),
 ) -> None:
-    """Show the results of your runs beside the papers' numbers."""
+    """Show the results of your runs beside the papers' numbers.
+
+    Each finished run has its test result, the paper's for the same recipe if it
+    reports one, and the gap between the two.
+
+    [bold]gtcourse results runs[/]
+    """
     import_torch()
     from gtcourse.runs import record as records
 
@@ -472,12 +531,20 @@ def results(
 @app.command(rich_help_panel=PAPERS)
 def data(
     context: typer.Context,
-    name: str | None = Argument(None, help="the data set to load and describe"),
+    name: str | None = Argument(None, help="the data set to load and describe, such as molecules"),
     source: str | None = Option(
-        None, help="where it comes from: download, or the path of a graph file"
+        None,
+        help="where it comes from: the word download, or the path of an .npz graph file; by "
+        "default it is generated, or downloaded once",
     ),
 ) -> None:
-    """List the data sets, or load one and describe it."""
+    """List the data sets, or load one and describe it.
+
+    A data set is a list of graphs with something to predict for each. It is
+    either part of the package or generated ("without a network"), or its
+    publisher has it for download ("published"). Your own molecules need none
+    of these: see `gtcourse train --help`.
+    """
     if name is None:
         _refuse(context, ("source",), "on the list", "a data set's name as well")
     else:
@@ -494,6 +561,7 @@ def data(
             if known in PUBLICATIONS:
                 ways.append("published")
             print(f"{known:16} {', '.join(ways)}")
+        print("`gtcourse data NAME` loads one and prints its size.")
         return
     graphs = load_dataset(name, source)
     nodes = [graph.num_nodes for graph in graphs]
@@ -509,7 +577,7 @@ def data(
 @app.command(rich_help_panel=PAPERS)
 def prepare(
     context: typer.Context,
-    name: str = Argument(help="a data set (`gtcourse data` lists them), such as pcqm4mv2"),
+    name: str = Argument(help="a data set, such as pcqm4mv2 (`gtcourse data` lists them)"),
     out: Path = Option(help="the folder to write; all machines of a cluster have to see it"),
     root: Path | None = Option(
         None, help="where the publisher's files are, or will be downloaded to"
@@ -576,11 +644,20 @@ TRAINED_OR_A_RUN = (
 def predict(
     context: typer.Context,
     model: str = Argument(metavar="MODEL", help=TRAINED_OR_A_RUN),
-    molecules: list[str] | None = Argument(None, help="SMILES, in quotation marks"),
-    csv: Path | None = Option(None, help="a CSV file with molecules, in place of SMILES"),
+    molecules: list[str] | None = Argument(
+        None,
+        help="SMILES, each in quotation marks, because the shell reads brackets in another way",
+    ),
+    csv: Path | None = Option(
+        None,
+        help="a CSV file with a row for each molecule, in place of SMILES; its first line has the "
+        "names of the columns, and commas, semicolons or tabs separate them",
+    ),
     smiles: str = Option("smiles", help=SMILES_HELP),
     out: Path | None = Option(
-        None, help="CSV file to write: all columns of --csv, and the predictions"
+        None,
+        help="CSV file to write: all columns of --csv, and the predictions; by default they are "
+        "printed",
     ),
     logits: bool = Option(
         False, "--logits", help="print a classifier's raw outputs instead of probabilities"
@@ -596,10 +673,13 @@ def predict(
 ) -> None:
     """Predict for molecules with a trained model.
 
-    `gtcourse models` says what each model predicts, and how well. The column
-    similarity compares a molecule with the nearest training molecule: 1 if they
-    look the same, and below 0.3 expect a larger error.
+    The models that come with the package predict penalised logP, which has no
+    unit. `gtcourse models` explains it and lists the error of each model;
+    csa-rings/zinc has the smallest. A model of your own predicts in the unit of
+    the column that it was trained on, and a classifier gives probabilities.
 
+    The column similarity compares a molecule with the nearest training
+    molecule: 1 if they look the same, and below 0.3 expect a larger error.
     A molecule without a prediction has the cause in the column reason, and the
     command says how many there are. Its exit status is 1 if there is no
     prediction at all.
@@ -607,6 +687,8 @@ def predict(
     [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/]
 
     [bold]gtcourse predict csa-rings/zinc --csv molecules.csv --out predictions.csv[/]
+
+    [bold]gtcourse predict runs/csa-rings-zinc-on-my-seed0 CCO[/]
     """
     if not ensemble:
         model_path(model)
@@ -617,6 +699,8 @@ def predict(
             raise ValueError(f"{text} is a file; expected --csv {text}, or SMILES.")
     if csv is None:
         _refuse(context, ("smiles",), "without --csv", "--csv as well")
+    if csv is not None:
+        check_table_exists(csv)
     if out is not None:
         _check_table_to_write(out, csv)
     import_torch()

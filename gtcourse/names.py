@@ -71,6 +71,12 @@ def check_data_source(source: str) -> None:
         )
 
 
+def check_table_exists(path: str | Path) -> None:
+    """Raises a ValueError if there is no such file of molecules."""
+    if not Path(path).is_file():
+        raise ValueError(f"there is no file {path}; expected a CSV file.")
+
+
 def trained_models() -> list[str]:
     """The names of the models that come with the package."""
     names = set()
@@ -107,7 +113,11 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
         shipped = WEIGHTS / f"{record_stem(str(model), seed)}.safetensors"
         if shipped.is_file():
             return shipped
+    known = trained_models()
+    near = get_close_matches(str(model), known, n=1, cutoff=0.8)
+    similar = f" (similar: {near[0]})" if near else ""
+    of_seed = f" with seed {seed}" if seed != 0 else ""
     raise ValueError(
-        f"{model} is not a trained model (seed {seed}); expected one of "
-        f"{', '.join(trained_models())}, or the folder of one finished run."
+        f"{model} is not a trained model{of_seed}{similar}; expected one of {', '.join(known)}, or "
+        "the folder of one finished run."
     )

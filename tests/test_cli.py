@@ -71,9 +71,11 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
         (("prepare", "zink", "--out", "graphs"), "there is no dataset 'zink'"),
         (
             ("predict", "csa/znic", "CCO"),
-            "csa/znic is not a trained model (seed 0); expected one of",
+            "csa/znic is not a trained model (similar: csa/zinc); expected one of",
         ),
         (("predict", "csa/zinc"), "expected SMILES or --csv FILE"),
+        (("predict", "csa/zinc", "--csv", "no.csv"), "there is no file no.csv; expected a CSV"),
+        (("train", "csa/zinc", "--csv", "no.csv", "--target", "y"), "there is no file no.csv"),
         (("predict", "CCO"), "CCO is not a trained model"),
         (("predict", "csa/zinc", __file__), "is a file; expected --csv"),
         (("predict", "csa/zinc", "CCO", "--out", "."), "--out is ., a folder; expected the name"),

@@ -28,12 +28,21 @@ __all__ = ["app", "main"]
 @app.command(rich_help_panel=MOLECULES)
 def explore(
     models: str = Argument(
-        metavar="MODEL[,MODEL...]", help="trained models (`gtcourse models` lists them)"
+        metavar="MODEL[,MODEL...]",
+        help="one or more trained models, with commas between them (`gtcourse models` lists them)",
     ),
-    molecules: list[str] = Argument(help="SMILES, in quotation marks"),
-    out: Path = Option(Path("explore.html"), help="the HTML file to write"),
+    molecules: list[str] = Argument(
+        help="SMILES, each in quotation marks, because the shell reads brackets in another way"
+    ),
+    out: Path = Option(
+        Path("explore.html"), help="the HTML file to write, which any web browser shows"
+    ),
 ) -> None:
     """Write a web page that shows what trained models attend to in your molecules.
+
+    Attention is the weight with which the model combines the vectors of other
+    atoms into that of an atom. On the page you choose a molecule, an atom, a
+    layer, and a head or a channel. The page is one file and needs no network.
 
     [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
     """
@@ -54,12 +63,17 @@ def explore(
 def bench(
     recipe: str = RECIPE,
     data: str = DATA,
-    steps: int = Option(20, min=1, help="steps to time, after as many to warm up"),
+    steps: int = Option(20, min=1, help="training steps to time, after as many to warm up"),
     precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
 ) -> None:
-    """Time a training step on this machine, and estimate how long the complete recipe takes."""
+    """Time a training step on this machine, and estimate how long the complete recipe takes.
+
+    Nothing is trained or written. The command takes seconds to minutes.
+
+    [bold]gtcourse bench csa-rings/zinc --data molecules[/]
+    """
     check_recipe(recipe)
     check_data_source(data)
     import_torch()
@@ -78,13 +92,21 @@ def costs(
     recipe: str = RECIPE,
     data: str = DATA,
     nodes: list[int] = Option(
-        [16, 64, 256, 1024], min=1, help="nodes of a graph; repeat the option for several sizes"
+        [16, 64, 256, 1024],
+        min=1,
+        help="nodes of a graph (atoms of a molecule); repeat the option for several sizes",
     ),
     batch_size: int | None = Option(
-        None, min=1, help="graphs in a training step, in place of the recipe's"
+        None, min=1, help="graphs in a training step, in place of the recipe's number"
     ),
 ) -> None:
-    """Count how much memory and arithmetic a training step needs for larger graphs."""
+    """Count how much memory and arithmetic a training step needs for larger graphs.
+
+    Memory is in MiB, arithmetic in GFLOP (10⁹ additions and multiplications).
+    They are counted without being used: nothing is trained.
+
+    [bold]gtcourse costs csa-rings/zinc --nodes 30 --nodes 300[/]
+    """
     check_recipe(recipe)
     check_data_source(data)
     import_torch()

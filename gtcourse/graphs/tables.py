@@ -28,6 +28,7 @@ from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph
+from gtcourse.names import check_table_exists
 
 Table = Any
 """Of pandas, which has no types and is imported where it is needed."""
@@ -74,7 +75,8 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     for name in (smiles, *columns):
         if header.count(name) != 1:
             how = "has no column" if name not in header else "has more than one column"
-            raise ValueError(f"{path} {how} {name!r}; expected one of {', '.join(header)}.")
+            expected = "smiles (--smiles) to be one" if name == smiles else "one"
+            raise ValueError(f"{path} {how} {name!r}; expected {expected} of {', '.join(header)}.")
     for line, row in rows.items():
         if len(row) != len(header):
             raise ValueError(_ragged(path, line, row, header, separator))
@@ -104,8 +106,7 @@ def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
 
 def _text(path: Path) -> str:
     """The content of a file that is UTF-8 text, compressed or not."""
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}; expected a CSV file.")
+    check_table_exists(path)
     content = path.read_bytes()
     for start, unpacked in UNPACKED.items():
         if content.startswith(start):

@@ -1136,7 +1136,7 @@ OWN = [
             (
                 "no column",
                 "smiles,y\nCCO,1\n",
-                " has no column 'SMILES'; expected one of smiles, y.",
+                " has no column 'SMILES'; expected smiles (--smiles) to be one of smiles, y.",
                 {"smiles": "SMILES"},
             ),
             (
