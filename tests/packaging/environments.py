@@ -41,8 +41,13 @@ class Environment:
         link(needed - {"gtcourse"}, installed, Path(site))
 
     def run(self, *words: object, **options) -> subprocess.CompletedProcess[str]:
-        """Runs a command here; it inherits nothing that this process was told."""
+        """Runs a command here; it inherits nothing that this process was told.
+
+        It has one thread, because threads that wait for a core beside other tests take many times
+        the time of the computation.
+        """
         told = {name: text for name, text in os.environ.items() if name not in OF_THIS_PROCESS}
+        told["OMP_NUM_THREADS"] = "1"
         told["PATH"] = f"{self.folder / 'bin'}{os.pathsep}{told['PATH']}"
         done = subprocess.run(
             [*map(str, words)], env=told, capture_output=True, text=True, **options
